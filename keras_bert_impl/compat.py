@@ -5,10 +5,13 @@ release it was seen; the test of this file fails, and names what is gone, where 
 longer. Nothing is imported until a function is called.
 """
 
+import contextlib
+import functools
 import importlib.util
 import os
 import sys
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -50,6 +53,30 @@ def is_plain_variable(variable: Any) -> bool:
     from tensorflow.python.ops.resource_variable_ops import ResourceVariable
 
     return type(variable) is ResourceVariable
+
+
+@contextlib.contextmanager
+def gradients_of_this_graph() -> Iterator[None]:
+    """Custom gradients that are made inside the block live as long as the graph that it is in.
+
+    TensorFlow registers each under a name of its own for the whole life of the process, and with it
+    the graph and all weights that the graph reads: those of `tf.custom_gradient`, `keras.remat` and
+    `ReplicaContext.all_reduce`. Here the graph holds them, and the register points to them weakly.
+    `gradient_registry._registry`: seen in TensorFlow 2.21.0.
+    """
+    import tensorflow as tf
+    from tensorflow.python.framework.ops import gradient_registry
+
+    registered = gradient_registry._registry
+    before = set(registered)
+    yield
+    graph = tf.compat.v1.get_default_graph()
+    for name in registered.keys() - before:
+        gradient = gradient_registry.lookup(name)
+        if name.startswith("CustomGradient-") and not isinstance(gradient, weakref.ProxyTypes):
+            graph.custom_gradients = [*getattr(graph, "custom_gradients", ()), gradient]
+            forget = functools.partial(registered.pop, name)
+            registered[name]["type"] = weakref.proxy(gradient, forget)
 
 
 def variable_index(optimizer: Any, variable: Any) -> int:

@@ -471,17 +471,18 @@ def open_input(
     if file.is_dir():
         raise UserError(f"{file}: is a folder, but a file is needed; name a file in it.")
     try:
-        # Opening a pipe waits for its writer, unless it is told not to.
-        opened = open(file, "rb", opener=without_waiting)  # noqa: SIM115
+        kind = kind_of(file)
+        if kind == PIPE and stream:
+            opened = open_pipe_to_read(file)
+            empty = not opened.peek(1)
+        else:
+            # Opening a pipe waits for its writer, unless it is told not to.
+            opened = open(file, "rb", opener=without_waiting)  # noqa: SIM115
+            kind = kind_of(opened.fileno())
+            empty = kind is None and not os.fstat(opened.fileno()).st_size
     except OSError as error:
         raise _unreadable(file, error) from error
-    kind = kind_of(opened.fileno())
-    if kind == PIPE and stream:
-        opened = open_pipe_to_read(file, opened)
-        empty = not opened.peek(1)
-    elif kind is None:
-        empty = not os.fstat(opened.fileno()).st_size
-    else:
+    if kind is not None and not (kind == PIPE and stream):
         opened.close()
         raise _no_file(file, kind)
     if empty and not may_be_empty:

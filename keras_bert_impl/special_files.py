@@ -4,13 +4,11 @@ A reader that opens one like a file waits for ever or never comes to an end, and
 replaces it.
 """
 
-import errno
 import io
 import os
 import re
 import stat
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,8 +23,6 @@ _KINDS = {
 }
 _OWN_DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/thread-self)/fd/(\d+)")
 _MOST_LINKS = 40
-_NO_READER = errno.ENXIO
-_SECONDS_TO_WAIT, _SECONDS_BETWEEN = 5.0, 0.05  # for the other end of a named pipe
 
 
 def kind_of(path: str | os.PathLike[str] | int) -> str | None:
@@ -55,15 +51,17 @@ def without_following(path: str, flags: int) -> int:
 class _Stream(io.RawIOBase):
     """What comes out of a pipe; a reading gives all that was asked for, but for the last one."""
 
-    def __init__(self, pipe: io.RawIOBase, begun: bytes) -> None:
-        self._pipe, self._begun, self._position = pipe, begun, 0
+    def __init__(self, path: Path) -> None:
+        self._pipe, self._position = io.FileIO(path), 0
 
     def readable(self) -> bool:
         return True
 
+    def seekable(self) -> bool:
+        return False
+
     def readinto(self, buffer: Any) -> int:
-        view, filled = memoryview(buffer).cast("B"), len(self._begun[: len(buffer)])
-        view[:filled], self._begun = self._begun[:filled], self._begun[filled:]
+        view, filled = memoryview(buffer).cast("B"), 0
         while filled < len(view) and (count := self._pipe.readinto(view[filled:])):
             filled += count
         self._position += filled
@@ -77,25 +75,9 @@ class _Stream(io.RawIOBase):
         super().close()
 
 
-def open_pipe_to_read(path: Path, opened: io.BufferedReader) -> io.BufferedReader:
-    """Reads a pipe from now on as a stream.
-
-    Args:
-        path: its name.
-        opened: it, opened without waiting.
-
-    Raises:
-        UserError: nobody writes to it.
-    """
-    pipe = opened.detach()
-    named = Path(os.path.realpath(path)).exists()  # others are the shell's, and have their writer
-    # None: its writer has written nothing yet.
-    begun = _tried(lambda: pipe.read(io.DEFAULT_BUFFER_SIZE), b"", named)
-    if begun == b"" and named:
-        pipe.close()
-        raise UserError(f"{path}: is a pipe that nothing is written to; start its writer first.")
-    os.set_blocking(pipe.fileno(), True)
-    return io.BufferedReader(_Stream(pipe, begun or b""))
+def open_pipe_to_read(path: Path) -> io.BufferedReader:
+    """Reads a pipe as a stream, once there is a writer."""
+    return io.BufferedReader(_Stream(path))
 
 
 def open_to_write_plainly(path: Path, mode: str, text: Mapping[str, str]) -> IO | None:
@@ -110,7 +92,7 @@ def open_to_write_plainly(path: Path, mode: str, text: Mapping[str, str]) -> IO 
         None where a file is to appear.
 
     Raises:
-        UserError: it is something that cannot be written to, or a pipe that nobody reads.
+        UserError: it is something that cannot be written to.
     """
     kind = None if path.is_symlink() else kind_of(path)
     if (own := own_descriptor(path)) is not None:
@@ -120,21 +102,7 @@ def open_to_write_plainly(path: Path, mode: str, text: Mapping[str, str]) -> IO 
         return None
     if kind not in (PIPE, DEVICE):
         raise UserError(f"{path}: is a {kind}; name a file.")
-    flags = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK
-
-    def opened() -> int | None:
-        try:
-            return os.open(path, flags)
-        except OSError as error:
-            if kind != PIPE or error.errno != _NO_READER:
-                raise
-            return None
-
-    descriptor = _tried(opened, None, again=True)
-    if descriptor is None:
-        raise UserError(f"{path}: is a pipe that nothing reads; start its reader first.")
-    os.set_blocking(descriptor, True)
-    return os.fdopen(descriptor, mode, **text)  # type: ignore[call-overload]
+    return path.open(mode, **text)  # type: ignore[call-overload]
 
 
 def own_descriptor(path: Path) -> int | None:
@@ -146,11 +114,3 @@ def own_descriptor(path: Path) -> int | None:
             break
         path = path.parent / path.readlink()
     return None
-
-
-def _tried(attempt: Callable[[], Any], missing: Any, again: bool) -> Any:
-    """What an attempt gives, made again for a while where it gives what says "not there yet"."""
-    give_up = time.monotonic() + _SECONDS_TO_WAIT
-    while (found := attempt()) == missing and again and time.monotonic() < give_up:
-        time.sleep(_SECONDS_BETWEEN)
-    return found

@@ -12,6 +12,10 @@ TOOLS: Mapping[str, str] = {
 
 FLAGS: Mapping[str, str] = {
     "certify": "use python -m tools.benchmarks.tokenizer --task=certify in a checkout",
+    **dict.fromkeys(
+        ("features", "lstm_size", "lstm_learning_rate"),
+        "use extract_features --output_format=npz, and learn over its vectors",
+    ),
     "ensemble": "evaluate each model in a run of its own",
     "reinit_layers": "--bias_correction and --num_train_epochs help most on small data",
     "reinit_pooler": "--bias_correction and --num_train_epochs help most on small data",
@@ -28,6 +32,6 @@ def without_defaults(words: Sequence[str]) -> list[str]:
         ['--seed=1']
     """
     nothing = {f"--{name}={value}" for name in FLAGS for value in ("", "0")}
-    nothing.add("--xnli_language=en")
+    nothing |= {"--xnli_language=en", "--lstm_size=768", "--lstm_learning_rate=0.001"}
     nothing |= {f"--no{name}" for name in FLAGS}
     return [word for word in words if word not in nothing]

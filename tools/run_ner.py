@@ -6,14 +6,11 @@ windows that overlap. The same command again resumes a run that was killed. The 
 gets the fine-tuned model directory model/, eval_results.txt, dev_conlleval.txt (what the official
 script prints), dev_predictions.txt (the file with a column of predicted tags), dev_entities.jsonl
 (entities with their characters in the text), the same of the test file, and what every training
-run leaves: flags.cfg, metrics.jsonl, TensorBoard events and checkpoints. With --features the model
-stays as it is, and a BiLSTM over some of its layers learns.
+run leaves: flags.cfg, metrics.jsonl, TensorBoard events and checkpoints.
 
 Examples:
   keras-bert run_ner --data_dir=conll --init_checkpoint=run/model --output_dir=ner --do_train
       --do_eval --do_predict --train_batch_size=32 --learning_rate=5e-5 --num_train_epochs=3
-  keras-bert run_ner --data_dir=conll --init_checkpoint=run/model --output_dir=frozen --do_train
-      --do_eval --features=concat_last_four --num_train_epochs=20 --num_seeds=3
   keras-bert run_ner --test_file=new.txt --output_dir=ner --do_predict
 """
 

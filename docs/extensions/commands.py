@@ -28,8 +28,9 @@ pid = json.loads(file.readline())
 for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, lambda number, _: os.kill(pid, number))
 out, error, code = json.loads(file.readline())
+sys.stderr.write(error)  # first, as a tool prints its results last
+sys.stderr.flush()
 sys.stdout.write(out)
-sys.stderr.write(error)
 sys.exit(code if code >= 0 else 128 - code)
 """
 

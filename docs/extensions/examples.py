@@ -2,7 +2,8 @@
 
 A page works in a folder of its own, `_run/PAGE`, which is emptied before its first example. Blocks
 of `sh` are commands as a reader types them; blocks of `python` share their names on the page, and
-the value of a last expression is shown. A command that fails fails the build.
+the value of a last expression is shown. What is shown is what a reader sees: both standard output
+and standard error. A command that fails fails the build.
 """
 
 import ast
@@ -55,7 +56,11 @@ class Session:
         """Runs Python code; gives what it printed, and the value of a last expression."""
         tree, printed, value = ast.parse(code), io.StringIO(), None
         last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-        with contextlib.redirect_stdout(printed), contextlib.chdir(self.folder):
+        with (
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(printed),
+            contextlib.chdir(self.folder),
+        ):
             exec(compile(tree, "<example>", "exec"), self._names)  # noqa: S102 - our own pages
             if isinstance(last, ast.Expr):
                 value = eval(  # noqa: S307 - our own pages
@@ -63,20 +68,18 @@ class Session:
                 )
         return printed.getvalue() + ("" if value is None else f"{value!r}\n")
 
-    def shell(self, code: str, show_errors: bool, exit_code: int) -> str:
+    def shell(self, code: str, exit_code: int) -> str:
         """Runs a block of shell; gives what it printed."""
         done = subprocess.run(
             ["/bin/bash", "-euc", code],
             cwd=self.folder,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if show_errors else subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
             check=False,
         )
         if done.returncode != exit_code:
-            raise ExtensionError(
-                f"{code}\nended with {done.returncode}:\n{done.stdout}{done.stderr}"
-            )
+            raise ExtensionError(f"{code}\nended with {done.returncode}:\n{done.stdout}")
         return done.stdout
 
     def has_real_weights(self) -> bool:
@@ -101,7 +104,6 @@ class Run(SphinxDirective):
     has_content = True
     required_arguments = 1
     option_spec: ClassVar = {
-        "errors": directives.flag,  # shows standard error as well
         "exit": directives.nonnegative_int,  # the exit code that the command must have
         "lines": directives.positive_int,  # shows so many lines of the output's beginning
         "last": directives.positive_int,  # shows so many lines of the output's end
@@ -131,7 +133,7 @@ class Run(SphinxDirective):
             return (Path(self.env.app.srcdir) / recorded).read_text(encoding="utf-8")
         if language == "python":
             return session.python(code)
-        return session.shell(code, "errors" in self.options, self.options.get("exit", 0))
+        return session.shell(code, self.options.get("exit", 0))
 
     def _cut(self, output: str) -> str:
         lines = output.rstrip("\n").splitlines()

@@ -16,6 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_bert_impl.backend import usable_cores
+from keras_bert_impl.compat import gradients_of_this_graph
 from keras_bert_impl.cpu_kernels.xla_programs import compiled
 
 _LARGE = 2**18  # numbers; a smaller kernel is not worth splitting
@@ -96,7 +97,8 @@ def compiled_kernel(
             results = [forward(*part) for part in parts(tensors, constants)]
             return results[0] if len(results) == 1 else tf.concat(results, axis=0), gradient
 
-        return passage(*inputs)
+        with gradients_of_this_graph():
+            return passage(*inputs)
 
     return compute
 

@@ -52,7 +52,7 @@ class TrainingKernels(PlainKernels):
         gamma, beta, epsilon = norm
         products = tf.matmul(rows_of(inputs), kernel)
         tensors = (products, bias, rows_of(residual), gamma, beta)
-        outputs = _add_norm(epsilon, draw)(tensors, (draw.keys,))
+        outputs = _add_norm(epsilon, draw.threshold)(tensors, (draw.keys,))
         return like(outputs, residual)
 
     def self_attention(
@@ -65,7 +65,7 @@ class TrainingKernels(PlainKernels):
         products = tf.reshape(products, [batch, length, 3 * width])
         query, key, value = _split_heads(heads)((products, bias), ())
         scores = tf.matmul(query, key, transpose_b=True)  # [batch, heads, from, to]
-        probabilities = _probabilities(width // heads, draw)((scores,), (mask, draw.keys))
+        probabilities = _probabilities(width // heads, draw.threshold)((scores,), (mask, draw.keys))
         context = tf.matmul(probabilities, value)  # [batch, heads, length, size]
         return tf.reshape(tf.transpose(context, [0, 2, 1, 3]), [batch, length, width])
 
@@ -86,24 +86,27 @@ _kernels: dict[Any, Any] = {}
 
 
 def _kept(key: Any, compute: Any, *split: Any) -> Any:
-    """Each is made once: it holds a cache of what was compiled for which shapes."""
+    """Each is made once: it holds a cache of what was compiled for which shapes.
+
+    What `compute` refers to is kept for ever: no tensor, which belongs to a graph with its weights.
+    """
     if key not in _kernels:
         _kernels[key] = compiled_kernel(compute, *split)
     return _kernels[key]
 
 
-def _add_norm(epsilon: float, draw: Draw) -> Any:
+def _add_norm(epsilon: float, threshold: int) -> Any:
     def compute(inputs: Any, constants: Any) -> Any:
         products, bias, residual, gamma, beta = inputs
         keys, first_row = constants
         outputs = tf.cast(products, tf.float32) + tf.cast(bias, tf.float32)
         # A part's draws are those of its rows in the whole: a split changes no bit.
-        outputs = drop(outputs, Draw(keys, draw.threshold, first_row * products.shape[-1]))
+        outputs = drop(outputs, Draw(keys, threshold, first_row * products.shape[-1]))
         total = outputs + tf.cast(residual, tf.float32)
         return tf.cast(normalized(total, gamma, beta, epsilon), residual.dtype)
 
     # Not split: its sums are products, which use all cores.
-    return _kept(("add_norm", epsilon, draw.threshold), compute)
+    return _kept(("add_norm", epsilon, threshold), compute)
 
 
 def _split_heads(heads: int) -> Any:
@@ -120,14 +123,14 @@ def _split_heads(heads: int) -> Any:
     return _kept(("split_heads", heads), compute)
 
 
-def _probabilities(size: int, draw: Draw) -> Any:
+def _probabilities(size: int, threshold: int) -> Any:
     def compute(inputs: Any, constants: Any) -> Any:
         (scores,), (mask, keys, first_row) = inputs, constants
         numbers_a_row = tf.reduce_prod(tf.shape(scores)[1:])  # heads x length x length
-        part = Draw(keys, draw.threshold, first_row * numbers_a_row)
+        part = Draw(keys, threshold, first_row * numbers_a_row)
         return PLAIN.attention_probabilities(scores, size, mask, part)
 
-    return _kept(("probabilities", size, draw.threshold), compute, (True,), (True, False))
+    return _kept(("probabilities", size, threshold), compute, (True,), (True, False))
 
 
 def update_step_of(optimizer: Any, chosen: kernels.PlainKernels) -> Callable[[Any, Any, Any], None]:
@@ -145,6 +148,8 @@ def update_step_of(optimizer: Any, chosen: kernels.PlainKernels) -> Callable[[An
     if chosen is kernels.PLAIN or type(optimizer) is not BertAdamW:
         return optimizer.update_step
 
+    adamw = compiled(_adamw)  # of this optimizer only: it keeps the variables that it was made for
+
     def update_step(gradient: Any, variable: Any, learning_rate: Any) -> None:
         index = variable_index(optimizer, variable)  # as update_step finds it
         moments = (optimizer.first_moments[index], optimizer.second_moments[index])
@@ -153,7 +158,7 @@ def update_step_of(optimizer: Any, chosen: kernels.PlainKernels) -> Callable[[An
         if not all(map(is_plain_variable, weights)):
             optimizer.update_step(gradient, variable, learning_rate)
             return
-        _adamw(
+        adamw(
             *weights,
             gradient,
             tf.cast(learning_rate, tf.float32) * optimizer._factors[index],
@@ -166,7 +171,6 @@ def update_step_of(optimizer: Any, chosen: kernels.PlainKernels) -> Callable[[An
     return update_step
 
 
-@compiled
 def _adamw(
     variable: Any,
     first_moment: Any,

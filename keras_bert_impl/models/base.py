@@ -241,7 +241,7 @@ def _with_packing(config: BertConfig, tokenizer: ReadsText) -> BertConfig:
         settings["special_tokens"] = "keep"
     if tokenizer.long_text != long_texts_of(config).long_text:
         for name in long_texts_of(config).settings:
-            del settings[name]
+            settings.pop(name, None)
         settings |= LongTexts(long_text=tokenizer.long_text).settings
     return config if settings == known else with_task_settings(config, settings)
 

@@ -1,6 +1,5 @@
 """A model that tags tokens by the layers of an encoder that does not learn."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -14,25 +13,17 @@ from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.models.labeled import LabeledModel
 
-LAYER_VECTORS = "layer_vectors"
-VECTOR_INPUTS = (LAYER_VECTORS, "input_mask")
-
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class BertFeatureTagger(LabeledModel):
     """A frozen encoder, a BiLSTM over some of its layers, and `num_labels` scores a position.
 
     Takes what `BertEncoder` takes; gives {"logits": float32 [batch, length, num_labels]}. The
-    encoder drops nothing, in training either. `on_vectors` is the part that learns, as a model of
-    its own: from `layer_vectors` [batch, length, layers, hidden] and `input_mask` to the same
-    logits.
+    encoder drops nothing, in training either.
 
     Args:
         config: the model's configuration, from `with_frozen_features`.
         num_labels: the number of labels.
-
-    Attributes:
-        layers_read: the numbers of the layers; see `FrozenFeatures.layers`.
 
     Raises:
         UserError: the configuration says no features, or the encoder has too few blocks.
@@ -65,50 +56,12 @@ class BertFeatureTagger(LabeledModel):
             config, num_labels, given.lstm_size, given.mixes, name="feature_tagger", dtype=dtype
         )
         inputs = encoder_inputs()
-        picked = [one for _, one in _picked(encoder(inputs), layers)]
-        logits = tagger(ops.stack(picked, axis=2), inputs["input_mask"])
+        found = encoder(inputs)
+        blocks = found["all_encoder_layers"]  # numbered from 1; 0 is the embeddings' output
+        read = [blocks[one - 1] if one else found["embedding_output"] for one in layers]
+        logits = tagger(ops.stack(read, axis=2), inputs["input_mask"])
         super().__init__(
             inputs=inputs, outputs={"logits": logits}, config=config, dtype=dtype, **kwargs
         )
         encoder.trainable = False  # after the base class has set it for the whole model
         self.encoder, self.feature_tagger, self.num_labels = encoder, tagger, num_labels
-        self.layers_read = layers
-        shape = (None, len(layers), config.hidden_size)
-        vectors = {
-            LAYER_VECTORS: keras.Input(shape, name=LAYER_VECTORS),
-            "input_mask": keras.Input((None,), dtype="int32", name="input_mask"),
-        }
-        self.on_vectors = keras.Model(vectors, {"logits": tagger(*vectors.values())})
-
-
-def layer_name(number: int) -> str:
-    """The name that `layer_outputs` gives a layer.
-
-    Example:
-        >>> layer_name(3)
-        'layer_03'
-    """
-    return f"layer_{number:02d}"
-
-
-def layer_outputs(encoder: BertEncoder, layers: Sequence[int]) -> keras.Model:
-    """A model from an encoder's inputs to the outputs of some layers, float32 each.
-
-    Args:
-        encoder: made with `return_all_layers`.
-        layers: their numbers; see `FrozenFeatures.layers`.
-
-    Returns:
-        A model that gives a dict by `layer_name` of [batch, length, hidden].
-    """
-    inputs = encoder_inputs()
-    picked = _picked(encoder(inputs), layers)
-    return keras.Model(inputs, {name: ops.cast(one, "float32") for name, one in picked})
-
-
-def _picked(outputs: dict[str, Any], layers: Sequence[int]) -> list[tuple[str, Any]]:
-    blocks = outputs["all_encoder_layers"]
-    return [
-        (layer_name(number), blocks[number - 1] if number else outputs["embedding_output"])
-        for number in layers
-    ]

@@ -208,14 +208,9 @@ class BertPreprocessor(StringLayer):
             UserError: there is no such model, or it has no vocabulary, or its casing is unknown, or
                 it reads long texts in windows and `long_text` is not given.
         """
-        given = {
-            "special_tokens": special_tokens,
-            "max_seq_length": max_seq_length,
-            "long_text": long_text,
-        }
         packing = find_packing(
             path_or_name,
-            given,
+            *(special_tokens, max_seq_length, long_text),
             bert_config_file=bert_config_file,
             vocab_file=vocab_file,
             do_lower_case=do_lower_case,

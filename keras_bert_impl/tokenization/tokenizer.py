@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -146,14 +146,9 @@ class Tokenizer:
         Raises:
             UserError: there is no such model, or it has no vocabulary, or its casing is unknown.
         """
-        given = {
-            "special_tokens": special_tokens,
-            "max_seq_length": max_seq_length,
-            "long_text": long_text,
-        }
         packing = find_packing(
             path_or_name,
-            given,
+            *(special_tokens, max_seq_length, long_text),
             bert_config_file=bert_config_file,
             vocab_file=vocab_file,
             do_lower_case=do_lower_case,
@@ -287,32 +282,29 @@ class Tokenizer:
 
 
 def find_packing(
-    path_or_name: str | os.PathLike[str], given: Mapping[str, Any], **options: Any
+    path_or_name: str | os.PathLike[str],
+    special_tokens: SpecialTokens | None,
+    max_seq_length: int | None,
+    long_text: str | None,
+    **options: Any,
 ) -> dict[str, Any]:
-    """The arguments of a layer or tokenizer that packs texts as a model's answers are made.
+    """The arguments of what packs texts as for a model's answers; None is as the model keeps it.
 
-    Args:
-        path_or_name: the model.
-        given: `special_tokens`, `max_seq_length` and `long_text`; None is as the model keeps it. A
-            model that keeps no length and answers reads all its positions; of others it stays None.
-        **options: see `find_model`.
-
-    Raises:
-        UserError: there is no such model, or it has no vocabulary, or its casing is unknown.
+    A model that keeps no length and answers reads all its positions; of others it stays None.
     """
     from keras_bert_impl.checkpoints.model_source import find_model  # they stand on this package
     from keras_bert_impl.checkpoints.task_settings import long_texts_of, task_settings
 
     source = find_model(path_or_name, **options)
     answers = source.labels or source.architecture.endswith(("QuestionAnswering", "MultipleChoice"))
-    kept = {
-        "special_tokens": "split",
-        "max_seq_length": source.config.max_position_embeddings if answers else None,
-        **task_settings(source.config),
-        "long_text": long_texts_of(source.config).long_text,
+    kept, positions = task_settings(source.config), source.config.max_position_embeddings
+    longest = kept.get("max_seq_length", positions if answers else None)
+    return {
+        "settings": source.text,
+        "special_tokens": special_tokens or kept.get("special_tokens", "split"),
+        "max_seq_length": max_seq_length or longest,
+        "long_text": long_text or long_texts_of(source.config).long_text,
     }
-    chosen = {name: kept[name] if one is None else one for name, one in given.items()}
-    return {"settings": source.text, **chosen}
 
 
 def _encoded(line: str) -> bytes:

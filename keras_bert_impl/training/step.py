@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl.compat import merge_call
+from keras_bert_impl.compat import gradients_of_this_graph, merge_call
 from keras_bert_impl.cpu_kernels.training import update_step_of
 from keras_bert_impl.layers.dropout import random_address
 from keras_bert_impl.layers.kernels import PLAIN
@@ -49,6 +49,7 @@ class TrainingStep:
         self._variables = [variable.value for variable in state.model.trainable_variables]
         self._weights = [weight.value for weight in state.model.weights]
         self._averages = state.averages
+        self._update_step = update_step_of(state.optimizer, self.devices.kernels or PLAIN)
         self._metric_names: list[str] = []
         # Nothing here needs autograph: branches and loops are TensorFlow's own.
         self._part = tf.function(
@@ -145,7 +146,8 @@ class TrainingStep:
         shared = {name: numbers[name][index] for name in _SHARED}
         counts = {name: values for name, values in numbers.items() if name not in _SHARED}
         arguments = (features, counts, shared, index)
-        values = self.devices.strategy.run(self._replica_step, args=arguments)
+        with gradients_of_this_graph():
+            values = self.devices.strategy.run(self._replica_step, args=arguments)
         return self.devices.strategy.experimental_local_results(values)[0]
 
     def _replica_step(
@@ -233,11 +235,10 @@ class TrainingStep:
 
     def _apply(self, strategy: Any, gradients: Sequence[Any], numbers: Any) -> Any:
         self._optimizer.iterations.assign(tf.cast(numbers["step"], tf.int32))
-        update_step = update_step_of(self._optimizer, self.devices.kernels or PLAIN)
         for number, gradient in zip(self._reached, gradients, strict=True):
             strategy.extended.update(
                 self._variables[number],
-                lambda variable, value, rate: update_step(value, variable, rate),
+                lambda variable, value, rate: self._update_step(value, variable, rate),
                 args=(gradient, numbers["learning_rate"]),
                 group=False,
             )

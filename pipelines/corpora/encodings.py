@@ -5,13 +5,10 @@ after the other, so that lines, positions and everything behind them know of one
 """
 
 import codecs
-import difflib
 import functools
 import io
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from encodings.aliases import aliases
 from typing import Any, TypeVar
 
 from keras_bert_impl.errors import UserError, shown
@@ -26,7 +23,6 @@ _NO_FILES = {
     *("charmap", "idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"),
     *("mbcs", "oem"),
 }
-_NEARLY, _LONGEST = 0.6, 40
 _STATEFUL = ("utf-7", "iso2022", "hz")  # a line end may be the same byte in another state
 _MARKS = {
     "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
@@ -48,8 +44,8 @@ class TextEncoding:
         >>> TextEncoding(encoding="cp94")
         Traceback (most recent call last):
         ...
-        keras_bert_impl.errors.UserError: `encoding`: 'cp94' is unknown; perhaps cp949, cp950 or \
-cp936 is meant.
+        keras_bert_impl.errors.UserError: `encoding`: 'cp94' is unknown; give one of Python's \
+names, such as cp949.
     """
 
     encoding: str = option(
@@ -67,7 +63,11 @@ cp936 is meant.
 
     def __post_init__(self) -> None:
         check_options(self)
-        _check_name(self.encoding)
+        if not _is_text(self.encoding):
+            raise UserError(
+                f"`encoding`: {shown(self.encoding)} is unknown; give one of Python's names, such "
+                "as cp949."
+            )
 
     @property
     def is_utf8(self) -> bool:
@@ -147,18 +147,6 @@ cp936 is meant.
         yield from map(self.composed, lines)
 
 
-def _check_name(encoding: str) -> None:
-    """Sees that there is such an encoding, and that it is one of text.
-
-    Raises:
-        UserError: there is none; names the nearest ones.
-    """
-    if not _is_text(encoding):
-        near = _nearest(encoding)
-        remedy = f"perhaps {near} is meant" if near else "give one of Python's names, such as cp949"
-        raise UserError(f"`encoding`: {shown(encoding)} is unknown; {remedy}.")
-
-
 @functools.cache
 def _is_text(encoding: str) -> bool:
     """Whether there is such an encoding and text is kept in it: not so of hex, zip and the like."""
@@ -167,16 +155,6 @@ def _is_text(encoding: str) -> bool:
         return codecs.lookup(encoding).name.replace("-", "_") not in _NO_FILES
     except (LookupError, ValueError):
         return False
-
-
-def _nearest(encoding: str) -> str:
-    """The names that somebody may have meant, as words."""
-    kept = {name for alias, own in aliases.items() if _is_text(own) for name in (alias, own)}
-    names = {name.replace("_", "-") for name in kept if not name.startswith("cs")}
-    asked = encoding[:_LONGEST].lower().replace("_", "-")
-    near = difflib.get_close_matches(asked, sorted(names), 3, _NEARLY)
-    *most, last = near or [""]
-    return f"{', '.join(most)} or {last}" if most else last
 
 
 class _Recoded(io.RawIOBase):
@@ -231,71 +209,6 @@ class _Recoded(io.RawIOBase):
     def _refused(self, fault: str) -> UserError:
         return UserError(f"{self._name}: {fault}; mend it, or give another `encoding`.")
 
-
-_SAMPLE = 1 << 16
-
-
-def likely_encoding(data: bytes) -> str | None:
-    """The encoding in which bytes that are not UTF-8 read as text; None where none is likely.
-
-    Args:
-        data: the beginning of a text; its last character may be cut.
-
-    Example:
-        >>> likely_encoding("한국어로 쓴 글".encode("cp949"))
-        'cp949'
-        >>> likely_encoding("Ein schöner Tag für Müßiggang".encode("latin-1"))
-        'cp1252'
-    """
-    for encoding, typical, least, (fewest, most) in _LIKELY:
-        try:
-            text = codecs.getincrementaldecoder(encoding)().decode(data[:_SAMPLE])
-        except UnicodeError:
-            continue
-        foreign = [letter for letter in text if letter > "\x7f"]
-        letters = sum(map(str.isalpha, text))
-        as_many = fewest * letters <= len(foreign) <= most * letters
-        if foreign and as_many and sum(map(typical, foreign)) >= least * len(foreign):
-            return encoding
-    return None
-
-
-def _is_kana(letter: str) -> bool:
-    return "\u3041" <= letter <= "\u30ff"
-
-
-def _is_common(encoding: str, first: int, last: int) -> Callable[[str], bool]:
-    """Whether a character stands in the rows of an older encoding that hold the common ones."""
-
-    @functools.cache
-    def found(letter: str) -> bool:
-        coded = letter.encode(encoding, "ignore")
-        return len(coded) > 1 and first <= coded[0] <= last
-
-    return found
-
-
-def _is_cyrillic(letter: str) -> bool:
-    return "а" <= letter <= "ё"
-
-
-def _is_latin(letter: str) -> bool:
-    return letter in "äöüßéèêëàâáãåæçÇÉÀíìîïñóòôõøúùûýœšžÿ’‘“”–—…€£°«»"
-
-
-_ANY, _SOME, _MOST = (0.0, math.inf), (0.0, 0.4), (0.6, math.inf)
-# Tried in this order: the share of characters outside ASCII that must be typical, and how many of
-# them there are for each letter.
-_LIKELY: tuple[tuple[str, Callable[[str], bool], float, tuple[float, float]], ...] = (
-    ("cp932", _is_kana, 0.25, _ANY),
-    ("euc_jp", _is_kana, 0.25, _ANY),
-    ("cp949", _is_common("euc_kr", 0xB0, 0xC8), 0.85, _ANY),
-    ("gb18030", _is_common("gb2312", 0xA1, 0xD7), 0.85, _ANY),
-    ("big5", _is_common("big5", 0xA1, 0xC6), 0.85, _ANY),
-    ("cp1252", _is_latin, 0.7, _SOME),
-    ("cp1251", _is_cyrillic, 0.7, _MOST),
-    ("koi8_r", _is_cyrillic, 0.7, _MOST),
-)
 
 UTF_8 = TextEncoding()
 """What nearly all files are."""

@@ -17,7 +17,6 @@ Form = Literal["text", "json_lines", "wikiextractor", "tfds"]
 FORMS = ("auto", "text", "json_lines", "wikiextractor", "tfds")
 _DATA_SET = "tfds:"
 _TABLE = re.compile(r"\.(csv|tsv|tab)(\.(gz|xz|bz2))?$", re.IGNORECASE)
-_AS_JSON_LINES = "write its texts as JSON lines, or give `input_format=text` if all of it is meant"
 _EXTRACT = (
     "take the text out of it first (plain text and JSON lines are read), or give "
     "`input_format=text` if all of it is meant"
@@ -64,7 +63,7 @@ def find_sources(
             found += [(path, False) for path in expand_patterns([pattern])]
     kept = {*with_content([name for name, is_data_set in found if not is_data_set])}
     sources: dict[Source, None] = {}
-    others = OtherKinds({"a table": _AS_JSON_LINES}, otherwise=_EXTRACT)
+    others = OtherKinds(_EXTRACT)
     for name, is_data_set in found:
         if is_data_set:
             sources[Source(name, "tfds")] = None

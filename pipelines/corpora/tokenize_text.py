@@ -135,8 +135,7 @@ def read_all_lines(
 
 def _tell_of_other_kinds(paths: list[str], encoding: TextEncoding) -> None:
     """Warns of files that are probably not meant to be read line by line."""
-    fields = "`text_field` names the field whose text is meant"
-    others = OtherKinds({"JSON lines": fields}, otherwise="take the text out of it first")
+    others = OtherKinds("take the text out of it first, or name JSON's field with `text_field`")
     for path in paths:
         others.look(path, beginning_of_text(path, encoding))
     others.warn()

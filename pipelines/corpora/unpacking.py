@@ -23,7 +23,7 @@ from typing import IO, Any, NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import MOST_LINE_BYTES, line_too_long, open_input
-from pipelines.corpora.encodings import TextEncoding, likely_encoding
+from pipelines.corpora.encodings import TextEncoding
 from pipelines.corpora.text_kind import SAMPLE_BYTES
 
 MOST_WHOLE_BYTES = 1 << 30
@@ -84,31 +84,23 @@ def decode(
         raise UserError(
             f"{name}: is not UTF-8, the encoding that is needed (from line {first_line} on, "
             f"{ill_formed / len(data):.0%} of the bytes are ill-formed); "
-            f"{remedy_of_encoding(data, encoding)} or, if it is no text, unpack it or leave it out."
+            f"{remedy_of_encoding(encoding)} or, if it is no text, unpack it or leave it out."
         )
     return Decoded(text, dropped)
 
 
-def remedy_of_encoding(data: bytes, encoding: TextEncoding | None) -> str:
-    r"""What to do about bytes that are not UTF-8, after a semicolon.
+def remedy_of_encoding(encoding: TextEncoding | None) -> str:
+    """What to do about bytes that are not UTF-8, after a semicolon.
 
     Args:
-        data: some of them.
         encoding: how they were read; None where that cannot be chosen.
 
     Example:
-        >>> remedy_of_encoding("한국어".encode("cp949"), TextEncoding())
-        'it reads as cp949: give `encoding=cp949`, or convert the file (iconv -f cp949 -t UTF-8)'
-        >>> remedy_of_encoding("한국어".encode("cp949"), None)
-        'convert the file (iconv -f cp949 -t UTF-8)'
+        >>> remedy_of_encoding(None)
+        'convert the file (iconv -f ITS_ENCODING -t UTF-8)'
     """
-    likely = likely_encoding(data)
-    convert = f"convert the file (iconv -f {likely or 'ITS_ENCODING'} -t UTF-8)"
-    if encoding is None:
-        return convert
-    if likely is None:
-        return f"give its `encoding`, or {convert}"
-    return f"it reads as {likely}: give `encoding={likely}`, or {convert}"
+    convert = "convert the file (iconv -f ITS_ENCODING -t UTF-8)"
+    return convert if encoding is None else f"give its `encoding` (cp949, latin-1), or {convert}"
 
 
 def refuse_other_unicode(name: str, start: bytes, encoding: TextEncoding | None = None) -> None:

@@ -348,11 +348,6 @@ class FineTuningConfig:
         """How the text of the task's files stands in bytes."""
         return UTF_8
 
-    @property
-    def learning(self) -> TrainingConfig:
-        """How the model is trained; a family may have a rate of its own."""
-        return self.training
-
     def configure(self, config: BertConfig) -> BertConfig:
         """The model's configuration with what the options change of it."""
         return with_bilstm(self._with_pooling(config), self.encoder_bilstm)

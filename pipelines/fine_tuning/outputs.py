@@ -17,6 +17,7 @@ from keras_bert_impl.engines.open_engine import EnginePrediction, open_engine, r
 from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.locks import scratch_folder
+from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.training.batches import EvaluationSource
 from keras_bert_impl.training.evaluation import Prediction
@@ -51,7 +52,7 @@ def engine_prediction(
     Raises:
         UserError: the engine is not installed, or cannot compute the model.
     """
-    if head.frozen is not None:
+    if frozen_features(source.config) is not None:
         raise UserError(
             f"`engine={config.engine}` computes no BiLSTM over frozen layers; leave it out."
         )
@@ -106,7 +107,6 @@ class SplitOutputs:
     Attributes:
         folder: where files of outputs stand as long as they are needed.
         rows: the rows of each split.
-        inputs: what the model reads of them.
         predict: the model.
         head: says which outputs are of tokens.
         fixed_length: pads all batches to it; otherwise each to one of a few lengths.
@@ -114,7 +114,6 @@ class SplitOutputs:
 
     folder: Path
     rows: Mapping[str, RowSet]
-    inputs: Mapping[str, BatchRows]
     predict: Predicts
     head: Head
     fixed_length: int | None
@@ -141,7 +140,7 @@ class SplitOutputs:
         if split in self._kept:
             yield self._kept[split]
             return
-        source = RowEvaluation(self.inputs[split], batch_size, self.fixed_length)
+        source = RowEvaluation(self.rows[split], batch_size, self.fixed_length)
         if split not in self._padding_told:
             self._padding_told.add(split)
             log_padding(split, source.padding_share())

@@ -50,7 +50,6 @@ from pipelines.fine_tuning.task import (
     Calibrated,
     ComparedTask,
     Drawn,
-    FrozenEncoder,
     Guessable,
     Head,
     Illustrated,
@@ -64,7 +63,7 @@ from pipelines.fine_tuning.task_data import (
     mean_loss,
     missing_labels,
 )
-from pipelines.inputs.row_batches import BatchRows, RowBatches
+from pipelines.inputs.row_batches import RowBatches
 from pipelines.metrics.constant_answer import CONSTANT, AnswerVariety
 from pipelines.records.row_set import RowSet
 from pipelines.runs.remarks import RunFacts, device_remarks
@@ -73,7 +72,6 @@ from pipelines.runs.training_run import (
     TrainingRun,
     check_destination,
 )
-from pipelines.vectors.row_vectors import VectorStore, encoder_identity
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -190,32 +188,17 @@ class _Job:
             _LOGGER.info("%s: %s are [UNK]", task.train_split, words)
         self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
         self._head = self._build_head(start, self._model_config)
-        self._computed, self._inputs = self._head, dict[str, BatchRows](self._rows)
-        if config.do_train and self._head.frozen is not None:
-            self._compute_over_vectors(self._head.frozen)
-        predict = self._predicts(self._computed, start)
+        predict = self._predicts(self._head, start)
         fixed = None if self._trims() else config.max_seq_length
         self._outputs = outputs.enter_context(
-            SplitOutputs(self._work, self._rows, self._inputs, predict, self._head, fixed)
+            SplitOutputs(self._work, self._rows, predict, self._head, fixed)
         )
-
-    def _compute_over_vectors(self, frozen: FrozenEncoder) -> None:
-        """The encoder computes every row once, and from then on its kept vectors stand for it."""
-        store = VectorStore(
-            *(self._work, self._head.model.encoder, self._devices),
-            *(self._config.training.precision, self._config.eval_batch_size),
-        )
-        self._computed = frozen.head
-        self._inputs = {
-            split: store.vectors(split, rows, frozen.layers, frozen.vectors)
-            for split, rows in self._rows.items()
-        }
 
     def _predicts(self, head: Head, source: ModelSource) -> Predicts:
         names = head.objective.input_names
         if self._config.engine == TENSORFLOW:
             return Prediction(head.model, names, self._devices.strategy)
-        rows = self._inputs[wanted_splits(self._config, self._task)[0]]
+        rows = self._rows[wanted_splits(self._config, self._task)[0]]
         return engine_prediction(self._config, head, source, rows)
 
     def _configured(self, config: BertConfig) -> BertConfig:
@@ -288,7 +271,7 @@ class _Job:
         if not self._run.is_written(training.num_train_steps):
             check_destination(self._directory, self._start.checkpoint)
         batches = RowBatches(
-            self._inputs[self._task.train_split],
+            rows,
             training.train_batch_size,
             training.seed,
             fixed_length=self._fixed_length(training),
@@ -296,8 +279,8 @@ class _Job:
         )
         log_padding(self._task.train_split, batches.padding_share())
         result = self._run.train(
-            self._computed.model,
-            self._computed.objective,
+            self._head.model,
+            self._head.objective,
             one_phase(batches, training),
             self._settings(rows),
             self._write_model,
@@ -428,7 +411,7 @@ class _Job:
 
     def _training_config(self) -> TrainingConfig:
         """The steps and the warm-up that the epochs make."""
-        config, training = self._config, self._config.learning
+        config, training = self._config, self._config.training
         if not config.do_train:
             return training
         rows = self._rows[self._task.train_split]
@@ -460,13 +443,7 @@ class _Job:
             "do_lower_case": self._start.text.do_lower_case,
             "vocabulary_sha256": self._start.text.vocabulary.sha256,
             "model": self._start.config.to_google(),
-            **self._frozen_settings(),
         }
-
-    def _frozen_settings(self) -> dict[str, Any]:
-        """A frozen encoder is no part of the checkpoints: it must be the same one again."""
-        frozen = self._head.frozen is not None
-        return {"encoder": encoder_identity(self._head.model.encoder)} if frozen else {}
 
 
 def _constant_scores(

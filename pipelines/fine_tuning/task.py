@@ -72,29 +72,12 @@ class Head:
             they are scored.
         token_outputs: the outputs with a number (or several) for each position: [batch, length,
             ...]. All others are [batch, ...].
-        frozen: where the encoder does not learn, what learns over its layers.
     """
 
     model: "keras.Model"
     objective: "Objective"
     labels: tuple[str, ...] = ("label_ids",)
     token_outputs: tuple[str, ...] = ()
-    frozen: "FrozenEncoder | None" = None
-
-
-@dataclass(frozen=True)
-class FrozenEncoder:
-    """How a model is trained whose encoder does not learn: over vectors that are computed once.
-
-    Attributes:
-        layers: which layers of the encoder are read: 0 is the embeddings' output, n block n's.
-        vectors: the feature by which `head` takes them, float32 [batch, length, layers, hidden].
-        head: the part that learns; its model has no encoder, and gives what the whole model gives.
-    """
-
-    layers: tuple[int, ...]
-    vectors: str
-    head: Head
 
 
 class Task(Protocol[Example, Answer]):

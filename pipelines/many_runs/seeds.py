@@ -94,7 +94,7 @@ def run_many(
 
 def _planned(config: FineTuningConfig) -> Iterator[SeedRun]:
     """The runs in their order: all seeds of a setting, then those of the next one."""
-    training = config.learning
+    training = config.training
     own = Setting(training.train_batch_size, training.learning_rate, config.num_train_epochs)
     for setting in config.many.settings() or [own]:
         folder = f"{setting.folder}/" if config.many.search else ""

@@ -157,7 +157,7 @@ def read_lines(
         where = f"line {line}" if block.start == 0 else f"byte {block.start + error.start}"
         raise UserError(
             f"{block.path}: {where} is not {encoding.name}; "
-            f"{remedy_of_encoding(data[error.start :], encoding)}, or pass `invalid_utf8=drop` to "
+            f"{remedy_of_encoding(encoding)}, or pass `invalid_utf8=drop` to "
             "leave ill-formed bytes out."
         ) from error
     return [line.strip() for line in encoding.composed(text).split("\n")]

@@ -49,7 +49,7 @@ def check_partners(
             "next one (the others are the last of their document, or fill an example of "
             f"`max_seq_length={recipe.max_seq_length}` alone), so that {'nearly ' * (starts > 0)}"
             "all next sentences are random; make sentences of the text with split_sentences, or "
-            "pass `do_next_sentence=False`, and train without `next_sentence` in run_pretraining."
+            "pass `do_next_sentence=False`, and nonext_sentence to run_pretraining."
         )
         if not starts:
             raise UserError(message)
@@ -60,10 +60,9 @@ class InputKinds:
     """Looks at what is read as sentences, refuses JSON, and warns of what is probably no text."""
 
     def __init__(self) -> None:
-        sentences = "split_sentences makes sentences of plain text and of JSON lines"
         self._others = OtherKinds(
-            {"WikiExtractor's output": "split_sentences reads it and makes sentences of it"},
-            otherwise=f"take the text out of it first; {sentences}",
+            "take the text out of it first; split_sentences makes sentences of plain text, of JSON "
+            "lines and of WikiExtractor's output"
         )
 
     def look(self, path: str, file: IO[bytes]) -> None:
@@ -74,7 +73,7 @@ class InputKinds:
             file: opened for reading bytes.
 
         Raises:
-            UserError: it holds JSON lines, which are never meant as sentences.
+            UserError: it begins as JSON, which is never meant as sentences.
         """
         file.seek(0)
         start = file.read(SAMPLE_BYTES)
@@ -84,7 +83,7 @@ class InputKinds:
                 "sentences of the text with split_sentences, which joins them.",
                 path,
             )
-        if self._others.look(path, start) == "JSON lines":
+        if self._others.look(path, start) == "JSON":
             raise UserError(
                 f"{path}: holds JSON, but sentences are needed, one a line; make them with "
                 "split_sentences, which reads JSON lines (`text_field` names the field), and give "

@@ -50,7 +50,6 @@ from pipelines.runners.common import (
     describe,
     split_names,
 )
-from pipelines.runners.disk import check_disk, check_room_for_shards
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -94,7 +93,6 @@ def run_local(config: PretrainingDataConfig) -> Description:
         _remove_leftovers(config)
         facts = VocabularyFacts.of(vocabulary)
         try:
-            check_disk(config, work, text.bytes, facts)
             corpus = _corpus(config, text, vocabulary, work)
             starts = corpus.pair_starts(config.recipe.token_budget)
             check_partners(config, corpus.documents, corpus.sentences, starts)
@@ -318,7 +316,6 @@ def _shards(
         remove(path)
     plan = _plan(config, corpus, folder)
     examples = sum(count for _, count in plan)
-    check_room_for_shards(config, examples)
     files = shard_names(config.output_names, choose_shards(examples, config.shards_asked))
     tasks = [
         shards.ShardTask(

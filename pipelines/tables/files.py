@@ -1,7 +1,7 @@
-"""Files of examples as people have them: CSV, TSV, JSON lines (packed or plain), TFDS data sets.
+"""Files of examples as people have them: CSV, TSV, JSON lines or an array, TFDS data sets.
 
-A file is read from its beginning, a megabyte at a time, as often as it is asked for; nothing of it
-is kept. The ending of its name says what it is and its first line must agree:
+A file is read from its beginning as often as it is asked for; of an array the text is held, of all
+others a megabyte. The ending of its name says what it is and its first line must agree:
 
 - CSV: commas (or semicolons, where the first line has no comma); a field in quotation marks may
   hold delimiters, line breaks and doubled quotation marks (RFC 4180).
@@ -14,6 +14,7 @@ is kept. The ending of its name says what it is and its first line must agree:
 """
 
 import csv
+import json
 import logging
 import re
 from collections import Counter
@@ -33,7 +34,7 @@ from keras_bert_impl.tokenization.reference import as_name, as_text
 from pipelines.corpora.data_sets import opening_data_set
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.corpora.unpacking import MOST_WHOLE_BYTES, beginning_of_text, read_line_blocks
-from pipelines.tables.lines import between, read_lines
+from pipelines.tables.lines import between, read_lines, read_text
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -49,15 +50,10 @@ _FORMS_BY_ENDING: dict[str, Form] = {
 }
 _JSON = ("json_lines", "json_array")
 _PACKINGS = (".gz", ".xz", ".bz2")
-_IN_WORDS = {
-    "csv": "CSV",
-    "tsv": "TSV",
-    "json_lines": "JSON lines",
-    "json_array": "a JSON array",
-    "tfds": "a TFDS data set",
-}
+_IN_WORDS = {"csv": "CSV", "tsv": "TSV", "json_lines": "JSON lines", "json_array": "a JSON array"}
 _QUOTATION_BLOCKS = 8  # of a megabyte, in which TSV's quotation is looked for
 _NO_QUOTATION = re.compile(rb'[^\t\r\n"]"[^\t\r\n"]')
+_BETWEEN_OBJECTS = re.compile(r"[\s,]*")
 
 
 class Record(NamedTuple):
@@ -80,7 +76,7 @@ class TableFile:
         name: the path, or "tfds:NAME:SPLIT".
         form: what it is.
         columns: the columns' names, composed (see `as_name`); without a header "1", "2", ... In
-            JSON lines those of the first object.
+            JSON those of the first object.
         delimiter: what separates fields.
         quoted: whether quotation marks enclose fields.
         header: whether the first line names the columns.
@@ -103,12 +99,7 @@ class TableFile:
     encoding: TextEncoding = UTF_8
 
     def records(self) -> Iterator[Record]:
-        """Reads all records from the beginning.
-
-        Raises:
-            UserError: the file is damaged, not UTF-8, or a record has other columns; names the
-                line.
-        """
+        """Reads all records from the beginning."""
         if self.form == "tfds":
             return _data_set_records(self.name, self.data_dir)
         if self.form in _JSON:
@@ -144,8 +135,7 @@ class TableFile:
                 raise UserError(
                     f"{self.name}: line {line} has {len(cells)} "
                     f"{'tab-separated ' * self.published}columns instead of {len(columns)} "
-                    f"({', '.join(columns[:12])}){self._about_quotation(cells)}; "
-                    f"{self._remedy(cells)} or remove the line."
+                    f"({', '.join(columns[:12])}); {self._remedy(cells)} or remove the line."
                 )
         if broken:
             _LOGGER.warning(
@@ -156,19 +146,9 @@ class TableFile:
         """What to do about a row with too many or too few cells."""
         if self.form == "csv" and len(cells) > len(self.columns):
             return f"put quotation marks around fields that hold '{self.delimiter}',"
-        return "mend"
-
-    def _about_quotation(self, cells: list[str]) -> str:
-        """Says what to try where a TSV file was taken for one with or without quotation."""
-        if (
-            self.published
-            or self.form != "tsv"
-            or not any('"' in cell or "\n" in cell for cell in cells)
-        ):
-            return ""
-        taken = "enclose fields" if self.quoted else "are characters like any other"
-        other = "no" if self.quoted else "yes"
-        return f", if quotation marks {taken} here (`quotation={other}` reads it otherwise)"
+        if not self.published and any('"' in cell or "\n" in cell for cell in cells):
+            return f"read it otherwise by `quotation={'no' if self.quoted else 'yes'}`, correct it"
+        return "correct it"
 
 
 def open_table(
@@ -188,9 +168,6 @@ def open_table(
         data_dir: the folder of TensorFlow Datasets; None: where they usually are.
         encoding: how its text stands in bytes.
 
-    Raises:
-        UserError: there is no such file, it is empty, or its content is not what its name says.
-
     Example:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "train.csv"
@@ -200,18 +177,21 @@ def open_table(
         (('text', 'label'), [Record(line=2, values={'text': 'Rain,\nand wind.', 'label': '1'})])
     """
     file = _opened(name, header, quotation, data_dir, encoding)
-    if next(file.records(), None) is None:
+    first = None if file is None else next(file.records(), None)
+    if file is None or first is None:
         raise UserError(f"{name}: has no rows; name a file with examples.")
-    return file
+    return file if file.columns else replace(file, columns=tuple(first.values))
 
 
 def _opened(
     name: str, header: bool, quotation: str, data_dir: str | None, encoding: TextEncoding
-) -> TableFile:
+) -> TableFile | None:
+    """The file, of JSON without its columns; None where it has no lines."""
     if name.startswith(TFDS):
         builder, _ = _builder(name, data_dir)
-        columns = tuple(map(as_name, builder.info.features))
-        return TableFile(name, "tfds", columns, data_dir=data_dir)
+        return TableFile(
+            name, "tfds", tuple(map(as_name, builder.info.features)), data_dir=data_dir
+        )
     # Of an array the one line may be the whole file.
     may_be_array = form_by_name(name) in (None, "json_lines")
     is_array = may_be_array and beginning_of_text(name, encoding).startswith(b"[")
@@ -219,7 +199,7 @@ def _opened(
     lines = (line for _, line in read_lines(name, encoding, keep_ends=True, longest=longest))
     first = next((line for line in lines if not line.isspace()), None)
     if first is None:
-        raise UserError(f"{name}: has no rows; name a file with examples.")
+        return None
     if "\r" in first.rstrip() and '"' not in first:
         raise UserError(
             f"{name}: line 1 has carriage returns inside; if lines end in them alone, convert the "
@@ -227,14 +207,10 @@ def _opened(
         )
     form = _form(name, first)
     if form in _JSON:
-        record = next(_json_records(name, form, encoding), None)
-        if record is None:
-            raise UserError(f"{name}: has no rows; name a file with examples.")
-        return TableFile(name, form, tuple(record.values), encoding=encoding)
-    delimiter = "\t" if form == "tsv" else _csv_delimiter(first)
-    quoted = quotation == "yes" or (
-        quotation == "auto" and (form == "csv" or _tsv_is_quoted(name, encoding))
-    )
+        return TableFile(name, form, encoding=encoding)
+    delimiter = "\t" if form == "tsv" else ";" if ";" in first and "," not in first else ","
+    is_quoted = form == "csv" or _tsv_is_quoted(name, encoding) if quotation == "auto" else None
+    quoted = quotation == "yes" if is_quoted is None else is_quoted
     file = TableFile(name, form, (), delimiter, quoted, header, encoding=encoding)
     _, cells = next(file.rows())
     columns = tuple(map(as_name, cells)) if header else tuple(str(n + 1) for n in range(len(cells)))
@@ -257,9 +233,6 @@ def read_table(
         columns: the columns' names where the file has no header.
         skip_broken_rows: leave out, and count in the log, rows with another number of columns.
 
-    Raises:
-        UserError: as `open_table`, or the header lacks a needed column.
-
     Example:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "dev.tsv"
@@ -276,11 +249,9 @@ def read_table(
         skip_broken_rows=skip_broken_rows,
     )
     if columns is None:
-        _, header = next(file.rows(), (0, None))
-        if header is None:
-            raise UserError(f"{path}: has no rows; name a file with a header and examples.")
+        _, header = next(file.rows(), (0, []))
         missing = [name for name in needed if name not in header]
-        if missing:
+        if header and missing:
             raise UserError(
                 f"{path}: line 1, the header, has no column {' and no '.join(map(repr, missing))} "
                 f"(it has {', '.join(map(repr, header[:12]))}); check that this is the task's file."
@@ -307,35 +278,24 @@ def form_by_name(name: str) -> Form | None:
 
 def _form(name: str, first: str) -> Form:
     """Tells a file's format by its name, which its first line must not contradict."""
-    found = _form_by_content(first)
-    named = form_by_name(name)
-    if named is None:
-        if found is None:
-            raise UserError(
-                f"{name}: neither its name nor its first line says whether it is CSV, TSV or JSON "
-                "lines; let its name end in .csv, .tsv or .jsonl."
-            )
-        return found
-    if named == "json_lines" and found == "json_array":
-        return found
-    if found is not None and found != named and (named == "json_lines" or found in _JSON):
+    named, found = form_by_name(name), _form_by_content(first)
+    if named is None and found is None:
         raise UserError(
-            f"{name}: is called {_IN_WORDS[named]} but begins as {_IN_WORDS[found]}; give it the "
-            "ending of what it is."
+            f"{name}: neither its name nor its first line says whether it is CSV, TSV or JSON "
+            "lines; let its name end in .csv, .tsv or .jsonl."
         )
     if named == "json_lines" and found is None:
         raise UserError(f"{name}: line 1 is no JSON object; write one object a line.")
-    if named == "tsv" and found == "csv":
-        raise UserError(
-            f"{name}: is called TSV, but its first line has commas and no tab; if it is CSV, let "
-            "its name end in .csv."
-        )
-    if named == "csv" and found == "tsv" and not re.search("[,;]", first):
-        raise UserError(
-            f"{name}: is called CSV, but its first line has tabs and no comma; if it is TSV, let "
-            "its name end in .tsv."
-        )
-    return named
+    if named is None or (named, found) == ("json_lines", "json_array"):
+        assert found is not None
+        return found
+    has_commas = named == "csv" and found == "tsv" and re.search("[,;]", first)
+    if found in (named, None) or has_commas:
+        return named
+    raise UserError(
+        f"{name}: is called {_IN_WORDS[named]} but begins as {_IN_WORDS[found]}; give it the "
+        "ending of what it is."
+    )
 
 
 def _form_by_content(first: str) -> Form | None:
@@ -347,10 +307,6 @@ def _form_by_content(first: str) -> Form | None:
     if "\t" in first:
         return "tsv"
     return "csv" if re.search("[,;]", first) else None
-
-
-def _csv_delimiter(first: str) -> str:
-    return ";" if ";" in first and "," not in first else ","
 
 
 def _tsv_is_quoted(name: str, encoding: TextEncoding) -> bool:
@@ -368,29 +324,26 @@ def _quoted_rows(
 ) -> Iterator[tuple[int, list[str]]]:
     # What an opening quotation mark without its closing one may swallow.
     csv.field_size_limit(MOST_LINE_BYTES)
-    now, length = 0, 0
+    begins, now, length = 1, 0, 0
 
     def lines() -> Iterator[str]:
         nonlocal now, length
         for number, line in read_lines(name, encoding, keep_ends=True):
-            now, length = number, _checked_length(name, begins, length + len(line))
+            now, length = number, length + len(line)
+            if length > MOST_LINE_BYTES:  # the lines of a record are held in memory
+                raise line_too_long(name, begins)
             yield line
 
     reader = csv.reader(lines(), delimiter=delimiter, strict=True)
-    begins = 1
     while True:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            if "new-line character" in str(error):
-                raise UserError(
-                    f"{name}: line {begins} has a carriage return inside a field without "
-                    "quotation marks; enclose the field in such marks, or remove the character."
-                ) from error
             raise UserError(
                 f"{name}: the row that begins on line {begins} is not quoted as CSV is ({error}); "
-                "enclose fields that hold quotation marks in such marks and double those inside, "
-                "or, if marks are characters like any other, give `quotation=no`."
+                "enclose fields that hold quotation marks or carriage returns in such marks and "
+                "double those inside, or, if marks are characters like any other, give "
+                "`quotation=no`."
             ) from error
         if cells is None:
             return
@@ -399,20 +352,73 @@ def _quoted_rows(
         begins, length = now + 1, 0
 
 
-def _checked_length(name: str, begins: int, length: int) -> int:
-    """The characters of a record so far, whose lines are held in memory."""
-    if length > MOST_LINE_BYTES:
-        raise line_too_long(name, begins)
-    return length
-
-
 def _json_records(name: str, form: Form, encoding: TextEncoding) -> Iterator[Record]:
-    read = objects_of_array if form == "json_array" else objects_of_lines
-    # An array may stand on one line, whatever its length; its objects are bounded one by one.
-    longest = MOST_WHOLE_BYTES if form == "json_array" else MOST_LINE_BYTES
-    lines = read_lines(name, encoding, keep_ends=True, longest=longest)
+    if form == "json_array":
+        records = _objects_of_array(name, read_text(name, encoding, MOST_WHOLE_BYTES))
+    else:
+        lines = read_lines(name, encoding)
+        records = ((n, _object(name, n, line)) for n, line in lines if line.strip())
     # What JSON spells in escapes is text only now.
-    yield from (Record(line, encoding.composed_value(values)) for line, values in read(name, lines))
+    yield from (Record(line, encoding.composed_value(values)) for line, values in records)
+
+
+def _objects_of_array(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of an array, each with the line on which it begins."""
+    at, line = text.index("[") + 1, 1 + text.count("\n", 0, text.index("[") + 1)
+    while True:
+        start = _BETWEEN_OBJECTS.match(text, at).end()  # type: ignore[union-attr]
+        line += text.count("\n", at, start)
+        if text[start : start + 1] != "{":
+            break
+        try:
+            _, at = json.JSONDecoder().raw_decode(text, start)
+        except (ValueError, RecursionError):
+            at = len(text)  # `_object` says what is wrong
+        yield line, _object(name, line, text[start:at], start - text.rfind("\n", 0, start))
+        line += text.count("\n", start, at)
+    if text[start:].strip() != "]":
+        raise UserError(
+            f"{name}: line {line} has something else than the next object of its JSON array, or "
+            "its end; correct it."
+        )
+
+
+def _object(name: str, line: int, text: str, column: int = 1) -> dict[str, Any]:
+    """The columns of the object that a text is, which begins in a line and a column of a file."""
+    try:
+        values = bounded_loads(text, partial(_once_each, name, line))
+    except (ValueError, RecursionError) as error:
+        number = line + getattr(error, "lineno", 1) - 1
+        fault = fault_of_json(error, None, column)
+        raise UserError(f"{name}: line {number} {fault}; correct it.") from error
+    if not isinstance(values, dict):
+        raise UserError(f"{name}: line {line} is no JSON object; write one object a line.")
+    return _once_each(name, line, list(_columns(values, "")))
+
+
+def _once_each(name: str, line: int, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object with each of its keys once; their names may be halves of a surrogate pair."""
+    named = [(as_name(as_text(key)), value) for key, value in pairs]
+    if len(values := dict(named)) < len(named):
+        ((twice, _),) = Counter(key for key, _ in named).most_common(1)
+        raise UserError(f"{name}: line {line} has the column {shown(twice)} twice; remove one.")
+    return values
+
+
+def _columns(values: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _columns(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, _with_text(value)
+
+
+def _with_text(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_text(one) for one in value]
+    if isinstance(value, dict):
+        return dict(_columns(value, ""))
+    return as_text(value) if isinstance(value, str) else value
 
 
 def _builder(name: str, data_dir: str | None) -> tuple[Any, str]:
@@ -458,137 +464,3 @@ def _decoded(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     return [_decoded(one) for one in value] if isinstance(value, list) else value
-
-
-Lines = Iterable[tuple[int, str]]
-Values = dict[str, Any]
-
-# A whole string, so that a brace inside is none, or what opens or closes.
-_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]')
-
-
-def objects_of_lines(name: str, lines: Lines) -> Iterator[tuple[int, Values]]:
-    r"""Reads an object a line; empty lines are none.
-
-    Args:
-        name: the file, for errors.
-        lines: its lines with their numbers.
-
-    Raises:
-        UserError: a line is no JSON object, or has a column twice.
-
-    Example:
-        >>> list(objects_of_lines("t.jsonl", [(1, '{"a": {"b": 1}}\n'), (2, "\n")]))
-        [(1, {'a.b': 1})]
-    """
-    for number, line in lines:
-        if not line.isspace():
-            yield number, _object(name, number, line.rstrip("\r\n"))
-
-
-def objects_of_array(name: str, lines: Lines) -> Iterator[tuple[int, Values]]:
-    r"""Reads an array of objects, each with the line on which it begins.
-
-    Args:
-        name: the file, for errors.
-        lines: its lines with their numbers.
-
-    Raises:
-        UserError: it is no array of objects, an object has a column twice, or the file ends early.
-
-    Example:
-        >>> list(objects_of_array("t.json", [(1, '[{"a": 1},\n'), (2, '{"a":\n'), (3, "2}]\n")]))
-        [(1, {'a': 1}), (2, {'a': 2})]
-    """
-    depth, begins, column, length, parts = 0, 0, 1, 0, list[str]()
-    for number, line in lines:
-        start = end = 0  # of the object, and of what was looked at, within this line
-        for found in _STRUCTURE.finditer(line):
-            mark = found.group()
-            _check_between(name, number, depth, line[end : found.start()])
-            end = found.end()
-            if mark in ("{", "["):
-                depth += 1
-                if depth == 2:
-                    begins, start, parts, length = number, found.start(), [], 0
-                    column = start + 1
-            elif mark in ("}", "]"):
-                depth -= 1
-                if depth == 1:
-                    text = "".join(parts) + line[start : found.end()]
-                    yield begins, _object(name, begins, text, column)
-            else:
-                _check_between(name, number, depth, mark)
-        _check_between(name, number, depth, line[end:])
-        if depth > 1:
-            parts.append(line[start:])
-            length = _checked_length(name, begins, length + len(parts[-1]))
-    if depth:
-        raise UserError(
-            f"{name}: ends inside its JSON array, whose last object begins on line {begins}; get "
-            "the file again."
-        )
-
-
-def _check_between(name: str, line: int, depth: int, text: str) -> None:
-    """Refuses what stands between the objects of an array, or behind it, and is none."""
-    if depth <= 1 and text.strip(" \t\r\n,"):
-        raise UserError(
-            f"{name}: line {line} has something else between the array's objects; remove it."
-        )
-
-
-def _object(name: str, line: int, text: str, column: int = 1) -> Values:
-    """The object that a text is, which begins in a line and a column of a file."""
-    try:
-        values = bounded_loads(text, partial(_once_each, name, line))
-    except (ValueError, RecursionError) as error:
-        number = line + getattr(error, "lineno", 1) - 1
-        fault = fault_of_json(error, None, column)
-        raise UserError(f"{name}: line {number} {fault}; mend it.") from error
-    if not isinstance(values, dict):
-        raise UserError(f"{name}: line {line} is no JSON object; write one object a line.")
-    return _flat(name, line, values)
-
-
-def _once_each(name: str, line: int, pairs: list[tuple[str, Any]]) -> Values:
-    """An object with each of its keys once."""
-    values = {_name(key): value for key, value in pairs}
-    if len(values) < len(pairs):
-        raise _twice(name, line, (_name(key) for key, _ in pairs))
-    return values
-
-
-def _twice(name: str, line: int, keys: Iterable[str]) -> UserError:
-    ((twice, _),) = Counter(keys).most_common(1)
-    return UserError(f"{name}: line {line} has the column {shown(twice)} twice; remove one.")
-
-
-def _flat(name: str, line: int, values: Values) -> Values:
-    """The columns of an object, with those of the objects in it."""
-    columns = list(_columns(values, ""))
-    found = dict(columns)
-    if len(found) < len(columns):
-        raise _twice(name, line, (column for column, _ in columns))
-    return found
-
-
-def _columns(values: Values, prefix: str) -> Iterator[tuple[str, Any]]:
-    for key, value in values.items():
-        if isinstance(value, dict):
-            yield from _columns(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, _with_text(value)
-
-
-def _name(key: str) -> str:
-    # An escape such as \ud83d may be one half of a surrogate pair, which is not text.
-    return as_name(as_text(key))
-
-
-def _with_text(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_with_text(one) for one in value]
-    if isinstance(value, dict):
-        return dict(_columns(value, ""))
-    return as_text(value) if isinstance(value, str) else value

@@ -44,10 +44,6 @@ def read_lines(
         keep_ends: give lines with their ends; where the last one has none, it gets one.
         longest: see `read_line_blocks`.
 
-    Raises:
-        UserError: the file is missing, empty, damaged or not in its encoding, or a line is longer
-            than any that is read.
-
     Example:
         >>> import gzip, tempfile
         >>> path = os.path.join(tempfile.mkdtemp(), "lines.txt.gz")
@@ -63,7 +59,7 @@ def read_lines(
         except UnicodeDecodeError as error:
             # Before its lines are read: another encoding makes other faults as well.
             number = block.first_line + block.text.count(b"\n", 0, error.start)
-            raise _not_utf8(name, f"line {number}", block.text, encoding) from error
+            raise _not_utf8(name, f"line {number}", encoding) from error
         lines = text.split("\n")
         if not lines[-1]:
             lines.pop()  # nothing stands after a block's last line end
@@ -73,39 +69,24 @@ def read_lines(
             yield from ((n, line.rstrip("\r")) for n, line in enumerate(lines, block.first_line))
 
 
-def _not_utf8(path: AnyPath, where: str, data: bytes, encoding: TextEncoding | None) -> UserError:
-    return UserError(f"{path}: {where} is not UTF-8; {remedy_of_encoding(data, encoding)}.")
+def _not_utf8(path: AnyPath, where: str, encoding: TextEncoding | None) -> UserError:
+    return UserError(f"{path}: {where} is not UTF-8; {remedy_of_encoding(encoding)}.")
 
 
-def read_text(path: AnyPath, encoding: TextEncoding | None = None) -> str:
-    """The text of a file, one document, with its blanks and line ends as they are.
-
-    Args:
-        path: the file.
-        encoding: see `read_lines`.
-
-    Raises:
-        UserError: the file is missing, empty, damaged or not UTF-8, or longer than any document.
-    """
-    content = read_whole(os.fspath(path), MOST_LINE_BYTES, encoding)
+def read_text(
+    path: AnyPath, encoding: TextEncoding | None = None, most_bytes: int = MOST_LINE_BYTES
+) -> str:
+    """The text of a file, one document, with its blanks and line ends as they are."""
+    content = read_whole(os.fspath(path), most_bytes, encoding)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _not_utf8(path, f"byte {error.start}", content, encoding) from error
+        raise _not_utf8(path, f"byte {error.start}", encoding) from error
     return encoding.composed(text) if encoding else text
 
 
 def read_json(path: AnyPath, wanted: str, encoding: TextEncoding | None = None) -> Any:
-    """Reads a JSON file.
-
-    Args:
-        path: the file.
-        wanted: what it should be, for the message.
-        encoding: see `read_lines`; nothing is composed.
-
-    Raises:
-        UserError: the file is missing, empty or damaged, or it is no JSON.
-    """
+    """Reads a JSON file; `wanted` says in the message what it should be."""
     content = read_whole(os.fspath(path), encoding=encoding)
     if sum(map(content.count, (b"{", b"[", b","))) > _MOST_VALUES:
         raise too_large_for_memory(path)
@@ -114,7 +95,7 @@ def read_json(path: AnyPath, wanted: str, encoding: TextEncoding | None = None) 
     except (ValueError, RecursionError) as error:
         fault, remedy = fault_of_json(error), "mend it"
         if isinstance(error, UnicodeDecodeError):
-            remedy = remedy_of_encoding(content, encoding)
+            remedy = remedy_of_encoding(encoding)
         raise UserError(f"{path}: {fault}; {remedy}, or name {wanted}.") from error
     except MemoryError as error:
         raise too_large_for_memory(path) from error

@@ -82,6 +82,23 @@ def test_code_that_trains_shuffles_its_data():
     assert [block for block in found if ".shuffle(" not in block] == []
 
 
+EXAMPLES = {  # of a tutorial's file
+    "classifier": lambda text: text.splitlines()[1:],
+    "entities": lambda text: text.strip().split("\n\n"),
+    "questions": lambda text: re.findall(r'"context": "(.*?)"', text),
+}
+
+
+@pytest.mark.parametrize("tutorial", EXAMPLES)
+def test_a_tutorial_evaluates_on_other_examples_than_it_trains_on(tmp_path, monkeypatch, tutorial):
+    monkeypatch.chdir(tmp_path)
+    exec(blocks(ROOT / "docs" / "tutorials" / f"{tutorial}.md", "python")[0], {})
+    files = [next(tmp_path.glob(f"{name}.*")).read_text() for name in ("train", "dev")]
+    train, dev = map(EXAMPLES[tutorial], files)
+    assert len(train) > len(dev) >= 80
+    assert not {*train} & {*dev}
+
+
 @pytest.mark.slow
 def test_ours_of_the_page_for_those_who_come_from_elsewhere_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -117,7 +117,8 @@ def here(inputs, tmp_path, monkeypatch):
     monkeypatch.setenv("KERAS_BERT_CACHE", str(tmp_path / "cache"))
 
     def begin():
-        shutil.rmtree(tmp_path / "here", ignore_errors=True)
+        for name in ("here", "cache"):
+            shutil.rmtree(tmp_path / name, ignore_errors=True)
         shutil.copytree(inputs, tmp_path / "here")
         precious = tmp_path / "here" / "precious"
         precious.mkdir()

@@ -337,7 +337,7 @@ def measure(task: str, contender: str, workload: dict[str, Any]) -> dict[str, An
 
 def _measure_in_child(task: str, contender: str, workload: dict[str, Any]) -> dict[str, Any]:
     case = {"task": task, "contender": contender, "workload": workload}
-    return in_child("tools.benchmarks.model", case, KERAS_BACKEND="tensorflow")
+    return in_child("tools.benchmarks.model", case)
 
 
 def _compare(config: ModelConfig) -> None:
@@ -382,7 +382,8 @@ def _commit() -> str:
 
 def _run(config: ModelConfig) -> None:
     if config.child:
-        show_json(measure(**json.loads(config.child)))
+        case = json.loads(config.child)
+        show_json(measure(**case))
         return
     _compare(config)
 

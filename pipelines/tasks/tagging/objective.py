@@ -17,9 +17,6 @@ class TagObjective:
     Tags are `tag_ids` int32 [batch, length]: 0 where there is none (a word's further tokens,
     padding), else the number of the tag plus 1.
 
-    Args:
-        input_names: the features that the model reads.
-
     Example:
         >>> objective = TagObjective()
         >>> batch = {"tag_ids": np.array([[0, 2, 0]])}
@@ -29,8 +26,7 @@ class TagObjective:
         (0.0001, 1.0)
     """
 
-    def __init__(self, input_names: tuple[str, ...] = ENCODER_INPUTS) -> None:
-        self.input_names = input_names
+    input_names: tuple[str, ...] = ENCODER_INPUTS
 
     def normalizers(self, batch: Batch) -> dict[str, np.float32]:
         """Counts the tokens with a tag; see `Objective.normalizers`."""

@@ -1,19 +1,13 @@
 """The options of a run for tags, and of scoring tagged files."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.head_settings import (
-    FEATURES,
-    FrozenFeatures,
-    frozen_features,
-    with_frozen_features,
-)
+from keras_bert_impl.models.head_settings import with_frozen_features
 from keras_bert_impl.options import FREE, REQUIRED, bounded, check_options, nested, option
-from keras_bert_impl.training.config import TrainingConfig
 from pipelines.corpora.encodings import TextEncoding
 from pipelines.fine_tuning.options import FineTuningConfig, SplitFiles
 from pipelines.tasks.tagging.schemes import SCHEMES
@@ -106,23 +100,6 @@ class RunNerConfig(FineTuningConfig):
     """
 
     files: TaggingConfig = nested(TaggingConfig)
-    features: str | None = option(
-        None,
-        "Leave the encoder as it is, and train a BiLSTM of two layers over these of its layers "
-        "(BERT's paper, table 7): the embeddings, the second to last, the last, a learned weighted "
-        "sum of the last four or of all, or the last four side by side. By default the whole "
-        "model is fine-tuned.",
-        choices=FEATURES,
-    )
-    lstm_size: int = option(
-        768, "The width of each direction of the BiLSTM over features.", at_least=1
-    )
-    lstm_learning_rate: float = option(
-        1e-3,
-        "The peak learning rate with features, in place of learning_rate: only new weights learn.",
-        more_than=0,
-    )
-
     OF_FILES: ClassVar = ("word_column", "tag_column", "encoding")
     LOOKED_UP: ClassVar = ("word_column", "tag_column")
     IN_A_MODEL: ClassVar = {
@@ -145,15 +122,6 @@ class RunNerConfig(FineTuningConfig):
                 "nothing says what to tag; give `data_dir`, the folder of train.txt, dev.txt and "
                 "test.txt, or `train_file`, `dev_file` and `test_file`."
             )
-        if self.features is not None:
-            self._check_frozen()
-
-    @property
-    def learning(self) -> TrainingConfig:
-        """How it is trained: over features with their own rate, for only new weights learn."""
-        if self.features is None:
-            return self.training
-        return replace(self.training, learning_rate=self.lstm_learning_rate)
 
     def kept(self, model: BertConfig) -> dict[str, Any]:
         """See `FineTuningConfig.kept`; what is given as auto is as the model was trained, too."""
@@ -161,36 +129,10 @@ class RunNerConfig(FineTuningConfig):
         kept = super().kept(model).items()
         return {name: value for name, value in kept if name not in left_open}
 
-    def _check_frozen(self) -> None:
-        """Refuses what changes an encoder or its vectors, or searches for their rates."""
-        excluded = {
-            "encoder_bilstm": self.encoder_bilstm,
-            "search": self.many.search,
-        }
-        for name, value in excluded.items():
-            if value:
-                raise UserError(
-                    f"`features={self.features}` leaves the encoder as it is; leave out `{name}`."
-                )
-
     def configure(self, config: BertConfig) -> BertConfig:
-        """The model's configuration with the features; a trained model keeps its own.
-
-        Raises:
-            UserError: a trained model reads other features than those that are asked for.
-        """
+        """See `FineTuningConfig.configure`; what is trained is no tagger over frozen layers."""
         config = super().configure(config)
-        if self.do_train:
-            given = self.features and FrozenFeatures(self.features, self.lstm_size)
-            return with_frozen_features(config, given or None)
-        trained = frozen_features(config)
-        if self.features is not None and (trained is None or trained.features != self.features):
-            name = "the whole model was fine-tuned" if trained is None else trained.features
-            raise UserError(
-                f"`features={self.features}`: the model was trained otherwise ({name}); leave it "
-                "out, or add `do_train=True`."
-            )
-        return config
+        return with_frozen_features(config, None) if self.do_train else config
 
 
 @dataclass(frozen=True, kw_only=True)

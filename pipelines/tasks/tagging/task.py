@@ -14,7 +14,7 @@ from keras_bert_impl.files import open_whole
 from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.training.guesses import Guess
 from keras_bert_impl.training.learning_curve import CurveStyle
-from pipelines.fine_tuning.task import Answered, FrozenEncoder, Head
+from pipelines.fine_tuning.task import Answered, Head
 from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
 from pipelines.metrics.entities import OUTSIDE, EntityScorer
 from pipelines.records.rows import Rows
@@ -173,22 +173,17 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
         return config.replace(extra={**config.extra, **names})
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
-        """A model with a score of each tag for each token, its encoder frozen or not."""
-        from keras_bert_impl.models.feature_tagger import (
-            LAYER_VECTORS,
-            VECTOR_INPUTS,
-            BertFeatureTagger,
-        )
+        """A model with a score of each tag for each token.
+
+        A saved model may be a BiLSTM over an encoder that did not learn; none is trained any more.
+        """
+        from keras_bert_impl.models.feature_tagger import BertFeatureTagger
         from keras_bert_impl.models.token_models import BertTokenClassifier
         from pipelines.tasks.tagging.objective import TagObjective
 
-        labels, both = len(label_names(config)), ((TAG_IDS,), ("logits",))
-        if frozen_features(config) is None:
-            return Head(BertTokenClassifier(config, labels, dtype=dtype), TagObjective(), *both)
-        model = BertFeatureTagger(config, labels, dtype=dtype)
-        learns = Head(model.on_vectors, TagObjective(VECTOR_INPUTS), *both)
-        frozen = FrozenEncoder(model.layers_read, LAYER_VECTORS, learns)
-        return Head(model, TagObjective(), *both, frozen=frozen)
+        kind = BertTokenClassifier if frozen_features(config) is None else BertFeatureTagger
+        model = kind(config, len(label_names(config)), dtype=dtype)
+        return Head(model, TagObjective(), (TAG_IDS,), ("logits",))
 
     def answers(
         self, examples: Sequence[Document], rows: Rows, outputs: Mapping[str, NDArray]

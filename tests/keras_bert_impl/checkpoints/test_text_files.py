@@ -39,24 +39,42 @@ def test_an_empty_folder_says_nothing(tmp_path):
         ({"do_lower_case": None}, (None, None)),
         ({"do_lower_case": "yes"}, (None, None)),
         ({"model_max_length": 512}, (None, None)),
+        ({"do_lower_case": False, "unicode_form": "nfc"}, (False, None, "nfc")),
     ],
 )
 def test_tokenizer_config_says_casing_and_accents(tmp_path, said, casing):
     settings(tmp_path, **said)
-    assert read_casing(tmp_path) == casing
+    assert read_casing(tmp_path) == Casing(*casing)
 
 
 def test_tokenizer_config_comes_before_tokenizer_json(tmp_path):
     settings(tmp_path, do_lower_case=False)
     fast_tokenizer(tmp_path, lowercase=True, strip_accents=True)
-    assert read_casing(tmp_path) == (False, None)
+    assert read_casing(tmp_path) == Casing(False, None)
+
+
+@pytest.mark.parametrize(
+    ("said", "casing"),
+    [
+        ({"do_lower_case": False}, (True, False)),
+        ({"do_lower_case": False, "strip_accents": True}, (True, True)),
+        ({"do_lower_case": True}, (True, None)),
+    ],
+)
+def test_sentence_transformers_lower_cases_before_its_tokenizer(tmp_path, said, casing):
+    settings(tmp_path, **said)
+    path = tmp_path / "sentence_bert_config.json"
+    path.write_text('{"max_seq_length": 128, "do_lower_case": true}')
+    assert read_casing(tmp_path) == Casing(*casing)
+    path.write_text('{"max_seq_length": 128, "do_lower_case": false}')
+    assert read_casing(tmp_path).do_lower_case == said["do_lower_case"]
 
 
 def test_tokenizer_json_speaks_where_the_other_is_silent(tmp_path):
     fast_tokenizer(tmp_path, lowercase=False, strip_accents=True)
-    assert read_casing(tmp_path) == (False, True)
+    assert read_casing(tmp_path) == Casing(False, True)
     settings(tmp_path, strip_accents=False)
-    assert read_casing(tmp_path) == (False, False)
+    assert read_casing(tmp_path) == Casing(False, False)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +82,7 @@ def test_tokenizer_json_speaks_where_the_other_is_silent(tmp_path):
     [
         ({"strip_accents": "no"}, "strip_accents is 'no'; it must be true, false or null"),
         ({"tokenize_chinese_chars": False}, "tokenize_chinese_chars is false"),
+        ({"unicode_form": "NFKC"}, "unicode_form is 'NFKC'; it must be as_is or nfc"),
     ],
 )
 def test_what_bert_does_not_do_is_refused(tmp_path, said, words):

@@ -1,12 +1,17 @@
 """One mathematics: a batch gives the same step however it is cut over replicas and time."""
 
+import gc
 import json
 import os
+import weakref
 
 import numpy as np
 import pytest
 
+from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.strategy import make_devices
 from tests.support import compiling
+from tests.support.head_steps import HEADS, batch_for, training_step
 from tests.support.pretraining_run import two_workers
 from tests.support.programs import Program
 
@@ -108,3 +113,23 @@ def test_float16_scales_its_loss_and_stays_near_float32(one):
     assert [m["loss_scale"] for m in scaled["metrics"]] == [32768.0] * 4
     losses = [[m["loss"] for m in run["metrics"]] for run in (plain, scaled)]
     np.testing.assert_allclose(losses[1], losses[0], rtol=2e-2)
+
+
+def test_weights_and_moments_are_let_go_with_the_step_that_trained_them():
+    """TensorFlow keeps custom gradients for ever: of kernels, recomputation, sums over replicas."""
+    config = TrainingConfig(
+        learning_rate=1e-4,
+        num_train_steps=1,
+        num_warmup_steps=0,
+        train_batch_size=12,
+        kernels="fast",
+    )
+    model, step = training_step(*HEADS["classification"], make_devices(config), config)
+    model.encoder.recompute = True
+    step.run(*step.prepare([batch_for("classification", 1)], 0, [1e-4]))
+    trained = [*model.weights, *step._optimizer.variables]
+    memory = [weakref.ref(variable.value.handle) for variable in trained]
+    del model, step, trained
+    gc.collect()
+    assert len(memory) > 50
+    assert sum(held() is not None for held in memory) == 0

@@ -144,9 +144,9 @@ def test_what_looks_like_no_text_is_said_once_of_each_kind_unless_text_is_meant(
     names = [f"{folder}/*.txt"]
     assert {source.form for source in find_sources(names)} == {"text"}
     table, page = caplog.messages
-    assert table.startswith(f"{folder}/1.txt (and 1 more): look like a table and are read as")
-    assert "write its texts as JSON lines, or give `input_format=text`" in table
-    assert page.startswith(f"{folder}/page.txt: looks like HTML")
+    assert table.startswith(f"{folder}/1.txt (and 1 more): begins like CSV and is read as")
+    assert "or give `input_format=text`" in table
+    assert page.startswith(f"{folder}/page.txt: begins like HTML")
     caplog.clear()
     find_sources(names, "text")
     assert caplog.messages == []

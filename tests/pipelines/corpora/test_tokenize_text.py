@@ -57,8 +57,8 @@ def test_json_lines_read_as_plain_lines_are_told_with_the_option_that_reads_them
     (tmp_path / "c.jsonl").write_text('{"text": "One."}\n')
     assert len(list(read_all_lines([f"{tmp_path}/c.jsonl"]))) == 1
     (line,) = caplog.messages
-    assert line.startswith(f"{tmp_path}/c.jsonl: looks like JSON lines and is read as plain")
-    assert line.endswith("`text_field` names the field whose text is meant.")
+    assert line.startswith(f"{tmp_path}/c.jsonl: begins like JSON and is read as plain")
+    assert line.endswith("or name JSON's field with `text_field`.")
     caplog.clear()
     list(read_all_lines([f"{tmp_path}/c.jsonl"], "text"))
     assert caplog.messages == []

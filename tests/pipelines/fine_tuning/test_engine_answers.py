@@ -6,7 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
 from pipelines.fine_tuning.outputs import engine_prediction
 from pipelines.tasks.labels.options import RunClassifierConfig
 from pipelines.tasks.labels.task import run_classifier
@@ -41,6 +43,7 @@ def test_a_task_is_scored_by_openvino_as_by_tensorflow(tmp_path):
 
 
 def test_a_bilstm_over_frozen_layers_is_refused():
-    config = SimpleNamespace(engine="openvino")
+    frozen = with_frozen_features(BertConfig(vocab_size=9), FrozenFeatures("last"))
+    config, source = SimpleNamespace(engine="openvino"), SimpleNamespace(config=frozen)
     with pytest.raises(UserError, match="`engine=openvino` computes no BiLSTM"):
-        engine_prediction(config, SimpleNamespace(frozen=object()), None, None)
+        engine_prediction(config, None, source, None)

@@ -44,15 +44,15 @@ def test_json_lines_are_no_sentences_and_what_makes_sentences_of_them_is_named()
 
 
 def test_a_sentence_in_braces_is_a_sentence(caplog):
-    look_at("{One.}\n", '{"text": "One."}\nThis was JSON.\n')
+    look_at("{One.}\n", '{"One."}\nThis is no JSON.\n')
     assert caplog.messages == []
 
 
 def test_what_else_is_no_text_is_warned_of(caplog):
     look_at("<doc id='1'>\nA\n", "a\tb\n" * 9)
-    table, pages = caplog.messages
-    assert table.startswith("1.txt: looks like a table")
-    assert pages.endswith("split_sentences reads it and makes sentences of it.")
+    pages, table = caplog.messages
+    assert table.startswith("1.txt: begins like CSV")
+    assert pages.endswith("sentences of plain text, of JSON lines and of WikiExtractor's output.")
 
 
 def test_lines_that_were_cut_at_one_width_are_no_sentences(caplog):

@@ -18,7 +18,7 @@ from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
 from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.pretraining_data.documents import sample_lines
 from pipelines.records.description import Description
-from pipelines.runners import disk, local
+from pipelines.runners import local
 from pipelines.runners.local import run_local
 from tests.support.pretraining_corpus import (
     RECIPE,
@@ -198,14 +198,14 @@ def test_an_empty_file_beside_others_is_left_out(tmp_path, expected):
 @pytest.mark.parametrize("text", [b"the fox ran home.\n", b"the hen.\n" * 9999, None])
 def test_text_that_changes_while_it_is_read_is_noticed(tmp_path, monkeypatch, text):
     config = make_config(tmp_path)
-    true_check = local.check_disk
+    true_corpus = local._corpus
 
     def change(*args):
         path = Path(config.input_file)
         path.write_bytes(text or path.read_bytes().replace(b"fox", b"hen"))
-        true_check(*args)
+        return true_corpus(*args)
 
-    monkeypatch.setattr(local, "check_disk", change)
+    monkeypatch.setattr(local, "_corpus", change)
     _refused(config, "corpus.txt: was changed while it was read")
 
 
@@ -220,14 +220,6 @@ def test_a_second_run_with_another_work_folder_is_refused_as_well(tmp_path, monk
 
     monkeypatch.setattr(local, "_plan", plan)
     run_local(config)
-
-
-def test_shards_that_will_not_fit_are_noticed_when_their_number_is_known(tmp_path, monkeypatch):
-    """Short documents make more examples than the size of the text lets expect."""
-    monkeypatch.setattr(local, "check_disk", lambda *_: None)
-    usage = lambda path: type("Usage", (), {"free": 1000})()  # noqa: E731
-    monkeypatch.setattr(disk.shutil, "disk_usage", usage)
-    _refused(make_config(tmp_path), r"examples need about .* GB, but 0\.0 GB are free")
 
 
 def test_a_second_run_at_the_same_time_is_refused(tmp_path, monkeypatch):
@@ -309,10 +301,13 @@ def test_hangul_whose_accents_are_kept_is_not_warned_of(tmp_path, recwarn):
 
 
 def test_a_run_that_failed_at_once_leaves_nothing(tmp_path, monkeypatch):
-    usage = lambda path: type("Usage", (), {"free": 1000})()  # noqa: E731
-    monkeypatch.setattr(disk.shutil, "disk_usage", usage)
-    _refused(make_config(tmp_path), "needs about")
+    monkeypatch.setattr(local, "_corpus", _raise_user_error)
+    _refused(make_config(tmp_path), "at once")
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def _raise_user_error(*_):
+    raise UserError("at once")
 
 
 def _refused(config, message: str) -> None:

@@ -5,17 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from pipelines.tables.files import objects_of_array, objects_of_lines, open_table
+from pipelines.tables import files
+from pipelines.tables.files import open_table
 
 TRICKY = [{"text": 'a "{[" \\', "label": [1, {"x": 2}]}, {"text": "b]}", "label": []}]
 
 
-def lines(text):
-    return list(enumerate(text.splitlines(keepends=True), start=1))
-
-
 def array(text):
-    return list(objects_of_array("t.json", lines(text)))
+    return list(files._objects_of_array("t.json", text))
+
+
+def an_object(text):
+    return files._object("t.jsonl", 1, text)
 
 
 @pytest.mark.parametrize("indent", [None, 0, 2])
@@ -34,23 +35,22 @@ def test_half_a_surrogate_pair_is_no_text_wherever_it_stands():
 
 
 def test_objects_in_objects_are_columns():
-    text = '{"labels": {"label": 3.7, "more": {"b": 1}}, "x": {}}\n'
-    ((_, values),) = objects_of_lines("t.jsonl", lines(text))
-    assert values == {"labels.label": 3.7, "labels.more.b": 1}
+    text = '{"labels": {"label": 3.7, "more": {"b": 1}}, "x": {}}'
+    assert an_object(text) == {"labels.label": 3.7, "labels.more.b": 1}
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[{"a": 1},\n{"a": 2', r"t.json: ends inside its JSON array, .* begins on line 2"),
-        ('[{"a": 1},\n', r"t.json: ends inside its JSON array"),
+        ('[{"a": 1},\n{"a": 2', r"t.json: line 2 is not JSON from column 8 on"),
+        ('[{"a": 1},\n', r"t.json: line 2 has something else than the next object"),
         ('[{"a": 1},\n{"a": }]', r"t.json: line 2 is not JSON from column 7 on"),
         ('[{"a": 1}, {"a": }]', r"t.json: line 1 is not JSON from column 18 on"),
         ('[{"a": 1}, {\n"a":\n 1 2}]', r"t.json: line 3 is not JSON from column 4 on"),
-        ('[{"a": 1},\n["a"]]', r"t.json: line 2 is no JSON object"),
-        ('[{"a": 1},\n"a"]', r"t.json: line 2 has something else between the array's objects"),
-        ('[{"a": 1} 12 {"a": 2}]', r"line 1 has something else between"),
-        ('[{"a": 1}]\nmore 5', r"line 2 has something else between"),
+        ('[{"a": 1},\n["a"]]', r"t.json: line 2 has something else than the next object"),
+        ('[{"a": 1},\n"a"]', r"t.json: line 2 has something else than the next object"),
+        ('[{"a": 1} 12 {"a": 2}]', r"line 1 has something else than the next object"),
+        ('[{"a": 1}]\nmore 5', r"line 1 has something else than the next object"),
         ('[{"a": 1, "a": 2}]', r"t.json: line 1 has the column 'a' twice"),
         ('[{"a": {"b": 1}, "a.b": 2}]', r"t.json: line 1 has the column 'a.b' twice"),
     ],
@@ -71,26 +71,23 @@ VALUES = (
 )
 def test_what_json_writes_is_read_as_it_was(objects, indent):
     text = json.dumps(objects, indent=indent, ensure_ascii=False)
-    # Only line feeds end lines; JSON leaves other line separators in strings as they are.
-    numbered = list(enumerate(text.split("\n"), start=1))
-    assert [values for _, values in objects_of_array("t.json", numbered)] == objects
+    assert [values for _, values in array(text)] == objects
 
 
 def test_a_wide_object_whose_column_comes_twice_is_told_in_no_time():
     keys = ",".join(f'"{number}": 1' for number in range(200_000))
     with pytest.raises(UserError, match="has the column '7' twice"):
-        list(objects_of_lines("t.jsonl", [(1, f'{{{keys}, "7": 2}}\n')]))
+        an_object(f'{{{keys}, "7": 2}}')
 
 
 def test_a_deep_object_of_many_columns_is_read_in_no_time():
     text = '{"a": ' * 60 + json.dumps(dict.fromkeys(map(str, range(20_000)), 1)) + "}" * 60
-    ((_, values),) = objects_of_lines("t.jsonl", [(1, text)])
-    assert len(values) == 20_000
+    assert len(an_object(text)) == 20_000
 
 
 def test_two_columns_that_dots_make_the_same_are_refused():
     with pytest.raises(UserError, match=r"has the column 'a\.b' twice"):
-        list(objects_of_lines("t.jsonl", [(1, '{"a.b": 1, "a": {"b": 2}}')]))
+        an_object('{"a.b": 1, "a": {"b": 2}}')
 
 
 def test_an_array_on_one_line_may_be_longer_than_any_other_line(tmp_path, monkeypatch):

@@ -76,7 +76,7 @@ def test_a_fault_in_the_last_line_is_found_before_the_work_begins(tmp_path):
     config = FeaturesConfig(input_file=str(path), output_file=str(output), model="no model")
     with pytest.raises(
         UserError,
-        match=r"lines\.txt: line 3 is not UTF-8; it reads as cp1252",
+        match=r"lines\.txt: line 3 is not UTF-8; give its `encoding`",
     ):
         extract_features(config)
     assert not output.parent.exists()

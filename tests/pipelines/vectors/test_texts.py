@@ -93,7 +93,7 @@ def test_counting_finds_a_fault_in_the_last_line_and_names_it(tmp_path):
     path.write_bytes(b"one\ntwo\n\xffthree\n")
     with pytest.raises(
         UserError,
-        match=r"lines\.txt: line 3 is not UTF-8; it reads as cp1252",
+        match=r"lines\.txt: line 3 is not UTF-8; give its `encoding`",
     ):
         len(Lines(str(path)))
 

@@ -1,0 +1,100 @@
+"""Composed text: all tokenizers cut it alike, and say where tokens stand in the text as it is."""
+
+import functools
+import re
+import unicodedata
+
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_bert_impl.tokenization.composing import composed, composed_places, joining_characters
+from keras_bert_impl.tokenization.kernels import composed_characters
+from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
+from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
+from keras_bert_impl.tokenization.text_settings import NFC, TextSettings
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+JOINING = "".join(
+    one for one in map(chr, range(0x300, 0x20000)) if re.match(f"[{joining_characters()}]", one)
+)
+LETTERS = [*"aeoΣ가각한국어がか東.", *JOINING[:60]]
+COMPOSED = {composed(a + b) for a in "aeo" for b in JOINING[:40]}
+WORDS = sorted({*LETTERS, *(one for one in COMPOSED if len(one) == 1)})
+VOCABULARY = Vocabulary([*SPECIAL_TOKENS, *WORDS, *(f"##{one}" for one in WORDS)])
+CASINGS = [(False, None), (True, None), (True, False)]
+
+pieces = st.sampled_from([*LETTERS, " ", "\n", "\0", "[MASK]", "\u1100", "é", "\u200b"])
+marks = st.text(st.sampled_from(JOINING), max_size=3)
+texts = st.lists(st.tuples(pieces, marks), max_size=8).map(
+    lambda pairs: "".join(one + mark for one, mark in pairs)
+)
+lines = st.lists(texts | texts.map(lambda one: unicodedata.normalize("NFD", one)), max_size=3)
+
+
+@functools.cache
+def tokenizers(casing, special_tokens="split"):
+    text = TextSettings(VOCABULARY, *casing, NFC)
+    layer = GraphTokenizer(text, special_tokens, with_spans=True)
+    graph = tf.function(layer, input_signature=[tf.TensorSpec([None], tf.string)])
+    return PlainTokenizer(text, special_tokens), Tokenizer(text, special_tokens), graph
+
+
+@pytest.mark.filterwarnings("ignore:do_lower_case is on")
+@settings(max_examples=40, deadline=None)
+@given(lines, st.sampled_from(CASINGS), st.sampled_from(["split", "keep"]))
+def test_ids_are_those_of_the_composed_text_and_spans_those_of_the_text(lines, casing, special):
+    plain, kernels, graph = tokenizers(casing, special)
+    expected = Tokenizer(TextSettings(VOCABULARY, *casing), special).encode_lines(
+        [composed(line) for line in lines]
+    )
+    for found in (plain.encode_lines(lines), kernels.encode_lines(lines)):
+        assert found.ids.tolist() == expected.ids.tolist()
+        assert found.offsets.tolist() == expected.offsets.tolist()
+    ids, *spans = (
+        ragged.flat_values.numpy().tolist() for ragged in graph(tf.constant(lines, "string"))
+    )
+    in_bytes = kernels.encode_lines_with_spans(lines, "bytes")
+    assert ids == in_bytes.ids.tolist() == expected.ids.tolist()
+    assert spans == [in_bytes.starts.tolist(), in_bytes.ends.tolist()]
+    if special == "split":
+        one, other = (x.encode_lines_with_spans(lines, "characters") for x in (plain, kernels))
+        assert one.starts.tolist() == other.starts.tolist()
+        assert one.ends.tolist() == other.ends.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        (unicodedata.normalize("NFD", "한국 각"), ["한", "##국", "각"]),
+        ("ae\u0301o", ["a", "##é", "##o"]),
+        ("e\u0301\u200b.", ["é", "."]),
+    ],
+)
+def test_a_token_has_the_pieces_that_it_is_made_of(text, tokens):
+    plain = tokenizers((False, None))[0]
+    found = plain.encode_lines_with_spans([text])
+    assert [VOCABULARY.tokens[number] for number in found.ids] == tokens
+    parts = [text[start:end] for start, end in zip(found.starts, found.ends, strict=True)]
+    assert [composed(part).rstrip("\u200b") for part in parts] == [
+        token.removeprefix("##") for token in tokens
+    ]
+
+
+@given(texts)
+def test_units_put_together_are_the_composed_text(text):
+    found = list(composed_places(text))
+    assert "".join(character for character, _ in found) == composed(text)
+    places = [place for _, place in found]
+    assert places == sorted(places)
+
+
+def test_composing_is_python_s_in_the_kernels_too():
+    every = [chr(n) for n in range(0x110000) if not 0xD800 <= n < 0xE000]
+    assigned = [one for one in every if unicodedata.category(one) != "Cn"]
+    pairs = zip(JOINING, JOINING[::-1], strict=True)
+    for some in (assigned, [f"e{one}{other}" for one, other in pairs]):
+        found = composed_characters(tf.constant(some)).numpy()
+        assert [one.decode() for one in found] == [composed(one) for one in some]
