@@ -324,19 +324,6 @@ class FlagSet:
             if near and name not in names:
                 raise UserError(f"'--{name}' is not a flag; --{near[0]} is (see --help).")
 
-    def changed(self) -> list[str]:
-        """The names of the flags whose value is not their default.
-
-        Example:
-            >>> flag_set = FlagSet("Counts things.")
-            >>> _ = flag_set.integer("first", 3, "Where to begin.")
-            >>> _ = flag_set.integer("last", 9, "Where to end.")
-            >>> flag_set.parse(["--first=3", "--last=5"])
-            >>> flag_set.changed()
-            ['last']
-        """
-        return [n for n in self._sentences if self._values[n].value != self._values[n].default]
-
     def given(self) -> frozenset[str]:
         """The names of the flags that were typed, or stood in a flag file, whatever their values.
 
