@@ -1,12 +1,15 @@
 """What a user can mend, how foreign text is shown in messages, and what a machine refuses."""
 
+import contextlib
 import difflib
 import errno
 import os
 import re
 import reprlib
+import tokenize
 import unicodedata
-from collections.abc import Iterable, Sequence
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 MOST_SHOWN = 80
@@ -162,6 +165,40 @@ def reason_of(error: BaseException) -> str:
     said = error.strerror if isinstance(error, OSError) else getattr(error, "message", None)
     lines = (said or str(error)).strip().splitlines()
     return lines[0] if lines else type(error).__name__
+
+
+# What readers raise at a file that is not theirs; RecursionError is a RuntimeError. Stops are none.
+_OF_READERS = (
+    *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError),
+    *(SyntaxError, TypeError, ValueError, tokenize.TokenError, zipfile.BadZipFile),
+)
+
+
+@contextlib.contextmanager
+def reading(
+    path: str | os.PathLike[str], what: str, remedy: str = "check it, or name another file"
+) -> Iterator[None]:
+    """Inside the block what goes wrong is one sentence: somebody's file is not what it should be.
+
+    Args:
+        path: the file.
+        what: what it should have been: "a vocabulary".
+        remedy: what the user can do.
+
+    Example:
+        >>> with reading("sizes.json", "a list of sizes"):
+        ...     {"small": 2}["large"]
+        Traceback (most recent call last):
+        ...
+        keras_bert_impl.errors.UserError: sizes.json: cannot be read as a list of sizes (it has no \
+'large'); check it, or name another file.
+    """
+    try:
+        yield
+    except _OF_READERS as error:
+        missing = isinstance(error, KeyError) and error.args
+        cause = f"it has no {shown(error.args[0])}" if missing else shown(reason_of(error))[1:-1]
+        raise UserError(f"{path}: cannot be read as {what} ({cause}); {remedy}.") from error
 
 
 # What Python says by an `OSError` TensorFlow and other foreign writers say by errors of their own,

@@ -29,7 +29,6 @@ _LOGGER = logging.getLogger(__name__)
 _MOST_MEBIBYTES = 64  # of a configuration, description or tokenizer file
 _MOST_DEPTH = 64  # of lists and objects in one another; files of the field have less than ten
 _LARGEST = 1 << 63  # NumPy and TensorFlow hold nothing beyond
-_MOST_OF_LINE = 1 << 20  # a line of a log has some hundred bytes
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")  # of surrogates: no text in any encoding
 
@@ -179,17 +178,11 @@ def _log_line(value: Any) -> dict[str, Any]:
 
 
 def _numbered_lines(path: str | os.PathLike[str]) -> Iterable[tuple[int, bytes]]:
-    """The whole lines of a file, which may be missing or empty; one without end is cut."""
-    if not is_there(path) or (Path(path).is_file() and not Path(path).stat().st_size):
-        return
-    with open_input(path) as file:
-        number, line = 1, file.readline(_MOST_OF_LINE)
-        while line.endswith(b"\n") or len(line) == _MOST_OF_LINE:
-            if line.strip():
-                yield number, line
-            while len(line) == _MOST_OF_LINE and not line.endswith(b"\n"):
-                line = file.readline(_MOST_OF_LINE)
-            number, line = number + 1, file.readline(_MOST_OF_LINE)
+    """The whole lines of a file, which may be missing or empty."""
+    if is_there(path):
+        with open_input(path, may_be_empty=True) as file:
+            lines = enumerate(file, 1)
+            yield from ((at, line) for at, line in lines if line.endswith(b"\n") and line.strip())
 
 
 def parse_json(
@@ -506,19 +499,10 @@ def _in_words(wanted: Any) -> str:
     return _WORDS.get(wanted, "an object")
 
 
-def _check_depth(value: Any) -> None:
-    """Refuses what is nested too deeply, level by level: nothing here may recurse either."""
-    level = [value]
-    for _ in range(_MOST_DEPTH):
-        level = [inner for outer in level for inner in _inner(outer)]
-        if not level:
-            return
-    raise RecursionError
-
-
-def _inner(value: Any) -> list[Any]:
-    """The lists and objects right inside a value."""
-    if not isinstance(value, dict | list):
-        return []
-    inside = value.values() if isinstance(value, dict) else value
-    return [one for one in inside if isinstance(one, dict | list)]
+def _check_depth(value: Any, levels: int = _MOST_DEPTH) -> None:
+    """Refuses what `json` reads and what writes it again with indents would not."""
+    if not levels:
+        raise RecursionError
+    for one in value.values() if isinstance(value, dict) else value:
+        if isinstance(one, dict | list):
+            _check_depth(one, levels - 1)

@@ -63,7 +63,7 @@ class FlagSet:
 
     Example:
         >>> flag_set = FlagSet("Counts things.")
-        >>> count = flag_set.integer("count", 3, "How many things to count.", lower_bound=1)
+        >>> count = flag_set.integer("count", 3, "How many things to count.")
         >>> flag_set.parse(["--count=5"])
         >>> count.value
         5
@@ -99,37 +99,16 @@ class FlagSet:
         default: int | None,
         sentence: str,
         *,
-        lower_bound: int | None = None,
         required: bool = False,
     ) -> flags.FlagHolder:
         """A flag that holds a whole number."""
         return self._define(
-            flags.DEFINE_integer,
-            name,
-            sentence,
-            default=default,
-            lower_bound=lower_bound,
-            required=required,
+            flags.DEFINE_integer, name, sentence, default=default, required=required
         )
 
-    def number(
-        self,
-        name: str,
-        default: float | None,
-        sentence: str,
-        *,
-        lower_bound: float | None = None,
-        upper_bound: float | None = None,
-    ) -> flags.FlagHolder:
+    def number(self, name: str, default: float | None, sentence: str) -> flags.FlagHolder:
         """A flag that holds a real number."""
-        return self._define(
-            flags.DEFINE_float,
-            name,
-            sentence,
-            default=default,
-            lower_bound=lower_bound,
-            upper_bound=upper_bound,
-        )
+        return self._define(flags.DEFINE_float, name, sentence, default=default)
 
     def switch(self, name: str, default: bool | None, sentence: str) -> flags.FlagHolder:
         """A flag that is on or off: `--name`, `--noname`, `--name=true`."""
@@ -323,19 +302,6 @@ class FlagSet:
             near = difflib.get_close_matches(name, names, n=1, cutoff=_NEARLY)
             if near and name not in names:
                 raise UserError(f"'--{name}' is not a flag; --{near[0]} is (see --help).")
-
-    def changed(self) -> list[str]:
-        """The names of the flags whose value is not their default.
-
-        Example:
-            >>> flag_set = FlagSet("Counts things.")
-            >>> _ = flag_set.integer("first", 3, "Where to begin.")
-            >>> _ = flag_set.integer("last", 9, "Where to end.")
-            >>> flag_set.parse(["--first=3", "--last=5"])
-            >>> flag_set.changed()
-            ['last']
-        """
-        return [n for n in self._sentences if self._values[n].value != self._values[n].default]
 
     def given(self) -> frozenset[str]:
         """The names of the flags that were typed, or stood in a flag file, whatever their values.

@@ -6,11 +6,11 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import not_utf8, open_whole, read_small
-from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.json_files import read_json_object, typed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,18 +63,15 @@ def _kind(kind: Any) -> str:
     return shown(kind)[1:-1] if named else "none that is known"
 
 
+class _AddedToken(TypedDict):
+    content: str
+    id: Any
+
+
 def _added(path: str | os.PathLike[str], tokens: Any) -> dict[str, Any]:
-    rows = tokens or []
-    if not isinstance(rows, list) or not all(isinstance(_content(row), str) for row in rows):
-        raise UserError(
-            f"{path}: its added_tokens are no list of objects with content and id; save the "
-            "tokenizer again, or name a vocab.txt."
-        )
-    return {row["content"]: row.get("id") for row in rows}
-
-
-def _content(row: Any) -> Any:
-    return row.get("content") if isinstance(row, dict) else None
+    remedy = "save the tokenizer again, or name a vocab.txt"
+    rows = typed(tokens or [], list[_AddedToken], f"{path}: added_tokens", remedy)
+    return {row["content"]: row["id"] for row in rows}
 
 
 def _in_order(path: str | os.PathLike[str], ids: dict[str, Any]) -> tuple[str, ...]:

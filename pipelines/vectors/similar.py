@@ -1,8 +1,6 @@
 """The texts whose vectors point the same way as that of a text that is searched for."""
 
 import logging
-import tokenize
-import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import find_model
-from keras_bert_impl.errors import UserError, reason_of, shown
+from keras_bert_impl.errors import UserError, reading
 from keras_bert_impl.files import check_file, file_sha256, is_there
 from keras_bert_impl.json_files import read_json_object
 from pipelines.vectors.embed import model_of_vectors, open_embedder
@@ -26,9 +24,6 @@ _LOGGER = logging.getLogger(__name__)
 
 _BLOCK_BYTES = 64 << 20
 _MOST_OF_HEADER = 10_000  # characters, of which NumPy makes a Python literal
-# What NumPy raises at a file that is none of its own, and Python at a header that is no literal.
-_BROKEN = (OSError, ValueError, TypeError, EOFError, OverflowError, SyntaxError, MemoryError,
-           RecursionError, LookupError, tokenize.TokenError, zipfile.BadZipFile)  # fmt: skip
 
 
 class Similar(NamedTuple):
@@ -125,11 +120,8 @@ def _open_vectors(path: Path) -> NDArray[np.float32]:
     if not is_there(path):
         raise UserError(f"{path}: no such file; make it with embed.")
     check_file(path)
-    try:
+    with reading(path, "a file of vectors", "make it with embed"):
         vectors = np.load(path, mmap_mode="r", allow_pickle=False, max_header_size=_MOST_OF_HEADER)
-    except _BROKEN as error:
-        found = shown(reason_of(error))[1:-1]
-        raise UserError(f"{path}: is no file of vectors ({found}); make it with embed.") from error
     if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.dtype != np.float32:
         raise UserError(f"{path}: holds no float32 vectors; make it with embed.")
     if 0 in vectors.shape:

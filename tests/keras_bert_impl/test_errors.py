@@ -1,10 +1,11 @@
 import pickle
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_bert_impl.errors import MOST_SHOWN, SeveralUserError, UserError, shown
+from keras_bert_impl.errors import MOST_SHOWN, SeveralUserError, UserError, reading, shown
 
 
 def test_a_users_error_is_no_error_of_the_programmer():
@@ -54,3 +55,37 @@ def test_a_word_without_end_is_cut_and_the_rest_of_the_sentence_stays():
     assert len(said) < 400
     assert said.startswith("--size=xxx")
     assert said.endswith("is no size; give four numbers.")
+
+
+@pytest.mark.parametrize(
+    ("reader", "cause"),
+    [
+        (lambda: {}["size"], "it has no 'size'"),
+        (b"\xff".decode, "can't decode byte 0xff"),
+        (lambda: int("many"), "invalid literal"),
+        (lambda: [] + 1, "can only concatenate list"),
+        (Path("/no/such/file").open, "No such file"),
+        (lambda: nested(9**9), "recursion"),
+    ],
+)
+def test_whatever_a_reader_stumbles_over_is_one_sentence_with_the_file(reader, cause):
+    with pytest.raises(UserError) as error, reading("x.json", "a vocabulary", "get it again"):
+        reader()
+    assert str(error.value).startswith("x.json: cannot be read as a vocabulary (")
+    assert cause in str(error.value)
+    assert str(error.value).endswith("); get it again.")
+    assert error.value.__cause__ is not None
+
+
+def nested(levels):
+    return [nested(levels - 1)]
+
+
+class StopRequestedError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, StopRequestedError, UserError])
+def test_stops_and_sentences_pass_a_reader_as_they_are(kind):
+    with pytest.raises(kind, match=r"^as it is$"), reading("x.json", "a vocabulary"):
+        raise kind("as it is")

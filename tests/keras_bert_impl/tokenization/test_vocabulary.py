@@ -59,9 +59,9 @@ def test_casing_that_is_not_said_is_not_guessed(tmp_path, normalizer):
         ({"model": {"type": "WordPiece", "vocab": {"a": [0]}}}, "do not have the ids from 0"),
         ({"model": {"type": "\x1b[31m" * 99, "vocab": {}}}, r"but \\x1b\[31m.{,80}; name"),
         ({"model": {"type": ["WordPiece"], "vocab": {}}}, "none that is known"),
-        ({"added_tokens": 5}, "its added_tokens are no list of objects"),
-        ({"added_tokens": ["far"]}, "its added_tokens are no list of objects"),
-        ({"added_tokens": [{"content": ["far"], "id": 7}]}, "are no list of objects"),
+        ({"added_tokens": 5}, "added_tokens: its content is 5; it must be a list"),
+        ({"added_tokens": ["far"]}, "added_tokens: 0 is 'far'; it must be an object"),
+        ({"added_tokens": [{"content": ["far"], "id": 7}]}, "0.content is .* must be text"),
         ({"added_tokens": [{"content": "far", "id": 10**30}]}, "do not have the ids from 0 to 7"),
         ({"added_tokens": [{"content": "far", "id": -1}]}, "do not have the ids from 0 to 7"),
         (

@@ -71,7 +71,7 @@ def test_more_than_there_are_gives_all(search):
         (np.zeros([6, 5], "float32"), "have 5 numbers"),
         (np.zeros([2, 16], "float32"), "has 2 vectors, but .* has 6 texts"),
         (np.zeros([6, 16]), "holds no float32 vectors"),
-        (np.array([{}], object), "is no file of vectors"),
+        (np.array([{}], object), "cannot be read as a file of vectors"),
         (np.full([6, 16], np.nan, "float32"), "has vectors that are NaN"),
         (np.zeros([0, 16], "float32"), "holds no vectors"),
     ],
@@ -136,6 +136,6 @@ def test_a_header_of_another_kind_is_one_sentence(tmp_path, header):
     path.write_bytes(b"\x93NUMPY\x01\0" + len(header).to_bytes(2, "little") + header.encode())
     config = SimilarConfig(model="m", query=("a",), input_file=path, vectors_file=path)
     with pytest.raises(
-        UserError, match=r"vectors\.npy: is no file of vectors .*make it with embed"
+        UserError, match=r"vectors\.npy: cannot be read as a file of vectors .*make it with embed"
     ):
         find_similar(config)
