@@ -74,7 +74,7 @@ def gradients_of_this_graph() -> Iterator[None]:
     for name in registered.keys() - before:
         gradient = gradient_registry.lookup(name)
         if name.startswith("CustomGradient-") and not isinstance(gradient, weakref.ProxyTypes):
-            graph.custom_gradients = [*getattr(graph, "custom_gradients", ()), gradient]
+            vars(graph).setdefault("custom_gradients", []).append(gradient)
             forget = functools.partial(registered.pop, name)
             registered[name]["type"] = weakref.proxy(gradient, forget)
 

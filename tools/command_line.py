@@ -83,12 +83,7 @@ class FlagSet:
         self._files_left = 0
 
     def string(
-        self,
-        name: str,
-        default: str | None,
-        sentence: str,
-        *,
-        required: bool = False,
+        self, name: str, default: str | None, sentence: str, *, required: bool = False
     ) -> flags.FlagHolder:
         """A flag that holds text."""
         return self._define(flags.DEFINE_string, name, sentence, default=default, required=required)
