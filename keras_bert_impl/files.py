@@ -270,14 +270,14 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     final = Path(path)
     with writing(final):
+        if final.exists() and not final.is_dir():
+            kind = kind_of(final) or "file"
+            raise UserError(f"{final}: is a {kind}, but a folder is written; name another place.")
         make_folder(final.parent)
         for older in _left_by_the_dead(final, "replaced"):
             # Its process was killed when the older folder had stepped aside and no other was there.
             if not final.exists():
                 older.rename(final)
-        if final.exists() and not final.is_dir():
-            kind = kind_of(final) or "file"
-            raise UserError(f"{final}: is a {kind}, but a folder is written; name another place.")
         aside = _aside(final)
         aside.mkdir()
         try:

@@ -216,8 +216,8 @@ def with_kept_options(config: AnyConfig, model: ModelSource) -> AnyConfig:
     if config.do_train:
         return config
     kept, values = config.kept(model.config), dict[tuple[str, ...], Any]()
-    if model.text.composes:
-        kept["unicode_form"] = model.text.unicode_form
+    if model.found_text and model.found_text.composes:
+        kept["unicode_form"] = model.found_text.unicode_form
     told = []
     for one in options_of(type(config)):
         if one.name not in kept:
