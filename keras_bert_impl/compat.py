@@ -74,7 +74,9 @@ def gradients_of_this_graph() -> Iterator[None]:
     for name in registered.keys() - before:
         gradient = gradient_registry.lookup(name)
         if name.startswith("CustomGradient-") and not isinstance(gradient, weakref.ProxyTypes):
-            vars(graph).setdefault("custom_gradients", []).append(gradient)
+            if not hasattr(graph, "custom_gradients"):
+                graph.custom_gradients = []
+            graph.custom_gradients.append(gradient)
             forget = functools.partial(registered.pop, name)
             registered[name]["type"] = weakref.proxy(gradient, forget)
 
