@@ -3,6 +3,7 @@
 import gc
 import importlib.util
 import os
+import resource
 import shutil
 import signal
 import tempfile
@@ -22,6 +23,7 @@ settings.register_profile(
 settings.load_profile("project")
 
 _COMPILED = pytest.StashKey[str]()
+_PEAKS = pytest.StashKey[list[float]]()
 
 
 def pytest_configure(config):
@@ -51,6 +53,26 @@ def pytest_unconfigure(config):
 def pytest_xdist_auto_num_workers():
     """`-n auto` is no more processes than the free memory bears."""
     return workers_that_fit((yield))
+
+
+def pytest_sessionfinish(session):
+    """A worker tells the most memory that it had."""
+    if hasattr(session.config, "workeroutput"):
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        session.config.workeroutput["peak_gigabytes"] = peak / (1 << 20)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Keeps what a worker told, for the summary."""
+    if told := getattr(node, "workeroutput", None):
+        node.config.stash.setdefault(_PEAKS, []).append(told.get("peak_gigabytes", 0.0))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Says how much memory each worker had: none should have more than 2.5 GB."""
+    for peak in config.stash.get(_PEAKS, []):
+        terminalreporter.write_line(f"a worker's peak memory: {peak:.2f} GB")
 
 
 def pytest_collection_modifyitems(items):

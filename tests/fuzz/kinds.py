@@ -392,7 +392,7 @@ KINDS = {
                 " --layers=-1 --max_seq_length=12",
                 "adapt --init_checkpoint=model --input_file=lines.txt --output_dir=out --dry_run"
                 " --num_train_steps=1 --num_workers=1 --max_seq_length=12"
-                " --max_predictions_per_seq=2 --examples_per_second=100",
+                " --max_predictions_per_seq=2",
                 "predict --model=model --input_file=lines.txt --output_file=out.jsonl"
                 " --format=json",
                 "explain --model=model --text=dog --output_file=out.html",

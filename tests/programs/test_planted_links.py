@@ -42,10 +42,7 @@ PRETRAIN = (
     f" --bert_config_file={GOLDEN}/bert_config.json --max_seq_length=64 --output_dir=run"
     " --max_predictions_per_seq=10 --num_train_steps=1 --do_train"
 )
-ADAPT = (
-    "adapt --init_checkpoint=letters --input_file=text.txt --output_dir=run --max_seq_length=32"
-    " --examples_per_second=100"
-)
+ADAPT = "adapt --init_checkpoint=letters --input_file=text.txt --output_dir=run --max_seq_length=32"
 GRAPHS, SHARD = "model/openvino_graphs", "out/train.tfrecord-00000-of-00001"
 RUN = ("checkpoints", "best_checkpoint", "events", "model")
 

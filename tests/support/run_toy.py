@@ -25,7 +25,7 @@ FLAGS = ConfigFlags(__doc__, RunToyConfig)
 def _run(config: RunToyConfig) -> None:
     from tests.support.toy_task import ToyTask
 
-    run_once_or_often("run_toy", FLAGS, config, lambda config: ToyTask(config.data_dir))
+    run_once_or_often(FLAGS, config, lambda config: ToyTask(config.data_dir))
 
 
 main = FLAGS.main_of(_run, continues=True)

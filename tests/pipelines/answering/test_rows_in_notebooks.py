@@ -10,7 +10,7 @@ import keras_bert_impl as kb
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.task_settings import task_settings, with_task_settings
 from keras_bert_impl.serving.answerer import instances_of
-from keras_bert_impl.serving.clients import client_tokenizer
+from keras_bert_impl.tokenization.portable_tokenizer import client_tokenizer
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
 from pipelines.tasks.register import forms_of_task, open_and_serve
 from tests.support.model_folders import tiny_config

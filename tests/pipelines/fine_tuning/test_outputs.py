@@ -33,7 +33,7 @@ def computed(rows, tmp_path):
     both = {"dev": rows, "test": rows}
     head, work = SimpleNamespace(token_outputs=()), tmp_path / "work"
     work.mkdir()
-    outputs = SplitOutputs(work, both, both, [lambda: trimmed], head, None)
+    outputs = SplitOutputs(work, both, trimmed, head, None)
     return outputs, passes
 
 
