@@ -102,7 +102,9 @@ def read_exported(folder: Path) -> ExportedModel:
     else:
         config = _config_of_old(folder, answers, len(vocabulary), length)
     if len(vocabulary) > config.vocab_size:
-        raise UserError(f"{folder}: has more tokens than its model ({config.vocab_size}); {_AGAIN}.")
+        raise UserError(
+            f"{folder}: has more tokens than its model ({config.vocab_size}); {_AGAIN}."
+        )
     labels = tuple(settings.get("labels", ()))
     return ExportedModel(
         config=config,

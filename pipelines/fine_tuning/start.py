@@ -233,7 +233,8 @@ def with_kept_options(config: AnyConfig, model: ModelSource) -> AnyConfig:
             values[one.path] = trained
     if told:
         _LOGGER.info("as %s was trained: %s", model.checkpoint, ", ".join(told))
-    return _with_values(config, values)
+    changed: AnyConfig = _with_values(config, values)
+    return changed
 
 
 def _is_given(config: FineTuningConfig, one: Option, value: Any) -> bool:
@@ -266,12 +267,12 @@ def _in_words(value: Any) -> str:
     return "nothing" if value is None else str(value)
 
 
-def _with_values(config: AnyConfig, values: Mapping[tuple[str, ...], Any]) -> AnyConfig:
+def _with_values(config: Any, values: Mapping[tuple[str, ...], Any]) -> Any:
     """The config with other values of its own options and of nested ones."""
     own = {path[0]: value for path, value in values.items() if len(path) == 1}
     for name in {path[0] for path in values if len(path) > 1}:
-        inner = {path[1]: value for path, value in values.items() if path[0] == name}
-        own[name] = replace(getattr(config, name), **inner)
+        inner = {path[1:]: value for path, value in values.items() if path[0] == name}
+        own[name] = _with_values(getattr(config, name), inner)
     return replace(config, **own)
 
 

@@ -50,6 +50,8 @@ def test_every_code_point_is_cut_alike(options):
     numbers = [*range(0xD800), *range(0xE000, 0x110000)]
     parts = [f"a{chr(number)}b c {chr(number)}" for number in numbers]
     lines = [" ".join(parts[start : start + 256]) for start in range(0, len(parts), 256)]
-    rows = tokenizer.encode_batch_fast(lines, add_special_tokens=False)
-    for row, expected in zip(rows, by_line(ours.encode_lines(lines)), strict=True):
-        assert row.ids == expected
+    for start in range(0, len(lines), 256):  # all tokens of all lines take half a gigabyte
+        some = lines[start : start + 256]
+        rows = tokenizer.encode_batch_fast(some, add_special_tokens=False)
+        for row, expected in zip(rows, by_line(ours.encode_lines(some)), strict=True):
+            assert row.ids == expected
