@@ -14,11 +14,7 @@ TENSORFLOW = "tensorflow"
 
 
 def choose_tensorflow() -> None:
-    """Lets Keras take TensorFlow when it is imported, whatever its configuration file says.
-
-    Raises:
-        UserError: the environment says another backend.
-    """
+    """Lets Keras take TensorFlow when it is imported, whatever its configuration file says."""
     chosen = os.environ.get("KERAS_BACKEND") or TENSORFLOW
     if chosen != TENSORFLOW:
         raise UserError(
@@ -33,13 +29,6 @@ def need_tensorflow(what: str, *others: str) -> None:
 
     Layers and models run on JAX as well; our training step, strategies and SavedModels are
     TensorFlow's. On a backend that no test of ours runs on, the numbers may be others.
-
-    Args:
-        what: what needs it, as a sentence begins.
-        others: backends that do, too.
-
-    Raises:
-        UserError: Keras runs on another backend.
     """
     import keras  # here, as below: it loads TensorFlow
 
@@ -52,16 +41,7 @@ def need_tensorflow(what: str, *others: str) -> None:
 
 
 def need_extra(extra: str, packages: Iterable[str], what: str) -> None:
-    """Refuses to begin where a package of one of our extras is not installed.
-
-    Args:
-        extra: its name.
-        packages: those of it that are imported.
-        what: what needs them, as a sentence begins.
-
-    Raises:
-        UserError: so it is.
-    """
+    """Refuses to begin where a package of one of our extras is not installed."""
     for package in packages:
         if importlib.util.find_spec(package) is None:
             raise UserError(

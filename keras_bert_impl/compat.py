@@ -104,9 +104,6 @@ def text_operations(library: str) -> Any:
     The public wrappers around an operation cost more than the operation itself does for a single
     line, and the package loads twenty more libraries.
     `_fast_bert_normalizer`, `_fast_wordpiece_tokenizer`: seen in TensorFlow Text 2.21.1.
-
-    Args:
-        library: the name of a file in its `python/ops`, without the suffix.
     """
     import tensorflow as tf
 
@@ -118,9 +115,6 @@ def saved_model_fingerprint(folder: str | os.PathLike[str]) -> bytes:
 
     `tf.saved_model.experimental.read_fingerprint` only reads what was written with it.
     `pywrap_saved_model.fingerprinting.CreateFingerprintDef`: seen in TensorFlow 2.21.0.
-
-    Raises:
-        ValueError: a file of it cannot be read or parsed.
     """
     from tensorflow.python.saved_model.pywrap_saved_model import fingerprinting
 

@@ -49,9 +49,6 @@ class UserError(Exception):
 class SeveralUserError(UserError):
     """Several mistakes in one input, each of which the user can mend.
 
-    Args:
-        sentences: one or more, each as that of a `UserError`.
-
     Example:
         >>> SeveralUserError(["a.txt: line 1 is empty.", "a.txt: line 7 is empty."]).sentences
         ('a.txt: line 1 is empty.', 'a.txt: line 7 is empty.')
@@ -128,10 +125,6 @@ def cut(text: str, most: int = 400) -> str:
 def nearest(word: str, names: Sequence[str]) -> str | None:
     """Finds the name that somebody may have meant; None where nothing is near.
 
-    Args:
-        word: what was typed.
-        names: what may be meant.
-
     Example:
         >>> names = ["train_batch_size", "num_train_epochs", "learning_rate"]
         >>> [nearest(word, names) for word in ("epochs", "learningrate", "verbosity")]
@@ -180,11 +173,6 @@ def reading(
 ) -> Iterator[None]:
     """Inside the block what goes wrong is one sentence: somebody's file is not what it should be.
 
-    Args:
-        path: the file.
-        what: what it should have been: "a vocabulary".
-        remedy: what the user can do.
-
     Example:
         >>> with reading("sizes.json", "a list of sizes"):
         ...     {"small": 2}["large"]
@@ -217,9 +205,6 @@ _NUL = "embedded null"  # how Python's `ValueError` for a path begins
 
 def refusal(error: BaseException) -> str | None:
     """Why the system refused to read or write; None where an exception is about something else.
-
-    Args:
-        error: any exception. A reader of a pipe that went away is no refusal.
 
     Example:
         >>> refusal(OSError(28, "No space left on device"))

@@ -78,9 +78,6 @@ def remove(path: Path) -> None:
 def make_folder(path: str | os.PathLike[str]) -> Path:
     """Creates the folder `path` and its parents.
 
-    Raises:
-        UserError: the folder cannot be made or cannot be written to.
-
     Example:
         >>> import tempfile
         >>> make_folder(tempfile.mkdtemp()).is_dir()
@@ -101,16 +98,8 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
 def check_output(path: str | os.PathLike[str], *, grows: bool = False) -> Path:
     """Checks before the work that a file can be written after it, and makes its folder.
 
-    Args:
-        path: the file, as the user names it.
-        grows: whether something is kept beside the file until it is whole, so that it can be no
-            pipe and no device.
-
     Returns:
         What to write, see `followed`.
-
-    Raises:
-        UserError: it is a folder, its folder cannot be written to, or it cannot have this name.
 
     Example:
         >>> check_output("/tmp")
@@ -172,11 +161,7 @@ def followed(path: str | os.PathLike[str]) -> Path:
 
 
 def without_links(path: Path, names: int = 1) -> Path:
-    """A path inside somebody's folder, if none of its last `names` is a link.
-
-    Raises:
-        UserError: one is; what is written here would lie wherever it leads to.
-    """
+    """A path inside somebody's folder, if none of its last `names` is a link."""
     for part in (path, *path.parents[: names - 1]):
         if part.is_symlink():
             raise UserError(
@@ -216,10 +201,6 @@ def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
 
     Args:
         path: the file's final name; its folder must exist.
-        mode: "w" or "wb".
-
-    Raises:
-        UserError: the file cannot be written (permissions, disk full).
 
     Example:
         >>> import tempfile
@@ -256,9 +237,6 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Gives a folder to fill that appears under its name only when the block ends without an error.
 
     An older folder of that name is replaced, and so is a link, see `followed`.
-
-    Raises:
-        UserError: the folder cannot be written, or something else than a folder stands there.
 
     Example:
         >>> import tempfile
@@ -300,14 +278,6 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 @contextlib.contextmanager
 def whole_files(folder: str | os.PathLike[str], *names: str) -> Iterator[Path]:
     """Gives a folder to write several files in; they appear in `folder` when the block ends.
-
-    Args:
-        folder: where they go.
-        names: the files in the order in which they appear: the one that makes the others whole
-            comes last.
-
-    Raises:
-        UserError: they cannot be written.
 
     Example:
         >>> import tempfile
@@ -377,9 +347,6 @@ def _flush_entries(folder: Path) -> None:
 def is_there(path: str | os.PathLike[str]) -> bool:
     """Whether there is such a file or folder.
 
-    Raises:
-        UserError: that cannot be known: a folder on the way to it may not be searched, say.
-
     Example:
         >>> is_there("/no/such/file")
         False
@@ -397,10 +364,6 @@ def _unreadable(path: Path, error: OSError) -> UserError:
 def check_file(path: str | os.PathLike[str]) -> Path:
     """Checks that a path is a plain file with content, before a foreign reader opens it.
 
-    Raises:
-        UserError: it does not exist, cannot be read, is empty, or is a folder, a pipe, a socket or
-            a device, at which a reader would wait for ever or never come to an end.
-
     Example:
         >>> check_file("/dev/zero")
         Traceback (most recent call last):
@@ -417,22 +380,14 @@ def is_named(path: Path) -> bool:
 
 
 def check_plain(paths: Iterable[Path]) -> None:
-    """Refuses pipes and devices among files that a foreign reader opens itself, and waits for.
-
-    Raises:
-        UserError: one of them is neither a file nor a folder.
-    """
+    """Refuses pipes and devices among files that a foreign reader opens itself, and waits for."""
     for path in paths:
         if kind := kind_of(path):
             raise _no_file(path, kind)
 
 
 def check_parts(prefix: str | os.PathLike[str]) -> None:
-    """As `check_plain`, for the files of a TensorFlow checkpoint: a prefix, a dot and more.
-
-    Raises:
-        UserError: one of them is neither a file nor a folder.
-    """
+    """As `check_plain`, for the files of a TensorFlow checkpoint: a prefix, a dot and more."""
     path = Path(prefix)
     check_plain(path.parent.glob(f"{glob.escape(path.name)}.*"))
 
@@ -448,14 +403,7 @@ def open_input(
     """Opens an existing, non-empty file for reading bytes.
 
     Args:
-        path: the file.
-        stream: whether a pipe will do (`/dev/stdin`, a shell's `<(...)`): the file is read once,
-            from its beginning to its end.
         may_be_empty: whether a file of 0 bytes will do.
-
-    Raises:
-        UserError: it does not exist, cannot be read, is empty, or is no plain file (a folder, a
-            pipe, a socket, a device).
 
     Example:
         >>> open_input("/no/such/file")
@@ -497,13 +445,8 @@ def read_small(
     """The bytes of a file that is small, if it is what it should be.
 
     Args:
-        path: the file.
         mebibytes: the most that is read.
         needs: "no vocabulary needs", say, and what to do; the end of the message.
-        stream_or_empty: whether a pipe or an empty file will do.
-
-    Raises:
-        UserError: it cannot be read, or is larger.
 
     Example:
         >>> import tempfile
@@ -522,9 +465,6 @@ def read_small(
 
 def file_sha256(path: str | os.PathLike[str]) -> str:
     """The SHA-256 of a file, hexadecimal.
-
-    Raises:
-        UserError: it does not exist, is a folder, cannot be read or is empty.
 
     Example:
         >>> import tempfile
@@ -565,14 +505,6 @@ def text_lines(path: str | os.PathLike[str], *, stream: bool = False) -> Iterato
 
     Only `\n` ends a line (`str.splitlines` would also cut at characters inside a sentence); `\r` in
     front of it and a byte-order mark at the file's beginning are left out.
-
-    Args:
-        path: the file.
-        stream: see `open_input`.
-
-    Raises:
-        UserError: the file is missing, empty or not UTF-8, or a line has more than
-            `MOST_LINE_BYTES`.
 
     Example:
         >>> import tempfile

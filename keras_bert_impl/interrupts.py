@@ -50,12 +50,7 @@ class Stops:
         raise KeyboardInterrupt if number == signal.SIGINT else TerminatedError
 
     def unraisable(self, unraisable: Any, otherwise: Any) -> None:
-        """Tries again where the exception could not be raised: in a destructor or a callback.
-
-        Args:
-            unraisable: what `sys.unraisablehook` gets.
-            otherwise: the hook for everything else.
-        """
+        """Tries again where the exception could not be raised: in a destructor or a callback."""
         number = self.number
         if number is None or not issubclass(unraisable.exc_type, KeyboardInterrupt):
             otherwise(unraisable)
@@ -106,11 +101,7 @@ class _SecondStop:
 
 
 def end_at_once(number: int) -> None:
-    """Ends this process and its workers without any more ado; files stay as after a kill.
-
-    Args:
-        number: the signal.
-    """
+    """Ends this process and its workers without any more ado; files stay as after a kill."""
     if processes := sys.modules.get("multiprocessing"):
         for process in processes.active_children():
             process.kill()
@@ -191,9 +182,6 @@ def held_back() -> Iterator[None]:
 @contextlib.contextmanager
 def kept_so_far(sentence: str) -> Iterator[None]:
     """A stop that ends the block is told with this sentence: what is kept, and how to go on.
-
-    Args:
-        sentence: without a full stop.
 
     Example:
         >>> try:

@@ -54,21 +54,13 @@ FileName = typing.Annotated[str, _FileName(sentence="")]
 
 
 def read_json_value(path: str | os.PathLike[str]) -> Any:
-    """Reads a small JSON file.
-
-    Raises:
-        UserError: no such file, not UTF-8, not JSON, nested too deeply, or too large.
-    """
+    """Reads a small JSON file."""
     content = read_small(path, _MOST_MEBIBYTES, "no such file needs; name another file")
     return parse_json(content, str(path), "mend it, or name another file")
 
 
 def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Reads a small JSON file that holds one object.
-
-    Raises:
-        UserError: no such file, not UTF-8, not JSON, or not an object.
-    """
+    """Reads a small JSON file that holds one object."""
     values = read_json_value(path)
     if not isinstance(values, dict):
         raise UserError(f"{path}: holds no JSON object; mend it, or name another file.")
@@ -79,14 +71,6 @@ def read_typed(path: str | os.PathLike[str], wanted: type[_Value], remedy: str) 
     """Reads a JSON file of ours: what it holds has the types that `wanted` says.
 
     One that is `sealed` must be what was written.
-
-    Args:
-        path: the file.
-        wanted: see `typed`.
-        remedy: what the user can do, for the message.
-
-    Raises:
-        UserError: it cannot be read, is no JSON, was altered, or holds values of other types.
     """
     values = read_json_value(path)
     if isinstance(values, dict) and _SEAL in values and values.pop(_SEAL) != _seal_of(values):
@@ -112,10 +96,6 @@ def read_sealed(path: str | os.PathLike[str], wanted: type[_Value]) -> _Value | 
     """Reads a note that `sealed` made; None where it is missing, damaged or another one.
 
     What it speaks of is then made again, so that nothing is said of the damage.
-
-    Args:
-        path: the file.
-        wanted: see `typed`.
 
     Example:
         >>> import tempfile
@@ -145,9 +125,6 @@ def read_log(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
     A half-written last line is left out. So is any other damaged line, with a warning: a run need
     not stop because of its log.
-
-    Raises:
-        UserError: it is no file, or cannot be read.
 
     Example:
         >>> import tempfile
@@ -197,14 +174,7 @@ def parse_json(
 
     Args:
         text: the text; bytes are UTF-8.
-        origin: where it is from, for the message.
-        remedy: what the user can do about a fault, for the message.
         first_line: the line of the file in which it begins; see `fault_of_json`.
-        finite: whether NaN and infinities, which Python writes and JSON has not, are refused.
-
-    Raises:
-        UserError: it is not UTF-8, not JSON, or nested too deeply, or holds half a surrogate pair,
-            which no file could be written with.
 
     Example:
         >>> parse_json('{"a": [1, 2]}', "x.json", "mend it")
@@ -236,12 +206,6 @@ def bounded_loads(
 
     Args:
         text: the text; bytes are UTF-8, and may begin with a byte-order mark.
-        object_pairs_hook: see `json.loads`.
-        finite: whether NaN and infinities are refused.
-
-    Raises:
-        ValueError: it is not UTF-8, or not JSON.
-        RecursionError: it is nested too deeply.
     """
     content = text.decode("utf-8-sig") if isinstance(text, bytes) else text
     refuse = _refuse_constant if finite else None
@@ -261,10 +225,8 @@ def fault_of_json(
     r"""Says where a text stops being JSON, and why.
 
     Args:
-        error: of `json.loads`.
         first_line: the line of the file in which the text begins; None where the text is one line,
             which the message names already.
-        first_column: the column in which it begins.
 
     Example:
         >>> try:
@@ -287,18 +249,12 @@ def typed(value: Any, wanted: Any, origin: str, remedy: str = "mend it") -> Any:
     """Checks a parsed JSON value against a type, and gives it as that type.
 
     Args:
-        value: of `parse_json`.
         wanted: `int` (within 64 bits), `float` (finite; whole numbers count), `numbers.Real` (NaN
             and infinities, too), `str`, `bool`, `None`, `Any`, a union, a `Literal`, `list[...]`,
             `tuple[...]`, `dict[str, ...]` (or `Mapping`), a `TypedDict`, or a dataclass, whose
             fields are the entries of an object: those with a default may be missing, others than
             its fields may not be there. A type `Annotated` with `options.Rules` has their bounds
             and choices, too.
-        origin: the file, for the message.
-        remedy: what the user can do, for the message.
-
-    Raises:
-        UserError: it is of another type; names the entry.
 
     Example:
         >>> typed({"stride": 128}, dict[str, int], "config.json")
@@ -322,13 +278,7 @@ def typed_entries(
     """Checks those entries of an object that `types` names; the others stay as they are.
 
     Args:
-        values: the object.
         types: by the entries' names; see `typed`.
-        origin: the file, for the message.
-        remedy: what the user can do, for the message.
-
-    Raises:
-        UserError: one is of another type; names the entry.
 
     Example:
         >>> typed_entries({"stride": 128, "color": [1]}, {"stride": int, "length": int}, "x.json")

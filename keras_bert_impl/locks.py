@@ -24,13 +24,9 @@ def owned(lock_file: Path, busy: str) -> Iterator[bool]:
 
     Args:
         lock_file: made here; its folder must exist.
-        busy: the sentence for the user if another process has it.
 
     Yields:
         Whether the lock is held: on a file system without locks nobody is kept out.
-
-    Raises:
-        UserError: another process has it.
 
     Example:
         >>> import tempfile
@@ -61,7 +57,6 @@ def in_turn(lock_file: Path, waiting: Callable[[], None]) -> Iterator[bool]:
 
     Args:
         lock_file: made here; its folder must exist.
-        waiting: called once if there is something to wait for.
 
     Yields:
         Whether the lock is held: on a file system without locks nobody waits.
@@ -84,10 +79,6 @@ def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
 
     A process holds a lock in its folder: those that nobody holds are left over, from whatever
     machine. On a file system without locks that cannot be known, and they stay.
-
-    Args:
-        parent: a folder that processes may share.
-        prefix: how the names of these folders begin, in front of "-".
 
     Example:
         >>> import tempfile

@@ -165,8 +165,6 @@ def option(default: Any, sentence: str, **rules: Any) -> Any:
 
     Args:
         default: its value where none is given; `REQUIRED` if one must be.
-        sentence: explains it.
-        **rules: the other attributes of `Rules`.
 
     Example:
         >>> @dataclasses.dataclass(frozen=True)
@@ -196,9 +194,6 @@ def nested(
 
     Args:
         config_class: the other config's class; it has defaults for all that `defaults` lacks.
-        prefix: stands in front of the names of its options.
-        defaults: defaults that differ from those of the class.
-        without: options that are not offered here and keep their defaults.
     """
     given = dict(defaults or {})
     description = Nested(
@@ -266,10 +261,6 @@ def nested_configs(config_class: type) -> dict[str, Nested]:
 def bounded(kind: Any, **rules: Any) -> Any:
     """A type with bounds or choices, as `json_files.typed` understands it.
 
-    Args:
-        kind: `int`, `float`, `str`, or a list of one of them.
-        **rules: those of `Rules`.
-
     Example:
         >>> bounded(int, at_least=1).__metadata__[0].broken_by(0)
         'must be 1 or more'
@@ -282,9 +273,6 @@ def items_of(text: str) -> list[str]:
 
     Commas separate them; blanks around them do not count. An item that has a comma, a quotation
     mark in front or blanks at its ends stands in quotation marks, with those inside it doubled.
-
-    Raises:
-        UserError: quotation marks are not closed, or enclose a part of an item.
 
     Example:
         >>> items_of("a, b")
@@ -324,11 +312,7 @@ def as_list_text(items: Iterable[str]) -> str:
 
 
 def check_options(config: Any) -> None:
-    """Holds a config's own options against their rules; nested configs check themselves.
-
-    Raises:
-        UserError: an option has a value that it must not have.
-    """
+    """Holds a config's own options against their rules; nested configs check themselves."""
     for field in dataclasses.fields(config):
         rules, value = field.metadata.get(_RULES), getattr(config, field.name)
         if rules is None or value is None:  # None is "not given"

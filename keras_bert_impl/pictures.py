@@ -129,12 +129,8 @@ def write_png(path: Path, figure: "Figure", dpi: int = 120) -> Path:
     window system is looked for.
 
     Args:
-        path: a .png file in a folder that exists.
         figure: what is drawn; its texts may be of any script.
         dpi: pixels per inch of the figure's size.
-
-    Raises:
-        UserError: the file cannot be written.
 
     Example:
         >>> import tempfile

@@ -38,14 +38,6 @@ def training_memory(
 ) -> dict[str, float]:
     """Estimates one device's memory while it trains, in bytes by part.
 
-    Args:
-        config: the model.
-        training: batch, micro-batches, precision, recomputation.
-        length: tokens of an example.
-        predictions: masked positions of an example.
-        on_cpu: whether the copy that checkpoints are written from shares the memory.
-        replicas: over how many devices a batch is split.
-
     Example:
         >>> from keras_bert_impl.config import named_config
         >>> config = TrainingConfig(
@@ -142,16 +134,6 @@ def plan_run(
 ) -> Plan:
     """Plans a run.
 
-    Args:
-        config: the model.
-        training: batch, steps, precision.
-        length: tokens of an example.
-        predictions: masked positions of an example.
-        on_cpu: see `training_memory`.
-        replicas: over how many devices a batch is split.
-        device_bytes: memory of one device.
-        examples_per_second: the rate of the whole run.
-
     Example:
         >>> from keras_bert_impl.config import named_config
         >>> training = TrainingConfig(
@@ -242,10 +224,6 @@ def encoder_flops(config: BertConfig, length: int) -> int:
     """Counts the floating-point operations of the encoder's matrix products for one example.
 
     A product of [n, k] and [k, m] counts 2 n k m.
-
-    Args:
-        config: the model.
-        length: tokens of the example, padding included.
     """
     hidden, wide = config.hidden_size, config.intermediate_size
     layer = 2 * length * (4 * hidden * hidden + 2 * hidden * wide) + 4 * length * length * hidden
@@ -256,11 +234,6 @@ def training_flops(config: BertConfig, length: int, predictions: int) -> int:
     """Counts the matrix products' floating-point operations of one example's training step.
 
     The backward pass counts twice the forward pass; the heads of pre-training are included.
-
-    Args:
-        config: the model.
-        length: tokens of the example, padding included.
-        predictions: masked positions of the example.
 
     Example:
         >>> from keras_bert_impl.config import named_config
@@ -277,13 +250,6 @@ def made_up_examples(
     rows: int, length: int, predictions: int, vocab_size: int, seed: int = 0
 ) -> dict[str, np.ndarray]:
     """Makes full-length examples.
-
-    Args:
-        rows: how many.
-        length: tokens of each.
-        predictions: masked positions of each.
-        vocab_size: ids are below it.
-        seed: fixes the draws.
 
     Returns:
         The features of pre-training, [rows, ...].

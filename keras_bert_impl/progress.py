@@ -65,11 +65,8 @@ class Progress:
     appears every `seconds_between_lines`. Jobs shorter than that print only their closing line.
 
     Args:
-        label: what is being done, e.g. "split sentences".
         total: how many units there are, or None where nobody knows.
-        unit: the unit's name, e.g. "documents".
         stream: where to write; standard error by default.
-        seconds_between_lines: the pause between two lines when `stream` is not a terminal.
         work: how much work the first so many units are, where some take longer than others; the
             time left follows it.
         clock: gives seconds; a test passes its own.
@@ -113,12 +110,6 @@ class Progress:
 
     def advance(self, units: float = 1, note: str = "", *, compiled: bool = False) -> bool:
         """Counts `units` more as done.
-
-        Args:
-            units: how many.
-            note: follows the line (a loss, say).
-            compiled: whether the time since the last call went into compiling, which the units
-                that are left need not: it enters neither the rate nor the time left.
 
         Returns:
             Whether the line was shown now.

@@ -67,11 +67,7 @@ class _QuietFinder(importlib.abc.MetaPathFinder):
 
 
 def is_no_retracing(record: logging.LogRecord) -> bool:
-    """Leaves out, as a filter, that a function was compiled for one more length of batches.
-
-    Args:
-        record: of TensorFlow's own logger.
-    """
+    """Leaves out, as a filter, that a function was compiled for one more length of batches."""
     return "triggered tf.function retracing" not in record.getMessage()
 
 

@@ -83,16 +83,8 @@ def open_pipe_to_read(path: Path) -> io.BufferedReader:
 def open_to_write_plainly(path: Path, mode: str, text: Mapping[str, str]) -> IO | None:
     """Opens what is written to as it is: a pipe, a device, what `/dev/stdout` leads to.
 
-    Args:
-        path: its name.
-        mode: "w" or "wb".
-        text: the encoding and line ends of text.
-
     Returns:
         None where a file is to appear.
-
-    Raises:
-        UserError: it is something that cannot be written to.
     """
     kind = None if path.is_symlink() else kind_of(path)
     if (own := own_descriptor(path)) is not None:

@@ -32,14 +32,8 @@ def user_cache() -> Path | None:
 def own_folder(name: str) -> Path | None:
     """A folder of the cache that this user alone can write to, made where it is missing.
 
-    Args:
-        name: of what is kept there.
-
     Returns:
         None where the cache is switched off.
-
-    Raises:
-        UserError: it cannot be made, or others made it or may write to it.
     """
     cache = user_cache()
     if cache is None:

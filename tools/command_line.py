@@ -147,11 +147,6 @@ class FlagSet:
 
         Args:
             arguments: the words of the command line; `--flagfile=FILE` is read as well.
-            keep_unknown: leave flags that this tool does not know in `extra_arguments` (Beam's
-                own options) instead of refusing them.
-
-        Raises:
-            UserError: an unknown flag, a bad value, a missing required flag or a stray word.
         """
         self._add_aliases()
         try:
@@ -212,13 +207,7 @@ class FlagSet:
     def _parts(
         self, words: Sequence[str], source: str = "", within: tuple[str, ...] = ()
     ) -> Iterator[tuple[str, list[str]]]:
-        """The words of a command line, and those of flag files in their places.
-
-        Args:
-            words: some of which may name a flag file.
-            source: where they stand: a flag file, or "" for the command line.
-            within: the flag files that they stand in.
-        """
+        """The words of a command line, and those of flag files in their places."""
         part, rest = list[str](), iter(words)
         for word in rest:
             name, joined, file = word.partition("=")
@@ -268,12 +257,6 @@ class FlagSet:
     def refuse_mistyped(self, arguments: Sequence[str]) -> None:
         """Refuses what `keep_unknown` would pass on though it is meant for this tool.
 
-        Args:
-            arguments: the words of the command line.
-
-        Raises:
-            UserError: a word after a switch, or an unknown flag that is nearly one of this tool's.
-
         Example:
             >>> flag_set = FlagSet("Counts things.")
             >>> count = flag_set.integer("count", 3, "How many things to count.")
@@ -312,19 +295,12 @@ class FlagSet:
         return frozenset(name for name in self._sentences if self._values[name].present)
 
     def as_flagfile(self, without: Sequence[str] = ()) -> str:
-        """All flags with their present values, in the form that `--flagfile` reads.
-
-        Args:
-            without: flags of this one call, which a repetition must not have.
-        """
+        """All flags with their present values, in the form that `--flagfile` reads."""
         names = [name for name in self._sentences if name not in without]
         return "".join(line for name in names for line in self._lines_of(name))
 
     def line(self, name: str, value: Any) -> str:
         r"""A flag with a value, as a line of a flag file.
-
-        Raises:
-            UserError: the value has several lines.
 
         Example:
             >>> FlagSet("Counts things.").line("count", 5)
@@ -519,10 +495,8 @@ def run(
     after what is finished only. Any other exception is a bug and keeps its traceback.
 
     Args:
-        flag_set: the tool's flags.
         main: does the work; reads the flags' values.
         arguments: the command line without the program's name; `sys.argv[1:]` by default.
-        keep_unknown: see `FlagSet.parse`.
         continues: whether the same command continues where it was interrupted; the user is told.
 
     Example:

@@ -28,7 +28,6 @@ class ConfigFlags(FlagSet, Generic[Config]):
 
     Args:
         usage: the tool's module docstring; `--help` shows it above the flags.
-        config_class: the options of the tool's job.
 
     Example:
         >>> import dataclasses
@@ -57,14 +56,7 @@ class ConfigFlags(FlagSet, Generic[Config]):
             self._add(one)
 
     def config(self, **more: Any) -> Config:
-        """Reads the flags into the config dataclass.
-
-        Args:
-            more: fields that no flag sets.
-
-        Raises:
-            UserError: a flag has a value that it must not have.
-        """
+        """Reads the flags into the config dataclass."""
         values = {one.path: _from_flag(one, self._values[one.name].value) for one in self._options}
         made: Config = _made(self._config_class, values, more)
         return made
@@ -77,11 +69,6 @@ class ConfigFlags(FlagSet, Generic[Config]):
         continues: bool = False,
     ) -> Callable[..., int]:
         """The tool's `main`: takes a command line, or else `sys.argv[1:]`, and gives the exit code.
-
-        Args:
-            job: what the tool does with the config that the flags make.
-            keep_unknown: see `FlagSet.parse`.
-            continues: see `command_line.run`.
 
         Example:
             >>> import dataclasses
@@ -107,11 +94,7 @@ class ConfigFlags(FlagSet, Generic[Config]):
         return main
 
     def as_flagfile(self, without: Sequence[str] = ()) -> str:
-        """All flags that a repetition of the run has, in the form that `--flagfile` reads.
-
-        Args:
-            without: flags to leave out besides those that are about one call only.
-        """
+        """All flags that a repetition of the run has, in the form that `--flagfile` reads."""
         once = [one.name for one in self._options if one.rules.resume == ONCE]
         return super().as_flagfile((*once, *without))
 

@@ -22,13 +22,7 @@ _OF_MANY = ("num_seeds", "search")
 def run_once_or_often(
     flags: ConfigFlags[Any], config: "FineTuningConfig", task_of: "TaskOf"
 ) -> None:
-    """Runs what the flags say, and prints what came of it.
-
-    Args:
-        flags: the tool's.
-        config: made of them.
-        task_of: gives the task that a config describes.
-    """
+    """Runs what the flags say, and prints what came of it."""
     config = replace(config, flags=flags.as_flagfile(), given=flags.given())
     if not config.many.are_many:
         with _kept_at_the_start(config):
@@ -80,11 +74,6 @@ def show_results(results: "FineTuningResults") -> None:
 
 
 def flags_of_one(flags: ConfigFlags[Any], changes: Mapping[str, Any]) -> str:
-    """The command of one of several runs, as a flag file.
-
-    Args:
-        flags: of the command that stands for all of them.
-        changes: the values of this run alone.
-    """
+    """The command of one of several runs, as a flag file."""
     same = flags.as_flagfile(without=(*_OF_MANY, *changes))
     return same + "".join(flags.line(name, value) for name, value in changes.items())

@@ -45,13 +45,7 @@ def lost() -> bool:
 
 
 class _Shown:
-    """A stream on which text is shown.
-
-    Args:
-        stream: where it goes.
-        escape: whether what a terminal would obey is escaped (`errors.escaped`).
-        may_fail: whether the work goes on where nobody can read it: a terminal is closed, say.
-    """
+    """A stream on which text is shown."""
 
     def __init__(self, stream: IO[str], escape: bool, may_fail: bool) -> None:
         self._stream, self._escape, self._may_fail = stream, escape, may_fail

@@ -81,17 +81,7 @@ def read_portable(
     vocab_file: str | os.PathLike[str] | None = None,
     do_lower_case: bool | None = None,
 ) -> PortableModel:
-    """Reads a checkpoint of any format.
-
-    Args:
-        checkpoint: the model, in any form that `find_model` understands.
-        bert_config_file: the configuration, if there is none beside the checkpoint.
-        vocab_file: the vocabulary, if there is none beside the checkpoint.
-        do_lower_case: the casing, where no file next to the checkpoint says it.
-
-    Raises:
-        UserError: something is missing, not whole, or does not fit together.
-    """
+    """Reads a checkpoint of any format."""
     source = find_model(
         checkpoint,
         bert_config_file=bert_config_file,
@@ -108,14 +98,8 @@ def write_portable(model: PortableModel, output: str | os.PathLike[str], form: s
     """Writes a model as a model directory, or as a TF1 checkpoint with its configuration beside.
 
     Args:
-        model: what to write.
         output: a folder for "hugging_face"; a prefix such as "folder/bert_model.ckpt" for
             "google_tf1".
-        form: one of `FORMATS`.
-
-    Raises:
-        UserError: something that is no older checkpoint of the same kind would be replaced, or the
-            checkpoint that the model was read from; or the output cannot be written.
     """
     check_apart(model.report.location, output)
     if form == "hugging_face":
@@ -177,11 +161,7 @@ def _possible_heads(config: BertConfig) -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ConvertConfig(CheckpointOptions):
-    """The options of a conversion.
-
-    Raises:
-        UserError: an unknown format.
-    """
+    """The options of a conversion."""
 
     input: str = option(
         REQUIRED,
@@ -204,9 +184,6 @@ def convert_checkpoint(config: ConvertConfig) -> str:
 
     Returns:
         A short table: what was converted, what was left out and why, where it lies.
-
-    Raises:
-        UserError: the input is not whole or not a BERT, or the output cannot be written.
     """
     model = read_input(config)
     form = write_output(model, config)

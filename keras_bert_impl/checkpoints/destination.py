@@ -31,13 +31,6 @@ _OTHER_OUTPUT = "name another output, so that nothing of yours is replaced"
 def check_folder(folder: str | os.PathLike[str], also: Collection[str] = ()) -> None:
     """Sees that a model directory may appear at a path: nothing is there, or an older one.
 
-    Args:
-        folder: the path.
-        also: further files and folders that are made anew.
-
-    Raises:
-        UserError: a file is there, or a folder that holds something else.
-
     Example:
         >>> import tempfile
         >>> check_folder(tempfile.mkdtemp())  # empty
@@ -51,11 +44,7 @@ def check_folder(folder: str | os.PathLike[str], also: Collection[str] = ()) -> 
 
 
 def check_nothing_else(folder: Path, known: Collection[str]) -> None:
-    """Sees that a folder that will be replaced holds nothing but what is made anew.
-
-    Raises:
-        UserError: it holds something else.
-    """
+    """Sees that a folder that will be replaced holds nothing but what is made anew."""
     others = sorted(path.name for path in folder.iterdir() if path.name not in known)
     if others:
         raise UserError(f"{folder}: holds {others[0]}, which would be lost; {_OTHER_OUTPUT}.")
@@ -63,13 +52,6 @@ def check_nothing_else(folder: Path, known: Collection[str]) -> None:
 
 def check_apart(source: str | os.PathLike[str], output: str | os.PathLike[str]) -> None:
     """Sees that writing a checkpoint does not replace the one that it was made of.
-
-    Args:
-        source: the checkpoint that was read, as a user names it.
-        output: a folder or a prefix.
-
-    Raises:
-        UserError: the output is the source, or a folder that the source lies in.
 
     Example:
         >>> check_apart("downloads/bert", "medical_bert")
@@ -82,16 +64,7 @@ def check_apart(source: str | os.PathLike[str], output: str | os.PathLike[str]) 
 
 
 def check_beside(prefix: str | os.PathLike[str], config: BertConfig, text: TextSettings) -> None:
-    """Sees that the files beside a TF1 checkpoint are free, or say what would be written.
-
-    Args:
-        prefix: the checkpoint to write.
-        config: goes into `bert_config.json` beside it.
-        text: goes into `vocab.txt` and `tokenizer_config.json` beside it.
-
-    Raises:
-        UserError: they belong to another checkpoint, or a checkpoint is there without them.
-    """
+    """Sees that the files beside a TF1 checkpoint are free, or say what would be written."""
     folder = Path(prefix).parent
     beside: list[tuple[str, Callable[[Path], Any], Any]] = [
         (VOCABULARY_FILE, Vocabulary.load, text.vocabulary),

@@ -24,14 +24,7 @@ _TF2_MARK = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 class GoogleSource:
-    """The tensors of a TF1 checkpoint.
-
-    Args:
-        prefix: the path without ".index".
-
-    Raises:
-        UserError: there is no such checkpoint, or it cannot be read.
-    """
+    """The tensors of a TF1 checkpoint."""
 
     def __init__(self, prefix: str | os.PathLike[str]) -> None:
         import tensorflow as tf  # late: importing it takes seconds
@@ -106,11 +99,7 @@ def write_google_checkpoint(
     """Writes a TF1 checkpoint; its index, without which it is none, appears last.
 
     Args:
-        prefix: the path without ".index".
         variables: arrays by google's names; the types are kept.
-
-    Raises:
-        UserError: it cannot be written (permissions, disk full).
     """
     import tensorflow as tf
 

@@ -56,9 +56,6 @@ def grow_vocabulary(
 
     Returns:
         The grown model, and what was added.
-
-    Raises:
-        UserError: a word is empty or holds a blank, or no word is new.
     """
     tokens = list(model.text.vocabulary.tokens)
     known = {token: number for number, token in enumerate(tokens)}
@@ -140,9 +137,6 @@ def grow_checkpoint(config: GrowConfig) -> list[NewToken]:
 
     Returns:
         The new tokens with their ids and what their rows start as.
-
-    Raises:
-        UserError: the input is not whole, or a word cannot be added or could never be used.
     """
     model = read_input(config)
     words = [*config.words, *_read_words(config.words_file)]

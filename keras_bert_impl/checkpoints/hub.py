@@ -48,14 +48,7 @@ def may_be_hub_name(text: str) -> bool:
 
 
 def find_on_hub(name: str) -> Path:
-    """The folder of a model of the hub: from the cache, else downloaded into it.
-
-    Args:
-        name: such as "klue/bert-base".
-
-    Raises:
-        UserError: the model is not in the cache and cannot be fetched, or has no safetensors file.
-    """
+    """The folder of a model of the hub: from the cache, else downloaded into it."""
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError

@@ -39,14 +39,7 @@ class _Index(TypedDict):
 
 
 class HuggingFaceSource:
-    """The tensors of a Hugging Face directory.
-
-    Args:
-        folder: holds `model.safetensors` or `model.safetensors.index.json` with its shards.
-
-    Raises:
-        UserError: neither is there, only a pickle is, or a file is not whole.
-    """
+    """The tensors of a Hugging Face directory."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.location = str(folder)
@@ -102,11 +95,7 @@ def _encoder_prefix(names: Iterable[str]) -> str:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The files that hold the weights of a model directory: one, or its parts.
-
-    Raises:
-        UserError: there are none that can be opened here.
-    """
+    """The files that hold the weights of a model directory: one, or its parts."""
     if (folder / WEIGHTS_FILE).exists():
         return [folder / WEIGHTS_FILE]
     if (folder / INDEX_FILE).exists():

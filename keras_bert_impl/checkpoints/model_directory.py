@@ -60,15 +60,7 @@ def write_model_directory(
     The folder appears when it is complete; an older model directory of that name is replaced.
 
     Args:
-        folder: where to.
-        model: one of this project's models.
-        text: the vocabulary, the casing and the accents that the model was trained with.
         config: what to write as its configuration; the model's own by default.
-        sentence: how a text becomes one vector, for sentence-transformers' files next to it.
-
-    Raises:
-        UserError: the vocabulary is larger than the model's token table, the folder holds
-            something else than a model directory, or it cannot be written.
     """
     if len(text.vocabulary) > model.config.vocab_size:
         raise UserError(
@@ -92,18 +84,7 @@ def write_tensors_directory(
     text: TextSettings,
     sentence: SentenceSettings | None = None,
 ) -> None:
-    """Writes weights by our names (any type; it is kept) as a Hugging Face directory.
-
-    Args:
-        folder: where to.
-        weights: arrays by our paths, shaped as our variables are.
-        config: the model's configuration.
-        text: the vocabulary, the casing and the accents.
-        sentence: how a text becomes one vector, for sentence-transformers' files next to it.
-
-    Raises:
-        UserError: the folder holds something else than a model directory, or cannot be written.
-    """
+    """Writes weights by our names (any type; it is kept) as a Hugging Face directory."""
     check_folder(folder, () if sentence is None else SENTENCE_FILES)
     heads = heads_of(weights)
     tensors = {}
@@ -122,14 +103,7 @@ def write_tensors_directory(
 
 
 def describe_checkpoint(folder: Path, model: Any, text: TextSettings, names: Sequence[str]) -> None:
-    """Writes what makes a run's checkpoint a model: all of a model directory but its weights.
-
-    Args:
-        folder: the checkpoint, which is being written.
-        model: one of this project's models, the one that the run will write.
-        text: the vocabulary, the casing and the accents.
-        names: our names of the checkpoint's weights, in its order.
-    """
+    """Writes what makes a run's checkpoint a model: all of a model directory but its weights."""
     variables = {variable.path: variable for variable in model.weights}
     weights = {row.ours: variables[row.ours] for row in names_of(model) if row.ours in variables}
     _write_description(folder, weights, model.config, text)

@@ -72,22 +72,14 @@ class ModelSource:
 
     @property
     def text(self) -> TextSettings:
-        """The vocabulary, the casing and the accents.
-
-        Raises:
-            ValueError: the source was found with `needs_text=False`.
-        """
+        """The vocabulary, the casing and the accents."""
         if self.found_text is None:
             raise ValueError("this source was found with needs_text=False")
         return self.found_text
 
     @property
     def folder(self) -> Path:
-        """The folder of the weights: what belongs to them lies there.
-
-        Raises:
-            ValueError: the model is new.
-        """
+        """The folder of the weights: what belongs to them lies there."""
         if self.checkpoint is None:
             raise ValueError("a new model has no weights")
         return folder_of(self.checkpoint)
@@ -118,12 +110,7 @@ class ModelSource:
         )
 
     def tensors(self) -> TensorSource:
-        """Opens the weights.
-
-        Raises:
-            UserError: they cannot be read.
-            ValueError: the model is new.
-        """
+        """Opens the weights."""
         if self.checkpoint is None:
             raise ValueError("a new model has no weights")
         return open_source(self.checkpoint)
@@ -152,19 +139,10 @@ def find_model(
 
     Args:
         path_or_name: the model, in any form above; None for a new one.
-        bert_config_file: the configuration, if there is none beside the weights.
-        vocab_file: the vocabulary, if there is none beside the weights or the configuration. It
-            must not contradict one beside the weights.
         do_lower_case: the casing, if no file says it; it must not contradict one that does.
-        model_size: a published size, for a new model in place of `bert_config_file`.
         told: what else says the casing, such as the description of the shards to train on; it
             counts after the files next to the weights.
         default_lower_case: the casing where nothing says it; None refuses to guess.
-        needs_text: whether vocabulary and casing are wanted.
-        any_tokenizer: whether a model is taken whose text is cut by other rules than BERT's.
-
-    Raises:
-        UserError: something is missing, not whole, or contradicts something else.
     """
     checkpoint = None if path_or_name is None else locate(path_or_name)
     with told_if_gone(checkpoint):
@@ -199,11 +177,7 @@ def find_model(
 
 
 def locate(path_or_name: str | os.PathLike[str]) -> Path:
-    """The model directory, TF1 checkpoint's prefix or run's checkpoint that a user's words mean.
-
-    Raises:
-        UserError: there is no such thing here, and none of that name on the Hugging Face hub.
-    """
+    """The model directory, TF1 checkpoint's prefix or run's checkpoint that a user's words mean."""
     if not str(path_or_name).strip():
         raise UserError(
             "the model's name is empty; give a model directory, a TF1 checkpoint or a name on the "
@@ -226,9 +200,6 @@ def locate(path_or_name: str | os.PathLike[str]) -> Path:
 
 def model_identity(path_or_name: str | os.PathLike[str]) -> str:
     """Names a model the same from whatever folder: its whole path, or its name and commit.
-
-    Raises:
-        UserError: there is no such model; see `locate`.
 
     Returns:
         Such as "/models/bert", or "klue/bert-base@<commit>" for a model of the hub, wherever the

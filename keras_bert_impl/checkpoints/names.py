@@ -93,9 +93,6 @@ def _norm(ours: str, google: str) -> list[Names]:
 def encoder_names(blocks: int) -> list[Names]:
     """The names of an encoder's weights, pooler included.
 
-    Args:
-        blocks: the number of blocks.
-
     Example:
         >>> len(encoder_names(12))
         199

@@ -85,14 +85,7 @@ class RestoreReport:
 
 
 def open_source(checkpoint: str | os.PathLike[str]) -> TensorSource:
-    """Opens a model directory, a TF1 checkpoint or a checkpoint of a run.
-
-    Args:
-        checkpoint: what `find_checkpoint` understands.
-
-    Raises:
-        UserError: it is none of them.
-    """
+    """Opens a model directory, a TF1 checkpoint or a checkpoint of a run."""
     found = find_checkpoint(checkpoint)
     if is_google_checkpoint(found):
         return google_tf1.GoogleSource(found)
@@ -111,16 +104,8 @@ def open_source(checkpoint: str | os.PathLike[str]) -> TensorSource:
 def restore(model: Any, init_checkpoint: str | os.PathLike[str]) -> RestoreReport:
     """Fills a model's weights from a checkpoint.
 
-    Args:
-        model: one of this project's models.
-        init_checkpoint: what `find_checkpoint` understands.
-
     Returns:
         What was loaded, what is new and what was ignored.
-
-    Raises:
-        UserError: the checkpoint cannot be read, lacks a weight of the encoder, or holds one of
-            another shape.
     """
     source = open_source(init_checkpoint)
     variables = {variable.path: variable for variable in model.weights}
@@ -163,11 +148,7 @@ def names_of(model: Any) -> list[Names]:
 def check_encoder(
     source: TensorSource, rows: list[Names], found: Mapping[str, FoundTensor]
 ) -> None:
-    """Sees that a checkpoint holds every weight of the encoder (the pooler may be missing).
-
-    Raises:
-        UserError: one is missing.
-    """
+    """Sees that a checkpoint holds every weight of the encoder (the pooler may be missing)."""
     missing = [row.ours for row in rows if row.part == "encoder" and row.ours not in found]
     if missing:
         raise UserError(
@@ -178,11 +159,7 @@ def check_encoder(
 
 
 def check_tied_decoder(source: TensorSource) -> None:
-    """Sees that a decoder that is written out is the token table, as every BERT's is.
-
-    Raises:
-        UserError: it is another matrix, or its bias is another one.
-    """
+    """Sees that a decoder that is written out is the token table, as every BERT's is."""
     names = source.names()
     for decoder_end, twin_end in _TIED.items():
         decoder = next((name for name in names if name.endswith(decoder_end)), None)
@@ -224,15 +201,10 @@ def check_sizes(
     The number of a head's labels is free, but its two weights must agree on it.
 
     Args:
-        source: the checkpoint.
-        config: the configuration that is said to belong to it.
         heads: the heads that are wanted; a weight of theirs may be missing.
 
     Returns:
         The checkpoint's tensors by our names.
-
-    Raises:
-        UserError: the encoder is not whole, or a shape is another one.
     """
     tensors = len(source.names())
     if config.num_hidden_layers > tensors:

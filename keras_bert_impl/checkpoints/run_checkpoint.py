@@ -30,12 +30,7 @@ _ANOTHER = "name another checkpoint of the run"
 def weights_description(
     names: Sequence[str], label_units: Sequence[float] | None = None
 ) -> dict[str, Any]:
-    """The content of `weights.json`, without which nobody but the run can read a checkpoint.
-
-    Args:
-        names: our names of the variables in the checkpoint's group of weights, in its order.
-        label_units: the mean and the deviation that a regression learns in.
-    """
+    """The content of `weights.json`, without which nobody but the run can read a checkpoint."""
     units = {} if label_units is None else {"label_units": [*label_units]}
     return {"names": [*names], **units}
 
@@ -46,14 +41,7 @@ class _Description(TypedDict):
 
 
 class RunCheckpointSource:
-    """The weights of a run's checkpoint; averaged ones where the run keeps them, as its model has.
-
-    Args:
-        folder: such as `run/checkpoints/step-00001200`.
-
-    Raises:
-        UserError: it is not whole, or went away meanwhile, or holds no whole model.
-    """
+    """The weights of a run's checkpoint, averaged where the run keeps averages."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         import tensorflow as tf  # late: importing it takes seconds

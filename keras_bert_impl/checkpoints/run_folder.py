@@ -35,11 +35,7 @@ def is_run_checkpoint(folder: Path) -> bool:
 
 
 def check_state_files(folder: Path) -> None:
-    """Sees that a checkpoint's files of variables are files, before TensorFlow opens them.
-
-    Raises:
-        UserError: one is missing or empty, or is a folder, a pipe or a device.
-    """
+    """Sees that a checkpoint's files of variables are files, before TensorFlow opens them."""
     for file in (folder / f"{STATE}.index", *folder.glob(f"{STATE}.data-*")):
         check_file(file)
 
@@ -148,9 +144,6 @@ def told_if_gone(checkpoint: Path | None) -> Iterator[None]:
 
     Args:
         checkpoint: any model; a block without one, or with one of another form, is left alone.
-
-    Raises:
-        UserError: reading failed because the run removed or replaced the checkpoint.
     """
     before = _identity(checkpoint) if checkpoint else None
     # One that was found by its name may be gone before it is looked at.

@@ -53,13 +53,7 @@ class TensorEntry:
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, TensorEntry]:
-    """Reads and checks a file's header.
-
-    Raises:
-        UserError: no such file, or a header that the file does not bear out: too long, not JSON, an
-            unknown type, offsets outside of the file, overlapping, with gaps, or not of the size
-            that type and shape say.
-    """
+    """Reads and checks a file's header."""
     with open_input(path) as file:
         file_size = os.fstat(file.fileno()).st_size
         length = int.from_bytes(file.read(8), "little")
@@ -95,10 +89,6 @@ def read_tensor(path: str | os.PathLike[str], entry: TensorEntry) -> np.ndarray:
 
 def write_safetensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray]) -> None:
     """Writes tensors in the order of their names; the file appears when it is complete.
-
-    Args:
-        path: the file's name.
-        tensors: arrays by name, of any type that the format knows.
 
     Example:
         >>> import tempfile

@@ -81,9 +81,6 @@ class SentenceSettings:
         normalize: whether vectors are scaled to length 1.
         max_seq_length: longer texts are truncated to this many tokens; None is all positions.
         prompt: what is written in front of every text.
-
-    Raises:
-        UserError: there is no such pooling.
     """
 
     pooling: str = MEAN
@@ -111,9 +108,6 @@ class DenseWeights(NamedTuple):
 def read_sentence_settings(folder: Path) -> SentenceSettings | None:
     """Reads the settings of a sentence model; None where the directory has no `modules.json`.
 
-    Raises:
-        UserError: they ask for something that does not exist here, or are broken.
-
     Example:
         >>> read_sentence_settings(Path("/no/such/folder")) is None
         True
@@ -137,9 +131,6 @@ def read_sentence_settings(folder: Path) -> SentenceSettings | None:
 def module_files(folder: Path) -> list[Path]:
     """The files of a model directory with weights that are not the encoder's, and what names them.
 
-    Raises:
-        UserError: its `modules.json` is broken.
-
     Example:
         >>> module_files(Path("/no/such/folder"))
         []
@@ -150,11 +141,7 @@ def module_files(folder: Path) -> list[Path]:
 
 
 def read_dense(folder: Path) -> DenseWeights | None:
-    """The weights of the dense layer of a model directory; None where it has none.
-
-    Raises:
-        UserError: they are no safetensors file, or not those of one layer.
-    """
+    """The weights of the dense layer of a model directory; None where it has none."""
     path = folder / MODULES_FILE
     modules = _read_modules(path) if is_named(path) else {}
     if "Dense" not in modules:
@@ -171,15 +158,8 @@ def read_dense(folder: Path) -> DenseWeights | None:
 def restore_pooler(weights: Sequence[Any], folder: Path) -> bool:
     """Gives the pooler the weights of a directory's dense layer, where it has one.
 
-    Args:
-        weights: the pooler's variables, kernel and bias.
-        folder: the model directory.
-
     Returns:
         Whether it has one.
-
-    Raises:
-        UserError: its size is not the encoder's.
     """
     dense = read_dense(folder)
     if dense is None:
@@ -264,11 +244,7 @@ def _read_pooling(path: Path) -> str:
 
 
 def read_length(folder: Path) -> int | None:
-    """The most tokens of a text, as sentence-transformers' file says it, or the tokenizer's.
-
-    Raises:
-        UserError: it is no number of tokens.
-    """
+    """The most tokens of a text, as sentence-transformers' file says it, or the tokenizer's."""
     for name, entry in ((LENGTH_FILE, "max_seq_length"), (TOKENIZER_FILE, "model_max_length")):
         path = folder / name
         length = read_json_object(path).get(entry) if is_named(path) else None
@@ -304,11 +280,7 @@ def write_sentence_files(
     """Writes the files next to a model that is being written.
 
     Args:
-        folder: where the model is written.
-        settings: what they say.
-        hidden_size: width of the vectors.
         pooler: the pooler's weights; read where it is the pooling.
-        write_json: writes a small file.
     """
     kinds = {"Transformer": "", "Pooling": _POOLING}
     if settings.pooling == POOLER:

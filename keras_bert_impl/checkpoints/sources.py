@@ -54,9 +54,6 @@ def find_checkpoint(path: str | os.PathLike[str]) -> Path:
     a run stands for the `model/` in it, or for its newest checkpoint where that is newer or there
     is no model yet; the folder of checkpoints stands for the newest one.
 
-    Raises:
-        UserError: a folder holds several TF1 checkpoints, and nothing says which one is meant.
-
     Example:
         >>> find_checkpoint("folder/bert_model.ckpt.index").as_posix()
         'folder/bert_model.ckpt'
@@ -100,12 +97,7 @@ def is_pickle(path: Path) -> bool:
 
 
 def pickle_refused(path: Path, instead: str) -> UserError:
-    """The one sentence for a pickle, which is never opened: it can run any code.
-
-    Args:
-        path: the pickle.
-        instead: what to do where the weights are there in another form.
-    """
+    """The one sentence for a pickle, which is never opened: it can run any code."""
     return UserError(
         f"{path}: is a pickle, which can run any code and is never opened here; {instead}, or "
         f"{SAVE_AGAIN}."
@@ -180,11 +172,7 @@ class TensorSource(Protocol):
 
 
 def read_weight(source: TensorSource, found: FoundTensor) -> np.ndarray:
-    """Reads a found tensor as our weight stands: transposed where it must be, type kept.
-
-    Raises:
-        UserError: it holds whole numbers, as quantized weights do.
-    """
+    """Reads a found tensor as our weight stands: transposed where it must be, type kept."""
     array = source.read(found.name)
     if array.dtype.kind in "iub":
         raise UserError(

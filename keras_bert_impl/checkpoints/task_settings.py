@@ -50,13 +50,8 @@ def task_settings(
     """Reads the settings of the task; empty for a model without any.
 
     Args:
-        config: the model's.
         types: of the settings that the caller understands, see `typed`; those that nobody
             understands are given as they are, and must not be used.
-        needed: settings that must be there.
-
-    Raises:
-        UserError: one is of another type or out of its bounds, or is missing.
 
     Example:
         >>> task_settings(BertConfig(vocab_size=9))
@@ -72,11 +67,7 @@ def task_settings(
 
 
 def long_texts_of(config: BertConfig) -> LongTexts:
-    """What becomes of texts that are too long for a model, as its settings say.
-
-    Raises:
-        UserError: they say something that does not exist.
-    """
+    """What becomes of texts that are too long for a model, as its settings say."""
     types = {one.name: one.json_type for one in options_of(LongTexts)}
     if "long_text" not in task_settings(config):
         return LongTexts()  # another task may have a `doc_stride` of its own
@@ -85,10 +76,6 @@ def long_texts_of(config: BertConfig) -> LongTexts:
 
 def with_task_settings(config: BertConfig, settings: Mapping[str, Any]) -> BertConfig:
     """Gives the configuration with other settings of the task.
-
-    Args:
-        config: a model's configuration.
-        settings: JSON values by name.
 
     Example:
         >>> config = with_task_settings(BertConfig(vocab_size=9), {"doc_stride": 128})
@@ -114,15 +101,7 @@ def without_task(config: BertConfig) -> BertConfig:
 
 
 def keep_task_settings(folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
-    """Writes settings of the task into a model directory, besides those that it has.
-
-    Args:
-        folder: the model directory.
-        settings: JSON values by name.
-
-    Raises:
-        UserError: its `config.json` cannot be read.
-    """
+    """Writes settings of the task into a model directory, besides those that it has."""
     path = Path(folder) / CONFIG_FILE
     values = read_json_object(path)
     others = _entries(values.get(_PLACE))
@@ -137,12 +116,8 @@ def served_length(config: BertConfig, asked: int | None, default: int | None = N
     Another length than that of the training is logged as a warning.
 
     Args:
-        config: the model's.
         asked: the length that somebody gives; None leaves it to the model.
         default: of a model that does not say what it was trained with; None is its positions.
-
-    Raises:
-        UserError: it is more than the model's positions, or leaves no room for text.
 
     Example:
         >>> config = with_task_settings(BertConfig(vocab_size=9), {"max_seq_length": 128})

@@ -38,11 +38,7 @@ class _Cutting(TypedDict, total=False):
 
 
 def read_casing(folder: Path) -> Casing:
-    """Reads how a model's text is treated; `tokenizer_config.json` comes first.
-
-    Raises:
-        UserError: a file says what BERT's tokenizer does not do.
-    """
+    """Reads how a model's text is treated; `tokenizer_config.json` comes first."""
     path, fast = folder / TOKENIZER_FILE, folder / FAST_TOKENIZER_FILE
     values = read_json_object(path) if is_named(path) else {}
     lower, accents = values.get("do_lower_case"), values.get("strip_accents")
@@ -73,11 +69,7 @@ def read_casing(folder: Path) -> Casing:
 
 
 def text_in_assets(saved_model: Path) -> TextSettings | None:
-    """The text settings among the assets of a SavedModel; None where it does not say them all.
-
-    Raises:
-        UserError: a file there is not what it should be.
-    """
+    """The text settings among the assets of a SavedModel; None where it does not say them all."""
     folder = saved_model / "assets"
     vocabulary, casing = folder / VOCABULARY_FILE, read_casing(folder)
     if casing.do_lower_case is None or not vocabulary.is_file():
@@ -101,11 +93,7 @@ def foreign_tokenizer(folder: Path) -> tuple[Path, str] | None:
 
 
 def refuse_foreign_tokenizer(folder: Path) -> None:
-    """Refuses a model whose text is cut by other rules than BERT's.
-
-    Raises:
-        UserError: a file next to the weights says so.
-    """
+    """Refuses a model whose text is cut by other rules than BERT's."""
     if (found := foreign_tokenizer(folder)) is not None:
         path, name = found
         raise UserError(

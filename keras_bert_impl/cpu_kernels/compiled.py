@@ -36,7 +36,6 @@ def compiled_kernel(
             first row is appended; gives one tensor, or several if the kernel is not split.
         split_inputs: which inputs are split along their first axis, as the result is; none by
             default.
-        split_constants: which constants are split, unless their first axis has a single row.
 
     Returns:
         A function with the same arguments and results.

@@ -24,9 +24,6 @@ def inference_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, An
     not follow later changes of the model's weights, and has no gradients. Batch and length are
     free in every call.
 
-    Args:
-        model: one of this project's models, on TensorFlow.
-
     Returns:
         A function from a dict of features (what the model does not know is left aside) to the
         model's dict of outputs, as tensors.
@@ -56,10 +53,6 @@ def inference_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, An
 
 def traced_forward(model: Any, chosen: kernels.PlainKernels) -> Any:
     """A model outside of training as a traced function.
-
-    Args:
-        model: one of this project's models.
-        chosen: the kernels that it is traced with.
 
     Returns:
         A concrete function from the dict of the model's inputs to the dict of its outputs.

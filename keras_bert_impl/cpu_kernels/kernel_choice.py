@@ -23,15 +23,8 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> kernels.Plain
     the step as a whole is not compiled by XLA. Where XLA was used before in this process, in a way
     that threads cannot share its programs, the plain ones are taken whatever the choice.
 
-    Args:
-        choice: one of `CHOICES`.
-        use_xla: whether the whole step will be compiled by XLA.
-
     Returns:
         The kernels, to be assigned to `model.kernels`; their `name` is "plain" or "fast".
-
-    Raises:
-        UserError: an unknown choice, or fast kernels on another backend than TensorFlow.
     """
     if choice not in CHOICES:
         raise UserError(f"kernels {choice!r}: no such choice; take one of {', '.join(CHOICES)}.")
@@ -60,9 +53,6 @@ def forward_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]
 
     On TensorFlow without a GPU or TPU that is `inference_function`, with the present weights;
     elsewhere it is Keras' own prediction.
-
-    Args:
-        model: one of this project's models, with the weights that it shall keep.
 
     Returns:
         A function from a dict of features to the model's dict of outputs.

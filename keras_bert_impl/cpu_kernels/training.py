@@ -139,7 +139,6 @@ def update_step_of(optimizer: Any, chosen: kernels.PlainKernels) -> Callable[[An
     Args:
         optimizer: any optimizer with `update_step(gradient, variable, learning_rate)`; only
             `BertAdamW` has a compiled form.
-        chosen: the kernels that the model trains with.
 
     Returns:
         A function with the arguments and the effect of `update_step`.

@@ -16,11 +16,7 @@ _PACKAGES = {FLOAT32: ("openvino",), BFLOAT16: ("openvino",), INT8: ("openvino",
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EngineConfig:
-    """Which engine computes a trained model's outputs.
-
-    Raises:
-        UserError: a choice is unknown, or the engine has no such precision.
-    """
+    """Which engine computes a trained model's outputs."""
 
     engine: str = option(
         TENSORFLOW,
@@ -48,11 +44,7 @@ class EngineConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EngineChoice:
-    """What computes a model that may lie there as a graph of OpenVINO's alone.
-
-    Raises:
-        UserError: a choice is unknown, or the engine has no such precision.
-    """
+    """What computes a model that may lie there as a graph of OpenVINO's alone."""
 
     engine: str | None = option(
         None,
@@ -76,14 +68,6 @@ class EngineChoice:
 def check_engine(engine: str, precision: str, name: str = "precision") -> None:
     """Refuses an engine that does not exist, or that has no such precision.
 
-    Args:
-        engine: what computes.
-        precision: the number format.
-        name: what the option of the precision is called.
-
-    Raises:
-        UserError: so it is.
-
     Example:
         >>> check_engine("openvino", "int8")
         >>> check_engine("tensorflow", "int8")
@@ -98,10 +82,6 @@ def check_engine(engine: str, precision: str, name: str = "precision") -> None:
 
 
 def need_openvino(precision: str = FLOAT32) -> None:
-    """Refuses to begin where a package of the extra `openvino` is not installed.
-
-    Raises:
-        UserError: so it is.
-    """
+    """Refuses to begin where a package of the extra `openvino` is not installed."""
     wanted = "`precision=int8`" if precision == INT8 else "`engine=openvino`"
     need_extra(OPENVINO, _PACKAGES[precision], wanted)

@@ -63,9 +63,6 @@ class UnbuiltModel:
         """Tells apart what the graph depends on: weights, configuration, settings and our code.
 
         A SHA-256, hexadecimal. Every byte of the weights counts.
-
-        Raises:
-            UserError: a file cannot be read.
         """
         shape = [self.name, self.settings, self.source.config.to_dict()]
         parts = [json.dumps(shape, sort_keys=True)]
@@ -105,7 +102,6 @@ def places_of(folder: Path | None, name: str) -> list[Path]:
 
     Args:
         folder: the model's; nothing is put into a checkpoint of a run, which comes and goes.
-        name: the graph's own folder.
     """
     if folder is None or not folder.is_dir() or is_run_checkpoint(folder):
         return []
@@ -137,7 +133,6 @@ def read_graph(places: list[Path], wanted: Mapping[str, Any]) -> KeptGraph | Non
 
     Args:
         places: folders; see `places_of`.
-        wanted: what its description must say.
 
     Returns:
         None where there is none.
@@ -184,8 +179,6 @@ def keep_graph(places: list[Path], graph: Any, description: Mapping[str, Any]) -
     Args:
         places: folders, see `places_of`; an older graph there is replaced. What is no such graph
             is left alone in the first of them, next to the model.
-        graph: an `openvino.Model`.
-        description: JSON values.
     """
     reason: UserError | None = None
     for folder in places:
@@ -205,11 +198,7 @@ def keep_graph(places: list[Path], graph: Any, description: Mapping[str, Any]) -
 
 
 def _check_is_free(folder: Path) -> None:
-    """Sees that a folder in a model's may be replaced: it holds a graph as it was kept, or nothing.
-
-    Raises:
-        UserError: it holds something else, or is reached through a link.
-    """
+    """Checks that a folder holds nothing or a graph as it was kept, so that it may be replaced."""
     with writing(folder):
         if is_named(without_links(folder.absolute(), names=3)):
             noted = read_sealed(folder / DESCRIPTION_FILE, dict[str, Any]) or {}

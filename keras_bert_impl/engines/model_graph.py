@@ -34,16 +34,11 @@ def model_graph(model: Any, precision: str, folder: Path | None, calibration: Ca
     lies in a folder: what was made for the same graph is taken as it is, whatever its texts were.
 
     Args:
-        model: one of this project's models, of the dtype policy float32, or an `UnbuiltModel`.
-        precision: "int8", or another one, which all have the same graph.
         folder: the model's, where graphs are kept; None keeps nothing.
         calibration: gives inputs of a row each, some hundred of them; called where nothing is kept.
 
     Returns:
         An `openvino.Model`.
-
-    Raises:
-        UserError: the weights cannot be read, or there are no calibration texts.
     """
     name = model.name if isinstance(model, UnbuiltModel) else type(model).__name__
     source = _source_of(model, places_of(folder, name))
@@ -63,12 +58,6 @@ def quantized_graph(graph: Any, name: str, folder: Path | None, calibration: Cal
 
     Args:
         graph: an `openvino.Model`, float32; it is changed.
-        name: that its quantized form is kept under.
-        folder: the model's.
-        calibration: as in `model_graph`.
-
-    Raises:
-        UserError: there are no calibration texts.
     """
     places = places_of(folder, f"{name}_{INT8}")
     return _quantized(_Plain(graph, graph_sha256(graph), {}), places, calibration)

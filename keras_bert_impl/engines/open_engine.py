@@ -21,12 +21,7 @@ _MASK = "input_mask"
 
 
 class EnginePrediction:
-    """Does what `training.evaluation.Prediction` does, without a strategy and without padding.
-
-    Args:
-        engine: computes the model.
-        input_names: the features that the model reads.
-    """
+    """Does what `training.evaluation.Prediction` does, without a strategy and without padding."""
 
     def __init__(self, engine: Engine, input_names: Sequence[str] = ENCODER_INPUTS) -> None:
         self._engine, self._input_names = engine, input_names
@@ -54,7 +49,6 @@ def real_features(batch: Batch, names: Sequence[str]) -> dict[str, Any]:
 
     Args:
         batch: features [rows, ..., length], and `example_weights`.
-        names: of the features that are wanted.
 
     Example:
         >>> batch = {"input_ids": np.array([[5, 6, 0], [7, 7, 7]]),
@@ -93,14 +87,6 @@ def open_engine(
     Args:
         model: one of this project's models, for OpenVINO of the dtype policy float32; or an
             `UnbuiltModel`, which OpenVINO builds only where no graph of it is kept.
-        engine: "tensorflow", whose precision is that of the model, or "openvino".
-        precision: "float32", "bfloat16" or "int8".
-        folder: the model's, where OpenVINO's graphs are kept.
-        calibration: gives inputs of a row each, on which the scales of int8 are found.
-        deterministic: compute equal batches in one way, whether they come alone or not.
-
-    Raises:
-        UserError: the engine's package is not installed.
     """
     if engine == TENSORFLOW:
         return KerasEngine(model.build() if isinstance(model, UnbuiltModel) else model)
@@ -118,17 +104,7 @@ def open_graph(
     calibration: Callable[[], Sequence[Features]] = no_rows,
     deterministic: bool = False,
 ) -> "OpenVinoEngine":
-    """Gives what computes a graph that was exported for OpenVINO; TensorFlow is not needed.
-
-    Args:
-        path: `model.xml`, or the folder that it lies in, where its scales of int8 are kept.
-        precision: "float32", "bfloat16" or "int8".
-        calibration: as in `open_engine`.
-        deterministic: as in `open_engine`.
-
-    Raises:
-        UserError: OpenVINO is not installed, or there is no such graph.
-    """
+    """Gives what computes a graph that was exported for OpenVINO; TensorFlow is not needed."""
     need_openvino(precision)
     from keras_bert_impl.engines.model_graph import quantized_graph
     from keras_bert_impl.engines.openvino_engine import OpenVinoEngine

@@ -31,13 +31,7 @@ class OpenVinoEngine:
 
     Args:
         make_graph: gives the `openvino.Model`; called once, at the first use.
-        precision: "float32", "bfloat16", or "int8" for a graph that was quantized, whose other
-            operations are computed in bfloat16 where the processor has it.
         threads: how many cores; by default all that the process may use.
-        deterministic: compute a batch that comes alone by one core, too, as any other.
-
-    Raises:
-        UserError: OpenVINO is not installed.
     """
 
     tokens_at_once = 1024

@@ -16,14 +16,8 @@ def openvino_graph(model: Any) -> Any:
     It is converted from the graph that is traced here, as Keras' own export does; here it is
     traced in the forms that OpenVINO computes as one operation.
 
-    Args:
-        model: one of this project's models, of the dtype policy float32, on TensorFlow.
-
     Returns:
         A graph whose inputs and outputs have the model's names.
-
-    Raises:
-        UserError: Keras runs on another backend than TensorFlow.
     """
     import openvino
 
@@ -54,14 +48,8 @@ def portable_function(model: Any) -> Any:
 def read_graph_file(path: Path) -> Any:
     """Reads a graph that was exported; its weights lie beside it, in a file that ends in `.bin`.
 
-    Args:
-        path: a file such as `model.xml`.
-
     Returns:
         An `openvino.Model`.
-
-    Raises:
-        UserError: a file is missing, or not what it should be.
     """
     check_file(path)
     check_file(path.with_suffix(".bin"))
@@ -73,9 +61,6 @@ def read_graph_file(path: Path) -> Any:
 
 def graph_sha256(graph: Any) -> str:
     """Tells graphs apart by their operations and weights.
-
-    Args:
-        graph: an `openvino.Model`.
 
     Returns:
         A SHA-256, hexadecimal.

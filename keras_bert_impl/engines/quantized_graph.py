@@ -23,13 +23,9 @@ def quantize(graph: Any, rows: Sequence[Features]) -> Any:
 
     Args:
         graph: an `openvino.Model`, float32; it is changed.
-        rows: inputs of a row each, some hundred of them.
 
     Returns:
         The quantized `openvino.Model`.
-
-    Raises:
-        UserError: there are no calibration texts.
     """
     import nncf
 
@@ -56,9 +52,6 @@ def head_products(graph: Any) -> list[str]:
     answer itself. (With its pooler and its regressor in 8 bits a model lost 1.8 points of Pearson's
     correlation on STS-B, with its encoder none.) Small heads are no products; see
     `OpenVinoKernels`.
-
-    Args:
-        graph: an `openvino.Model`.
     """
     names = []
     for operation in graph.get_ops():

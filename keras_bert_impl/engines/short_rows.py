@@ -25,12 +25,7 @@ _MOST_BYTES = 96 << 20  # of weights: larger models compute so long that it woul
 
 
 class ShortRows:
-    """Computes rows of a graph that come alone, one at a time.
-
-    Args:
-        graph: an `openvino.Model` with open shapes.
-        compiled: prepares a graph to compute one batch at a time.
-    """
+    """Computes rows of a graph that come alone, one at a time."""
 
     def __init__(self, graph: Any, compiled: Callable[[Any], Any]) -> None:
         self._graph, self._compiled = graph, compiled
@@ -68,12 +63,7 @@ class ShortRows:
 
 
 class _FixedLength:
-    """A request whose inputs have one size, filled in place.
-
-    Args:
-        request: of the compiled graph.
-        parts: see `_kept_parts`.
-    """
+    """A request whose inputs have one size, filled in place."""
 
     def __init__(self, request: Any, parts: Mapping[str, Sequence[bool]]) -> None:
         self._request, self._parts = request, parts

@@ -139,9 +139,6 @@ class ConfiguredModel(keras.Model):
         Returns:
             The model. Weights that the checkpoint does not have start at random; a line of the log
             names them.
-
-        Raises:
-            UserError: there is no such model, or it is not whole.
         """
         find = functools.partial(
             find_model,
@@ -191,10 +188,6 @@ class ConfiguredModel(keras.Model):
             folder: where to; an older model directory of that name is replaced.
             tokenizer: what made the ids that the model was trained with; by default that of the
                 checkpoint that `from_pretrained` opened.
-
-        Raises:
-            UserError: no tokenizer is known, its vocabulary is larger than the model's, or the
-                folder cannot be written.
         """
         if tokenizer is None or isinstance(tokenizer, TextSettings):
             write_model_directory(folder, self, tokenizer or self._known_text())

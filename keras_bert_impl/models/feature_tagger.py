@@ -25,9 +25,6 @@ class BertFeatureTagger(LabeledModel):
         config: the model's configuration, from `with_frozen_features`.
         num_labels: the number of labels.
 
-    Raises:
-        UserError: the configuration says no features, or the encoder has too few blocks.
-
     Example:
         >>> import numpy as np
         >>> from keras_bert_impl.config import named_config

@@ -44,9 +44,6 @@ class HeadInputs:
             inputs: symbolic inputs of the encoder.
             dtype: a Keras dtype policy or its name.
 
-        Raises:
-            UserError: there cannot be such a model.
-
         Example:
             >>> from keras_bert_impl.models.base import encoder_inputs
             >>> from keras_bert_impl.models.head_settings import with_bilstm

@@ -33,9 +33,6 @@ _POOLING_ENTRY = "classifier_pooling"
 def pooling_of(config: BertConfig) -> str:
     """The pooling that a configuration says.
 
-    Raises:
-        UserError: it says one that does not exist.
-
     Example:
         >>> pooling_of(BertConfig(vocab_size=9))
         'pooler'
@@ -51,9 +48,6 @@ def pooling_of(config: BertConfig) -> str:
 
 def with_pooling(config: BertConfig, pooling: str | None) -> BertConfig:
     """The configuration with another pooling; with None the one that it says.
-
-    Raises:
-        UserError: there is no such pooling.
 
     Example:
         >>> with_pooling(BertConfig(vocab_size=9), "mean").to_hugging_face()["classifier_pooling"]
@@ -149,9 +143,6 @@ class FrozenFeatures:
 
         Args:
             blocks: of the encoder.
-
-        Raises:
-            UserError: the encoder has fewer.
         """
         first = {
             "embeddings": 0,
@@ -174,11 +165,7 @@ class _Entry(TypedDict):
 
 
 def frozen_features(config: BertConfig) -> FrozenFeatures | None:
-    """The `FrozenFeatures` of a configuration; None of a model whose encoder is fine-tuned.
-
-    Raises:
-        UserError: it says something that does not exist.
-    """
+    """The `FrozenFeatures` of a configuration; None of a model whose encoder is fine-tuned."""
     entry = config.extra.get(_FEATURES_ENTRY)
     if entry is None:
         return None

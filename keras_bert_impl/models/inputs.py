@@ -28,9 +28,6 @@ def complete_inputs(inputs: Any, names: Sequence[str], config: BertConfig) -> di
         names: the names that the model takes.
         config: has the longest sequence and the id of [PAD].
 
-    Raises:
-        UserError: an input is missing or mistyped, or the texts are too long.
-
     Example:
         >>> import numpy as np
         >>> from keras_bert_impl.tokenization.packing import ENCODER_INPUTS

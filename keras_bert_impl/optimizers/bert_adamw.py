@@ -147,7 +147,6 @@ def layer_factors(paths: Sequence[str], layer_decay: float) -> list[float]:
     on down to the embeddings.
 
     Args:
-        paths: the variables' paths.
         layer_decay: the factor from one layer to the next one below; 1 switches it off.
 
     Example:

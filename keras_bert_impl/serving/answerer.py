@@ -141,9 +141,6 @@ def ask(answerer: Answerer, instances: Sequence[Instance]) -> list[Answer]:
 
     Returns:
         One answer each, in their order.
-
-    Raises:
-        UserError: an instance is not what the model answers.
     """
     prepared = answerer.prepare(instances)
     outputs: dict[int, RowOutputs] = {}
@@ -242,9 +239,6 @@ def instances_of(answerer: HasInputs, texts: Sequence[Any]) -> list[Instance]:
         >>> asked = SimpleNamespace(inputs=[Input("text"), Input("text_pair", needed=False)])
         >>> instances_of(asked, ["a", ("b", "c"), {"text": "d"}])
         [{'text': 'a'}, {'text': 'b', 'text_pair': 'c'}, {'text': 'd'}]
-
-    Raises:
-        UserError: a tuple has more texts than there are inputs.
     """
     names = [field.name for field in answerer.inputs]
     for number, text in enumerate(texts, start=1):
@@ -275,9 +269,5 @@ def fits(answerer: HasInputs, asked: Any) -> bool:
 
 
 def main_answerer(model: AnsweringModel, signature: str | None = None) -> Answerer:
-    """The answerer of a signature, by default the first one.
-
-    Raises:
-        KeyError: the model has no such signature.
-    """
+    """The answerer of a signature, by default the first one."""
     return next(iter(model.answerers.values())) if signature is None else model.answerers[signature]

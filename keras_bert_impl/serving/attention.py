@@ -48,11 +48,6 @@ class AttentionModel:
     """An encoder that gives its attention; it is opened when it is first asked.
 
     May be asked by several threads.
-
-    Args:
-        source: the model.
-        engine: "tensorflow", or "openvino", whose graph is kept next to the model, so that the
-            next start needs no TensorFlow.
     """
 
     def __init__(self, source: ModelSource, engine: str = TENSORFLOW) -> None:
@@ -67,12 +62,7 @@ class AttentionModel:
         """Finds a model, in any form that has its weights by their names.
 
         Args:
-            path_or_name: a model directory, a TF1 checkpoint or a name of the hub.
             engine: what computes; see the class.
-            description: what `find_model` takes of what the model does not say of itself.
-
-        Raises:
-            UserError: there is no such model, or it is an export, which has outputs only.
         """
         is_saved = is_saved_model(path_or_name)
         if is_saved or is_openvino_export(Path(path_or_name)):
@@ -89,11 +79,7 @@ class AttentionModel:
         return self._source.text.vocabulary
 
     def of_texts(self, texts: Sequence[str | tuple[str, str]]) -> list[TextAttention]:
-        """The attention of texts or pairs of texts.
-
-        Raises:
-            UserError: a text has more tokens than the model has positions, or than can be shown.
-        """
+        """The attention of texts or pairs of texts."""
         longest = self._source.config.max_position_embeddings
         rows = []
         for number, text in enumerate(texts, start=1):
@@ -108,11 +94,7 @@ class AttentionModel:
         return [self.of_row(row) for row in rows]
 
     def of_row(self, row: Mapping[str, NDArray[np.int32]]) -> TextAttention:
-        """The attention of a row of ids, int32 [length] each by the names of the encoder's inputs.
-
-        Raises:
-            UserError: the row is too long to be shown.
-        """
+        """The attention of a row: int32 [length] by the names of the encoder's inputs."""
         self.check_length(row["input_ids"].shape[-1], "the text")
         batch = {name: row[name][None] for name in ENCODER_INPUTS}
         with self._lock:
@@ -122,11 +104,7 @@ class AttentionModel:
         return TextAttention(tokens, tuple(row["segment_ids"].tolist()), probabilities)
 
     def check_length(self, length: int, what: str) -> None:
-        """Refuses a row with more tokens than the model reads or a page can show.
-
-        Raises:
-            UserError: so it is.
-        """
+        """Refuses a row with more tokens than the model reads or a page can show."""
         config = self._source.config
         heads = config.num_hidden_layers * config.num_attention_heads
         most = min(int((_MOST_PROBABILITIES / heads) ** 0.5), config.max_position_embeddings)

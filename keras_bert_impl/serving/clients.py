@@ -173,15 +173,9 @@ def client_program(
     their digests.
 
     Args:
-        runtime: "onnx", "openvino" or "litert".
-        answers: one of this module's names for what it gives.
-        has_prompt: whether something stands in front of every text.
         texts: how many texts an example has, 1 or 2; None takes both, text by text.
         long_text: what the model was trained to do with texts that are longer than a row; but
             for truncating them, the program refuses such texts.
-
-    Raises:
-        UserError: there is no such runtime.
 
     Example:
         >>> program = client_program("onnx", LABEL)
@@ -282,7 +276,6 @@ def text_client_program(signatures: Sequence[TextSignature], texts: int | None =
     """The program beside a SavedModel, which takes texts.
 
     Args:
-        signatures: those that are asked, each for another number of inputs.
         texts: how many texts an example of the training had; None asks all signatures.
 
     Example:

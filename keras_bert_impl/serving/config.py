@@ -9,11 +9,7 @@ from keras_bert_impl.options import REQUIRED, check_options, option
 
 @dataclass(frozen=True, kw_only=True)
 class ExportConfig(CheckpointOptions):
-    """The options of an export.
-
-    Raises:
-        UserError: a value out of range.
-    """
+    """The options of an export."""
 
     model: Path = option(
         REQUIRED, "The model to export: the model/ of a run, a checkpoint of it, or another."
@@ -34,11 +30,7 @@ class ExportConfig(CheckpointOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class ExportModelConfig(ExportConfig):
-    """The options of an export in any format.
-
-    Raises:
-        UserError: a value out of range.
-    """
+    """The options of an export in any format."""
 
     format: str = option(
         "saved_model",

@@ -21,15 +21,7 @@ def write_digests(folder: Path) -> None:
 
 
 def check_digests(folder: Path, needed: Collection[str]) -> None:
-    """Holds the files of an export against their digests, as its client does by itself.
-
-    Args:
-        folder: the export. One from before there were digests is believed, with a warning.
-        needed: the files that must be there, by their paths in it. Others may be missing.
-
-    Raises:
-        UserError: a file is missing, or is not what was exported with the others.
-    """
+    """Holds the files of an export against their digests, as its client does by itself."""
     if not is_named(folder / DIGESTS_FILE):
         lost = "has no SHA256SUMS, by which damaged files and those of another export are known"
         _log.warning("%s: %s; export it again.", folder, lost)

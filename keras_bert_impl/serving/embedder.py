@@ -76,8 +76,6 @@ def even_budget(lengths: NDArray[np.integer], budget: int, at_once: int) -> int:
 
     Args:
         lengths: [rows], the tokens of each.
-        budget: the most positions of a batch.
-        at_once: how many batches are computed at the same time.
 
     Returns:
         A budget; the given one where there is much to do.
@@ -104,7 +102,6 @@ def token_batches(
     Args:
         lengths: [rows], the tokens of each.
         budget: the most positions of a batch, padding included; a row alone may have more.
-        longest: no row is padded to more than this.
         few_lengths: whether lengths are rounded up (`rounded_length`); else every batch is as long
             as its longest row.
 
@@ -381,11 +378,7 @@ class Embedder:
 
 
 def sentence_settings_of(source: ModelSource) -> SentenceSettings:
-    """How a text becomes one vector, as a model's folder says, else by the mean of its tokens.
-
-    Raises:
-        UserError: a file there says what does not exist here.
-    """
+    """How a text becomes one vector, as a model's folder says, else by the mean of its tokens."""
     settings = read_sentence_settings(source.folder) or SentenceSettings()
     if settings.max_seq_length is None:
         return settings
@@ -394,16 +387,7 @@ def sentence_settings_of(source: ModelSource) -> SentenceSettings:
 
 
 def unbuilt_embedder(source: ModelSource, settings: SentenceSettings, policy: str) -> UnbuiltModel:
-    """The encoder with its pooling, built where it is needed.
-
-    Args:
-        source: the model.
-        settings: how a text becomes one vector.
-        policy: a Keras dtype policy.
-
-    Raises:
-        UserError: the pooler is asked for, and the model has none.
-    """
+    """The encoder with its pooling, built where it is needed."""
     if settings.pooling == POOLER:
         _check_pooler(source)
     shape = {"pooling": settings.pooling, "normalize": settings.normalize}

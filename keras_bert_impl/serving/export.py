@@ -49,13 +49,8 @@ def serve_model(
     """Gives the signatures that fit a model's heads.
 
     Args:
-        opened: the model with its vocabulary and casing.
-        top_k: tokens that `fill_mask_text` gives for each mask.
         max_seq_length: texts are truncated to this many tokens; None is what the model was
             fine-tuned with, else its positions.
-
-    Raises:
-        UserError: `max_seq_length` is more than the model's positions.
     """
     config = opened.model.config
     length = served_length(config, max_seq_length)
@@ -99,14 +94,7 @@ def export_saved_model(
     thresholds (`settings.json`) for clients that send ids; `client.py` next to them sends texts.
 
     Args:
-        served: the signatures.
-        opened: the model that they serve.
         folder: where to; an older SavedModel of that name is replaced.
-        verify: load it in a fresh process and compare it with the model.
-
-    Raises:
-        UserError: something else than a SavedModel is there or in it, it cannot be written, or the
-            comparison failed.
     """
     final = followed(folder)
     free = not final.exists() or (final.is_dir() and not any(final.iterdir()))

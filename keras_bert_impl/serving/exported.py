@@ -57,11 +57,7 @@ class ExportedModel:
 
 
 def is_openvino_export(folder: Path) -> bool:
-    """Whether a folder holds what `export_model` wrote for OpenVINO.
-
-    Raises:
-        UserError: it was written for another runtime.
-    """
+    """Whether a folder holds what `export_model` wrote for OpenVINO."""
     if not is_named(folder / SETTINGS_FILE):
         return False
     for name, runtime in _OTHERS.items():
@@ -74,21 +70,12 @@ def is_openvino_export(folder: Path) -> bool:
 
 
 def read_settings(folder: Path) -> ExportSettings:
-    """Reads the settings of an export, or of a SavedModel's assets.
-
-    Raises:
-        UserError: the file is missing or not what it should be.
-    """
+    """Reads the settings of an export, or of a SavedModel's assets."""
     return read_typed(folder / SETTINGS_FILE, ExportSettings, _AGAIN)
 
 
 def read_exported(folder: Path) -> ExportedModel:
-    """Reads what stands beside an exported graph, the one place where an export is checked.
-
-    Raises:
-        UserError: a file is missing, not what it should be or of another export, or the export is
-            too old to say how its task answers.
-    """
+    """Reads what stands beside an exported graph, the one place where an export is checked."""
     check_digests(folder, _READ)
     settings = read_settings(folder)
     vocabulary, casing = Vocabulary.load(folder / VOCABULARY_FILE), read_casing(folder)

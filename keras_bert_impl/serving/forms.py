@@ -141,9 +141,6 @@ def _of_few_shapes(
 def read_fields(fields: Sequence[Input], instances: Sequence[Instance]) -> dict[str, list[Any]]:
     """The texts of instances by the names of their fields; None where one is left out.
 
-    Raises:
-        UserError: an instance lacks a field, has one that nobody knows, or one is no text.
-
     Example:
         >>> read_fields([Input("text")], [{"text": "It rains."}])
         {'text': ['It rains.']}

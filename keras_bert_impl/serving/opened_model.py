@@ -100,12 +100,7 @@ def open_model(
 
 
 def build_model(source: ModelSource, dtype: Any = None) -> "keras.Model":
-    """Builds the model that the weights' heads say, with fresh weights; see `open_model`.
-
-    Args:
-        source: the model.
-        dtype: a Keras dtype policy to compute by, or its name.
-    """
+    """Builds the model that the weights' heads say, with fresh weights; see `open_model`."""
     from keras_bert_impl.models.classifier import BertClassifier
     from keras_bert_impl.models.encoder import BertEncoder
     from keras_bert_impl.models.pretrainer import BertPretrainer
@@ -119,11 +114,7 @@ def build_model(source: ModelSource, dtype: Any = None) -> "keras.Model":
 
 
 def heads_of(source: ModelSource) -> tuple[str, ...]:
-    """The heads that a model is opened with: of a masked-LM model, of a classifier, or none.
-
-    Raises:
-        UserError: it has a head of another kind, or its weights do not fit its configuration.
-    """
+    """The heads that a model is opened with: of a masked-LM model, of a classifier, or none."""
     tensors = source.tensors()
     heads = _heads(source, tensors)
     check_sizes(tensors, source.config, heads)

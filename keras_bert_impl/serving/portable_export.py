@@ -108,15 +108,8 @@ def export_portable(
     runtime at two sizes.
 
     Args:
-        opened: the model.
         folder: where to; an older export of the same form is replaced.
-        form: "onnx", "openvino" or "litert".
         max_seq_length: the client truncates texts to it; by default as in fine-tuning.
-        verify: compare.
-
-    Raises:
-        UserError: the runtime is not installed, something else is in the folder, or the numbers
-            differ.
     """
     _need(form)
     _check_free(folder, form)
@@ -291,11 +284,7 @@ _RUNNERS = {ONNX: _run_onnx, OPENVINO: _run_openvino, LITERT: _run_litert}
 
 
 def _compare(model: Any, config: BertConfig, run: Run, folder: Path) -> float:
-    """The largest difference at two sizes.
-
-    Raises:
-        UserError: it is more than rounding.
-    """
+    """The largest difference at two sizes."""
     calls = []
     for rows, length in ((1, 5), (3, 9)):
         features = _features(model, config, rows, length)

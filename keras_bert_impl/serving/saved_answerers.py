@@ -56,11 +56,7 @@ class SavedSignature:
     """Answers by a signature of a SavedModel; see `Answerer`.
 
     Args:
-        name: the signature.
-        kind: what it gives.
         inputs: its inputs, texts or lists of texts; of a list how many it has.
-        outputs: the names of what it gives.
-        ask: tensors of texts by name to tensors by name.
         text: how the model cuts texts; None where that is not known.
     """
 
@@ -181,16 +177,7 @@ def _labels_in_assets(folder: Path) -> Sequence[str]:
 
 
 def load_saved_answers(folder: Path, *, trusted: bool, deterministic: bool = False) -> SavedAnswers:
-    """Loads a SavedModel of `export_saved_model`.
-
-    Args:
-        folder: the SavedModel.
-        trusted: whether it may be loaded.
-        deterministic: compute every text alone.
-
-    Raises:
-        UserError: it is not trusted, cannot be loaded, or answers no texts.
-    """
+    """Loads a SavedModel of `export_saved_model`."""
     from keras_bert_impl.serving.signatures import load_signatures
 
     loaded, text = load_signatures(folder, trusted=trusted), text_in_assets(folder)

@@ -50,8 +50,6 @@ class TextPacker:
 
     Args:
         tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)].
-        vocabulary: knows the ids of the special tokens.
-        max_seq_length: the most tokens of a row.
         long_texts: what becomes of longer texts; truncated by default.
 
     Example:
@@ -109,7 +107,6 @@ def join_in_graph(logits: tf.Tensor, text: tf.Tensor, window_answers: str) -> tf
     Args:
         logits: float32 [rows, labels].
         text: int64 [rows], never falling; every text has a row.
-        window_answers: "mean" or "max".
 
     Example:
         >>> logits = tf.constant([[0.0, 1.0], [2.0, 3.0], [5.0, 5.0]])
@@ -148,8 +145,6 @@ class MaskedTextPacker:
 
     Args:
         tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)], where [MASK] is one.
-        vocabulary: knows the ids of the special tokens.
-        max_length: the most tokens of a row.
 
     Example:
         >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
@@ -218,7 +213,6 @@ class ServedClassifier(ServedModel):
     Args:
         opened: a fine-tuned model with its vocabulary and its labels; one label is a regression.
         tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)].
-        max_length: the most tokens of a row.
         long_texts: what becomes of longer texts; truncated by default.
     """
 
@@ -284,10 +278,7 @@ class ServedEncoder(ServedModel):
     embedding, float32 [batch, hidden], as `Embedder` gives it.
 
     Args:
-        opened: an encoder with its vocabulary.
         tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)].
-        max_length: texts are cut to this many tokens.
-        sentence: how a text becomes one vector.
     """
 
     def __init__(
@@ -344,9 +335,7 @@ class ServedPretrainer(ServedModel):
     An output that would come from weights which the model directory does not hold is left out.
 
     Args:
-        opened: a pre-trained model with its vocabulary.
         tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)], where [MASK] is one.
-        top_k: how many tokens `fill_mask_text` gives for a mask.
         max_length: the most tokens of a text, with [CLS] and [SEP].
     """
 

@@ -60,9 +60,6 @@ class ServedModel(tf.Module):
 
     Args:
         model: a built model; signatures run it without dropout.
-
-    Raises:
-        UserError: Keras runs on another backend than TensorFlow.
     """
 
     def __init__(self, model: keras.Model) -> None:
@@ -133,18 +130,8 @@ def load_signature(
     A SavedModel is a program: its graph may read, write and delete files. It is loaded only where
     the caller says that it comes from somebody who is trusted.
 
-    Args:
-        folder: the SavedModel.
-        name: the signature.
-        what_has_it: the models that have the signature, for the message.
-        trusted: whether the caller said so (an option `trust_saved_model`).
-        answers: outputs that it must have.
-
     Returns:
         A function of tensors by the names of the inputs; it holds the weights.
-
-    Raises:
-        UserError: it is not trusted, cannot be loaded, or has no such signature.
     """
     return load_signatures(folder, trusted=trusted).ask(name, what_has_it, answers)
 
@@ -193,11 +180,7 @@ class LoadedSignatures(NamedTuple):
 
 
 def load_signatures(folder: Path, *, trusted: bool) -> LoadedSignatures:
-    """Loads a SavedModel with all its signatures; see `load_signature`.
-
-    Raises:
-        UserError: it is not trusted, or cannot be loaded.
-    """
+    """Loads a SavedModel with all its signatures; see `load_signature`."""
     if not trusted:
         raise UserError(
             f"{folder}: is a SavedModel, a program that can do with your files whatever you can; "

@@ -52,16 +52,7 @@ class ReloadError(Exception):
 
 
 def call_in_fresh_process(folder: Path, calls: Sequence[Call], timed: Call) -> Reply:
-    """Loads a SavedModel in a new Python process, with tensorflow and tensorflow_text alone.
-
-    Args:
-        folder: the SavedModel.
-        calls: what to ask it.
-        timed: what to ask it against the clock.
-
-    Raises:
-        ReloadError: it cannot be loaded or called there.
-    """
+    """Loads a SavedModel in a new Python process, with tensorflow and tensorflow_text alone."""
     program = f"from {__name__} import answer_calls; answer_calls()"
     with tempfile.TemporaryDirectory() as scratch:
         questions, answers = Path(scratch) / "calls.npz", Path(scratch) / "outputs.npz"
@@ -158,14 +149,6 @@ def verify_saved_model(
     """Loads a SavedModel in a fresh process and compares every signature with the model.
 
     Each signature is called twice, with another number of rows and another length.
-
-    Args:
-        served: the signatures as they are before they are written.
-        opened: the model that they serve.
-        folder: the SavedModel.
-
-    Raises:
-        UserError: the SavedModel cannot be loaded there, or gives something else.
     """
     calls = [
         Call(name, _inputs(served, name, opened, rows)) for name in served.names for rows in (1, 3)
@@ -217,10 +200,7 @@ def random_feature(
     """Gives numbers that an input of a model may have.
 
     Args:
-        name: of the input, e.g. "input_ids".
         shape: [rows, ..., length].
-        vocab_size: ids are below it.
-        draws: where chance comes from.
 
     Returns:
         int32 of the shape: ids, a mask with some padding, one segment, or positions of the row.
@@ -247,9 +227,6 @@ def largest_difference(calls: Sequence[Sequence[Mapping[str, np.ndarray]]]) -> f
 
     Numbers may differ by rounding, which depends on how far apart the numbers of that output are in
     all calls, and how large. Everything else must be equal.
-
-    Raises:
-        UserError: an output differs by more than rounding.
 
     Example:
         >>> large, changed = {"score": np.float32([0, 9999])}, {"score": np.float32([0.5, 9999])}

@@ -45,7 +45,6 @@ class ExactCutting:
     """Cuts replaced lines into tokens exactly as the reference does.
 
     Args:
-        models: the kernels' models.
         unk_id: the id of [UNK].
     """
 
@@ -159,9 +158,7 @@ def replace_rows(tokens: CutTokens, rows: Any, others: CutTokens) -> CutTokens:
     """Puts other tokens instead of some rows.
 
     Args:
-        tokens: the tokens of all rows.
         rows: which rows give way, int64 [n], each once.
-        others: the tokens of these rows, in the same order.
 
     Example:
         >>> def of(*rows):
@@ -252,11 +249,8 @@ class LineCutter:
     """Cuts lines into tokens, the same in eager mode and in a graph.
 
     Args:
-        models: the kernels' models.
-        vocabulary: the vocabulary that they were made from.
         keep_special_tokens: whether a literal "[MASK]" and its like become that one token; the
             text on both sides is then cut on its own.
-        composes: whether text is composed before anything else.
     """
 
     def __init__(

@@ -24,9 +24,6 @@ def pack_in_graph(
     Args:
         ids_a: int32 [batch, (length)].
         ids_b: int32 [batch, (length)], or None for one segment in every row.
-        max_seq_length: the length of the rows.
-        vocabulary: has the special tokens.
-        long_text: see `pack_pair`.
 
     Returns:
         `input_ids`, `input_mask` and `segment_ids`, int32 [batch, max_seq_length] each.
@@ -123,10 +120,6 @@ def windows_in_graph(lengths: Any, size: Any, stride: int) -> GraphWindows:
     Args:
         lengths: int [documents], the tokens of each document.
         size: the most tokens of a window, 1 or more; a number, or int [documents].
-        stride: tokens from the start of a window to the start of the next one.
-
-    Raises:
-        UserError: `stride` is less than 1.
 
     Example:
         >>> windows = windows_in_graph(tf.constant([7, 0, 3]), size=4, stride=2)
@@ -151,7 +144,6 @@ def window_contents(tokens: tf.RaggedTensor, windows: GraphWindows) -> tf.Ragged
 
     Args:
         tokens: [documents, (tokens)].
-        windows: over these documents.
 
     Returns:
         [windows, (tokens)].

@@ -26,11 +26,7 @@ _WORDS_IN_REPORT = 200_000
 
 @dataclass(frozen=True)
 class LearnerOptions:
-    """The size and kind of a vocabulary to learn.
-
-    Raises:
-        UserError: a value out of range.
-    """
+    """The size and kind of a vocabulary to learn."""
 
     vocab_size: int = option(REQUIRED, "How many tokens the vocabulary gets in all.", at_least=6)
     min_frequency: int = option(
@@ -78,13 +74,6 @@ class Learned(NamedTuple):
 def learn_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Learned:
     """Learns a vocabulary.
 
-    Args:
-        counts: how often each word occurs.
-        options: the size and kind of the vocabulary.
-
-    Raises:
-        UserError: the words do not give `vocab_size` tokens, or their characters alone are more.
-
     Example:
         >>> learned = learn_tokens({"hug": 10, "hugs": 5, "pug": 5}, LearnerOptions(14))
         >>> learned.vocabulary.tokens[5:]
@@ -105,13 +94,6 @@ def learn_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Learned:
 
 def learn_most_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Learned:
     """Learns a vocabulary of the size that is asked for, or as large as the text makes it.
-
-    Args:
-        counts: how often each word occurs.
-        options: the largest size, and the kind of the vocabulary.
-
-    Raises:
-        UserError: the characters alone are more than `vocab_size`.
 
     Example:
         >>> len(learn_most_tokens({"hug": 10}, LearnerOptions(1000)).vocabulary)

@@ -24,9 +24,6 @@ _HEAD_SHARE = 4
 class LongTexts:
     """The treatment of a text that is longer than `max_seq_length`.
 
-    Raises:
-        UserError: a value out of range.
-
     Example:
         >>> LongTexts(long_text="windows", doc_stride=64).settings
         {'long_text': 'windows', 'doc_stride': 64, 'window_answers': 'mean'}
@@ -76,11 +73,7 @@ class LongTexts:
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> "LongTexts":
-        """Reads `settings` again; other entries are left aside.
-
-        Raises:
-            UserError: an entry has a value that it cannot have.
-        """
+        """Reads `settings` again; other entries are left aside."""
         if "long_text" not in settings:  # another task may have a `doc_stride` of its own
             return cls()
         names = ("long_text", "doc_stride", "window_answers")
@@ -89,9 +82,6 @@ class LongTexts:
 
 def head_length(kept: Any) -> Any:
     """How many of the kept tokens are a text's first ones; the others are its last ones.
-
-    Args:
-        kept: an integer or integers (NumPy or TensorFlow).
 
     Example:
         >>> head_length(510), head_length(3)
@@ -109,8 +99,6 @@ def window_room(length_a: Any, length_b: Any, max_seq_length: int, xp: Any = np)
     Args:
         length_a: int [documents], the tokens of the first text.
         length_b: int [documents], the tokens of the second text, 0 where there is none.
-        max_seq_length: the most tokens of a row.
-        xp: the functions to compute with: `numpy`, or `tensorflow` for int64 tensors.
 
     Returns:
         The tokens of the first text that stand in front of each window (0 where there is no

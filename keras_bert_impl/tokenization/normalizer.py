@@ -46,8 +46,6 @@ class CharacterRules:
 
     Args:
         table: the facts about characters.
-        do_lower_case: whether text is lower-cased.
-        strip_accents: whether text is decomposed and loses its accents.
         kernel_splits: the characters that the WordPiece kernel makes words of their own.
         in_vocabulary: the characters that occur in the vocabulary.
 

@@ -44,14 +44,8 @@ def pack_pair(
     """Packs one segment (`ids_b` is None) or two into inputs of length `max_seq_length`.
 
     Args:
-        ids_a: of the first segment.
         ids_b: of the second one.
-        max_seq_length: the length.
-        vocabulary: has the special tokens.
         long_text: what stays of a longer segment; see `LongTexts`. Windows are more than one row.
-
-    Raises:
-        UserError: `max_seq_length` has no room for the special tokens.
 
     Example:
         >>> vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"])
@@ -90,7 +84,6 @@ def truncated_lengths(length_a: Any, length_b: Any, budget: Any, xp: Any = np) -
 
     Args:
         length_a: tokens of A, an integer or integers [pairs].
-        length_b: tokens of B, likewise.
         budget: how many tokens both may have together, an integer or integers [pairs].
         xp: the functions to compute with: `numpy`, or `tensorflow` for int32 tensors [pairs].
 
@@ -122,9 +115,6 @@ def as_texts(texts: Any, text_pairs: Any = None) -> tuple[list[Text], list[Text]
         texts: a text; a list, an array or a tensor of texts; a pair of texts (a tuple of two); or
             a list of pairs.
         text_pairs: the second texts, where they are given apart: a text or as many as `texts`.
-
-    Raises:
-        UserError: something is no text, or the two lists differ in length.
 
     Example:
         >>> as_texts("a"), as_texts(["a", "b"]), as_texts([("a", "b"), ("c", "d")])
@@ -186,12 +176,8 @@ def pack_batch(
     A second text without tokens counts as none.
 
     Args:
-        ids_a: the ids of each first text.
         ids_b: those of each second text.
-        vocabulary: has the special tokens.
         max_seq_length: longer texts are truncated to this many tokens; see `pack_pair`.
-        pad_to_longest: whether rows are as long as the longest of the batch, not `max_seq_length`.
-        long_text: see `pack_pair`.
 
     Returns:
         `input_ids`, `input_mask` and `segment_ids`, int32 [batch, length] each.
@@ -227,11 +213,6 @@ def pack_batch(
 
 def text_ids(block: Any, vocabulary: Vocabulary, max_seq_length: int) -> list[np.ndarray]:
     """The ids of each text as `[CLS] text [SEP]`, truncated.
-
-    Args:
-        block: a `TokenBlock`.
-        vocabulary: has the special tokens.
-        max_seq_length: the most tokens of a row.
 
     Returns:
         int32 [length] for each text.

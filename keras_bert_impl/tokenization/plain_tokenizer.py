@@ -58,8 +58,6 @@ class PinnedRules:
 
     Args:
         table: the facts about characters.
-        do_lower_case: whether words are lower-cased.
-        strip_accents: whether words are decomposed and lose their accents.
 
     Example:
         >>> PinnedRules(CharacterTable.load(), True, True).words("Déjà-vu in 東京!")
@@ -222,7 +220,6 @@ class PlainTokenizer:
     """Cuts lines into ids: the same ids as `Tokenizer` gives. Several threads may ask at once.
 
     Args:
-        settings: the vocabulary, the casing and the accents.
         special_tokens: whether a literal "[MASK]" in a line is text ("split") or the one token
             ("keep"); the other four special tokens likewise.
 

@@ -39,7 +39,6 @@ def client_tokenizer(text: TextSettings, max_seq_length: int, keeps_special_toke
     accents are removed, which shows if the vocabulary has such marks of two classes.
 
     Args:
-        text: the vocabulary, the casing and the accents.
         max_seq_length: the most tokens of a row, with [CLS] and [SEP].
         keeps_special_tokens: whether "[MASK]" in a text is one token; else it is text.
 

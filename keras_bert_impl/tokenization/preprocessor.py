@@ -19,12 +19,7 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 
 class StringLayer(keras.layers.Layer):
-    """A layer without weights that takes strings; it saves its `TextSettings` with itself.
-
-    Args:
-        settings: the vocabulary, the casing and the accents.
-        special_tokens: see `Tokenizer`.
-    """
+    """A layer without weights that takes strings; it saves its `TextSettings` with itself."""
 
     def __init__(
         self, settings: TextSettings, special_tokens: SpecialTokens = "split", **kwargs: Any
@@ -59,11 +54,6 @@ class GraphTokenizer(StringLayer):
 
     The vocabulary becomes a part of the graph, so that a SavedModel needs no other file. The
     process that loads it must have imported `tensorflow_text`, which brings the kernels.
-
-    Args:
-        settings: the vocabulary, the casing and the accents.
-        special_tokens: see `Tokenizer`.
-        with_spans: whether a call gives the spans of the tokens as well.
 
     Example:
         >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]

@@ -127,7 +127,6 @@ def split_words(
 
     Args:
         line: a line of text; bytes are UTF-8.
-        do_lower_case: whether words are lower-cased.
         strip_accents: whether accents go; None means: exactly where words are lower-cased.
 
     Example:
@@ -186,11 +185,6 @@ def longest_tokens(
     word: str, vocabulary: Container[str], *, continues: bool = False
 ) -> list[str] | None:
     """Cuts a word.
-
-    Args:
-        word: a word without white space.
-        vocabulary: the tokens.
-        continues: whether the word continues another one, so that its first token has "##" too.
 
     Returns:
         The tokens; None where the word cannot be cut to its end.

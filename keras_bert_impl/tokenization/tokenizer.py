@@ -341,7 +341,6 @@ def _characters_before(
     """Turns positions in bytes into positions in characters.
 
     Args:
-        lines: the lines.
         counts: how many tokens each line has, int64 [lines].
         positions: positions in bytes, int64 [tokens] each.
     """

@@ -72,9 +72,6 @@ class WordCount:
 class WordCounter:
     """Counts the words of ids, and those that are [UNK].
 
-    Args:
-        vocabulary: the vocabulary that the ids are of.
-
     Example:
         >>> special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
         >>> counter = WordCounter(Vocabulary([*special, "rain", "##y"]))
@@ -119,15 +116,6 @@ def check_words(
 
     Above 5 % of [UNK] a warning is logged, or above four tokens a word in a language that has
     spaces. Above half of at least 50 words [UNK] the text is refused.
-
-    Args:
-        texts: texts, of which only the first ones are read.
-        settings: the vocabulary and the casing.
-        name: what a message calls the texts, usually their file.
-        may_refuse: whether more than a warning is given.
-
-    Raises:
-        UserError: more than half of the words become [UNK].
     """
     sample = list(_sample(texts))
     count = _count(sample, settings)

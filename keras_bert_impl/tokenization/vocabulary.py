@@ -29,11 +29,7 @@ class TokenizerFile:
 
 
 def read_tokenizer_json(path: str | os.PathLike[str]) -> TokenizerFile:
-    """Reads a `tokenizer.json`.
-
-    Raises:
-        UserError: no such file, another kind of tokenizer than WordPiece, or ids with gaps.
-    """
+    """Reads a `tokenizer.json`."""
     values = read_json_object(path)
     model = values.get("model")
     kind = model.get("type", _WORDPIECE) if isinstance(model, dict) else None

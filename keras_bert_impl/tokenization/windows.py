@@ -52,10 +52,6 @@ def make_windows(lengths: ArrayLike, size: ArrayLike, stride: int) -> Windows:
     Args:
         lengths: int [documents], the tokens of each document.
         size: the most tokens of a window; a number, or int [documents].
-        stride: tokens from the start of a window to the start of the next one.
-
-    Raises:
-        UserError: a window or the stride has no token.
 
     Example:
         >>> windows = make_windows([7, 0, 3], size=4, stride=2)
@@ -77,11 +73,7 @@ def make_windows(lengths: ArrayLike, size: ArrayLike, stride: int) -> Windows:
 
 
 def check_stride(stride: int) -> None:
-    """Refuses a stride that does not advance.
-
-    Raises:
-        UserError: `stride` is less than 1.
-    """
+    """Refuses a stride that does not advance."""
     if stride < 1:
         raise UserError(f"`doc_stride={stride}` never reaches the next window; give 1 or more.")
 

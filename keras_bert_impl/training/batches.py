@@ -60,7 +60,6 @@ def prefetched(items: Iterable[Any], ahead: int = 2) -> Iterator[Iterator[Any]]:
 
     Args:
         items: the iterator; only the thread touches it.
-        ahead: how many items may wait.
 
     Example:
         >>> with prefetched(range(3)) as numbers:
@@ -91,8 +90,6 @@ def split_batch(batch: Batch, replicas: int, micro_batches: int) -> dict[str, np
 
     Args:
         batch: arrays [batch, ...], perhaps with `example_weights` float32 [batch].
-        replicas: how many devices share it.
-        micro_batches: how many parts each device computes one after the other.
 
     Example:
         >>> parts = split_batch({"x": np.array([5, 6, 7])}, replicas=2, micro_batches=1)
@@ -119,11 +116,7 @@ def distribute(
     """Hands each replica its part of every array.
 
     Args:
-        strategy: a `tf.distribute` strategy.
-        parts: arrays whose `axis` counts the replicas.
         axis: which axis that is; it is taken away.
-        first: the number of the replica that the first part is for (another worker has the ones
-            before).
 
     Returns:
         A dict of per-replica tensors, to be passed to `strategy.run`.
@@ -166,11 +159,7 @@ def chunk_lengths(
     sees the state of that very step.
 
     Args:
-        start: steps already done.
-        end: steps to do in all.
-        longest: most steps in one call.
         stops: intervals at whose multiples a call must end; 0 means never.
-        boundaries: single steps at which a call must end (the data changes its shape there).
 
     Example:
         >>> list(chunk_lengths(3, 12, 4, [10, 0], [4]))

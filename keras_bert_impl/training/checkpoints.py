@@ -44,20 +44,7 @@ def check_settings(
     defaults: Mapping[str, Any] = MappingProxyType({}),
     made: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Stops a resume that would continue another run.
-
-    Args:
-        before: settings of the checkpoint.
-        now: settings of the present command.
-        where: the run's folder, for the sentence.
-        defaults: what settings were that the checkpoint does not name, because their option is
-            younger than it.
-        made: which option of the user's (its name) a setting was made of (the value): the setting
-            is compared, and the option is named.
-
-    Raises:
-        UserError: a setting that changes the mathematics differs.
-    """
+    """Stops a resume that would continue another run."""
     younger = {name: defaults[name] for name in now if name in defaults and name not in before}
     changed = changed_settings({**before, **younger}, now)
     if any(name not in made for name, _, _ in changed):
@@ -123,14 +110,7 @@ def write_checkpoint(
     description: Mapping[str, Any],
     describe_model: Callable[[Path], None] = lambda _folder: None,
 ) -> None:
-    """Writes one checkpoint: a `tf.train.Checkpoint` and, last, its description.
-
-    Args:
-        folder: appears only when everything is in it.
-        state: lists of `tf.Variable`s by name.
-        description: JSON-able facts, among them `step`.
-        describe_model: writes files into the folder that make it a model for every reader.
-    """
+    """Writes one checkpoint: a `tf.train.Checkpoint` and, last, its description."""
     with whole_folder(folder) as aside:
         tf.train.Checkpoint(**{name: list(values) for name, values in state.items()}).write(
             str(aside / STATE)
@@ -140,26 +120,15 @@ def write_checkpoint(
 
 
 def read_description(folder: Path) -> dict[str, Any]:
-    """Reads what a checkpoint says about itself: `step` and the settings it was made with.
-
-    Raises:
-        UserError: the file that says so is missing or damaged.
-    """
+    """Reads what a checkpoint says about itself: `step` and the settings it was made with."""
     return dict(read_typed(folder / STEP_FILE, _Description, "name another checkpoint"))
 
 
 def read_best(folder: Path, state: TrainingState) -> dict[str, Any]:
     """Gives a model the weights of the best checkpoint, averaged where the run averages them.
 
-    Args:
-        folder: the best checkpoint's.
-        state: of the run.
-
     Returns:
         The checkpoint's description.
-
-    Raises:
-        UserError: there is no best checkpoint, or it cannot be read.
     """
     weights = {"weights": state.variables()["weights"]}
     try:
@@ -199,12 +168,7 @@ class Checkpoints:
     while training goes on. Each checkpoint is a folder `step-N` that appears when it is complete.
 
     Args:
-        folder: where the checkpoints are.
         state: the run's variables, lists by name; distributed variables are kept once.
-        keep: how many of the newest stay.
-        writes: False for workers that only read.
-        log: called with one line about a save that failed where a later one did not, and about a
-            checkpoint that cannot be read.
 
     Attributes:
         describe_model: see `write_checkpoint`; a hook may set it.
@@ -258,15 +222,8 @@ class Checkpoints:
         run only ends if it fails as well.
 
         Args:
-            step: the steps done.
-            settings: of the run, to be compared when it is resumed.
-            kept: what the run's hooks remember, as JSON values.
-            regular: whether a checkpoint of the run is due.
             best: a folder that gets the same variables, in place of an older best; written first,
                 so that a run which resumes from the checkpoint finds its best, too.
-
-        Raises:
-            UserError: neither this checkpoint nor the one before could be written.
         """
         start = time.monotonic()
         regular = regular and step != self._newest
@@ -299,11 +256,7 @@ class Checkpoints:
             self._thread.join()
 
     def wait(self) -> None:
-        """Returns when no checkpoint is being written.
-
-        Raises:
-            UserError: it could not be written.
-        """
+        """Returns when no checkpoint is being written."""
         if failure := self._join():
             raise failure
 
@@ -335,14 +288,9 @@ class Checkpoints:
 
         Args:
             accept: sees a checkpoint's description before it is restored; raises to refuse it.
-            averaged: see `restore`.
 
         Returns:
             Its description, or None where there is no checkpoint.
-
-        Raises:
-            UserError: there are checkpoints, but none can be read, or they are of a model of
-                another shape.
         """
         steps, unreadable = self.steps(), list[int]()
         for step in steps:
@@ -370,11 +318,7 @@ class Checkpoints:
         return description
 
     def _description(self, step: int) -> dict[str, Any]:
-        """What the checkpoint of a step says.
-
-        Raises:
-            ValueError: that is damaged, which is another thing than a refusal to go on from it.
-        """
+        """What the checkpoint of a step says."""
         try:
             description = read_description(self.path(step))
             check_state_files(self.path(step))
@@ -393,16 +337,7 @@ class Checkpoints:
                 self.path(step).rename(other_name)
 
     def restore(self, folder: Path, averaged: bool = False) -> None:
-        """Restores one checkpoint; the run's variables are touched only when all of it is read.
-
-        Args:
-            folder: the checkpoint's.
-            averaged: gives the weights their averages, where the checkpoint has them: the weights
-                that the run evaluates.
-
-        Raises:
-            UserError: it is sound, but of a model of another shape.
-        """
+        """Restores one checkpoint; the run's variables are touched only when all of it is read."""
         check_parts(folder / STATE)
         saved = tf.train.load_checkpoint(str(folder / STATE)).get_variable_to_shape_map()
         has_averages = variable_key(AVERAGES, 0) in saved
@@ -475,14 +410,10 @@ def read_tf1_state(prefix: str | os.PathLike[str], state: TrainingState) -> int:
     """Takes over a run of the original: weights, both moments and the step.
 
     Args:
-        prefix: the TF1 checkpoint, without ".index".
         state: a run's variables; the model is one of this project's.
 
     Returns:
         The steps done.
-
-    Raises:
-        UserError: the checkpoint lacks a weight or a slot, or has one of another shape.
     """
     source = GoogleSource(prefix)
     known = set(source.names())
@@ -511,13 +442,7 @@ def read_tf1_state(prefix: str | os.PathLike[str], state: TrainingState) -> int:
 
 
 def write_tf1_state(prefix: str | os.PathLike[str], state: TrainingState, step: int) -> None:
-    """Writes a run's state as the original would, so that the original can continue it.
-
-    Args:
-        prefix: the TF1 checkpoint, without ".index".
-        state: the run's variables.
-        step: the steps done.
-    """
+    """Writes a run's state as the original would, so that the original can continue it."""
     tensors: dict[str, Any] = {_STEP: np.asarray(step, np.int64)}
     for names, variables in _rows(state):
         for suffix, variable in variables.items():

@@ -12,9 +12,6 @@ _POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mix
 def dtype_policy(precision: str) -> str:
     """Gives the Keras dtype policy of a precision, for a model's `dtype`.
 
-    Raises:
-        UserError: an unknown precision.
-
     Example:
         >>> dtype_policy("bfloat16")
         'mixed_bfloat16'
@@ -41,9 +38,6 @@ class TrainingConfig:
 
     A resumed run may change what is FREE: it changes nothing in what is computed but the rounding
     and, where it divides a batch in another way, dropout's draws.
-
-    Raises:
-        UserError: a value out of range.
 
     Example:
         >>> TrainingConfig(num_train_steps=10, num_warmup_steps=2).optimizer
@@ -252,14 +246,7 @@ class TrainingConfig:
         return bool(self.save_best or self.early_stopping_evals or asked)
 
     def check_evaluates(self, evaluates: bool) -> None:
-        """Refuses to choose among evaluations where there are none.
-
-        Args:
-            evaluates: whether the run evaluates at all.
-
-        Raises:
-            UserError: an option needs evaluations during training.
-        """
+        """Refuses to choose among evaluations where there are none."""
         wanted = {"save_best=True": self.save_best}
         wanted[f"early_stopping_evals={self.early_stopping_evals}"] = self.early_stopping_evals > 0
         wanted[f"best_figure={self.best_figure}"] = self.best_figure is not None
@@ -271,23 +258,12 @@ class TrainingConfig:
                 )
 
     def check_best_figure(self, figures: Collection[str]) -> None:
-        """Refuses a `best_figure` that no evaluation gives.
-
-        Args:
-            figures: the names of those that it gives.
-
-        Raises:
-            UserError: another one is named.
-        """
+        """Refuses a `best_figure` that no evaluation gives."""
         if self.best_figure is not None and self.best_figure not in figures:
             raise no_such_figure(self.best_figure, figures)
 
     def evaluated_each(self, steps: int) -> "TrainingConfig":
-        """The same with an evaluation every so many steps, unless the user said how many.
-
-        Args:
-            steps: of an epoch.
-        """
+        """The same with an evaluation every so many steps, unless the user said how many."""
         told = self.eval_steps is not None
         return self if told else dataclasses.replace(self, eval_steps=max(1, steps))
 
@@ -298,10 +274,6 @@ class TrainingConfig:
 
 def no_such_figure(name: str, figures: Collection[str]) -> UserError:
     """Says which figures there are to choose the best evaluation by.
-
-    Args:
-        name: of a figure that is not among them.
-        figures: the names of all.
 
     Example:
         >>> print(no_such_figure("losss", ["loss"]))

@@ -77,7 +77,6 @@ class Prediction:
 
     Args:
         model: a Keras model that gives a dict of tensors [batch, ...].
-        input_names: the features the model reads.
         strategy: shares each batch over its replicas; the present one by default.
     """
 

@@ -42,8 +42,6 @@ def line_of(name: str, value: float, guesses: Mapping[str, Guess]) -> str:
     """Formats a figure as it is printed, with what guessing reaches.
 
     Args:
-        name: the figure's name.
-        value: what the model reaches.
         guesses: by the figures' names; those of others are left aside.
 
     Example:

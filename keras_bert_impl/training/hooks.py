@@ -40,11 +40,7 @@ def standard_hooks(
     Args:
         evaluate: measures the model on held-out data; gives `loss` or another `best_by`, and more.
         held_out: says which data these are; figures of other data are not compared.
-        frequency_loss: the masked-LM loss that guessing by word frequency reaches, in nats.
-        work: what the steps cost.
         peak_flops: what the machine can do in a second.
-        best_by: see `EvaluateHeldOut`.
-        keep_best: see `EvaluateHeldOut`.
     """
     return [
         CheckFinite(),
@@ -61,11 +57,7 @@ class CheckFinite(Hook):
     """Stops a run whose loss or gradient is NaN or infinite, and counts what float16 skipped."""
 
     def after_step(self, run: Run) -> None:
-        """Looks at one step.
-
-        Raises:
-            UserError: it is NaN or infinite.
-        """
+        """Looks at one step."""
         scaled = run.config.precision == "float16"
         check_finite(run.step, run.metrics, scaled, run.batches.where)
 
@@ -83,16 +75,6 @@ def check_finite(
     step: int, metrics: Mapping[str, float], scaled: bool, where: Callable[[int], str]
 ) -> None:
     """Refuses figures that are NaN or infinite.
-
-    Args:
-        step: the step, counted from 1.
-        metrics: its figures.
-        scaled: in float16 a gradient that is not finite is only a step to skip, as long as the
-            scale of the loss can still fall.
-        where: names the examples of a step, counted from 0.
-
-    Raises:
-        UserError: the loss, or the gradient's norm where that is no step to skip, is not finite.
 
     Example:
         >>> check_finite(3, {"loss": 1.0, "gradient_norm": 2.0}, scaled=False, where=str)
@@ -146,9 +128,6 @@ class WarnOfPlateau(Hook):
 
     Every run passes this plateau; one that is still there long after the warm-up does not learn
     from context, usually because the learning rate is too high or the masks are wrong.
-
-    Args:
-        frequency_loss: what guessing by frequency reaches, in nats.
     """
 
     LINES, MARGIN, FROM_STEP = 20, 0.05, 1000
@@ -340,10 +319,6 @@ class EvaluateHeldOut(Hook):
     Args:
         evaluate: measures the model; gives figures, `best_by` among them.
         held_out: says on which data; figures of other data are not compared.
-        best_by: which figure says what is best, unless the run's `best_figure` does: the lowest of
-            a loss or an error, the highest of another one.
-        keep_best: whether the best variables are kept, and the last step is evaluated. False where
-            the evaluations are for the curve only and the last weights are evaluated afterwards.
     """
 
     def __init__(

@@ -110,7 +110,6 @@ def draw_learning_curve(run: RunDirectory, style: CurveStyle | None = None) -> P
 
     Args:
         run: the run's folder; `learning_curve.png` is written there.
-        style: what is drawn of the scores, and how.
 
     Returns:
         The picture's path, or None where nothing was logged.
@@ -127,12 +126,6 @@ def panels_of(
     style: CurveStyle,
 ) -> list[Panel]:
     """Sorts the figures of a run into panels; those without any finite value are left out.
-
-    Args:
-        lines: figures of the logged steps, each with its `step`.
-        evaluations: figures of the evaluations.
-        guesses: what guessing reaches, by the evaluations' names.
-        style: which scores are drawn, and how.
 
     Example:
         >>> lines, evaluations = [{"step": 1, "loss": 2.0}], [{"step": 1, "f1": 50.0}]
@@ -332,7 +325,6 @@ def spread(heights: Sequence[float], gap: float) -> list[float]:
 
     Args:
         heights: where the texts belong, from 0 to 1.
-        gap: the least distance between two texts.
 
     Example:
         >>> [round(height, 2) for height in spread([0.5, 0.52, 0.1], 0.1)]

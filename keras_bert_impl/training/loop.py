@@ -76,24 +76,12 @@ def train(
     """Trains a model from the newest checkpoint of the run, or from its present weights.
 
     Args:
-        state: the model and what else a step changes, at the step it starts from.
-        objective: what to minimise.
         phases: the data; the last phase goes on to the end of the run.
-        config: how.
-        directory: where checkpoints and figures go.
-        settings: further settings that a resumed run must have the same (the model, the data).
         hooks: what happens now and then; by default `standard_hooks()`.
         writers: where figures go; by default `standard_writers(directory)`.
-        log: called with one line that is not an error (a checkpoint that cannot be read).
-        options: the config class whose options `settings` are made of: it says what they were where
-            a checkpoint is too old to name them.
 
     Returns:
         How it ended: finished, or stopped by a signal or at `stop_after_step`.
-
-    Raises:
-        UserError: the loss is NaN or infinite, the checkpoint was made with other settings, a
-            checkpoint cannot be written, or workers do not see the same checkpoints.
     """
     writers = standard_writers(directory) if writers is None else writers
     run = _start(state, phases, config, directory, settings or {}, options, writers, log)
@@ -150,11 +138,7 @@ def _start(
     writers: Sequence[MetricWriter],
     log: Callable[[str], None],
 ) -> Run:
-    """Restores the newest checkpoint, if there is one.
-
-    Raises:
-        UserError: it was made with other settings, or workers see different ones.
-    """
+    """Restores the newest checkpoint, if there is one."""
     devices = state.devices
     checkpoints = Checkpoints(
         directory.checkpoints, state.variables(), config.keep_checkpoint_max, devices.is_chief, log
@@ -217,15 +201,9 @@ def rehearse(
 
     Args:
         state: the model and what else a step changes; the weights stay as they are.
-        objective: what to minimise.
-        phases: the run's data.
-        config: how.
 
     Returns:
         Each phase's figures of that step.
-
-    Raises:
-        UserError: the loss or the gradient is NaN or infinite.
     """
     step = TrainingStep(state, objective, config)
     figures = []

@@ -50,7 +50,6 @@ class MetricWriters:
 
     Args:
         writers: them; none in a worker that only computes.
-        directory: the run's folder, for the sentence.
     """
 
     def __init__(self, writers: Sequence[MetricWriter], directory: RunDirectory) -> None:
@@ -58,11 +57,7 @@ class MetricWriters:
 
     @contextlib.contextmanager
     def open(self, first_step: int) -> Iterator[None]:
-        """Inside the block figures can be written.
-
-        Args:
-            first_step: see `MetricWriter.open`.
-        """
+        """Inside the block figures can be written."""
         with contextlib.ExitStack() as stack:
             for writer in self._writers:
                 writer.open(first_step)
@@ -70,11 +65,7 @@ class MetricWriters:
             yield
 
     def write(self, kind: str, step: int, figures: Mapping[str, Any]) -> None:
-        """Hands the figures to every writer; see `MetricWriter.write`.
-
-        Raises:
-            UserError: one of them cannot write.
-        """
+        """Hands the figures to every writer; see `MetricWriter.write`."""
         try:
             for writer in self._writers:
                 writer.write(kind, step, figures)
@@ -90,7 +81,6 @@ class JsonLines:
     r"""Appends one JSON object a step, and forgets what a resumed run will write again.
 
     Args:
-        path: the file.
         first_step: the step the run resumes from; lines of later steps are dropped.
 
     Example:
@@ -127,12 +117,7 @@ class JsonLines:
 
 
 class JsonLinesFiles:
-    """Writes `metrics.jsonl`, `evaluations.jsonl` and `saves.jsonl`.
-
-    Args:
-        directory: the run's folder.
-        kinds: the kinds of figures whose files are opened.
-    """
+    """Writes `metrics.jsonl`, `evaluations.jsonl` and `saves.jsonl`."""
 
     def __init__(
         self, directory: RunDirectory, kinds: Sequence[str] = ("train", "eval", "save")
@@ -163,14 +148,6 @@ def add_evaluation(directory: RunDirectory, step: int, figures: Mapping[str, Any
     """Adds the figures of the finished model to those of the evaluations during training.
 
     An evaluation of that step on the same data is there already where it was made during training.
-
-    Args:
-        directory: the run's folder.
-        step: the step that the weights are of.
-        figures: numbers by name, and perhaps a text `held_out` that says of which data.
-
-    Raises:
-        UserError: they cannot be written.
     """
     held_out = figures.get("held_out")
     lines = read_log(directory.evaluations)
@@ -184,11 +161,7 @@ def add_evaluation(directory: RunDirectory, step: int, figures: Mapping[str, Any
 
 
 class TensorBoard:
-    """Writes `train/loss`, `eval/loss`, ... for TensorBoard, which need not be installed.
-
-    Args:
-        folder: where the event files go.
-    """
+    """Writes `train/loss`, `eval/loss`, ... for TensorBoard, which need not be installed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -29,11 +29,7 @@ def one_phase(batches: BatchSource, config: TrainingConfig) -> list[Phase]:
 
 
 class PhasedBatches:
-    """The batches of all phases one after the other: again a function of the step.
-
-    Args:
-        phases: at least one.
-    """
+    """The batches of all phases one after the other: again a function of the step."""
 
     def __init__(self, phases: Sequence[Phase]) -> None:
         self._phases = list(phases)
@@ -75,10 +71,6 @@ class PhasedBatches:
 
 def phased_work(steps: Sequence[int], work_a_step: Sequence[float]) -> Callable[[float], float]:
     """Adds up what the steps of a run cost, where a phase's steps cost more than another's.
-
-    Args:
-        steps: how many steps each phase has.
-        work_a_step: what each of them costs.
 
     Returns:
         The work of the first so many steps.

@@ -24,7 +24,6 @@ class Rates:
     enters the lines of its own steps only.
 
     Args:
-        work: floating-point operations of all steps up to a number of steps.
         peak_flops: what the machine can do in a second.
     """
 
@@ -47,8 +46,6 @@ class Rates:
         """Counts a step whose figures are there.
 
         Args:
-            step: its number, counted from 1.
-            chunk: the inputs of the compiled call that it was part of.
             now: seconds of the clock of `start`.
         """
         if step == chunk.first_step + 1:
@@ -84,15 +81,7 @@ class Rates:
 def log_line(
     metrics: Mapping[str, float], chunk: Chunk, step: int, rates: Mapping[str, float]
 ) -> dict[str, float]:
-    """The figures of a logged step: losses first, then rates, then what else was measured.
-
-    Args:
-        metrics: the step's, with the means since the last line in place of its own where there are
-            any.
-        chunk: the inputs of the compiled call that it was part of.
-        step: its number, counted from 1.
-        rates: from `Rates.read`.
-    """
+    """The figures of a logged step: losses first, then rates, then what else was measured."""
     line = {
         **{name: value for name, value in metrics.items() if name.endswith("loss")},
         "learning_rate": chunk.learning_rates[step - 1 - chunk.first_step],
@@ -106,10 +95,6 @@ def log_line(
 
 class Means:
     """Adds up figures step by step; gives their means since the last reading.
-
-    Args:
-        sums: by name the sum and the count so far. It is changed in place: what it holds are JSON
-            values, so that a checkpoint can keep them.
 
     Example:
         >>> means = Means({"loss": [5.0, 2]})

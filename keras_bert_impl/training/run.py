@@ -139,11 +139,7 @@ class Hook:
 
 
 class Hooks(Hook):
-    """Several hooks as one: each event reaches them in their order, and all are closed.
-
-    Args:
-        hooks: them.
-    """
+    """Several hooks as one: each event reaches them in their order, and all are closed."""
 
     def __init__(self, hooks: Sequence[Hook]) -> None:
         self._hooks = list(hooks)

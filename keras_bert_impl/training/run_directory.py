@@ -45,11 +45,7 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> "RunDirectory":
-        """Makes the folder where it is missing.
-
-        Raises:
-            UserError: it cannot be written to.
-        """
+        """Makes the folder where it is missing."""
         return cls(make_folder(path))
 
     @property
@@ -137,12 +133,7 @@ class RunDirectory:
         return finished_steps(self.path)[1]
 
     def write_finished_step(self, step: int, best_step: int | None = None) -> None:
-        """Notes, after `model/` was written, that the run ended.
-
-        Args:
-            step: the run's last step.
-            best_step: the step whose weights `model/` has, where the best were chosen.
-        """
+        """Notes, after `model/` was written, that the run ended."""
         with open_whole(self._finished) as file:
             file.write(f"{step}\n" if best_step is None else f"{step} {best_step}\n")
 
@@ -165,9 +156,6 @@ class RunDirectory:
         """Inside the block no other process can train here; a process that is killed lets go.
 
         What killed processes left half-written, on whatever machine, is removed.
-
-        Raises:
-            UserError: another process trains here, or `check_names`.
         """
         self.check_names()
         busy = (
@@ -182,10 +170,6 @@ class RunDirectory:
 
     def check_names(self) -> None:
         """Sees, before hours of work, that nothing stands where its results will.
-
-        Raises:
-            UserError: a folder, a pipe or a device has a file's name, a file or a link a folder's,
-                or `best_checkpoint` is not a run's.
 
         Example:
             >>> import tempfile

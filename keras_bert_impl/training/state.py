@@ -24,10 +24,6 @@ class LossScale:
     After `patience` good steps in a row the scale doubles; a step whose gradients are not finite
     is skipped and halves it. Other precisions than float16 use scale 1 and change nothing.
 
-    Args:
-        dynamic: True in float16.
-        patience: good steps in a row before the scale doubles.
-
     Example:
         >>> scale = LossScale(dynamic=True, patience=1)
         >>> scale.update(tf.constant(False))
@@ -61,11 +57,7 @@ class LossScale:
         return [gradient * factor for gradient in gradients]
 
     def figures(self, used: Any) -> Any:
-        """The scale that a step used and the number of skipped steps, float32 [2].
-
-        Args:
-            used: the scale from before `update`.
-        """
+        """The scale that a step used and the number of skipped steps, float32 [2]."""
         if not self.dynamic:
             return tf.constant([1.0, 0.0])
         return tf.stack([used, self.skipped.read_value()])
@@ -122,7 +114,6 @@ class TrainingState:
 
     Args:
         model: a Keras model, built in the strategy's scope; gets the kernels of the devices.
-        config: names the optimizer and the precision.
         devices: where to compute; by default the present strategy's.
 
     Attributes:

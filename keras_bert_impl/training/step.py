@@ -35,11 +35,6 @@ class TrainingStep:
 
     Every part's loss is already divided by what the whole batch counts, so gradients only add up.
     They are clipped by the global norm *after* the sum, and each replica applies the same update.
-
-    Args:
-        state: the model, its optimizer, the loss scale, and the devices they are on.
-        objective: what to minimise.
-        config: micro-batches, clip norm, seed.
     """
 
     def __init__(self, state: TrainingState, objective: Objective, config: TrainingConfig) -> None:
@@ -69,8 +64,6 @@ class TrainingStep:
         """Takes the steps that `prepare` made ready, all in one compiled call.
 
         Args:
-            features: from `prepare`.
-            numbers: from `prepare`.
             stop: whether this worker wants to stop; all workers see the sum as `stop_votes`.
             save: whether this worker wants a checkpoint; all see the sum as `save_votes`.
 
@@ -96,13 +89,7 @@ class TrainingStep:
     def prepare(
         self, batches: Sequence[Batch], first_step: int, learning_rates: Sequence[float]
     ) -> tuple[Any, dict[str, Any]]:
-        """Splits the batches, hands each replica its part, counts what losses are divided by.
-
-        Args:
-            batches: with several workers, this worker's share of each (see `share_of`).
-            first_step: the steps done before.
-            learning_rates: one a step.
-        """
+        """Splits the batches, hands each replica its part, counts what losses are divided by."""
         devices, micro_batches = self.devices, self._config.accumulation_steps
         parts = [split_batch(batch, devices.own_replicas, micro_batches) for batch in batches]
         counts = stack_batches([self._objective.normalizers(batch) for batch in batches])
@@ -292,16 +279,7 @@ def chunks(
     start: int,
     end: int,
 ) -> Iterator[Chunk]:
-    """Prepares the inputs of the steps from `start` to `end`; a thread may run this.
-
-    Args:
-        step: splits the batches and puts them on the devices.
-        batches: the data of all phases.
-        config: how long a chunk may be, and where it must end.
-        rate: the learning rate by the number of steps done.
-        start: steps already done.
-        end: steps to do in all.
-    """
+    """Prepares the inputs of the steps from `start` to `end`; a thread may run this."""
     stream = batches.batches_from(start)
     devices = step.devices
     whole = batches.num_workers == 1 and devices.workers > 1

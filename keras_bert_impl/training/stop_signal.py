@@ -41,24 +41,13 @@ class StopSignal:
         return self.number is not None
 
     def request(self, number: int = signal.SIGTERM) -> None:
-        """Asks the run to stop after the present step.
-
-        Args:
-            number: the signal.
-
-        Raises:
-            StopRequestedError: inside of `interrupting`.
-        """
+        """Asks the run to stop after the present step."""
         self.note(number)
         if self._interrupts:
             raise StopRequestedError
 
     def note(self, number: int = signal.SIGTERM) -> None:
-        """Takes down why the run stops, the first reason only; SIGTERM: another process was asked.
-
-        Args:
-            number: the signal.
-        """
+        """Notes why the run stops (the first reason only); SIGTERM: another process was asked."""
         if self.number is None:
             self.number = int(number)
 
@@ -67,9 +56,6 @@ class StopSignal:
         """Inside the block a request does not wait: it raises `StopRequestedError`.
 
         For work that can be done again (an evaluation takes minutes, a preemption waits seconds).
-
-        Args:
-            allowed: False changes nothing.
         """
         self._interrupts = allowed
         try:

@@ -121,10 +121,6 @@ def make_devices(config: TrainingConfig) -> Devices:
     """Makes the strategy that `config` names; call it before TensorFlow touches any device.
 
     It also chooses the kernels that suit the devices; a `TrainingState` gives them to its model.
-
-    Raises:
-        UserError: the devices are not there, TensorFlow has already started with others, or Keras
-            runs on another backend.
     """
     need_tensorflow("training")
     devices = _find_devices(config)
@@ -138,11 +134,7 @@ def make_devices(config: TrainingConfig) -> Devices:
 
 
 def check_same_step(devices: Devices, step: int) -> None:
-    """Compares the steps that the workers start from; with one worker there is nothing to do.
-
-    Raises:
-        UserError: they differ, because workers do not see the same checkpoints. All workers raise.
-    """
+    """Compares the steps that the workers start from; with one worker there is nothing to do."""
     if devices.workers == 1:
         return
 
@@ -199,9 +191,6 @@ class _Cluster(TypedDict, total=False):
 
 def _read_cluster(text: str) -> _Cluster:
     """Reads a TF_CONFIG; refuses one that TensorFlow would stumble over, or wait with for ever.
-
-    Raises:
-        UserError: it is no description of a cluster in which this process has a place.
 
     Example:
         >>> _read_cluster('{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker"}}')
@@ -269,11 +258,7 @@ _SECONDS_TO_CONNECT, _LAST_PORT = 20, 65535
 
 
 def _call(address: str) -> None:
-    """Sees that somebody listens at a `grpc://HOST:PORT`: TensorFlow would try for minutes.
-
-    Raises:
-        OSError: nobody does.
-    """
+    """Sees that somebody listens at a `grpc://HOST:PORT`: TensorFlow would try for minutes."""
     host, _, port = address.strip().removeprefix("grpc://").rpartition(":")
     if not port.isdecimal() or int(port) > _LAST_PORT:
         raise OSError(f"{shown(address)} is no grpc://HOST:PORT")
@@ -320,11 +305,6 @@ def restart_when_a_worker_is_lost(
     TensorFlow's collectives cannot go on with a worker that died. The new process waits until all
     workers are there again, and resumes from the newest checkpoint as they do. An error that comes
     back time and again without a new checkpoint between is raised.
-
-    Args:
-        config: without several workers nothing is done.
-        newest_step: gives the step of the run's newest checkpoint.
-        log: called with one line before the restart.
     """
     try:
         yield

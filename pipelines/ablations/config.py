@@ -52,9 +52,6 @@ class RunAblationsConfig:
     """Options of a study; a recipe is a flag file of them.
 
     `{data}` in flags stands for `data_dir`.
-
-    Raises:
-        UserError: a value out of range, or a size or task that cannot be read.
     """
 
     output_dir: Path = option(REQUIRED, "The study's folder.", resume=FREE)
@@ -180,11 +177,7 @@ class RunAblationsConfig:
         return tasks
 
     def tasks_of(self, table: str) -> Sequence[TaskRun]:
-        """The tasks that an option such as `sizes_tasks` names; all where it names none.
-
-        Raises:
-            UserError: there is no such task.
-        """
+        """The tasks that an option such as `sizes_tasks` names; all where it names none."""
         chosen: Sequence[str] = getattr(self, f"{table}_tasks")
         known = {task.name: task for task in self.tasks}
         for name in sorted({*chosen} - known.keys()):
@@ -200,11 +193,7 @@ class RunAblationsConfig:
         return tuple(flag.replace("{data}", str(self.data_dir)) for flag in flags)
 
     def model(self, size: Size, **settings: Any) -> BertConfig:
-        """The configuration of a model.
-
-        Raises:
-            UserError: there is no such model.
-        """
+        """The configuration of a model."""
         name, remedy = f"`model_settings={self.model_settings}`", "give a JSON object"
         given = typed(
             parse_json(self.model_settings, name, remedy, first_line=None), dict, name, remedy

@@ -50,9 +50,6 @@ def run_ablations(config: RunAblationsConfig, tools: Tools) -> tuple[list[str], 
     """Does what is not finished of a study; gives the lines of its report, and its files.
 
     A dry run gives the list of commands and does none.
-
-    Raises:
-        UserError: a tool refuses its flags or fails, or BERT does not beat random weights.
     """
     study = Study(config, tools)
     report = Report(study)
@@ -88,11 +85,7 @@ class Report:
         self._study = study
 
     def scores(self, table: Table, row: int, column: int) -> list[float]:
-        """The scores of a field, of the runs that are finished; NaN counts as 0.
-
-        Raises:
-            UserError: the task has no such figure.
-        """
+        """The scores of a field, of the runs that are finished; NaN counts as 0."""
         task = table.tasks[column]
         results = ((one, one.finished()) for one in table.fields[row][column])
         return [number(_figure(one, found["figures"], task)) for one, found in results if found]
@@ -107,11 +100,7 @@ class Report:
                 yield Check(task.name, Spread.of(ours), Spread.of(theirs), holds)
 
     def refuse_useless_tasks(self) -> None:
-        """Refuses to go on with tasks on which BERT is no better than random weights.
-
-        Raises:
-            UserError: there is one.
-        """
+        """Refuses to go on with tasks on which BERT is no better than random weights."""
         for one in self.checks():
             if not one.holds:
                 raise UserError(
@@ -163,11 +152,7 @@ class Report:
         }
 
     def write(self, folder: Path, draws: bool = False) -> list[Path]:
-        """Writes `ablations.md` and `ablations.json`, and draws `steps.png` if that is asked for.
-
-        Raises:
-            UserError: the folder cannot be written.
-        """
+        """Writes `ablations.md` and `ablations.json`, and draws `steps.png` on request."""
         texts = {
             "ablations.md": "\n".join(self.lines()),
             "ablations.json": json.dumps(without_nan(self.as_json()), indent=1),

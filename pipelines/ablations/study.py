@@ -85,9 +85,6 @@ class Study:
         users: the tables that each command was made for.
         check: BERT beside random weights, on every task of the tables.
         tables: in the paper's order, the figure last.
-
-    Raises:
-        UserError: a tool refuses its flags.
     """
 
     def __init__(self, config: RunAblationsConfig, tools: Tools) -> None:

@@ -51,11 +51,7 @@ class AdaptResults:
 
 
 def adapt(config: AdaptConfig, tools: Tools) -> AdaptResults:
-    """Adapts a model to a text; what is finished is left alone, what was stopped goes on.
-
-    Raises:
-        UserError: an option, a file or the model is not what it should be, or a tool fails.
-    """
+    """Adapts a model to a text; what is finished is left alone, what was stopped goes on."""
     source = find_model(config.init_checkpoint, **config.description())
     missing = _missing_heads(source)
     steps = Steps(config, source, config.num_new_tokens > 0, _HEADS["masked_lm"] in missing)

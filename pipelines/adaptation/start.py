@@ -120,7 +120,6 @@ def placed(
 
     Args:
         table: the model's vectors [tokens, width].
-        new: the ids of the new tokens.
         used: the ids of the tokens with vectors [used].
         vectors: those [used, width].
     """

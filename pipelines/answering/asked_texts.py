@@ -33,11 +33,7 @@ class Placed(NamedTuple):
 
 
 def chosen_answerer(model: AnsweringModel, config: PredictConfig) -> Answerer:
-    """The answerer that suits what is asked.
-
-    Raises:
-        UserError: the model has no such signature, or answers nothing of the kind.
-    """
+    """The answerer that suits what is asked."""
     known = ", ".join(model.answerers)
     if config.signature is not None:
         if config.signature not in model.answerers:
@@ -85,11 +81,7 @@ def _fits(answerer: Answerer, config: PredictConfig, file: TableFile | None) -> 
 
 
 def asked_texts(config: PredictConfig, answerer: Answerer) -> Iterator[Placed]:
-    """All that is asked, read while it is asked for.
-
-    Raises:
-        UserError: a file is not what it should be.
-    """
+    """All that is asked, read while it is asked for."""
     if config.input_file:
         return _of_file(config, config.input_file, answerer)
     option, asked = _of_options(config)

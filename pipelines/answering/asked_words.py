@@ -18,10 +18,6 @@ class AskedWords:
     """The words that a model was asked, and whether too many of them are [UNK].
 
     A warning is logged once, as soon as enough words were asked. No word of a client is kept.
-
-    Args:
-        text: the vocabulary of the rows that are counted.
-        name: what the warning calls the model.
     """
 
     def __init__(self, text: TextSettings, name: str) -> None:
@@ -47,12 +43,7 @@ class AskedWords:
 
 
 class CountingAnswerer:
-    """Answers as another answerer does, and counts the words.
-
-    Args:
-        answerer: who answers.
-        words: counts, for all that the model answers.
-    """
+    """Answers as another answerer does, and counts the words."""
 
     def __init__(self, answerer: Answerer, words: AskedWords) -> None:
         self._answerer, self._words = answerer, words

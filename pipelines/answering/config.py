@@ -14,11 +14,7 @@ from pipelines.corpora.encodings import TextEncoding
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AnsweringConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
-    """Which model answers, and what computes it.
-
-    Raises:
-        UserError: a choice is unknown, or the engine has no such precision.
-    """
+    """Which model answers, and what computes it."""
 
     model: str = option(
         REQUIRED,
@@ -48,12 +44,7 @@ class AnsweringConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
 
     @classmethod
     def of(cls, job: Any, **more: Any) -> Self:
-        """The options of a job that asks a model in one way.
-
-        Args:
-            job: a config that names the model and what computes it, as `fill_mask`'s does.
-            **more: further options.
-        """
+        """The options of a job that asks a model in one way."""
         return cls(
             model=str(job.model),
             engine=job.engine,
@@ -69,11 +60,7 @@ TABLE, JSON = "table", "json"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PredictConfig(AnsweringConfig):
-    """Which texts are answered, by which model, and where the answers go.
-
-    Raises:
-        UserError: a choice is unknown, nothing is asked, or options exclude each other.
-    """
+    """Which texts are answered, by which model, and where the answers go."""
 
     text: Sequence[str] = option(
         (), "A text; repeat the flag for more. Of a pair the first one.", repeated=True

@@ -33,11 +33,7 @@ _MOST_SHOWN = 60
 
 @dataclass(frozen=True, kw_only=True)
 class FillMaskConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
-    """Which texts to fill in, and with which model.
-
-    Raises:
-        UserError: a value out of range.
-    """
+    """Which texts to fill in, and with which model."""
 
     model: str = option(REQUIRED, "A SavedModel, an export for OpenVINO, or a model in any form.")
     text: Sequence[str] = option(
@@ -52,11 +48,7 @@ class FillMaskConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
-    """Which questions to answer by which passage, and with which model.
-
-    Raises:
-        UserError: a value out of range, or there is no question or one that is no text.
-    """
+    """Which questions to answer by which passage, and with which model."""
 
     model: Path = option(
         REQUIRED,
@@ -84,12 +76,7 @@ class AnswerConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
 
 
 def fill_mask(config: FillMaskConfig) -> Iterator[str]:
-    """The lines about each text: what may stand at its masks.
-
-    Raises:
-        UserError: the model, a file or a text is not what it should be; texts without a mask are
-            told after the others.
-    """
+    """The lines about each text: what may stand at its masks."""
     given = [(text, where) for text, where in _given_texts(config) if text.strip()]
     if not given:
         raise UserError("there is no text; give `text` or an `input_file` with text.")
@@ -113,11 +100,7 @@ def fill_mask(config: FillMaskConfig) -> Iterator[str]:
 
 
 def answer(config: AnswerConfig) -> Iterator[str]:
-    """The lines about each question: its best answers, with their places in the passage.
-
-    Raises:
-        UserError: the model or the passage is not what it should be.
-    """
+    """The lines about each question: its best answers, with their places in the passage."""
     passage = read_text(config.passage_file, config.text_encoding)
     if not passage.strip():
         raise UserError(f"{config.passage_file}: holds nothing but blanks; name a file with text.")

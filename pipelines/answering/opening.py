@@ -86,14 +86,8 @@ def open_answering_model(
     """Opens a model with all that it answers.
 
     Args:
-        config: which model, and what computes it.
         texts: gives texts, or instances, like those to come; asked for where the scales of int8
             are not kept next to the model.
-        kind: of the answers that it must give.
-
-    Raises:
-        UserError: there is no such model, it is not whole, it answers nothing, its engine is not
-            installed, or it is a SavedModel that is not trusted.
     """
     folder = Path(config.model).expanduser()
     if is_saved_model(folder):
@@ -120,11 +114,7 @@ def _check_kind(
 
 
 def no_texts() -> Iterable[Any]:
-    """Refuses to find the scales of int8 on a few texts: they are kept for all that come.
-
-    Raises:
-        UserError: always.
-    """
+    """Refuses to find the scales of int8 on a few texts: they are kept for all that come."""
     raise UserError(
         "`engine_precision=int8` finds its scales on the first texts of a file and keeps them: "
         "answer an `input_file` with some hundred by `keras-bert predict`, no stream, first."
@@ -156,9 +146,6 @@ def _refuse(config: AnsweringConfig, folder: Path, what: str, chosen: Mapping[st
     """Refuses options that an exported model has no use for.
 
     Args:
-        config: the options.
-        folder: the model.
-        what: it is.
         chosen: options besides those that describe a checkpoint; true where one is given.
     """
     described = {name: value is not None for name, value in config.description().items()}
@@ -322,13 +309,7 @@ def _build(source: ModelSource, policy: str) -> Any:
 def pretrained_forms(
     config: AnsweringConfig, known: KnownModel, *, next_sentence: bool
 ) -> list[Form]:
-    """What a pre-trained model is asked.
-
-    Args:
-        config: how many words a mask gets, and the length of rows.
-        known: the model.
-        next_sentence: whether it can say whether a text follows another one.
-    """
+    """What a pre-trained model is asked."""
     length = served_length(known.config, config.max_seq_length)
     tokenizer = PlainTokenizer(known.text, special_tokens="keep")
     forms: list[Form] = [MaskedWordsForm(known, tokenizer, length, config.top_k)]

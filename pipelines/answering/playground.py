@@ -8,14 +8,7 @@ from pipelines.answering.serving import Beside, ServeConfig, serve_models
 
 
 def open_playground(config: ServeConfig) -> None:
-    """Serves models with the page until Ctrl-C or SIGTERM.
-
-    Args:
-        config: which models, by what names, where.
-
-    Raises:
-        UserError: as for `serve_models`.
-    """
+    """Serves models with the page until Ctrl-C or SIGTERM."""
     serve_models(config, lambda models: _page_of(config, models))
 
 

@@ -36,14 +36,8 @@ def predict(config: PredictConfig) -> int:
 
     Memory is that of the model and of a block of texts.
 
-    Args:
-        config: which texts, by which model, and where to.
-
     Returns:
         How many instances were answered.
-
-    Raises:
-        UserError: the model, a text or a file is not what it should be.
     """
     if config.output_file:
         check_output(config.output_file)

@@ -33,11 +33,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServeConfig(ServerConfig):
-    """Which models are served, by what names, where, and to whom.
-
-    Raises:
-        UserError: a value out of range, no model, or names that are none or not different.
-    """
+    """Which models are served, by what names, where, and to whom."""
 
     model: tuple[str, ...] = option(
         (),
@@ -114,16 +110,7 @@ _Opened = Mapping[str, AnsweringModel]
 def serve_models(
     config: ServeConfig, beside: Callable[[_Opened], Beside] = lambda _: Beside()
 ) -> None:
-    """Opens models and serves them until Ctrl-C or SIGTERM.
-
-    Args:
-        config: which models, by what names, where.
-        beside: makes what else is served, of the open models by name.
-
-    Raises:
-        UserError: the extra is not installed, a model cannot be opened, or the server cannot
-            listen where it should.
-    """
+    """Opens models and serves them until Ctrl-C or SIGTERM."""
     need_server()
     from keras_bert_impl.serving.http.app import make_app
     from keras_bert_impl.serving.http.server import listen, serve

@@ -12,14 +12,7 @@ _NUMBERS = 6
 
 
 def table_of(answerer: Answerer, labels: list[str], instance: Instance, answer: Answer) -> str:
-    """An instance and its answer in lines.
-
-    Args:
-        answerer: who gave it.
-        labels: the model's labels in the order of their probabilities.
-        instance: what was asked.
-        answer: the answer.
-    """
+    """An instance and its answer in lines."""
     asked = " | ".join(_shown(instance[one.name]) for one in answerer.inputs)
     lines = _LINES[answerer.kind](answer, labels, instance)
     return "\n".join([asked, *(f"  {line}" for line in lines)])

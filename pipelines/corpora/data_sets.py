@@ -8,15 +8,7 @@ from keras_bert_impl.errors import UserError
 
 @contextmanager
 def opening_data_set(name: str, options: str) -> Iterator[None]:
-    """Says what is wrong where a data set cannot be opened inside the block.
-
-    Args:
-        name: what the user calls it, "tfds:NAME:SPLIT".
-        options: what to check: the parameters of the caller that say where the data set is.
-
-    Raises:
-        UserError: there is no such data set or split on this machine.
-    """
+    """Says what is wrong where a data set cannot be opened inside the block."""
     import tensorflow_datasets as tfds
 
     try:

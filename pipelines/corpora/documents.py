@@ -64,11 +64,7 @@ class DecodedBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read the sources.
-
-    Raises:
-        UserError: an unknown form of input.
-    """
+    """How to read the sources."""
 
     text_field: str = option(
         "text",
@@ -96,9 +92,6 @@ def read_blocks(source: Source, reading: Reading) -> Iterator[TextBlock]:
     """Reads a source in blocks that can be worked on independently.
 
     A pipe is read as well: whoever asks for blocks reads them once.
-
-    Raises:
-        UserError: the source cannot be read.
     """
     blocks = (
         _read_data_set(source.name, reading)
@@ -119,11 +112,7 @@ def read_blocks(source: Source, reading: Reading) -> Iterator[TextBlock]:
 
 
 def decode_block(block: TextBlock, reading: Reading) -> DecodedBlock:
-    """Decodes a block; bytes that are not UTF-8 are dropped and counted.
-
-    Raises:
-        UserError: so many bytes are not UTF-8 that the source must be in another encoding.
-    """
+    """Decodes a block; bytes that are not UTF-8 are dropped and counted."""
     lines = block.lines
     text, dropped = decode(block.source.name, lines.first_line, lines.text, reading.text_encoding)
     return DecodedBlock(block.source, lines.first_line, text, dropped, block.ends_source)
@@ -136,20 +125,13 @@ def paragraphs_of(
 
     White space within a paragraph becomes single spaces. Where lines are cut at a `width`, they are
     joined to paragraphs.
-
-    Raises:
-        UserError: a line is not of the source's form.
     """
     for paragraph in join_lines(raw_paragraphs_of(block, reading), width):
         yield None if paragraph is None else " ".join(paragraph.split())
 
 
 def raw_paragraphs_of(block: DecodedBlock, reading: Reading) -> Iterator[str | None]:
-    """The lines of a block with all white space as it is, and None wherever a document ends.
-
-    Raises:
-        UserError: a line is not of the source's form.
-    """
+    """The lines of a block with all white space as it is, and None wherever a document ends."""
     found: Iterator[str | None]
     if block.source.form in ("json_lines", "tfds"):
         # What JSON spells in escapes is text only now.
@@ -194,11 +176,7 @@ def _from_json(block: DecodedBlock, text_field: str) -> Iterator[str | None]:
 
 
 def _texts_in(line: str, where: str, text_field: str) -> list[str]:
-    """The paragraphs of an object's field: the lines of a text, or a list of texts.
-
-    Raises:
-        UserError: the line is no JSON object, lacks the field, or has something else there.
-    """
+    """The paragraphs of an object's field: the lines of a text, or a list of texts."""
     try:
         values = bounded_loads(line.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:

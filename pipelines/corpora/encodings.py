@@ -37,9 +37,6 @@ _Text = TypeVar("_Text", str, bytes, str | None)
 class TextEncoding:
     """How the text of files stands in bytes.
 
-    Raises:
-        UserError: an unknown encoding or form.
-
     Example:
         >>> TextEncoding(encoding="cp94")
         Traceback (most recent call last):
@@ -122,23 +119,14 @@ names, such as cp949.
         return self.composed(value) if isinstance(value, str) else value
 
     def recoded(self, name: str, file: Any) -> Any:
-        """A file of bytes in UTF-8, with a method `readinto` as it has; itself if it is UTF-8.
-
-        Args:
-            name: the file, for errors.
-            file: has a method `read`.
-        """
+        """A file of bytes in UTF-8, with a method `readinto` as it has; itself if it is UTF-8."""
         return file if self.is_utf8 else _Recoded(name, file.read, self.encoding)
 
     def recoded_lines(self, name: str, lines: Iterable[bytes]) -> Iterator[bytes]:
         """The lines of a stream, as UTF-8 and composed.
 
         Args:
-            name: the stream, for errors.
             lines: its bytes, cut anywhere if they are not UTF-8.
-
-        Raises:
-            UserError: a line is not in the encoding.
         """
         if not self.is_utf8:
             parts = iter(lines)

@@ -75,11 +75,7 @@ class CountedBlock(NamedTuple):
 def count_block(
     block: TextBlock, reading: Reading, do_lower_case: bool, strip_accents: bool
 ) -> CountedBlock:
-    """Counts the words of a block as WordPiece sees them (in a worker process).
-
-    Raises:
-        UserError: the block is not of its source's form or encoding.
-    """
+    """Counts the words of a block as WordPiece sees them (in a worker process)."""
     decoded = decode_block(block, reading)
     parts: Counter[str] = Counter()
     sample = ""
@@ -113,10 +109,6 @@ def merge_counts(blocks: Iterable[CountedBlock], most_words: int) -> tuple[Count
     Where there are more after a block, only the more frequent half of `most_words` stays (of
     equally frequent ones the first by alphabet). The count of a word that stays may be too low by
     what was dropped of it before. As blocks come in a fixed order, so do the drops.
-
-    Args:
-        blocks: the blocks' counts, in order.
-        most_words: how many different words are held.
 
     Returns:
         The counts, and the number of occurrences that were dropped, those of words that are too
@@ -154,11 +146,7 @@ def _remembered_words(do_lower_case: bool, strip_accents: bool) -> dict[str, str
 
 @dataclass(frozen=True, kw_only=True)
 class LearnVocabularyConfig:
-    """The options of learning a vocabulary.
-
-    Raises:
-        UserError: a value out of range.
-    """
+    """The options of learning a vocabulary."""
 
     input_file: Sequence[str] = option(
         (),
@@ -297,11 +285,7 @@ def _advice_on_the_limit(learned: LearnedVocabulary) -> Iterator[str]:
 
 
 def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
-    """Learns a vocabulary and writes it; the same one whatever the number of workers.
-
-    Raises:
-        UserError: an input cannot be read, the size cannot be reached, or the file not written.
-    """
+    """Learns a vocabulary and writes it; the same one whatever the number of workers."""
     sources = find_sources(
         config.input_file, config.reading.input_format, config.reading.text_encoding
     )
@@ -332,15 +316,7 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
 
 
 def count_words(config: LearnVocabularyConfig, sources: Sequence[Source]) -> tuple[Counter, int]:
-    """Counts the words of sources as WordPiece sees them; see `merge_counts`.
-
-    Args:
-        config: how to read them, what a word is, and how many different ones are held.
-        sources: of `find_sources`.
-
-    Raises:
-        UserError: an input cannot be read.
-    """
+    """Counts the words of sources as WordPiece sees them; see `merge_counts`."""
     return merge_counts(_count(config, sources, []), config.max_words)
 
 

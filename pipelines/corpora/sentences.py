@@ -49,7 +49,6 @@ def split_paragraph(paragraph: str, language: str = "en") -> list[str]:
     """Splits a paragraph into sentences; together they have all of its text.
 
     Args:
-        paragraph: text without line feeds.
         language: ISO 639 code of its language; one that the library does not know is split by
             general rules.
 

@@ -46,9 +46,6 @@ def find_sources(
         form: one of `FORMS`; "auto" looks at the beginning of each file.
         encoding: how their text stands in bytes.
 
-    Raises:
-        UserError: there is no such file, all are empty, one is a JSON array or cannot be read.
-
     Example:
         >>> find_sources(["tfds:wiki40b/ko:test"])
         [Source(name='wiki40b/ko:test', form='tfds')]
@@ -85,11 +82,7 @@ def packed_size(sources: Iterable[Source]) -> int | None:
 
 
 def expand_patterns(patterns: Sequence[str]) -> list[str]:
-    """Gives the files that paths, folders and glob patterns name, in a fixed order, each once.
-
-    Raises:
-        UserError: a pattern names no file.
-    """
+    """Gives the files that paths, folders and glob patterns name, in a fixed order, each once."""
     files: dict[str, None] = {}
     for pattern in patterns:
         found = [Path(name) for name in match_files(pattern)]
@@ -104,14 +97,6 @@ def refuse_output_among_input(
     inputs: Iterable[str], outputs: Iterable[str | os.PathLike[str]], parameter: str
 ) -> None:
     """Refuses to write over what is read: a user's text, or an earlier run's output taken for it.
-
-    Args:
-        inputs: the files that are read.
-        outputs: the files that will be written or removed.
-        parameter: the parameter that names the outputs.
-
-    Raises:
-        UserError: a file is both.
 
     Example:
         >>> refuse_output_among_input(["text.txt"], ["./text.txt"], "output_file")

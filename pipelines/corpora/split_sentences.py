@@ -46,11 +46,7 @@ _LANGUAGES_BY_SCRIPT = (
 
 @dataclass(frozen=True)
 class SplitSentencesConfig:
-    """The options of splitting sentences.
-
-    Raises:
-        UserError: a value out of range.
-    """
+    """The options of splitting sentences."""
 
     input_file: Sequence[str] = option(
         (),
@@ -119,11 +115,7 @@ class SplitBlock(NamedTuple):
 
 
 def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
-    """Writes the sentences; the same bytes whatever the number of workers.
-
-    Raises:
-        UserError: an input cannot be read, or the output cannot be written.
-    """
+    """Writes the sentences; the same bytes whatever the number of workers."""
     sources = find_sources(
         config.input_file, config.reading.input_format, config.reading.text_encoding
     )
@@ -173,9 +165,6 @@ def check_text(config: SplitSentencesConfig) -> None:
 
     What is wrong with its form, its encoding, its fields or its packing shows in a second or two.
     Pipes and data sets are left alone: they are read once.
-
-    Raises:
-        UserError: as `split_sentences`.
     """
     reading = config.reading
     sources = find_sources(config.input_file, reading.input_format, reading.text_encoding)

@@ -26,11 +26,7 @@ _LINES_AT_ONCE = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizeTextConfig:
-    """The options of tokenizing.
-
-    Raises:
-        UserError: a value out of range.
-    """
+    """The options of tokenizing."""
 
     input_file: Sequence[str] = option(
         (),
@@ -80,16 +76,7 @@ class TokenizeTextConfig:
 def run_tokenize_text(
     config: TokenizeTextConfig, standard_input: Iterable[bytes], standard_output: IO[str]
 ) -> None:
-    """Writes the tokens of all lines where the configuration says.
-
-    Args:
-        config: what to do.
-        standard_input: lines to read where no file is named.
-        standard_output: where to write if no file is named.
-
-    Raises:
-        UserError: a file cannot be read or written.
-    """
+    """Writes the tokens of all lines where the configuration says."""
     lines: Iterable[str | bytes]
     if config.input_file:
         lines = read_all_lines(
@@ -120,13 +107,9 @@ def read_all_lines(
     """The lines of files, without their ends; .gz, .xz and .bz2 files are unpacked.
 
     Args:
-        patterns: paths, folders or glob patterns.
         text_field: the field of JSON lines whose lines are meant; None for plain lines.
         output_file: what will be written meanwhile; None where that is no file.
         encoding: how their text stands in bytes. Positions in bytes are those in UTF-8.
-
-    Raises:
-        UserError: a file cannot be read, is not in its encoding, or is the one to write.
     """
     paths = with_content(expand_patterns(patterns))
     refuse_output_among_input(paths, [output_file] if output_file else [], "output_file")
@@ -164,9 +147,6 @@ def tokenize_text(config: TokenizeTextConfig, lines: Iterable[str | bytes], outp
 
     Returns:
         The number of lines.
-
-    Raises:
-        UserError: the vocabulary is none, or does not fit the text.
     """
     settings, source = config.text_settings(), iter(lines)
     first = list(itertools.islice(source, _LINES_AT_ONCE))

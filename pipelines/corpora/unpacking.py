@@ -61,13 +61,7 @@ def decode(
     r"""Decodes a part of a file.
 
     Args:
-        name: the file, for errors.
-        first_line: the number of its line with which `data` begins, for errors.
-        data: whole lines.
         encoding: how the file was read; see `open_unpacked`.
-
-    Raises:
-        UserError: more than a hundredth of the bytes are not UTF-8 or are NUL, which no text has.
 
     Example:
         >>> decode("x.txt", 1, b"caf\xc3\xa9 \xff!")
@@ -107,12 +101,7 @@ def refuse_other_unicode(name: str, start: bytes, encoding: TextEncoding | None 
     """Refuses a file whose byte order mark says that it is not UTF-8.
 
     Args:
-        name: the file.
-        start: its beginning.
         encoding: how it was read; see `open_unpacked`.
-
-    Raises:
-        UserError: names the file and its encoding.
     """
     for mark, found in _OTHER_UNICODE.items():
         if start.startswith(mark):
@@ -229,15 +218,9 @@ def open_unpacked(
     """Opens a file for reading bytes, unpacking it by its first bytes or its name's ending.
 
     Args:
-        path: the file.
         stream: whether a pipe will do, because it is read once; `beginning_of_text` does not count.
         encoding: how its text stands in bytes, which are given as UTF-8. None is UTF-8 as well, of
             a file whose encoding the user cannot choose.
-
-    Raises:
-        UserError: it does not exist, is a folder, is empty, cannot be read or is packed in a way
-            for which there is no unpacker. When it is read: it unpacks to far more than it can
-            have meant, or is in another encoding than was said.
     """
     if stream and path in _begun:
         return _begun.pop(path)
@@ -272,15 +255,8 @@ def read_line_blocks(
     A byte-order mark at the file's beginning is no text: it is left out here, for all readers.
 
     Args:
-        path: the file.
-        block_bytes: how much is read at once, and then the rest of the line.
-        stream: see `open_unpacked`.
         longest: bytes of the longest line; by default `MOST_LINE_BYTES`.
         encoding: see `open_unpacked`; the lines are composed, where that is asked for.
-
-    Raises:
-        UserError: the file cannot be opened or unpacked to its end, or begins as no UTF-8
-            text does, or a line is longer, or not in the encoding.
     """
     most = MOST_LINE_BYTES if longest is None else longest
     line, position = 1, 0
@@ -314,13 +290,8 @@ def read_whole(
     """All bytes of a file, unpacked, without a byte-order mark at their beginning.
 
     Args:
-        path: the file.
         most_bytes: how many are read at most, whole MiB.
         encoding: see `open_unpacked`; nothing is composed.
-
-    Raises:
-        UserError: the file cannot be opened or unpacked to its end, or has more bytes, or more
-            than the memory holds.
     """
     content = io.BytesIO()
     try:
@@ -353,13 +324,6 @@ def beginning_of_text(path: str, encoding: TextEncoding | None = None) -> bytes:
     """The first bytes of a file, unpacked, without a byte-order mark and blanks in front.
 
     Of a stream they are kept for the one who reads it next.
-
-    Args:
-        path: the file.
-        encoding: see `open_unpacked`.
-
-    Raises:
-        UserError: the file cannot be opened or unpacked, or begins as no UTF-8 text does.
     """
     try:
         file = open_unpacked(path, stream=True, encoding=encoding)
@@ -391,12 +355,7 @@ def refuse_no_text(path: str, start: bytes, encoding: TextEncoding | None = None
     """Refuses a file whose (unpacked) beginning is not that of a UTF-8 text.
 
     Args:
-        path: the file.
-        start: its beginning.
         encoding: how it was read; see `open_unpacked`.
-
-    Raises:
-        UserError: it is a tar archive, or another form of Unicode.
     """
     refuse_other_unicode(path, start, encoding)
     if start[_TAR_AT:].startswith(_TAR):

@@ -68,7 +68,6 @@ def join_lines(lines: Iterable[str | None], width: int | None) -> Iterator[str |
     """The paragraphs that lines cut at a width are parts of; None ends a document.
 
     Args:
-        lines: the lines.
         width: of `find_width`; 0 joins all lines up to an empty one, and None none.
 
     Example:

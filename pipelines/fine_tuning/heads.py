@@ -23,7 +23,6 @@ class ClassificationHead:
     """A score for each label over the pooled first token.
 
     Args:
-        labels: what the files call each label, in the order of the classes, to its readable name.
         class_weights: how much an example of each class counts in the loss; None: all alike.
 
     Example:
@@ -44,11 +43,7 @@ class ClassificationHead:
         self.settings: dict[str, Any] = {}
 
     def encode(self, label: str) -> int:
-        """Gives the class of a label.
-
-        Raises:
-            UserError: it is none of the labels.
-        """
+        """Gives the class of a label."""
         if label not in self._ids:
             raise UserError(f"unknown label {shown(label)}; it must be {_some_of(self.labels)}.")
         return self._ids[label]
@@ -94,7 +89,6 @@ class MultiLabelHead:
     A label of an example is text, as everywhere: a JSON list of the labels that hold.
 
     Args:
-        labels: the labels in the order of the classes.
         positive_weights: how much each label counts in the loss where it holds; None: all alike.
 
     Example:
@@ -114,11 +108,7 @@ class MultiLabelHead:
         self.settings: dict[str, Any] = {}
 
     def encode(self, label: str) -> list[int]:
-        """Gives a 1 for each label that holds, a 0 for the others.
-
-        Raises:
-            UserError: one is none of the labels.
-        """
+        """Gives a 1 for each label that holds, a 0 for the others."""
         held = bounded_loads(label)
         unknown = [one for one in held if one not in self._ids]
         if unknown:
@@ -178,7 +168,6 @@ class RegressionHead:
     `settings` are what a task that is trained with it keeps of it.
 
     Args:
-        low: the smallest label.
         high: the largest label; without bounds answers have nine digits, else three decimals.
         units: in which the head learns; None for those of the labels. See `LabelUnits`.
 
@@ -201,11 +190,7 @@ class RegressionHead:
         self.settings = {} if units is None else {"label_units": [*units]}
 
     def encode(self, label: str) -> float:
-        """Reads a label.
-
-        Raises:
-            UserError: it is no number in the range.
-        """
+        """Reads a label."""
         try:
             number = float(label)
         except ValueError:

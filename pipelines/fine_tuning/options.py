@@ -137,11 +137,7 @@ class SplitFiles:
         return bool(self.data_dir or self.train_file or self.dev_file or self.test_file)
 
     def file(self, split: str) -> Path | None:
-        """The file of a split ("train", "dev" or "test"); None where there is none.
-
-        Raises:
-            UserError: the folder is missing.
-        """
+        """The file of a split ("train", "dev" or "test"); None where there is none."""
         named = {"train": self.train_file, "dev": self.dev_file, "test": self.test_file}[split]
         if named is not None or self.data_dir is None:
             return named
@@ -162,9 +158,6 @@ class FineTuningConfig:
         flags: the command as a flag file, kept in the run directory.
         given: the names of the options that the user set, whatever their values; None counts
             those that differ from their defaults.
-
-    Raises:
-        UserError: a value out of range.
     """
 
     PART_OF_THE_MODEL: ClassVar[tuple[str, ...]] = ("encoder_bilstm",)
@@ -289,32 +282,16 @@ class FineTuningConfig:
             self.check_together()
 
     def check_together(self) -> None:
-        """Holds options against each other that a trained model may bring some of.
-
-        Raises:
-            UserError: they exclude each other.
-        """
+        """Holds options against each other that a trained model may bring some of."""
 
     @classmethod
     def known(cls, model: BertConfig, needed: Collection[str] = ()) -> dict[str, Any]:
-        """The settings of the task that trained a model, each as its option has it.
-
-        Args:
-            model: the model's configuration.
-            needed: settings that must be there.
-
-        Raises:
-            UserError: one is of another type or out of its bounds, or is missing.
-        """
+        """The settings of the task that trained a model, each as its option has it."""
         options = {one.name: one.json_type for one in options_of(cls)}
         return task_settings(model, {**options, **cls.IN_A_MODEL}, needed)
 
     def kept(self, model: BertConfig) -> dict[str, Any]:
-        """The options that the configuration of a trained model says, by their names.
-
-        Args:
-            model: the configuration of the model that is evaluated.
-        """
+        """The options that the configuration of a trained model says, by their names."""
         known = self.known(model)
         names = {one.name for one in options_of(type(self))}
         settings = {name: value for name, value in known.items() if name in names}

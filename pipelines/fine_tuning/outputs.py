@@ -44,13 +44,8 @@ def engine_prediction(
     """The outputs of a task's model, by the engine of the options.
 
     Args:
-        config: says which.
-        head: the task's model with its weights.
         source: where they come from; the scales of int8 are kept there.
         rows: rows of a split; some of them give the scales of int8.
-
-    Raises:
-        UserError: the engine is not installed, or cannot compute the model.
     """
     if frozen_features(source.config) is not None:
         raise UserError(
@@ -80,14 +75,7 @@ def _calibration(rows: BatchRows, names: tuple[str, ...]) -> list[Features]:
 def compute_outputs(
     split: str, outputs: RowOutputs, rows: RowEvaluation, predict: Predicts
 ) -> None:
-    """Computes the outputs of all rows.
-
-    Args:
-        split: what the rows are of, for the line of progress.
-        outputs: where they are kept.
-        rows: one pass over all rows.
-        predict: the model.
-    """
+    """Computes the outputs of all rows."""
     progress, before = Progress(f"compute {split}", rows.num_rows, "rows"), _times_compiled(predict)
     for numbers, values in zip(rows.numbers(), predict(rows), strict=True):
         outputs.add(numbers, values)
@@ -130,13 +118,7 @@ class SplitOutputs:
 
     @contextmanager
     def of(self, split: str, batch_size: int, *, keep: bool = False) -> Iterator[RowOutputs]:
-        """The outputs for a split, in files that are gone after the block.
-
-        Args:
-            split: its name.
-            batch_size: rows computed at once.
-            keep: the same outputs, of the same weights, will be asked for again.
-        """
+        """The outputs for a split, in files that are gone after the block."""
         if split in self._kept:
             yield self._kept[split]
             return

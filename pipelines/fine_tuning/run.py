@@ -101,26 +101,12 @@ def fine_tune(
     The same call again resumes a run that was stopped. Training ends with `output_dir/model`;
     without `do_train` that model is scored, or else the one that `init_checkpoint` names, with the
     options that it keeps (`with_kept_options`).
-
-    Args:
-        config: the options of the run.
-        task_of: gives the task that a configuration describes.
-
-    Raises:
-        UserError: an option, a file or a checkpoint is not what it should be.
     """
     return fine_tune_checked(check_run(config, task_of))
 
 
 def fine_tune_checked(checked: CheckedRun[Any]) -> FineTuningResults:
-    """Does what `fine_tune` does, with a run that `check_run` has looked at.
-
-    Args:
-        checked: the run.
-
-    Raises:
-        UserError: an example or the devices are not what they should be.
-    """
+    """Does what `fine_tune` does, with a run that `check_run` has looked at."""
     config, task, start = checked.config, checked.task, checked.start
     devices = make_devices(config.training)  # before a tokenizer, which starts TensorFlow
     _tell_of_devices(config, devices)
@@ -373,11 +359,7 @@ class _Job:
         return {**({} if loss is None else {"loss": loss}), **scores}
 
     def _hooks(self) -> list[Hook]:
-        """Gives the hooks; `eval_steps` scores the main evaluation split.
-
-        Raises:
-            UserError: its rows give no loss, by which the best checkpoint is chosen.
-        """
+        """Gives the hooks; `eval_steps` scores the main evaluation split."""
         asked = self._config.training.chooses_best
         if not (self._config.do_eval and self._run.config.steps_between_evaluations):
             return standard_hooks()

@@ -60,15 +60,7 @@ class CheckedRun(Generic[AnyConfig]):
 def check_run(
     config: AnyConfig, task_of: Callable[[AnyConfig], Task[Any, Any]]
 ) -> CheckedRun[AnyConfig]:
-    """Looks at the options, the files and the model of a run, and leaves no folder behind.
-
-    Args:
-        config: the options of the run.
-        task_of: gives the task that a configuration describes.
-
-    Raises:
-        UserError: an option, a file or a checkpoint is not what it should be.
-    """
+    """Looks at the options, the files and the model of a run, and leaves no folder behind."""
     if not (config.do_train or config.do_eval or config.do_predict):
         raise UserError("nothing to do; give `do_train=True`, `do_eval=True` or `do_predict=True`.")
     directory = RunDirectory(config.output_dir)
@@ -91,11 +83,7 @@ def check_run(
 
 
 def check_best_figure(config: FineTuningConfig, task: Task[Any, Any]) -> None:
-    """Refuses, before anything is trained, to choose by a figure that no evaluation will give.
-
-    Raises:
-        UserError: `best_figure` is none of the task's.
-    """
+    """Refuses, before anything is trained, to choose by a figure that no evaluation will give."""
     wanted = config.training.best_figure
     if wanted is None or not config.do_train or not isinstance(task, ComparedTask):
         return
@@ -116,11 +104,7 @@ def _check_has_model(config: FineTuningConfig, directory: RunDirectory) -> None:
 def check_vocabulary(
     task: Task[Any, Any], splits: Iterable[str], text: TextSettings, unknown: UnknownWords
 ) -> None:
-    """Counts the words of a sample of each split, before anything is made of them.
-
-    Raises:
-        UserError: the vocabulary does not fit the texts of a split.
-    """
+    """Counts the words of a sample of each split, before anything is made of them."""
     for split in splits:
         texts = (one for example in task.examples(split) for one in task.texts(example))
         name = ", ".join(map(str, task.files(split))) or f"the split {split}"
@@ -130,14 +114,7 @@ def check_vocabulary(
 def tell_of_cut_texts(
     task: Task[Any, Any], text: TextSettings, max_seq_length: int, longest: int
 ) -> None:
-    """Warns where many texts of training are longer than a row, and says which length holds them.
-
-    Args:
-        task: its training split is looked at, no more than its first examples.
-        text: the vocabulary and the casing.
-        max_seq_length: the most tokens of a row.
-        longest: the model's positions.
-    """
+    """Warns where many training texts exceed a row, and says which length holds them."""
     lengths = _sampled_lengths(task, text)
     share = np.mean(lengths > max_seq_length)
     if share <= _MOST_CUT or max_seq_length >= longest:
@@ -178,11 +155,7 @@ def wanted_splits(config: FineTuningConfig, task: Task[Any, Any]) -> list[str]:
 
 
 def starting_point(config: FineTuningConfig, run: RunDirectory) -> ModelSource:
-    """The given checkpoint; without training, the run's own model where there is one.
-
-    Raises:
-        UserError: there is no such model, or no vocabulary.
-    """
+    """The given checkpoint; without training, the run's own model where there is one."""
     checkpoint = config.init_checkpoint
     if not config.do_train and run.model.is_dir():
         checkpoint = str(run.model)
@@ -204,14 +177,6 @@ def with_kept_options(config: AnyConfig, model: ModelSource) -> AnyConfig:
     An option that was given stands. What a given option changes is logged as a warning, because
     the model is served as it was trained; the other kept options are logged where they are not the
     defaults.
-
-    Args:
-        config: the run.
-        model: what is evaluated.
-
-    Raises:
-        UserError: an option was given that contradicts what the model is, or the model directory
-            keeps a value that the option cannot have.
     """
     if config.do_train:
         return config
@@ -244,11 +209,7 @@ def _is_given(config: FineTuningConfig, one: Option, value: Any) -> bool:
 def _tell_of_another(
     config: FineTuningConfig, one: Option, given: Any, trained: Any, model: ModelSource
 ) -> None:
-    """Says that a given option differs from the model's.
-
-    Raises:
-        UserError: the model cannot be evaluated so.
-    """
+    """Says that a given option differs from the model's."""
     if one.name in config.PART_OF_THE_MODEL:
         raise UserError(
             f"`{one.name}={_in_words(given)}`: {model.checkpoint} was trained with "
@@ -279,17 +240,7 @@ def _with_values(config: Any, values: Mapping[tuple[str, ...], Any]) -> Any:
 def check_trained(
     directory: RunDirectory, source: ModelSource, config: BertConfig, task: str
 ) -> None:
-    """Refuses to score without a model, or one whose classes mean something else.
-
-    Args:
-        directory: the run's folder.
-        source: the model.
-        config: its configuration as the task wants it.
-        task: the task's name.
-
-    Raises:
-        UserError: there is no model, or its labels are others.
-    """
+    """Refuses to score without a model, or one whose classes mean something else."""
     if source.checkpoint is None:
         there = newest_checkpoint(directory.path)
         newest = f" ({directory.checkpoints} has those of this run)" if there else ""
@@ -314,16 +265,7 @@ def check_trained(
 
 
 def check_head_is_trained(report: RestoreReport, source: ModelSource, task: str) -> None:
-    """Refuses to score or serve a head that was never trained.
-
-    Args:
-        report: of the restore.
-        source: the model.
-        task: the task's name.
-
-    Raises:
-        UserError: the model had no weights for the head.
-    """
+    """Refuses to score or serve a head that was never trained."""
     new_head = [path for path in report.new if not path.startswith(("pooler", "embeddings"))]
     if new_head:
         raise UserError(

@@ -192,19 +192,11 @@ class FilesOfSplits(Generic[Source]):
         return [split for split in ("dev", "test") if split in self.sources]
 
     def files(self, split: str) -> Sequence[Path]:
-        """The split's file.
-
-        Raises:
-            UserError: none was given.
-        """
+        """The split's file."""
         return [self.source(split).path]
 
     def source(self, split: str) -> Source:
-        """The split's file with what is known of it.
-
-        Raises:
-            UserError: none was given.
-        """
+        """The split's file with what is known of it."""
         if split not in self.sources:
             raise UserError(f"`{split}_file` is missing; name {self.NEEDED}.")
         return self.sources[split]

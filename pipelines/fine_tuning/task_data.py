@@ -47,12 +47,7 @@ class TaskData:
     encoding: TextEncoding = UTF_8
 
     def rows(self, split: str) -> RowSet:
-        """Makes the rows of a split, or finds them made.
-
-        Raises:
-            UserError: a file of the split is not what it should be or changes meanwhile, or no row
-                can be written.
-        """
+        """Makes the rows of a split, or finds them made."""
         made_from = self._made_from(split)
         counter = WordCounter(self.tokenizer.vocabulary)
         return make_rows(

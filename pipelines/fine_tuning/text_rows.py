@@ -87,8 +87,6 @@ def pack(
     """Packs one span or two into each row, nothing truncated.
 
     Args:
-        vocabulary: has the special tokens.
-        first: `a` of each row.
         second: `b` of each row; a row where it has no token is `[CLS] a [SEP]`.
 
     Returns:
@@ -147,8 +145,6 @@ def text_rows(
     A second text that is empty, or has no tokens, counts as none, as in the original.
 
     Args:
-        examples: what to pack.
-        tokenizer: gives the tokens' ids.
         max_seq_length: the most tokens of a row; of a pair the longer text loses tokens first.
         long_texts: what becomes of longer texts; truncated by default. Windows move over the
             second text of a pair, with the first one in front, and have `example_weights`: a text
@@ -220,9 +216,7 @@ def join_windows(
     """One answer an example: the mean of its windows' logits, or of each label the highest.
 
     Args:
-        rows: all rows of some examples.
         logits: float32 [rows, labels].
-        window_answers: "mean" or "max".
 
     Returns:
         float32 [examples, labels]; of one row an example, its logits.

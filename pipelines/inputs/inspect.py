@@ -47,11 +47,7 @@ table { width: 100%; border-collapse: collapse; } td:last-child { text-align: ri
 
 @dataclasses.dataclass(frozen=True)
 class InspectConfig:
-    """The options of an inspection.
-
-    Raises:
-        UserError: a value out of range.
-    """
+    """The options of an inspection."""
 
     input_file: str = option(
         REQUIRED,
@@ -100,9 +96,6 @@ def inspect_pretraining_data(config: InspectConfig) -> str:
 
     Returns:
         Text for a terminal.
-
-    Raises:
-        UserError: broken shards, or another vocabulary than theirs.
     """
     if config.html is not None:
         check_output(config.html)

@@ -19,14 +19,6 @@ def check_batch(
 
     It costs two passes over a batch's integers: cheap enough for every batch of a run.
 
-    Args:
-        batch: the features of a pre-training batch, as far as they are there.
-        config: the model.
-        where: names a row of the batch (its shard and record), for the sentence.
-
-    Raises:
-        UserError: an id, a segment, a masked position, a label or a weight out of range.
-
     Example:
         >>> batch = {"input_ids": np.array([[2, 99]])}
         >>> check_batch(batch, BertConfig(vocab_size=50), lambda row: f"a.tfrecord: record {row}")

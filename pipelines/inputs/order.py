@@ -24,8 +24,6 @@ def shuffled(positions: Numbers, size: int, key: np.uint64) -> Numbers:
 
     Args:
         positions: int64 [n], each in [0, size).
-        size: how many records there are.
-        key: chooses the permutation.
 
     Returns:
         int64 [n].
@@ -57,11 +55,6 @@ def _network(numbers: Numbers, width: int, height: int, key: np.uint64) -> Numbe
 
 class RecordOrder:
     """Which record comes at each position of an endless sequence of epochs.
-
-    Args:
-        records: how many records there are.
-        seed: fixes the order of every epoch.
-        shuffle: False keeps the order of the files.
 
     Example:
         >>> order = RecordOrder(4, seed=1, shuffle=False)

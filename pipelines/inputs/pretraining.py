@@ -27,21 +27,10 @@ class PretrainingBatches:
     a dynamic recipe are masked here, anew in each epoch.
 
     Args:
-        input_files: shards: files, globs, folders or the common name of a set.
-        batch_size: rows of the global batch.
         max_seq_length: length of an example; the shards must have it.
         max_predictions_per_seq: predictions of an example; the shards may have fewer.
-        seed: fixes order and dynamic masking.
-        shuffle: False reads in the order of the files.
-        vocabulary_sha256: of the model's vocabulary, compared with the shards'.
-        do_lower_case: the model's casing, compared with the shards'.
-        worker, num_workers: gives only this worker's equal part of each global batch.
         model_config: the model; each batch is then checked against its tables.
         targets: what is predicted; by default what the records hold.
-
-    Raises:
-        UserError: shards that are missing, broken or made for another model; more workers than
-            rows.
     """
 
     def __init__(
@@ -98,11 +87,7 @@ class PretrainingBatches:
         return self._records.reader.list_by_shard(records)
 
     def check(self, most: int) -> int:
-        """Looks at all records, or `most` of them spread evenly; gives how many.
-
-        Raises:
-            UserError: one holds what the model cannot look up, or cannot be read.
-        """
+        """Looks at all records, or `most` of them spread evenly; gives how many."""
         assert self._model_config is not None
         return self._records.check(self._model_config, most)
 
@@ -118,15 +103,8 @@ class PretrainingEvaluation:
     of epoch 0, so every pass sees the same batches.
 
     Args:
-        input_files, batch_size, max_seq_length, max_predictions_per_seq, vocabulary_sha256,
-            do_lower_case: as in `PretrainingBatches`.
         max_batches: stop after so many; None takes all.
-        seed: fixes dynamic masking.
         model_config: the model; each batch is then checked against its tables.
-        targets: as in `PretrainingBatches`.
-
-    Raises:
-        UserError: as `PretrainingBatches`.
     """
 
     def __init__(
@@ -157,11 +135,7 @@ class PretrainingEvaluation:
         return min(len(self._records), self.num_batches * self.batch_size)
 
     def batches(self) -> Iterator[Batch]:
-        """Gives the batches of one pass, in the same order every time.
-
-        Raises:
-            UserError: a record holds what the model cannot look up, or cannot be read.
-        """
+        """Gives the batches of one pass, in the same order every time."""
         for batch in range(self.num_batches):
             positions = np.arange(batch * self.batch_size, (batch + 1) * self.batch_size)
             real: NDArray[np.bool_] = positions < len(self._records)

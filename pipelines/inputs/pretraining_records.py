@@ -32,13 +32,7 @@ class PretrainingRecords:
     """The records of a set of shards, ready for a model; `reader` gives their names.
 
     Args:
-        input_files: shards: files, globs, folders or the common name of a set.
-        expected: what the model needs.
-        seed: fixes dynamic masking.
         targets: what is predicted; by default what the records hold.
-
-    Raises:
-        UserError: shards that are missing, broken or made for another model or objective.
     """
 
     def __init__(
@@ -104,15 +98,8 @@ class PretrainingRecords:
     def check(self, config: BertConfig, most: int) -> int:
         """Looks at all records, or at `most` of them spread evenly over the shards.
 
-        Args:
-            config: the model that will be fed with them.
-            most: how many may be read.
-
         Returns:
             How many were.
-
-        Raises:
-            UserError: a record holds what the model cannot look up, or cannot be read.
         """
         count = min(len(self), most)
         chosen = np.arange(count) * len(self) // count
@@ -203,7 +190,6 @@ def stored_shape(
 
     Args:
         shards: at least one; the first decides.
-        vocabulary_sha256: kept in the result, to be compared with the shards'.
 
     Returns:
         Their length and predictions, and whether they hold pairs.

@@ -147,8 +147,6 @@ class LengthOrder:
 
     Args:
         lengths: int [rows], the tokens of each row.
-        batch_size: rows of a batch.
-        seed: fixes the order.
 
     Example:
         >>> order = LengthOrder(np.array([9, 2, 9, 2]), batch_size=2, seed=1)
@@ -193,12 +191,8 @@ class RowBatches:
     """Endless training batches; the batch at a step is a pure function of (seed, step).
 
     Args:
-        rows: what to train on.
-        batch_size: rows of the global batch.
-        seed: fixes the order.
         fixed_length: pad all batches to it; otherwise a batch has one of at most eight lengths,
             chosen for these rows so that the padding is least.
-        by_length: put rows of like lengths into a batch.
 
     Example:
         See `tests/pipelines/inputs/test_row_batches.py`: rows stand in files.
@@ -260,8 +254,6 @@ class RowEvaluation:
     [batch].
 
     Args:
-        rows: what to measure or to answer.
-        batch_size: rows of every batch.
         fixed_length: pad all batches to it; otherwise as in `RowBatches`.
     """
 

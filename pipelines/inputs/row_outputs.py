@@ -21,7 +21,6 @@ class RowOutputs:
 
     Args:
         folder: where the files are; made where it is missing.
-        rows: the rows that the outputs are of.
         token_outputs: the outputs that are [batch, length, ...]; all others are [batch, ...].
     """
 
@@ -37,9 +36,6 @@ class RowOutputs:
         Args:
             numbers: int64 [n], which rows, each once.
             outputs: float32 [n, ...], or [n, length, ...] of token outputs.
-
-        Raises:
-            UserError: an output is NaN or infinite, or the disk is full.
         """
         for name, array in outputs.items():
             if name not in self._token_outputs:
@@ -70,7 +66,6 @@ class RowOutputs:
         """The outputs of some rows as a loss takes them: token outputs [rows, length, ...].
 
         Args:
-            start: the number of the first of the rows.
             rows: the rows; their longest is the length.
         """
         outputs = self.read(start, start + len(rows))

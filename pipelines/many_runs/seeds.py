@@ -54,9 +54,6 @@ def run_many(
     The same call again leaves finished runs alone and resumes the one that was stopped. More seeds
     may be asked for later. `flags_of` gives the command of one run as a flag file, for the options
     that it has for itself.
-
-    Raises:
-        UserError: an option or a file is not what it should be, or another process works here.
     """
     if not (config.do_train and config.do_eval):
         raise UserError("several runs are compared by their scores; give `do_train` and `do_eval`.")
@@ -262,11 +259,7 @@ class RunsReport:
         ]
 
     def write(self, folder: Path) -> list[Path]:
-        """Writes `runs.json`, `runs.tsv` (a line a run), `runs.md` and `runs.png`.
-
-        Raises:
-            UserError: the folder cannot be written.
-        """
+        """Writes `runs.json`, `runs.tsv` (a line a run), `runs.md` and `runs.png`."""
         values = self.as_json()
         rows = [values["runs"][0], *(run.values() for run in values["runs"])]
         table = ["\t".join("" if cell is None else str(cell) for cell in row) for row in rows]

@@ -81,10 +81,7 @@ def best_scores(
     """Compares a prediction with every answer of its question.
 
     Args:
-        prediction: what was guessed.
         answers: the right answers; without any, both scores are 0.
-        words: what of a text counts.
-        f1: how much two lists of words share.
 
     Example:
         >>> best_scores("the red house", ["house", "Red house."], squad_words)

@@ -20,9 +20,6 @@ def accuracy(predictions: Classes, labels: Classes) -> float:
         predictions: [examples] predicted class ids.
         labels: [examples] true class ids.
 
-    Raises:
-        ValueError: the two are not vectors of one length, or are empty.
-
     Example:
         >>> accuracy([0, 1, 1, 0], [0, 1, 0, 0])
         0.75
@@ -40,10 +37,6 @@ def f1_score(predictions: Classes, labels: Classes, positive: int = 1) -> float:
     Args:
         predictions: [examples] predicted class ids.
         labels: [examples] true class ids.
-        positive: the class that counts as found.
-
-    Raises:
-        ValueError: the two are not vectors of one length, or are empty.
 
     Example:
         >>> f1_score([1, 1, 0, 0], [1, 0, 1, 0])
@@ -64,9 +57,6 @@ def matthews_correlation(predictions: Classes, labels: Classes) -> float:
     Args:
         predictions: [examples] predicted class ids.
         labels: [examples] true class ids.
-
-    Raises:
-        ValueError: the two are not vectors of one length, or are empty.
 
     Example:
         >>> matthews_correlation([1, 1, 0, 0], [1, 1, 0, 0])

@@ -41,10 +41,6 @@ def constant_answer(labels: np.ndarray) -> np.ndarray:
 def constant_scores(metrics: Mapping[str, Metric], labels: np.ndarray) -> dict[str, float]:
     """The figures of the constant answer; a correlation, which is NaN there, counts as 0.
 
-    Args:
-        metrics: functions of (predictions, labels) by name.
-        labels: see `constant_answer`.
-
     Example:
         >>> from pipelines.metrics.classification import accuracy, matthews_correlation
         >>> metrics = {"accuracy": accuracy, "matthews_correlation": matthews_correlation}

@@ -17,9 +17,6 @@ def pearson_correlation(predictions: Values, labels: Values) -> float:
         predictions: [examples] predicted values.
         labels: [examples] true values.
 
-    Raises:
-        ValueError: the two are not vectors of one length, or are empty.
-
     Example:
         >>> round(pearson_correlation([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]), 12)
         1.0
@@ -42,9 +39,6 @@ def spearman_correlation(predictions: Values, labels: Values) -> float:
     Args:
         predictions: [examples] predicted values.
         labels: [examples] true values.
-
-    Raises:
-        ValueError: the two are not vectors of one length, or are empty.
 
     Example:
         >>> round(spearman_correlation([1.0, 2.0, 30.0], [0.1, 0.2, 0.3]), 12)

@@ -34,9 +34,6 @@ def find_entities(tags: Sequence[str]) -> list[Entity]:
     "B-X" begins an entity. "I-X" continues one of its type, and begins one where there is none: a
     tag that starts nowhere is an entity all the same.
 
-    Args:
-        tags: "O", "B-type" or "I-type" for each word.
-
     Example:
         >>> find_entities(["B-PER", "I-PER", "O", "I-LOC", "B-LOC"])
         [Entity(type='PER', start=0, end=2), Entity(type='LOC', start=3, end=4),
@@ -107,12 +104,7 @@ class EntityScorer:
     _correct: Counter[str] = field(default_factory=Counter)
 
     def add(self, expected: Sequence[str], predicted: Sequence[str]) -> None:
-        """Counts a sentence.
-
-        Args:
-            expected: the file's tags, in IOB1 or IOB2.
-            predicted: as many tags.
-        """
+        """Counts a sentence."""
         self.words += len(expected)
         self.equal_tags += sum(a == b for a, b in zip(expected, predicted, strict=True))
         right, given = find_entities(expected), find_entities(predicted)

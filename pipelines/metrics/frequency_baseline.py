@@ -31,7 +31,6 @@ def count_masked_tokens(batches: Iterable[Batch], vocab_size: int) -> np.ndarray
 
     Args:
         batches: each with `masked_lm_ids` and `masked_lm_weights`, [batch, predictions].
-        vocab_size: the number of tokens.
 
     Returns:
         Counts, int64 [vocab_size].
@@ -87,10 +86,6 @@ class AnswerCounts(NamedTuple):
 def count_answers(batches: Iterable[Batch], vocab_size: int) -> AnswerCounts:
     """Counts the right answers of an evaluation set; rows that only fill a batch count nowhere.
 
-    Args:
-        batches: as `PretrainingEvaluation` gives them.
-        vocab_size: the number of tokens.
-
     Example:
         >>> batch = {"masked_lm_ids": np.array([[2], [2]]), "masked_lm_weights": np.ones([2, 1]),
         ...          "next_sentence_labels": np.array([[1], [1]]),
@@ -116,10 +111,6 @@ def count_sample(batches: Iterable[Batch], vocab_size: int) -> np.ndarray:
     Only so many batches are read (two at least) as are needed to know how often the frequent
     tokens occur. One half's shares, tried on the other half, give the loss of guessing by them.
 
-    Args:
-        batches: of the training data.
-        vocab_size: the number of tokens.
-
     Returns:
         Two halves, int64 [2, vocab_size].
 
@@ -144,7 +135,6 @@ def pretraining_guesses(train_tokens: np.ndarray, held_out: AnswerCounts) -> dic
 
     Args:
         train_tokens: how often each token is masked in the training data, [vocab_size].
-        held_out: from `count_answers`.
 
     Example:
         >>> counts = AnswerCounts(np.array([3, 1]), np.array([2, 6]))

@@ -36,8 +36,6 @@ def resampled_totals(
 
     Args:
         counts: [groups, figures].
-        samples: how often to draw.
-        seed: fixes the draws.
 
     Returns:
         [samples, figures].
@@ -68,12 +66,6 @@ def bootstrap_interval(
     values: Sequence[float], groups: Sequence[str], samples: int = SAMPLES, seed: int = 0
 ) -> Interval | None:
     """The interval that holds 95 % of the means of resampled groups.
-
-    Args:
-        values: what the mean is of.
-        groups: the group that each value belongs to.
-        samples: how often to draw.
-        seed: fixes the draws.
 
     Returns:
         None where there are fewer than two groups.

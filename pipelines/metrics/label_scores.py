@@ -33,9 +33,6 @@ class ClassFigures(NamedTuple):
 class ClassScores:
     """Scores of one class an example.
 
-    Args:
-        num_classes: how many classes there are.
-
     Example:
         >>> scores = ClassScores(2)
         >>> for label, prediction in [(0, 0), (0, 1), (1, 1), (1, 1)]:
@@ -57,9 +54,6 @@ class ClassScores:
 
         Macro F1 is the mean over the classes that are labels or predictions of some example, as by
         scikit-learn. Micro F1 of one class an example is the accuracy.
-
-        Raises:
-            ValueError: nothing was counted.
         """
         from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
@@ -113,9 +107,6 @@ class ClassScores:
 class LabelSetScores:
     """Scores of several labels an example.
 
-    Args:
-        num_labels: how many labels there are.
-
     Example:
         >>> scores = LabelSetScores(2)
         >>> scores.add(np.array([1, 0]), np.array([1, 1]))
@@ -143,11 +134,7 @@ class LabelSetScores:
         self._right += bool((labels == predictions).all())
 
     def figures(self) -> dict[str, float]:
-        """Gives accuracy (all labels of an example right), macro F1 and micro F1.
-
-        Raises:
-            ValueError: nothing was counted.
-        """
+        """Gives accuracy (all labels of an example right), macro F1 and micro F1."""
         if not self._examples:
             raise ValueError("a score of no examples is not defined")
         counts = (self._held, self._predicted, self._found)

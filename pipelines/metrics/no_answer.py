@@ -30,10 +30,7 @@ def best_threshold(
     """Finds the threshold with the highest score, as the official script of SQuAD 2.0 does.
 
     Args:
-        scores: identifier to the score of the prediction, before any threshold.
         predictions: identifier to the answer; "" is no answer.
-        null_odds: identifier to how sure "no answer" is.
-        has_answer: identifier to whether the question has an answer.
 
     Example:
         >>> best_threshold({"x": 1.0, "y": 0.0}, {"x": "red", "y": "blue"},
@@ -56,10 +53,6 @@ def best_threshold(
 
 def threshold_between(null_odds: Iterable[float], threshold: float) -> float:
     """A threshold that decides alike, in the middle to the next greater odds (at most 1 above).
-
-    Args:
-        null_odds: of all questions.
-        threshold: the odds of one of them.
 
     Example:
         >>> threshold_between([-3.5, 2.0, 2.5], 2.0), threshold_between([-3.5, 2.0], 2.0)
@@ -87,11 +80,6 @@ def precision_recall(
     scores: Mapping[str, float], null_odds: Mapping[str, float], has_answer: Mapping[str, bool]
 ) -> PrecisionRecall:
     """Makes the curve of the official script of SQuAD 2.0.
-
-    Args:
-        scores: identifier to the score of the prediction, before any threshold.
-        null_odds: identifier to how sure "no answer" is.
-        has_answer: identifier to whether the question has an answer.
 
     Example:
         >>> precision_recall({"x": 1.0, "y": 0.0}, {"x": -3.5, "y": 2.0}, {"x": True, "y": False})

@@ -29,9 +29,6 @@ Answers = Mapping[str, Sequence[str]]
 def squad_v1_scores(predictions: Predictions, answers: Answers) -> dict[str, float]:
     """`exact_match` and `f1` of SQuAD 1.1; a question without a prediction counts as wrong.
 
-    Raises:
-        UserError: there are no questions, or no prediction is for any of them.
-
     Example:
         >>> squad_v1_scores({"x": "the house"}, {"x": ["House!"], "y": ["red"]})
         {'exact_match': 50.0, 'f1': 50.0}
@@ -53,9 +50,6 @@ def korquad_scores(predictions: Predictions, answers: Answers) -> dict[str, floa
     """`exact_match` and `f1` of KorQuAD 1.0, whose F1 counts characters.
 
     A question without a prediction counts as wrong.
-
-    Raises:
-        UserError: there are no questions, or no prediction is for any of them.
 
     Example:
         >>> korquad_scores({"x": "이광수가"}, {"x": ["이광수"]})["f1"]
@@ -79,17 +73,9 @@ def trivia_scores(
 ) -> dict[str, float]:
     """The figures of TriviaQA; a question without a prediction counts as wrong.
 
-    Args:
-        predictions: identifier to the answer.
-        answers: identifier to the `Answer` object of TriviaQA's files: `NormalizedAliases`, and
-            `HumanAnswers` where there are any.
-
     Returns:
         `exact_match` and `f1`, and the counts `common` (questions with a prediction),
         `denominator` (all questions), `pred_len` and `gold_len`.
-
-    Raises:
-        UserError: there are no questions, or no prediction is for any of them.
 
     Example:
         >>> answers = {"x": {"NormalizedAliases": ["sunset boulevard"]}}
@@ -121,17 +107,12 @@ def squad_v2_scores(
 
     Args:
         predictions: identifier to the answer; "" is no answer.
-        answers: identifier to the right answers.
         null_odds: identifier to how sure "no answer" is; with them come the best thresholds.
-        threshold: a question with greater odds counts as unanswered.
 
     Returns:
         `exact`, `f1` and `total`; the same for the questions with (`HasAns_`) and without
         (`NoAns_`) an answer, where there are any; with `null_odds` also `best_exact`,
         `best_exact_thresh`, `best_f1` and `best_f1_thresh`.
-
-    Raises:
-        UserError: a question has no prediction or no null odds, or there are no questions.
 
     Example:
         >>> scores = squad_v2_scores({"x": "red house", "y": ""}, {"x": ["house"], "y": []})

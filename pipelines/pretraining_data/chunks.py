@@ -125,10 +125,6 @@ def plan_chunks(
     """Plans all chunks of a batch's documents.
 
     Args:
-        batch: the documents.
-        rules: lengths and shares.
-        seed: what `seed_word` gave.
-        copies: which repetitions of the documents to plan.
         sentences_in_corpus: all sentences; makes the identities unique.
 
     Returns:

@@ -91,13 +91,7 @@ def cut_into_blocks(path: str, file: IO[bytes], block_bytes: int = BLOCK_BYTES) 
     r"""Cuts a file into blocks of whole documents of about `block_bytes`.
 
     Args:
-        path: the file's name, kept in the blocks.
         file: the same file, opened for reading bytes.
-        block_bytes: least size of a block.
-
-    Raises:
-        UserError: the file is packed, so that its blocks cannot be read apart from each other, or
-            goes on for more than `MOST_BYTES` without an empty line.
 
     Example:
         >>> import io
@@ -132,15 +126,10 @@ def read_lines(
     r"""The lines of a block, as text.
 
     Args:
-        block: names the file and the position in messages.
         data: the block's bytes.
         encoding: how the text stands in bytes; one that `keeps_lines`, because blocks are cut at
             bytes.
         drop_invalid: drop ill-formed bytes, as google's tokenizer does, instead of refusing them.
-
-    Raises:
-        UserError: the bytes are not in the encoding (names the file and the byte), or a line has
-            more than `MOST_LINE_BYTES`.
 
     Example:
         >>> read_lines(TextBlock("x.txt", 0, 9), "Ja.\r\n\nNö.".encode())
@@ -185,13 +174,7 @@ def sample_lines(
     """Lines from the beginnings of some blocks, spread over the text.
 
     Args:
-        blocks: the text.
         open_file: opens a file of it for reading bytes.
-        encoding: see `read_lines`.
-        drop_invalid: see `read_lines`.
-
-    Raises:
-        UserError: as `read_lines`.
     """
     lines: list[str] = []
     for block in blocks[:: -(-len(blocks) // _BLOCKS_SAMPLED) or 1]:
@@ -233,7 +216,6 @@ def encode_block(
     Args:
         lines: stripped lines; an empty one ends a document.
         encode_lines: gives an object with `ids` [tokens] and `offsets` [lines + 1].
-        dtype: unsigned type that holds every id.
     """
     sizes = [len(document) for document in iterate_documents(lines)]
     sentences = [line for line in lines if line]

@@ -42,9 +42,6 @@ class Purpose(enum.IntEnum):
 def mix(words: Words) -> Words:
     """Scrambles 64-bit words one-to-one.
 
-    Args:
-        words: uint64, any shape.
-
     Returns:
         uint64 of the same shape.
 
@@ -77,7 +74,6 @@ def example_keys(identities: Words, seed: np.uint64) -> Words:
 
     Args:
         identities: uint64 [examples], `copy * sentences in the corpus + first sentence`.
-        seed: what `seed_word` gave.
 
     Returns:
         uint64 [examples]; different identities get different keys.
@@ -94,8 +90,6 @@ def draw(keys: Words, purpose: Purpose, index: int | Words = 0) -> Words:
     """64 random bits for each key.
 
     Args:
-        keys: uint64, any shape.
-        purpose: what the draw decides.
         index: which draw of that purpose; a number, or uint64 that broadcasts with `keys`.
 
     Returns:
@@ -116,10 +110,6 @@ def draw(keys: Words, purpose: Purpose, index: int | Words = 0) -> Words:
 
 def below(bits: Words, bounds: Words | int) -> NDArray[np.int64]:
     """Turns random bits into uniform whole numbers in [0, bound), by the upper 32 bits.
-
-    Args:
-        bits: uint64, any shape.
-        bounds: exclusive upper bounds, 1 .. 2**32, broadcast with `bits`.
 
     Returns:
         int64 of the broadcast shape.

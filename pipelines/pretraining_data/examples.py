@@ -64,8 +64,6 @@ def gather_examples(
 
     Args:
         tokens: unsigned [tokens], the flat token array (may be memory-mapped).
-        spans: where A and B lie.
-        length: length of an example, say 128.
         special: ids of [PAD], [CLS] and [SEP].
         pairs: with B and a second [SEP].
 

@@ -47,7 +47,6 @@ def predict_neighbours(examples: PaddedExamples, objective: str) -> Masked:
 
     Args:
         examples: unmasked; they stay as they are.
-        objective: `NEXT_TOKEN`, or `PREVIOUS_TOKEN` for a model that reads from right to left.
 
     Example:
         >>> ids = np.array([[1, 50, 51, 2, 60, 2, 0]])

@@ -63,7 +63,6 @@ def predictions_wanted(lengths: Numbers, rules: MaskingRules) -> Numbers:
 
     Args:
         lengths: int64 [examples], tokens with [CLS] and [SEP].
-        rules: gives the share and the maximum.
 
     Example:
         >>> rules = MaskingRules(20, 0.15, 4, np.zeros(9, bool), np.arange(9))
@@ -78,9 +77,7 @@ def mask_examples(examples: PaddedExamples, keys: Words, rules: MaskingRules) ->
     """Chooses positions, replaces the tokens there **in place** and gives back the true ones.
 
     Args:
-        examples: `examples.ids` is changed.
         keys: uint64 [examples].
-        rules: how to choose and replace.
 
     Example:
         >>> rules = MaskingRules(2, 0.15, 4, np.zeros(99, bool), np.arange(5, 99), mask_share=1.0,
@@ -130,7 +127,6 @@ def replace(true_ids: Tokens, keys: Words, positions: Numbers, rules: MaskingRul
         true_ids: unsigned [chosen].
         keys: uint64 [chosen], the key of each one's example.
         positions: int64 [chosen], its position in the example.
-        rules: gives the shares.
 
     Returns:
         unsigned [chosen].

@@ -30,7 +30,6 @@ def dropped_from_front(lost: Numbers, keys: Words, purpose: Purpose) -> Numbers:
     Args:
         lost: int64 [pairs], tokens that a side loses.
         keys: uint64 [pairs], the examples' keys.
-        purpose: TRUNCATE_A or TRUNCATE_B.
 
     Returns:
         int64 [pairs], between 0 and `lost`.
@@ -75,10 +74,6 @@ def partner_documents(keys: Words, own: Numbers, documents: int, same_tries: int
     Args:
         keys: uint64 [requests].
         own: int64 [requests], the document of A.
-        documents: documents in the corpus.
-        same_tries: 0 draws among the other documents only. A positive number draws among all of
-            them, again while it hits A's own, up to so many times, as the reference does with 10:
-            after the last try a B from A's own document is labelled random.
 
     Returns:
         int64 [requests], document numbers.
@@ -177,10 +172,8 @@ def find_partners(
     """Where B begins, for all chunks: right after A, or where a random partner was found.
 
     Args:
-        chunks: the planned chunks.
         sentence_offsets: int64 [sentences + 1] of the whole corpus (may be memory-mapped).
         document_bounds: int64 [documents + 1] of the whole corpus (may be memory-mapped).
-        same_tries: see `partner_documents`.
 
     Returns:
         int64 [chunks] first token and int64 [chunks] length, not yet truncated.
@@ -207,10 +200,8 @@ def truncate(
     """Cuts A and B so that they fit.
 
     Args:
-        chunks: give the keys and A.
         start_b: int64 [chunks], where B begins.
         len_b: int64 [chunks], tokens of B, not yet truncated.
-        token_budget: tokens for A and B together.
     """
     kept_a, kept_b = truncated_lengths(chunks.len_a, len_b, token_budget)
     front_a = dropped_from_front(chunks.len_a - kept_a, chunks.keys, Purpose.TRUNCATE_A)

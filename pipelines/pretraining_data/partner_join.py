@@ -141,12 +141,6 @@ def plan_block(
 ) -> tuple[ExampleBlock, dict[int, RequestBlock]]:
     """Plans a block's documents in all copies.
 
-    Args:
-        number: the block's number.
-        block: its tokens.
-        bases: the corpus.
-        recipe: the rules.
-
     Returns:
         The examples whose B follows A, and for each block that is asked the requests to it.
     """
@@ -171,15 +165,7 @@ def answer_requests(
     requests: RequestBlock,
     recipe: Recipe,
 ) -> ExampleBlock:
-    """Finishes the pairs whose B comes from this block.
-
-    Args:
-        number: the block's number.
-        block: its tokens.
-        bases: the corpus.
-        requests: what other blocks (and this one) ask of it.
-        recipe: the rules.
-    """
+    """Finishes the pairs whose B comes from this block."""
     batch = bases.document_batch(number, block)
     document = requests.document - batch.first_document
     start_b, len_b = partner_spans(
@@ -204,11 +190,7 @@ def answer_requests(
 
 
 def join_examples(blocks: Sequence[ExampleBlock]) -> tuple[PlannedExamples, Tokens]:
-    """Joins blocks: the examples in the order of their keys, as positions in one flat array.
-
-    Args:
-        blocks: at least one.
-    """
+    """Joins blocks: the examples in the order of their keys, as positions in one flat array."""
     tokens_a = np.concatenate([block.tokens_a for block in blocks])
     tokens_b = np.concatenate([block.tokens_b for block in blocks])
     len_a = np.concatenate([block.len_a for block in blocks])

@@ -29,11 +29,7 @@ _MOST_TOKENS = 1 << 24  # the largest vocabularies have a sixteenth of that
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """How documents become examples; names as in google-research/bert.
-
-    Raises:
-        UserError: a value out of range.
-    """
+    """How documents become examples; names as in google-research/bert."""
 
     max_seq_length: int = option(128, "Length of an example in tokens.", at_least=5, at_most=65535)
     max_predictions_per_seq: int = option(
@@ -145,9 +141,6 @@ class PretrainingDataConfig:
 
     Attributes:
         beam_arguments: further options for Beam.
-
-    Raises:
-        UserError: a value out of range, or names of output files that cannot be.
     """
 
     input_file: str = option(
@@ -319,16 +312,7 @@ class VocabularyFacts:
     def from_json(
         cls, values: Mapping[str, Any], origin: str = "vocabulary", remedy: str = "mend it"
     ) -> "VocabularyFacts":
-        """The inverse of `to_json`.
-
-        Args:
-            values: JSON values.
-            origin: the file, for the message.
-            remedy: what the user can do, for the message.
-
-        Raises:
-            UserError: they are of other types, or of no vocabulary.
-        """
+        """The inverse of `to_json`."""
         facts: _Facts = typed(values, _Facts, origin, remedy)
         size, special = facts["size"], facts["special"]
         ordinary = np.flatnonzero(_members(facts["ordinary"], size)).astype(np.uint32)

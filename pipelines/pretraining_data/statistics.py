@@ -29,12 +29,6 @@ class PairStatistics:
     "Kept" means that the token at a masked position equals the true one, so a random draw that hits
     it counts as kept.
 
-    Args:
-        length: `max_seq_length`.
-        predictions: `max_predictions_per_seq`.
-        facts: the vocabulary.
-        pairs: False for examples without B.
-
     Attributes:
         examples: how many were added.
         random_next: how many of them are labelled random.

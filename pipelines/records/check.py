@@ -47,15 +47,7 @@ class Shard:
 
 
 def find_shards(patterns: Sequence[str]) -> list[Shard]:
-    """The shards that files, globs, folders and common names stand for.
-
-    Args:
-        patterns: each a TFRecord file, a glob, the common name of a set (`output_file` of
-            `create_pretraining_data`), or a folder with sets.
-
-    Raises:
-        UserError: a pattern matches nothing, or a shard of a set is missing.
-    """
+    """The shards that files, globs, folders and common names stand for."""
     shards: dict[Path, Shard] = {}
     for pattern in patterns:
         for shard in _match(pattern):
@@ -165,10 +157,6 @@ def check_shards(shards: Sequence[Shard], expected: Expected) -> None:
     """Refuses shards that a model cannot be trained on.
 
     Bare TFRecords pass here; their first record is checked when they are read.
-
-    Raises:
-        UserError: another length, vocabulary or casing, more predictions than expected, or a shard
-            that is truncated or altered.
     """
     for description in {id(shard.description): shard for shard in shards}.values():
         if description.description is not None:

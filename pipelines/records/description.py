@@ -67,11 +67,7 @@ class ShardEntry:
         return {**dataclasses.asdict(self), "counts": dict(self.counts)}
 
     def check(self, path: Path, *, full: bool) -> None:
-        """Refuses a file that is not what was written; `full` reads it all for its checksum.
-
-        Raises:
-            UserError: it is truncated or altered.
-        """
+        """Refuses a file that is not what was written; `full` reads it all for its checksum."""
         size = path.stat().st_size
         if size != self.bytes:
             how = "truncated" if size < self.bytes else "longer than it was"
@@ -220,11 +216,7 @@ class Description:
 
     @classmethod
     def read(cls, path: Path) -> "Description":
-        """Reads a description.
-
-        Raises:
-            UserError: it is not a description of this format.
-        """
+        """Reads a description."""
         return cls._of(read_json_value(path), str(path))
 
     @classmethod

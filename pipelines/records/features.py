@@ -29,7 +29,6 @@ def pair_features(length: int, predictions: int | None, vocab_size: int = 0) -> 
     """The features of pre-training examples, by the reference's names and in its order.
 
     Args:
-        length: `max_seq_length`.
         predictions: `max_predictions_per_seq`, or None for records that are not masked.
         vocab_size: the limit of the ids; a reader does not need it.
 
@@ -60,9 +59,6 @@ def example_parser(
 ) -> Callable[[list[bytes]], dict[str, NDArray]]:
     """Makes a function that parses serialised examples, a batch at a time.
 
-    Args:
-        features: what the examples hold.
-
     Returns:
         A function from serialised `tf.train.Example`s to arrays [examples, size], int32 or float32.
     """
@@ -88,15 +84,7 @@ def example_parser(
 
 
 def feature_sizes(content: bytes, where: str) -> dict[str, int]:
-    """How many numbers each feature of one serialised example holds.
-
-    Args:
-        content: the record.
-        where: names it, for the message.
-
-    Raises:
-        UserError: it is no `tf.train.Example`.
-    """
+    """How many numbers each feature of one serialised example holds."""
     import tensorflow as tf
     from google.protobuf.message import DecodeError
 

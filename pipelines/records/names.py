@@ -73,10 +73,6 @@ def description_path(set_name: str | os.PathLike[str]) -> str:
 def leftover_pattern(name: str) -> re.Pattern[str]:
     """Matches the names of files of a set that a killed process was just writing.
 
-    Args:
-        name: the set's or a shard's, without its folder. Files of other sets do not match, not even
-            where their names begin with this one.
-
     Example:
         >>> leftover = leftover_pattern("a.tfrecord").fullmatch
         >>> bool(leftover(".a.tfrecord-00000-of-00002.index.host.17.incomplete"))

@@ -49,9 +49,6 @@ def match_files(pattern: str) -> list[str]:
     Args:
         pattern: a path, in which `*`, `?`, `[...]` and `**` may stand.
 
-    Raises:
-        UserError: a folder on the way may not be searched.
-
     Example:
         >>> match_files("corpus.txt")
         ['corpus.txt']
@@ -65,11 +62,7 @@ def match_files(pattern: str) -> list[str]:
 
 
 def with_content(files: list[str]) -> list[str]:
-    """Passes over empty files, unless all are: a splitter leaves some where documents are few.
-
-    Raises:
-        UserError: a folder on the way to a file may not be searched.
-    """
+    """Passes over empty files, unless all are: a splitter leaves some where documents are few."""
     there = {name: Path(name) for name in files if is_there(name)}
     empty = {name for name, path in there.items() if path.is_file() and not path.stat().st_size}
     if empty.issuperset(files):
@@ -89,9 +82,6 @@ def with_local_copies(patterns: Sequence[str]) -> list[str]:
     Args:
         patterns: as for `find_shards`; those with "://" are remote, on any file system that
             TensorFlow knows (gs://, hdfs://, ... where their plug-ins are installed).
-
-    Raises:
-        UserError: a remote name matches nothing or cannot be read, or the cache cannot be used.
 
     Example:
         >>> with_local_copies(["data/train.tfrecord"])

@@ -24,9 +24,6 @@ def load_sizes(shard: str | os.PathLike[str]) -> NDArray[np.uint32]:
 
     Returns:
         uint32 [records], bytes of each frame.
-
-    Raises:
-        UserError: the shard is missing, empty, truncated or no TFRecord file.
     """
     path = Path(shard)
     if not path.is_file() or path.stat().st_size:  # an empty shard is passed over
@@ -47,11 +44,7 @@ def walk_frames(path: Path, size: int) -> NDArray[np.uint32]:
     """Finds the frames of a TFRecord file by reading their lengths.
 
     Args:
-        path: the file.
         size: its bytes.
-
-    Raises:
-        UserError: the file does not end where a frame ends.
     """
     sizes: list[int] = []
     position = 0
@@ -82,9 +75,6 @@ def allow_open_files(count: int) -> None:
     """Lets this process keep so many files open besides what else it needs.
 
     Systems allow 256 to 1,024 at first, and more to a process that asks.
-
-    Raises:
-        UserError: it may not have so many.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = count + _OTHER_FILES
@@ -107,9 +97,6 @@ class RecordReader:
 
     Args:
         shards: TFRecord files; those without an index are walked once.
-
-    Raises:
-        UserError: a shard is missing, truncated or altered, or there is not a single record.
     """
 
     def __init__(self, shards: Sequence[str | os.PathLike[str]]) -> None:
@@ -154,9 +141,6 @@ class RecordReader:
 
         Args:
             records: int64 [n], numbers in the set.
-
-        Raises:
-            UserError: a record is not what was written.
         """
         shards = np.searchsorted(self._first, records, side="right") - 1
         inside = records - self._first[shards]
@@ -198,12 +182,7 @@ class RecordReader:
 
 
 class ParsedRecords:
-    """The records of shards as arrays; they are `tf.train.Example`s of one form.
-
-    Args:
-        reader: gives the records.
-        features: what each of them holds.
-    """
+    """The records of shards as arrays; they are `tf.train.Example`s of one form."""
 
     def __init__(self, reader: RecordReader, features: Sequence[Feature]) -> None:
         self.reader = reader
@@ -220,9 +199,6 @@ class ParsedRecords:
 
         Returns:
             The values by name, as `features.example_parser` gives them.
-
-        Raises:
-            UserError: a record was altered or is of another form.
         """
         import tensorflow as tf
 

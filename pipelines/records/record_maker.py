@@ -20,12 +20,7 @@ BLOCK_EXAMPLES = 2048
 
 @dataclasses.dataclass
 class RecordMaker:
-    """Makes the records of a recipe.
-
-    Args:
-        recipe: the rules.
-        facts: the vocabulary's part in it.
-    """
+    """Makes the records of a recipe."""
 
     recipe: Recipe
     facts: VocabularyFacts
@@ -43,7 +38,6 @@ class RecordMaker:
 
         Args:
             tokens: unsigned [tokens], the array in which the examples' tokens lie.
-            plan: the examples in the order in which they are written.
         """
         for start in range(0, len(plan), BLOCK_EXAMPLES):
             part = slice(start, start + BLOCK_EXAMPLES)
@@ -56,7 +50,6 @@ class RecordMaker:
 
         Args:
             tokens: unsigned [tokens], the array in which the spans lie.
-            spans: A and B of each example.
             keys: uint64 [examples].
             is_random: bool [examples], the next-sentence labels.
         """

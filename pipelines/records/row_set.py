@@ -89,15 +89,7 @@ class RowDescription:
 
 
 class RowSet:
-    """The rows of one split, read by their numbers.
-
-    Args:
-        folder: made by `make_rows`.
-        description: what must lie there.
-
-    Raises:
-        UserError: other rows lie there, or a file is missing or has another size.
-    """
+    """The rows of one split, read by their numbers."""
 
     def __init__(self, folder: Path, description: RowDescription) -> None:
         self.folder, self.description = folder, description
@@ -163,13 +155,8 @@ def make_rows(
     Args:
         folder: where to, a name that begins with "rows"; it gets a hash of `made_from`. Rows that
             were damaged are replaced.
-        made_from: everything that the rows follow from, as JSON values.
         blocks: the rows of the examples in their order; each block counts its examples from 0. It
             is asked for nothing where the rows are there already.
-        count_words: counts the words of a block, for the description.
-
-    Raises:
-        UserError: the folder cannot be written.
     """
     content = json.dumps(made_from, sort_keys=True)
     made_from = bounded_loads(content)  # as it comes out of a file

@@ -60,9 +60,6 @@ class Rows:
     def padded(self, length: int) -> dict[str, NDArray]:
         """Gives the arrays that a model reads, padded with 0.
 
-        Args:
-            length: the positions of each row, at least its tokens.
-
         Returns:
             Token features [rows, length, ...], with choices [rows, choices, length, ...]; and the
             values.
@@ -167,9 +164,6 @@ def varints(numbers: NDArray) -> tuple[bytes, Numbers]:
     Returns:
         The bytes, and where each number ends in them: int64 [n].
 
-    Raises:
-        ValueError: a number is negative or above int32.
-
     Example:
         >>> data, ends = varints(np.array([1, 300], np.int32))
         >>> data.hex(), ends.tolist()
@@ -200,7 +194,6 @@ def rows_parser(
 
     Args:
         features: what the records hold; at least one has a number for each token.
-        choices: as in `Rows`.
 
     Returns:
         A function from `tf.train.Example`s to the lengths, the tokens and the values of `Rows`.

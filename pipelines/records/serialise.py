@@ -139,10 +139,6 @@ class _Layout:
 class BlockSerialiser:
     """Turns blocks of feature arrays into framed records.
 
-    Args:
-        features: what the examples hold, in the order in which it is written: numbers of fixed
-            size, the integers with a limit.
-
     Example:
         >>> serialiser = BlockSerialiser([Feature("x", 2, limit=300)])
         >>> data, sizes = serialiser.frames({"x": np.array([[1, 299]])})

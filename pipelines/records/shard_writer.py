@@ -38,7 +38,6 @@ def write_shard(
 
     Args:
         path: the shard; its index stands next to it.
-        blocks: framed records, which may be made while they are written.
         counts: what the shard holds; read after the last block, so the maker may still be counting.
         create: creates a file; another one for file systems that are not this machine's.
 
@@ -77,9 +76,6 @@ def write_shards(
 
     Args:
         names: the shards' files; as many are taken as are needed.
-        blocks: framed records.
-        most_bytes: a shard ends with the block with which it reaches this size.
-        counted: what a record is called in the shards' counts, such as "examples".
     """
     entries: list[ShardEntry] = []
     waiting = iter(blocks)

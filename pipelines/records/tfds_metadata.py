@@ -29,7 +29,6 @@ def metadata_files(sets: Mapping[str, Description], latest: str) -> dict[str, st
     """Makes the metadata of a folder.
 
     Args:
-        sets: the sets in the folder by the names of their descriptions or of their common names.
         latest: the set just written; sets whose examples have other shapes are left out.
 
     Returns:

@@ -59,11 +59,7 @@ _FINISHED, _REQUESTS = "finished", "requests"
 
 
 def run_beam(config: PretrainingDataConfig) -> Description:
-    """Makes the shards that a configuration asks for on the Beam runner that it names.
-
-    Raises:
-        UserError: bad input, found here or by a worker; options that cannot work.
-    """
+    """Makes the shards that a configuration asks for on the Beam runner that it names."""
     options = PipelineOptions([f"--runner={config.runner}", *config.beam_arguments])
     _check_shipping(options)
     vocabulary = Vocabulary.load(config.vocab_file)
@@ -92,14 +88,7 @@ def run_beam(config: PretrainingDataConfig) -> Description:
 
 
 class MakeShards(beam.PTransform):
-    """(block number, TextBlock) → shards and their description on disk.
-
-    Args:
-        config: output and rules.
-        vocabulary: for the tokenizer.
-        facts: the vocabulary's part in masking.
-        files: names of the input files, for the description.
-    """
+    """(block number, TextBlock) → shards and their description on disk."""
 
     def __init__(
         self,
@@ -245,11 +234,7 @@ class WriteShard(beam.DoFn):
 
 
 def _pipeline(runner: str, options: PipelineOptions) -> beam.Pipeline:
-    """A pipeline on a runner.
-
-    Raises:
-        UserError: Beam knows no such runner, or misses options or packages that it needs.
-    """
+    """A pipeline on a runner."""
     try:
         return beam.Pipeline(options=options)
     except (AttributeError, ImportError, TypeError, ValueError) as error:

@@ -23,13 +23,7 @@ def check_partners(
     """Refuses a corpus without sentences, or where no true or no random next one can be found.
 
     Args:
-        config: the run.
-        documents: how many it has.
-        sentences: how many it has.
         starts: how many of these a true next one can follow; see `pair_starts`.
-
-    Raises:
-        UserError: it is such a corpus.
     """
     recipe = config.recipe
     if documents == 0:
@@ -69,11 +63,7 @@ class InputKinds:
         """Looks at the beginning of a file.
 
         Args:
-            path: its name.
             file: opened for reading bytes.
-
-        Raises:
-            UserError: it begins as JSON, which is never meant as sentences.
         """
         file.seek(0)
         start = file.read(SAMPLE_BYTES)
@@ -97,9 +87,6 @@ class InputKinds:
 
 def split_names(patterns: str) -> list[str]:
     """The names and globs of `input_file`, read as `items_of` does.
-
-    Raises:
-        UserError: there is none.
 
     Example:
         >>> split_names("a.txt, b*.txt")
@@ -130,11 +117,8 @@ def describe(
     """The description of a finished set.
 
     Args:
-        config: the run.
-        facts: the vocabulary.
         source: what the text was: files, bytes, sha256, documents, sentences, tokens, words,
             unknown_words.
-        entries: the shards in their order.
     """
     return Description(
         recipe=config.recipe,

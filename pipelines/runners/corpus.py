@@ -40,10 +40,6 @@ class MappedArray:
     Pages that were read count as this process's memory until `forget` gives them back; they stay in
     the system's page cache, so reading them again is cheap.
 
-    Args:
-        path: a file of nothing but numbers, not empty.
-        dtype: their type.
-
     Example:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "numbers.bin"
@@ -90,11 +86,7 @@ class TextFingerprint:
         return own | self.encoding.settings
 
     def load(self) -> TextSettings:
-        """Reads the vocabulary that is meant.
-
-        Raises:
-            UserError: its file was changed since.
-        """
+        """Reads the vocabulary that is meant."""
         vocabulary = Vocabulary.load(self.vocab_file)
         if vocabulary.sha256 != self.vocab_sha256:
             raise UserError(
@@ -279,17 +271,7 @@ def _checksums(folder: Path) -> dict[str, str]:
 
 
 def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str) -> Corpus:
-    """Joins block files into a corpus and removes them.
-
-    Args:
-        folder: where the corpus goes.
-        blocks: the blocks' files, in the order of the text.
-        text_bytes: size of the text.
-        inputs: names the text in errors.
-
-    Raises:
-        UserError: there is not a single sentence.
-    """
+    """Joins block files into a corpus and removes them."""
     for name in (*_FILES, _END):
         remove(folder / name)  # a damaged folder may have anything in their places
     tokens = sentences = documents = 0

@@ -63,11 +63,7 @@ _PLAIN_BYTES = 8 << 20
 
 
 def run_local(config: PretrainingDataConfig) -> Description:
-    """Makes the shards that a configuration asks for.
-
-    Raises:
-        UserError: bad input, or an output folder that cannot be written.
-    """
+    """Makes the shards that a configuration asks for."""
     vocabulary = Vocabulary.load(config.vocab_file)
     if contradiction := config.text_settings(vocabulary).contradiction():
         warnings.warn(contradiction, stacklevel=2)
@@ -205,11 +201,7 @@ def source_of(text: _Text, corpus: corpora.Corpus) -> dict[str, Any]:
 
 
 def find_inputs(patterns: str) -> list[str]:
-    """The files that comma-separated names and globs stand for, sorted within each glob.
-
-    Raises:
-        UserError: a name or glob matches no file.
-    """
+    """The files that comma-separated names and globs stand for, sorted within each glob."""
     found = []
     for pattern in split_names(patterns):
         paths = match_files(pattern)

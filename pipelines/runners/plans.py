@@ -140,8 +140,6 @@ def planned_between(plan: list[tuple[str, int]], first_key: int, end_key: int) -
     """All examples whose keys are in a range, in the order of their keys.
 
     Args:
-        plan: the file of each batch and the number of its examples.
-        first_key: where the range begins.
         end_key: where it ends (exclusive); may be 2 ** 64.
     """
     parts = [_read_rows(path, examples, first_key, end_key) for path, examples in plan if examples]

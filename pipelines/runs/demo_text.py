@@ -30,9 +30,6 @@ class Document(NamedTuple):
 def prose_paragraphs(text: str) -> list[str]:
     r"""Joins hard-wrapped lines to paragraphs and leaves out code, headings and tables.
 
-    Args:
-        text: hard-wrapped text, paragraphs separated by empty lines.
-
     Returns:
         Paragraphs of at least five words, each on one line.
 

@@ -99,11 +99,7 @@ class PlanRunResults:
 
 
 def plan(config: PlanRunConfig) -> PlanRunResults:
-    """Plans a run, and measures this machine where that is asked for.
-
-    Raises:
-        UserError: no configuration is named, it is not one, or it has too few positions.
-    """
+    """Plans a run, and measures this machine where that is asked for."""
     model = _model_config(config)
     model.check_length(config.max_seq_length)
     if config.input_file:

@@ -117,9 +117,6 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
     """Pre-trains and evaluates, as the configuration says.
 
     The same call again resumes a run that was stopped; a finished run is left as it is.
-
-    Raises:
-        UserError: a flag, a file or a checkpoint is not what it should be.
     """
     check_asked(config)
     with no_folder_left(config.output_dir) if config.dry_run else contextlib.nullcontext():
@@ -177,9 +174,6 @@ def open_phases(
     """Opens the shards of every phase; compares them with the text settings and the model.
 
     Of `num_workers` this is `worker`, which reads its share of each batch only.
-
-    Raises:
-        UserError: shards that are missing, broken or made for another model.
     """
     phases = []
     for number, config in enumerate(configs):
@@ -367,11 +361,7 @@ class _Job:
         return figures
 
     def _restore_weights(self) -> int:
-        """Takes the run's newest weights, or leaves those of `init_checkpoint`; gives their step.
-
-        Raises:
-            UserError: there are neither, or they are of another model.
-        """
+        """Loads the run's newest weights, or keeps those of `init_checkpoint`; returns their step."""
         run = self._run.directory
         weights = {"weights": [weight.value for weight in self._model.weights]}
         checkpoints = Checkpoints(

@@ -53,9 +53,6 @@ def options_of_phase(number: int) -> AbstractContextManager[None]:
 def split_steps(whole: PhaseConfig, second: PhaseConfig | None) -> tuple[PhaseConfig, ...]:
     """Gives each phase its steps: the second one takes the last steps of the `whole` run.
 
-    Raises:
-        UserError: it leaves no steps to the first.
-
     Example:
         >>> run = PhaseConfig(
         ...     input_file=("a",), num_train_steps=100, train_batch_size=8, learning_rate=1e-4,
@@ -269,11 +266,7 @@ class RunPretrainingConfig:
         return Targets(self.objective, self.mask_probabilities)
 
     def check_model(self, model: BertConfig) -> None:
-        """Refuses an objective that the model's attention makes impossible, or too easy.
-
-        Raises:
-            UserError: a token would stand in sight of its own prediction, or [CLS] sees no text.
-        """
+        """Refuses an objective that the model's attention makes impossible, or too easy."""
         needed = {NEXT_TOKEN: "causal", PREVIOUS_TOKEN: "anticausal"}.get(self.objective)
         seen = {"causal": model.causal, "anticausal": model.anticausal}
         if needed and not seen[needed]:

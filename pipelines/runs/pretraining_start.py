@@ -20,9 +20,6 @@ def check_start(config: RunPretrainingConfig) -> None:
     """Looks at the options, the shards and the model of a run before TensorFlow is loaded.
 
     The shards of a run that is finished may be gone: they are not looked for.
-
-    Raises:
-        UserError: a flag, a file or a checkpoint is not what it should be.
     """
     check_asked(config)
     if RunDirectory(Path(config.output_dir)).finished_step() is None:
@@ -35,11 +32,7 @@ def check_start(config: RunPretrainingConfig) -> None:
 
 
 def check_asked(config: RunPretrainingConfig) -> None:
-    """Sees that something is asked for, and of some data.
-
-    Raises:
-        UserError: nothing is.
-    """
+    """Sees that something is asked for, and of some data."""
     if not (config.do_train or config.do_eval):
         raise UserError("nothing to do; give `do_train=True` or `do_eval=True`.")
     if not config.input_file:
@@ -50,11 +43,7 @@ def check_asked(config: RunPretrainingConfig) -> None:
 
 
 def checked_start(config: RunPretrainingConfig) -> ModelSource:
-    """The model of a run, which fits its objective and the lengths of its phases.
-
-    Raises:
-        UserError: there is no such model, or it does not fit.
-    """
+    """The model of a run, which fits its objective and the lengths of its phases."""
     start = find_pretraining_start(config)
     config.check_model(start.config)
     for number, phase in enumerate(config.phases()):
@@ -64,11 +53,7 @@ def checked_start(config: RunPretrainingConfig) -> ModelSource:
 
 
 def find_pretraining_start(config: RunPretrainingConfig) -> ModelSource:
-    """Finds the model of a run; the shards say the casing where the model does not.
-
-    Raises:
-        UserError: nothing says what the model is like, or two things that do not fit together do.
-    """
+    """Finds the model of a run; the shards say the casing where the model does not."""
     return find_model(
         config.init_checkpoint,
         bert_config_file=config.bert_config_file,

@@ -75,9 +75,6 @@ def check_records(phases: Sequence["Phase"], report: Callable[[str], None]) -> N
 
     Up to `RECORDS_CHECKED` of a phase: all of most sets, else so many spread evenly. Those left
     out are checked with their batch when it is read.
-
-    Raises:
-        UserError: a record does not fit the model, or cannot be read.
     """
     for number, phase in enumerate(phases, start=1):
         batches: Any = phase.batches

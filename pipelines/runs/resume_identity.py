@@ -46,9 +46,6 @@ def _shards_and_second_phase(config: RunPretrainingConfig) -> dict[str, Any]:
 def shards_identity(patterns: Sequence[str]) -> str:
     """Says in a line what a set of shards is, so that another set is noticed and a move is not.
 
-    Raises:
-        UserError: a pattern matches nothing.
-
     Example:
         >>> import tempfile, pathlib
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.tfrecord"
@@ -75,9 +72,6 @@ def check_finished_run(config: RunPretrainingConfig, run: RunDirectory) -> None:
     """Refuses to call a run finished that was made with other flags than the present command.
 
     What can no longer be looked at (shards that were deleted since) is not compared.
-
-    Raises:
-        UserError: flags that change the mathematics differ.
     """
     before = finished_settings(run)
     if before is None or config.training.allow_changed_flags:

@@ -85,18 +85,7 @@ class TrainingRun:
         last step, or of the best evaluation (`save_best`), or their average (`ema_decay`).
 
         Args:
-            model: from `build_model`.
-            objective: what to minimise.
-            phases: the data.
-            settings: what a resumed run must have the same, besides `config`.
-            write_results: called by the first worker when training ended, finished or not.
             hooks: what happens now and then; by default `standard_hooks()`.
-            take_over: fills the variables of a run without checkpoints from elsewhere, and gives
-                the steps done.
-            options: the job's config class, whose options `settings` are made of.
-
-        Raises:
-            UserError: see `loop.train`; or another process trains in this folder.
         """
         chief = self.devices.is_chief
         hooks = standard_hooks() if hooks is None else hooks
@@ -212,12 +201,7 @@ class StayFinished(Hook):
 
 
 def check_destination(directory: RunDirectory, checkpoint: str | Path | None = None) -> None:
-    """Sees, before hours of training, that the model may be written and replaces no other.
-
-    Raises:
-        UserError: something of the user's stands there, such as the model that training starts
-            from, or where another result will.
-    """
+    """Sees, before hours of training, that the model may be written and replaces no other."""
     directory.check_names()
     check_folder(directory.model)
     if checkpoint:

@@ -70,11 +70,7 @@ class Columns:
         return [self.text] if self.text_pair is None else [self.text, self.text_pair]
 
     def read_texts(self, file: TableFile, record: Record) -> tuple[str, str | None]:
-        """Reads the text, or both texts.
-
-        Raises:
-            UserError: the record lacks one, or it is no text.
-        """
+        """Reads the text, or both texts."""
         texts = [_text_of(file, record, column) for column in self.texts]
         return texts[0], texts[1] if len(texts) > 1 else None
 
@@ -90,14 +86,9 @@ def choose_columns(
     """Finds the columns that the user names, and guesses the others where it is plain.
 
     Args:
-        file: the file to look at.
         text_column: the first text's column, or None.
         text_pair_column: the second text's column, or None.
         label_columns: the label's columns; () if they are to be guessed.
-        labelled: whether there must be a label.
-
-    Raises:
-        UserError: a named column is missing or there twice, or the guess is not clear.
 
     Example:
         >>> file = TableFile("train.tsv", "tsv", ("id", "document", "label"))
@@ -129,9 +120,6 @@ def choose_columns(
 def choose_text_column(file: TableFile) -> str:
     """Finds the column of the one text of a record where it is plain; labels may be there or not.
 
-    Raises:
-        UserError: it is not clear, or the records have two texts.
-
     Example:
         >>> choose_text_column(TableFile("reviews.csv", "csv", ("id", "review", "stars")))
         'review'
@@ -148,11 +136,7 @@ def choose_text_column(file: TableFile) -> str:
 
 
 def check_columns(file: TableFile, needed: Sequence[str]) -> None:
-    """Refuses a file in which a column is missing or there twice.
-
-    Raises:
-        UserError: names the file, its line 1 and the column.
-    """
+    """Refuses a file in which a column is missing or there twice."""
     where = _first_line(file)
     for column in needed:
         count = file.columns.count(column)
@@ -176,16 +160,7 @@ def check_columns(file: TableFile, needed: Sequence[str]) -> None:
 def check_first_row(
     file: TableFile, texts: Sequence[str], remedy: str = ", or say with `header` which it is"
 ) -> None:
-    """Refuses a first row that names columns, where columns are given by numbers.
-
-    Args:
-        file: the file to look at.
-        texts: the columns of its texts.
-        remedy: what can be done besides naming the columns.
-
-    Raises:
-        UserError: its texts are such names as columns of texts have.
-    """
+    """Refuses a first row that names columns, where columns are given by numbers."""
     if file.header or file.form not in ("csv", "tsv"):
         return
     cells = [next(file.records()).values[column] for column in texts]
@@ -229,11 +204,7 @@ def _not_clear(file: TableFile, what: str, parameter: str, candidates: Sequence[
 
 
 def value_of(file: TableFile, record: Record, column: str) -> Any:
-    """Gives the value of a record in a column.
-
-    Raises:
-        UserError: it has no such column.
-    """
+    """Gives the value of a record in a column."""
     if column not in record.values:
         raise UserError(
             f"{file.name}: line {record.line} has no {shown(column)}; add it or remove the line."

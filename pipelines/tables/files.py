@@ -162,9 +162,6 @@ def open_table(
     r"""Looks at the beginning of a file: what it is, and its columns.
 
     Args:
-        name: a path, or "tfds:NAME:SPLIT".
-        header: whether the first line of CSV and TSV names the columns.
-        quotation: whether quotation marks enclose fields: "yes", "no", or "auto".
         data_dir: the folder of TensorFlow Datasets; None: where they usually are.
         encoding: how its text stands in bytes.
 
@@ -229,9 +226,6 @@ def read_table(
     Args:
         path: the file. Of several columns empty lines are left out; of one column they are empty
             texts.
-        needed: the columns that must be there.
-        columns: the columns' names where the file has no header.
-        skip_broken_rows: leave out, and count in the log, rows with another number of columns.
 
     Example:
         >>> import tempfile

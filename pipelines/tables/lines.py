@@ -39,10 +39,8 @@ def read_lines(
     U+2028. What stands in front of it as `\r` is of the line's end, too.
 
     Args:
-        path: the file.
         encoding: how its text stands in bytes; None is UTF-8, where the user cannot choose.
         keep_ends: give lines with their ends; where the last one has none, it gets one.
-        longest: see `read_line_blocks`.
 
     Example:
         >>> import gzip, tempfile

@@ -32,7 +32,6 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]
 
     Args:
         path: the file; its ending, .tsv or .csv, says what separates the columns.
-        header: the columns' names.
         rows: the cells of each row; written while they are made.
 
     Example:
@@ -67,7 +66,6 @@ def hardest(
     """The worst mistakes among any number of items, the worst first; keeps `most` in memory.
 
     Args:
-        items: what to choose from.
         mistake: how large an item's mistake is; None where it is none.
         most: how many to give at most.
 
@@ -93,7 +91,6 @@ def write_values(path: Path, values: Iterable[np.ndarray]) -> Path:
     r"""Writes one line an example, its numbers separated by tabs, without a header.
 
     Args:
-        path: the file to write, e.g. `test_results.tsv`.
         values: [numbers] of each example, e.g. the probabilities of the classes.
 
     Example:
@@ -110,10 +107,6 @@ def write_values(path: Path, values: Iterable[np.ndarray]) -> Path:
 
 def write_submission(path: Path, answers: Iterable[tuple[str, str]]) -> Path:
     r"""Writes the file that GLUE's server takes: a header, then index and answer.
-
-    Args:
-        path: the file to write, named as GLUE wants it, e.g. `CoLA.tsv`.
-        answers: the index and the label (or number) of each example.
 
     Example:
         >>> import tempfile

@@ -57,13 +57,8 @@ def open_and_serve(
     """Opens a model directory and gives its signatures: the task's own, or the library's.
 
     Args:
-        folder: the model directory.
         top_k: how many tokens are given for each [MASK].
         max_seq_length: texts are truncated to it; by default as in fine-tuning.
-        **description: what no file of the directory says, as for `find_model`.
-
-    Raises:
-        UserError: the directory is no model directory, or lacks weights of the task's model.
     """
     source = find_model(folder, **description)
     task = task_of(source.config)
@@ -81,16 +76,7 @@ def open_and_serve(
 def open_task_model(
     folder: str | os.PathLike[str], task: Task[Any, Any], **description: Any
 ) -> "OpenedModel":
-    """Opens a model directory as the model of a task.
-
-    Args:
-        folder: the model directory.
-        task: the task that trained it.
-        **description: what no file of the directory says, as for `find_model`.
-
-    Raises:
-        UserError: the directory is no model directory, or lacks weights of the task's model.
-    """
+    """Opens a model directory as the model of a task."""
     from keras_bert_impl.serving.opened_model import open_model
 
     opened = open_model(
@@ -125,9 +111,6 @@ def forms_of_task(model: KnownModel, max_seq_length: int | None = None) -> Seque
     Args:
         model: the model; one with labels and no task of its own is a classifier.
         max_seq_length: the most tokens of a row; None is as in training.
-
-    Raises:
-        UserError: its settings are not what they should be, or it has fewer positions.
     """
     task = task_of(model.config)
     if task is not None:
@@ -136,13 +119,7 @@ def forms_of_task(model: KnownModel, max_seq_length: int | None = None) -> Seque
 
 
 def unbuilt_task_model(source: ModelSource, task: Task[Any, Any], policy: str) -> UnbuiltModel:
-    """The model of a task, built where it is needed.
-
-    Args:
-        source: the model.
-        task: the task that trained it.
-        policy: a Keras dtype policy.
-    """
+    """The model of a task, built where it is needed."""
     return UnbuiltModel(partial(_build, source, task, policy), source, _MODELS[task.name])
 
 

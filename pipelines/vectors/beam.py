@@ -32,9 +32,6 @@ class Embed(beam.PTransform):
             puts them there.
         text_of: gives an element's text; by default the element is the text.
 
-    Raises:
-        UserError: in a worker: the model cannot be opened, or something is no text.
-
     Example:
         >>> embed = Embed(VectorModelConfig(model="all-MiniLM-L6-v2"), lambda row: row["review"])
         >>> embed.default_label()

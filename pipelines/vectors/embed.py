@@ -50,9 +50,6 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
 
     A run that is killed goes on where it was with the same command, to the same bytes. What
     another model, another text or other options began is begun anew.
-
-    Raises:
-        UserError: a file is missing or not what it should be, or the model is not whole.
     """
     texts = open_texts(config.input_file, config.text_column, config.text_encoding)
     output = config.output_file
@@ -87,15 +84,7 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
 
 
 def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> "Embedder":
-    """The model of the options.
-
-    Args:
-        config: which model, and what computes it.
-        texts: some of them give the scales of int8 where none are kept next to the model.
-
-    Raises:
-        UserError: there is no such model, it is not whole, or its engine is not installed.
-    """
+    """The model of the options."""
     # Found again below: what is wrong with the options or the model is told without TensorFlow.
     check_engine(config.engine, config.precision)
     find_model(config.model, do_lower_case=config.do_lower_case)
@@ -142,7 +131,6 @@ def weights_sha256(source: ModelSource, with_pooler: bool) -> str:
     """Tells one encoder from another by its weights, in whatever format they are kept.
 
     Args:
-        source: where they are.
         with_pooler: whether it counts; a model that comes without one has no use for it.
 
     Returns:

@@ -34,11 +34,7 @@ class LineFeatures:
 
 
 def find_features_model(config: FeaturesConfig) -> ModelSource:
-    """Finds the model of the options, without TensorFlow.
-
-    Raises:
-        UserError: there is no such model, or its files contradict each other.
-    """
+    """Finds the model of the options, without TensorFlow."""
     return find_model(
         config.model,
         bert_config_file=config.bert_config_file,
@@ -54,9 +50,6 @@ class FeatureExtractor:
     Args:
         config: what to load; only the fields that describe the model, its layers and its batches
             are read.
-
-    Raises:
-        UserError: the checkpoint is not whole, or has no such layer or too few positions.
     """
 
     def __init__(self, config: FeaturesConfig) -> None:
@@ -160,7 +153,6 @@ def windows(sizes: Sequence[int], least: int, most_bytes: int) -> Iterator[tuple
 
     Args:
         sizes: bytes of each item.
-        least: how many items a window has at least, whatever their size.
         most_bytes: the bytes that a window has at most otherwise.
 
     Yields:
@@ -198,11 +190,6 @@ def _check_layers(layers: Sequence[int], blocks: int) -> list[int]:
 
 def pool(features: LineFeatures, pooling: str, combination: str) -> np.ndarray:
     """One line's vectors, layers combined and tokens pooled.
-
-    Args:
-        features: the line's vectors.
-        pooling: one of `POOLINGS`.
-        combination: one of `COMBINATIONS`.
 
     Returns:
         float32 [tokens, width], or [width] if pooled.

@@ -35,14 +35,7 @@ def write_npz(
 
     Args:
         path: where to; it appears when it is whole.
-        lines: the vectors of each line.
         lengths: int32 [lines], their tokens.
-        hidden_size: width of a layer's vector.
-        pooling: one of `config.POOLINGS`.
-        combination: one of `config.COMBINATIONS`.
-
-    Raises:
-        UserError: it cannot be written, or the text changed since its lengths were counted.
 
     Example:
         >>> line = LineFeatures(["a", "b"], np.array([7, 8]), np.ones([1, 2, 4], np.float32))
@@ -100,15 +93,7 @@ def _array(
 
 
 def write_json(config: FeaturesConfig, features: Iterable[LineFeatures]) -> None:
-    """Writes google's form, `linex_index` and a vector a token and layer, or one vector a line.
-
-    Args:
-        config: where to, which layers, and whether tokens are pooled.
-        features: the vectors of each line.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    """Writes google's form, `linex_index` and a vector a token and layer, or one vector a line."""
     with open_whole(followed(config.output_file)) as file:
         for number, line in enumerate(features):
             rounded = np.round(line.vectors.astype(np.float64), 6)
@@ -135,9 +120,6 @@ def extract_features(config: FeaturesConfig) -> int:
 
     Returns:
         The number of lines.
-
-    Raises:
-        UserError: a file is missing or not UTF-8, or the checkpoint is not what it should be.
     """
     lines = open_texts(config.input_file, config.text_column, config.text_encoding)
     total = len(lines)  # a fault in the last line is found before the work begins

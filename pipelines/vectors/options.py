@@ -21,11 +21,7 @@ _MODEL_OF_TOKENS = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FeaturesConfig(CheckpointOptions):
-    """Which vectors of which text.
-
-    Raises:
-        UserError: a choice is unknown, or no layer is named.
-    """
+    """Which vectors of which text."""
 
     input_file: str = option(
         REQUIRED,
@@ -88,11 +84,7 @@ NPY, PARQUET = ".npy", ".parquet"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VectorModelConfig(EngineConfig):
-    """Which model makes the vectors, and how.
-
-    Raises:
-        UserError: a choice is unknown, or the engine has no such precision.
-    """
+    """Which model makes the vectors, and how."""
 
     model: str = option(REQUIRED, _MODEL)
     pooling: str | None = option(
@@ -117,11 +109,7 @@ class VectorModelConfig(EngineConfig):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextsConfig:
-    """Where the texts are.
-
-    Raises:
-        UserError: a value out of range.
-    """
+    """Where the texts are."""
 
     input_file: str = option(
         REQUIRED,
@@ -141,11 +129,7 @@ class TextsConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EmbedConfig(VectorModelConfig, TextsConfig):
-    """Which texts become vectors, by which model, and where to.
-
-    Raises:
-        UserError: a choice is unknown, or the output's name says no form.
-    """
+    """Which texts become vectors, by which model, and where to."""
 
     output_file: Path = option(
         REQUIRED,
@@ -165,11 +149,7 @@ class EmbedConfig(VectorModelConfig, TextsConfig):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SimilarConfig(VectorModelConfig, TextsConfig):
-    """Which texts are searched for, among which.
-
-    Raises:
-        UserError: a value out of range, or nothing is searched for.
-    """
+    """Which texts are searched for, among which."""
 
     vectors_file: Path = option(
         REQUIRED, f"The vectors of the texts of input_file, as `embed` wrote them ({NPY})."

@@ -46,10 +46,6 @@ def find_similar(config: SimilarConfig) -> list[Similar]:
     """The nearest texts of every query, by the cosine of their vectors, the nearest first.
 
     The vectors are read in blocks of 64 MB, and the texts once; nothing of either is kept.
-
-    Raises:
-        UserError: a file is missing or not what it should be, or vectors and texts do not belong
-            together.
     """
     vectors = _open_vectors(config.vectors_file)
     encoding = config.text_encoding
@@ -84,7 +80,6 @@ def nearest(
     Args:
         vectors: [vectors, width]; may be mapped from a file.
         queries: [queries, width].
-        count: how many are wanted.
 
     Returns:
         Their numbers, int64 [queries, count], and cosines, float32 [queries, count], the highest
@@ -130,11 +125,7 @@ def _open_vectors(path: Path) -> NDArray[np.float32]:
 
 
 def _check_origin(config: SimilarConfig, embedder: "Embedder") -> None:
-    """Looks at what `embed` kept of the vectors; where nothing is kept, they are believed.
-
-    Raises:
-        UserError: another model made them.
-    """
+    """Looks at what `embed` kept of the vectors; where nothing is kept, they are believed."""
     kept = origin_of(config.vectors_file)
     if not kept.is_file():
         return

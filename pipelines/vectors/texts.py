@@ -28,12 +28,7 @@ class Lines:
     r"""The lines of a file, one input each, read as often as asked for; none is kept.
 
     Args:
-        path: the file. It is read from its beginning by each iteration, and once by the first
-            `len`, which finds a fault in its last line before the work begins.
         encoding: how its text stands in bytes.
-
-    Raises:
-        UserError: when it is read: as `read_lines`, or there is no line.
 
     Example:
         >>> import tempfile
@@ -99,15 +94,10 @@ def open_texts(name: str, column: str | None = None, encoding: TextEncoding = UT
     r"""The texts of a file.
 
     Args:
-        name: the file. CSV, TSV and JSON are known by their endings.
         column: the column of the texts, by its name, or by its number from 1 where there is no
             header. None: the lines of a file of text, and of others the column that is plainly
             the one.
         encoding: how its text stands in bytes.
-
-    Raises:
-        UserError: the file is missing or of another form, has no such column, or which one it is
-            is not clear.
 
     Example:
         >>> import tempfile

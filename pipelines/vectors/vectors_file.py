@@ -39,8 +39,6 @@ class GrowingVectors:
     """The vectors that are there so far, in a folder next to the output.
 
     Args:
-        output: the file that will appear.
-        width: numbers of a vector.
         block: texts of a block; only whole blocks are kept, so that what follows them is computed
             in the same batches, to the same bytes.
 
@@ -136,11 +134,7 @@ class GrowingVectors:
 
 @contextlib.contextmanager
 def growing_vectors(output: Path, width: int, block: int) -> Iterator[GrowingVectors]:
-    """Gives the vectors that are there so far; no other process can have them meanwhile.
-
-    Raises:
-        UserError: another process writes this output.
-    """
+    """Gives the vectors that are there so far; no other process can have them meanwhile."""
     folder = without_links(_folder_of(output))
     if not folder.is_dir():
         remove(folder)
@@ -163,15 +157,7 @@ def origin_of(vectors: Path) -> Path:
 
 
 def check_origin(output: Path, input_file: Path) -> None:
-    """Sees that what is kept beside an array replaces nothing but an older one of its kind.
-
-    Args:
-        output: the file of vectors.
-        input_file: the texts.
-
-    Raises:
-        UserError: something else has its name.
-    """
+    """Sees that what is kept beside an array replaces nothing but an older one of its kind."""
     beside = origin_of(output)
     if output.suffix == PARQUET or not is_named(beside):
         return

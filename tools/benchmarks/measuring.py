@@ -152,7 +152,6 @@ class Table:
 
     Args:
         columns: their heads, and how their cells are formatted; the first one's are texts.
-        first: how wide the first column is.
 
     Example:
         >>> table = Table({"way": "", "steps/s": ",.1f", "to pad": ".2f"}, first=8)
@@ -178,11 +177,7 @@ class Table:
 
 
 def spread_texts(path: str, count: int) -> list[str]:
-    """So many texts, one a line, spread over a file.
-
-    Raises:
-        UserError: it has too few.
-    """
+    """So many texts, one a line, spread over a file."""
     lines = [line for line in text_lines(path) if line.strip()]
     if len(lines) < count:
         raise UserError(f"{path}: has {len(lines)} texts, and {count} are asked for.")

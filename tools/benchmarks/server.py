@@ -128,13 +128,7 @@ class Turn:
 
 
 class Server:
-    """A server under test.
-
-    Args:
-        words: NAME=COMMAND.
-        config: what requests say.
-        texts: that are sent.
-    """
+    """A server under test."""
 
     def __init__(self, words: str, config: ServerConfig, texts: Sequence[str]) -> None:
         self.name, _, command = words.partition("=")

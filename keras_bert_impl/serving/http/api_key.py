@@ -10,13 +10,7 @@ from keras_bert_impl.serving.http.faults import RequestError
 
 
 class ApiKey:
-    """Lets only those in who send the key as `Authorization: Bearer KEY`.
-
-    Args:
-        app: what answers.
-        key: the key.
-        open_paths: paths that need none.
-    """
+    """Lets only those in who send the key as `Authorization: Bearer KEY`."""
 
     def __init__(self, app: ASGIApp, key: str, open_paths: Iterable[str]) -> None:
         self._app, self._key = app, key.encode()

@@ -65,18 +65,9 @@ def make_app(
 ) -> Starlette:
     """Makes the application that asks models.
 
-    Args:
-        models: by name.
-        config: bounds, and the API key.
-        routes: of pages and files beside it.
-        open_paths: which of these paths need no API key.
-
     Returns:
         An ASGI application. Its `state.service` is the `Service`; when the application's lifespan
         ends, what waits is answered, and the models are closed.
-
-    Raises:
-        UserError: the API key cannot be read.
     """
     service, key = Service(models, config), config.key()
     middleware = []
@@ -101,10 +92,6 @@ def make_app(
 
 class Service:
     """Models behind paths.
-
-    Args:
-        models: by name.
-        config: bounds.
 
     Attributes:
         stopping: it takes no more requests.

@@ -103,11 +103,8 @@ class Batcher:
     """Answers requests with one answerer, many at a time.
 
     Args:
-        answerer: who answers.
         most_waiting: how many instances may wait; a request of more is taken where none waits. A
             large request counts for half of them at most, so that it shuts nobody else out.
-        observer: hears of what is computed.
-        most_seconds: nothing more is taken while what waits will take longer, as far as is known.
     """
 
     def __init__(
@@ -145,9 +142,6 @@ class Batcher:
             What will have the answers. Once it is done in another way, cancelled say, what is not
             begun is dropped. It may end with `RequestError`: an instance is not what the model
             answers (400), or the model failed (500).
-
-        Raises:
-            RequestError: too many wait (429), or the server is about to stop (503).
         """
         loop = asyncio.get_running_loop()
         request = _Request(instances, loop, loop.create_future())

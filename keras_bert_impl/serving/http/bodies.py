@@ -35,13 +35,7 @@ class BodyReader:
     _turn: asyncio.Lock = dataclasses.field(default_factory=asyncio.Lock)
 
     async def json(self, request: Request) -> Any:
-        """Reads the JSON value of a request.
-
-        Raises:
-            RequestError: too large (413), too slow (408), too much at once (429), packed (415), or
-                no JSON (400).
-            ClientDisconnect: the client went away.
-        """
+        """Reads the JSON value of a request."""
         self._check_head(request)
         content = bytearray()
         try:
@@ -97,11 +91,7 @@ def _parsed(content: bytearray) -> Any:
 
 
 def _check_values(content: bytes | bytearray) -> None:
-    """Refuses values without number: little JSON may take much memory, and long to read.
-
-    Raises:
-        RequestError: there are too many outside of texts: 413.
-    """
+    """Refuses values without number: little JSON may take much memory, and long to read."""
     if _signs_of(content) > _MOST_SIGNS and _signs_of(_TEXT.sub(b"", content)) > _MOST_SIGNS:
         raise RequestError(413, "the body has too many values; send it in parts.")
 
@@ -112,9 +102,6 @@ def _signs_of(content: bytes | bytearray) -> int:
 
 def to_json(value: Any) -> bytes:
     """JSON in UTF-8.
-
-    Raises:
-        ValueError: a number is not finite: JSON has no such number.
 
     Example:
         >>> to_json({"score": 0.5})

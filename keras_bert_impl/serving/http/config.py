@@ -23,11 +23,7 @@ _A_DAY = 24 * 3600.0  # seconds; the system's clocks refuse far larger ones
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServerConfig:
-    """Where a server listens, who may ask, and how much it takes on.
-
-    Raises:
-        UserError: a value out of range.
-    """
+    """Where a server listens, who may ask, and how much it takes on."""
 
     host: str = option(
         "127.0.0.1", "The address to listen on; 0.0.0.0 or :: lets other machines ask, too."
@@ -79,11 +75,7 @@ class ServerConfig:
         check_options(self)
 
     def key(self) -> str | None:
-        """The API key: of the file, else the option, else the environment; None for none.
-
-        Raises:
-            UserError: the file cannot be read, or the key is none that a header can hold.
-        """
+        """The API key: of the file, else the option, else the environment; None for none."""
         source, key = f"the environment's {API_KEY_VARIABLE}", os.environ.get(API_KEY_VARIABLE)
         if self.api_key is not None:
             source, key = "`api_key`", self.api_key
@@ -104,11 +96,7 @@ def _key_in(file: Path) -> str:
 
 
 def need_server() -> None:
-    """Refuses to begin where a package of the extra `serve` is not installed.
-
-    Raises:
-        UserError: so it is.
-    """
+    """Refuses to begin where a package of the extra `serve` is not installed."""
     need_extra("serve", _PACKAGES, "serving")
 
 

@@ -26,9 +26,6 @@ class _PlainParser:
 
     It alone takes all behind such a head for the other protocol. A server may ignore the wish, and
     Java's client, which wishes for HTTP/2 in each first request, goes on as if it had none.
-
-    Args:
-        protocol: hears of requests.
     """
 
     def __init__(self, protocol: "BoundedProtocol") -> None:

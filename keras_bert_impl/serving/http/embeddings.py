@@ -34,11 +34,7 @@ def vectors_of(model: AnsweringModel) -> Answerer | None:
 
 
 def embedding_model(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, Answerer]:
-    """The model that a request names, and who gives its vectors.
-
-    Raises:
-        RequestError: it names none (400), or none that gives vectors (404).
-    """
+    """The model that a request names, and who gives its vectors."""
     if not isinstance(body, dict):
         raise bad_request('send a JSON object such as {"model": "…", "input": "a text"}.')
     name = body.get("model")
@@ -57,9 +53,6 @@ def embedding_model(models: Mapping[str, AnsweringModel], body: Any) -> tuple[st
 
 def read_embeddings(body: Mapping[str, Any]) -> EmbeddingsRequest:
     """Reads what `/v1/embeddings` got.
-
-    Raises:
-        RequestError: an entry is not what it must be.
 
     Example:
         >>> read_embeddings({"model": "m", "input": "a text"})
@@ -105,19 +98,7 @@ def embeddings_body(
     answers: Sequence[Answer],
     tokens: int,
 ) -> dict[str, Any]:
-    """What `/v1/embeddings` gives.
-
-    Args:
-        name: of the model.
-        answerer: who gave the vectors.
-        request: what was asked.
-        answers: a vector each.
-        tokens: that they took.
-
-    Raises:
-        RequestError: vectors of another size were asked for. No size but its own is one that the
-            model was trained for: a shortened vector would be another, worse model's.
-    """
+    """What `/v1/embeddings` gives."""
     output = next(iter(answerer.outputs))
     vectors = [one[output] for one in answers]
     width = len(vectors[0])
@@ -150,7 +131,6 @@ def models_body(models: Mapping[str, AnsweringModel], created: int) -> dict[str,
     """What `/v1/models` gives: in OpenAI's form.
 
     Args:
-        models: by name.
         created: seconds since 1970.
     """
     return {"object": "list", "data": [model_entry(name, created) for name in models]}

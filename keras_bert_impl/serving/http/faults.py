@@ -5,12 +5,8 @@ class RequestError(Exception):
     """A request that is not answered.
 
     Args:
-        status: HTTP's.
         sentence: what is wrong, and what to do; never a path of the machine.
-        code: OpenAI's word for it, where it has one.
-        parameter: the entry of the request that is at fault.
         retry_after: in how many seconds to try again.
-        headers: others.
     """
 
     def __init__(

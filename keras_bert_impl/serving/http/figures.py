@@ -49,13 +49,7 @@ class Figures:
         self._seconds.labels(model, method).observe(seconds)
 
     def watch(self, model: str, signature: str, waiting: Callable[[], int]) -> "BatchFigures":
-        """The figures of one answerer.
-
-        Args:
-            model: its name.
-            signature: of the answerer.
-            waiting: tells how many instances wait.
-        """
+        """The figures of one answerer."""
         labels = (model, signature)
         self._waiting.labels(*labels).set_function(waiting)
         return BatchFigures(

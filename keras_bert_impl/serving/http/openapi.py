@@ -21,11 +21,7 @@ _EXAMPLES = {"fill_mask_text": "Paris is the [MASK] of France."}
 
 
 def openapi_document(models: Mapping[str, AnsweringModel]) -> dict[str, Any]:
-    """Describes what may be asked of these models, in OpenAPI 3.1.
-
-    Args:
-        models: by name.
-    """
+    """Describes what may be asked of these models, in OpenAPI 3.1."""
     paths: dict[str, Any] = {}
     for name, model in models.items():
         paths.update(_paths_of(name, model))
@@ -135,11 +131,7 @@ def _example(answerer: Answerer) -> dict[str, Any]:
 
 
 def openapi_page(document: Mapping[str, Any]) -> str:
-    """The document as a page for people: each path with a command that asks it.
-
-    Args:
-        document: of `openapi_document`.
-    """
+    """The document as a page for people: each path with a command that asks it."""
     parts = [
         _section(path, method, operation)
         for path, operations in document["paths"].items()

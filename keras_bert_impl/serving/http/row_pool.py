@@ -61,12 +61,7 @@ class RowPool:
         return len(self._by_length)
 
     def add(self, owner: Any, lengths: Sequence[int]) -> None:
-        """Lets the rows of one request wait.
-
-        Args:
-            owner: the request.
-            lengths: of its rows.
-        """
+        """Lets the rows of one request wait."""
         for number, length in enumerate(lengths):
             row = WaitingRow(length, owner, number, self._served + number)
             bisect.insort(self._by_length, row, key=_BY_LENGTH)

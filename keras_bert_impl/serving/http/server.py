@@ -31,8 +31,6 @@ def serve(app: Starlette, config: ServerConfig, listening: socket.socket) -> Non
     A second Ctrl-C ends it at once. One line of the log says where it listens.
 
     Args:
-        app: of `make_app`.
-        config: for how long things may take.
         listening: of `listen`; it is closed.
     """
     _allow_files(config.max_connections + _FILES_BESIDE)
@@ -47,13 +45,6 @@ def serve(app: Starlette, config: ServerConfig, listening: socket.socket) -> Non
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens.
-
-    Args:
-        host: an address, or a name of this machine.
-        port: 0 for any free one.
-
-    Raises:
-        UserError: the port is taken or not allowed, or the host is none of this machine.
 
     Example:
         >>> with listen("127.0.0.1", 0) as listening:

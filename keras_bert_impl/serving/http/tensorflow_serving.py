@@ -37,9 +37,6 @@ def answerer_of(model: AnsweringModel, body: Any) -> Answerer:
 
     By default the one that takes what the first instance has, else the first: a model may take
     texts and pairs of them.
-
-    Raises:
-        RequestError: the body is no object, or the model has no such signature.
     """
     if not isinstance(body, dict):
         raise bad_request('send a JSON object such as {"instances": ["a text"]}.')
@@ -70,13 +67,6 @@ def _takes(answerer: Answerer, names: set[str]) -> bool:
 def read_predict(answerer: Answerer, body: Mapping[str, Any]) -> Asked:
     """Reads what `:predict` got.
 
-    Args:
-        answerer: who is asked.
-        body: with `instances` (rows) or `inputs` (columns).
-
-    Raises:
-        RequestError: it is neither, or holds something else than texts.
-
     Example:
         >>> from types import SimpleNamespace
         >>> asked = SimpleNamespace(inputs=[Input("text")])
@@ -102,9 +92,6 @@ def read_predict(answerer: Answerer, body: Mapping[str, Any]) -> Asked:
 
 def read_examples(answerer: Answerer, body: Mapping[str, Any]) -> Asked:
     """Reads what `:classify` or `:regress` got: `examples`, which may share a `context`.
-
-    Raises:
-        RequestError: it holds something else.
 
     Example:
         >>> from types import SimpleNamespace
@@ -217,9 +204,6 @@ def classify_body(
 ) -> dict[str, Any]:
     """What `:classify` gives: of each example all labels with their probabilities.
 
-    Raises:
-        RequestError: the model gives no labels, or their names are not known.
-
     Example:
         >>> from types import SimpleNamespace
         >>> asked = SimpleNamespace(kind="label")
@@ -235,11 +219,7 @@ def classify_body(
 
 
 def regress_body(answerer: Answerer, answers: Sequence[Answer]) -> dict[str, Any]:
-    """What `:regress` gives: of each example a number.
-
-    Raises:
-        RequestError: the model gives no numbers.
-    """
+    """What `:regress` gives: of each example a number."""
     if answerer.kind != "number":
         raise _answers_otherwise(answerer, "numbers")
     return {"result": [one["score"] for one in answers]}
@@ -251,11 +231,7 @@ def _answers_otherwise(answerer: Answerer, wanted: str) -> RequestError:
 
 
 def check_version(name: str, version: str | None, label: str | None) -> None:
-    """Holds the version, or the label of one, that a path names against the one that there is.
-
-    Raises:
-        RequestError: there is no such version: 404.
-    """
+    """Holds the version, or the label of one, that a path names against the one that there is."""
     if label is not None:
         raise RequestError(
             404, f"{shown(name)} has no label {shown(label)}, only version {VERSION}."

@@ -12,11 +12,7 @@ from keras_bert_impl.options import REQUIRED, check_options, option
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainConfig(CheckpointOptions):
-    """Which texts to explain, and with which model.
-
-    Raises:
-        UserError: there is no text, or there are other numbers of first and second texts.
-    """
+    """Which texts to explain, and with which model."""
 
     model: str = option(
         REQUIRED,
@@ -68,11 +64,7 @@ class Explained:
 
 
 def explain(config: ExplainConfig) -> Explained:
-    """Writes a page with the attention of texts.
-
-    Raises:
-        UserError: there is no such model, a text is too long, or the page cannot be written.
-    """
+    """Writes a page with the attention of texts."""
     from keras_bert_impl.serving.attention import AttentionModel
     from keras_bert_impl.serving.page.single_page import attention_page
 

@@ -47,11 +47,7 @@ _Work = Callable[[ShownModel, Answerer, Instance], dict[str, Any]]
 
 
 def page_routes(models: Mapping[str, ShownModel]) -> list[BaseRoute]:
-    """The routes of the page, for `make_app`.
-
-    Args:
-        models: by the names that the server knows them by.
-    """
+    """The routes of the page, for `make_app`."""
     page = Playground(models)
     path = "/playground/models/{name:name}"
     return [
@@ -64,11 +60,7 @@ def page_routes(models: Mapping[str, ShownModel]) -> list[BaseRoute]:
 
 
 class Playground:
-    """What the page asks: which models there are, their tokens and their attention.
-
-    Args:
-        models: by name.
-    """
+    """What the page asks: which models there are, their tokens and their attention."""
 
     def __init__(self, models: Mapping[str, ShownModel]) -> None:
         self._models = models

@@ -46,22 +46,14 @@ class ShownModel:
         }
 
     def tokens(self, answerer: Answerer, instance: Instance) -> dict[str, Any]:
-        """The rows that an instance becomes, with their tokens and ids, as JSON values.
-
-        Raises:
-            UserError: the instance is not what the model answers, or no vocabulary is known.
-        """
+        """The rows that an instance becomes, with their tokens and ids, as JSON values."""
         if self.vocabulary is None:
             raise UserError("the model's folder has no vocabulary; its tokens have no names.")
         rows = list(islice(rows_of(answerer, instance), _MOST_ROWS))
         return {"rows": [_token_row(row, self.vocabulary) for row in rows]}
 
     def attend(self, answerer: Answerer, instance: Instance) -> dict[str, Any]:
-        """The attention of the first row that an instance becomes, as JSON values.
-
-        Raises:
-            UserError: as `tokens`, the row is too long, or the model cannot give its attention.
-        """
+        """The attention of the first row that an instance becomes, as JSON values."""
         if isinstance(self.attention, str):
             raise UserError(self.attention)
         rows = list(islice(rows_of(answerer, instance), _MOST_ROWS))
@@ -75,14 +67,7 @@ def show_model(
     engine: str = TENSORFLOW,
     **description: Any,
 ) -> ShownModel:
-    """Adds to an open model what shows its inside.
-
-    Args:
-        path: what it was opened from.
-        model: the open model.
-        engine: what computes its attention.
-        description: what `find_model` takes of what the model does not say of itself.
-    """
+    """Adds to an open model what shows its inside."""
     try:
         attention = AttentionModel.open(path, engine=engine, **description)
         return ShownModel(model, attention.vocabulary, attention)
@@ -106,11 +91,7 @@ def _vocabulary_beside(folder: Path) -> Vocabulary | None:
 
 
 def rows_of(answerer: Answerer, instance: Instance) -> Iterator[Row]:
-    """The encoder's inputs of each row of an instance, without padding; of choices one by one.
-
-    Raises:
-        UserError: the instance is not what the model answers.
-    """
+    """The encoder's inputs of each row of an instance, without padding; of choices one by one."""
     for row in answerer.prepare([instance]).rows:
         ids = np.atleast_2d(row["input_ids"])
         mask = np.atleast_2d(row["input_mask"])

@@ -25,10 +25,6 @@ _IMPORT = re.compile(r"^import .*?;\n", re.MULTILINE | re.DOTALL)
 def attention_page(attentions: Sequence[TextAttention], title: str = "Attention") -> str:
     """A page that shows the attention of texts.
 
-    Args:
-        attentions: of each text.
-        title: of the page.
-
     Returns:
         HTML, which a browser may open from a file: its own policy forbids it to ask for anything.
     """

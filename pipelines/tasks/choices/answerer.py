@@ -27,13 +27,7 @@ _OUTPUTS = {
 
 
 class ChoiceForm(RowForm):
-    """A context and its endings to the best one.
-
-    Args:
-        task: of the model.
-        model: its vocabulary.
-        max_seq_length: the most tokens of a context with an ending.
-    """
+    """A context and its endings to the best one."""
 
     signature, kind = "text", "choice"
     inputs = (

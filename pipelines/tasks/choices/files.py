@@ -50,14 +50,8 @@ def read_choices(
     r"""Reads the examples of a file.
 
     Args:
-        path: CSV, TSV or JSON lines, plain or packed.
-        labelled: whether every example must have a label.
         num_choices: how many endings every example must have; None: as many as the first one.
         encoding: how its text stands in bytes.
-
-    Raises:
-        UserError: a column is missing, an ending is empty, examples have different numbers of
-            endings, or a label is none of them.
 
     Example:
         >>> import tempfile

@@ -15,11 +15,7 @@ ANY_NUMBER = 1
 
 @dataclass(frozen=True, kw_only=True)
 class RunSwagConfig(SplitFiles, FineTuningConfig):
-    """The options of a run for endings (SWAG).
-
-    Raises:
-        UserError: a value out of range, or no file is named.
-    """
+    """The options of a run for endings (SWAG)."""
 
     OF_FILES: ClassVar = ("encoding",)
     IN_A_MODEL: ClassVar = {"num_choices": bounded(int, at_least=1)}

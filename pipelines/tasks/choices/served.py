@@ -17,8 +17,6 @@ class ServedChooser(ServedModel):
     [batch, choices] → these and ending, int32 [batch], the number of the best one.
 
     Args:
-        opened: a trained model with its vocabulary.
-        num_choices: how many endings each context has.
         max_seq_length: the most tokens of a context with an ending; of the two the longer one
             loses tokens first.
     """

@@ -232,7 +232,6 @@ def _side_by_side(
     Args:
         lengths: int64 [rows * choices].
         tokens: int32 [tokens of all choices] each.
-        choices: how many each row has.
 
     Returns:
         int64 [rows], and the tokens of `Rows`.
@@ -252,22 +251,14 @@ def _side_by_side(
 
 
 def run_swag(config: RunSwagConfig) -> "FineTuningResults":
-    """Trains for, scores and chooses endings; see `fine_tune`.
-
-    Raises:
-        UserError: an option, a file or a checkpoint is not what it should be.
-    """
+    """Trains for, scores and chooses endings; see `fine_tune`."""
     from pipelines.fine_tuning.run import fine_tune  # TensorFlow
 
     return fine_tune(config, task_of)
 
 
 def task_of(config: RunSwagConfig) -> ChoiceTask:
-    """The task that a configuration describes.
-
-    Raises:
-        UserError: a file is missing, or there is nothing to score or to answer.
-    """
+    """The task that a configuration describes."""
     return _Builder.for_run(config, config)
 
 

@@ -34,9 +34,6 @@ class LabelForm(RowForm):
 
     Args:
         model: a classifier; one label is a regression.
-        tokenizer: cuts texts.
-        max_seq_length: the most tokens of a row.
-        pairs: whether an instance has two texts.
     """
 
     model_outputs = ("logits",)
@@ -93,11 +90,7 @@ def label_forms(model: KnownModel, max_seq_length: int | None = None) -> list[La
     """The forms of a classifier: of texts and of pairs, what it was trained on first.
 
     Args:
-        model: the classifier.
         max_seq_length: the most tokens of a row; None is as in training.
-
-    Raises:
-        UserError: the model has fewer positions.
     """
     config = model.config
     length = served_length(config, max_seq_length)

@@ -22,13 +22,7 @@ CLASS_COLUMNS = ("label", "examples", "predicted", "precision", "recall", "f1")
 
 
 def draw_confusion(path: Path, labels: Sequence[str], scores: ClassScores) -> Path:
-    """Draws a confusion matrix as a picture, of many classes the most frequent ones.
-
-    Args:
-        path: a .png file.
-        labels: the names of the classes.
-        scores: what was counted.
-    """
+    """Draws a confusion matrix as a picture, of many classes the most frequent ones."""
     from matplotlib.figure import Figure
 
     figures = scores.by_class()

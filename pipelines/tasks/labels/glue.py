@@ -116,11 +116,7 @@ class GlueTask(LabelTask):
         return len(self.layout.texts)
 
     def files(self, split: str) -> list[Path]:
-        """The split's file; see `Task.files`.
-
-        Raises:
-            UserError: the task has no training set.
-        """
+        """The split's file; see `Task.files`."""
         if split == self.train_split and self.trained_on:
             raise UserError(
                 f"`do_train=True`: {self.name} has no training set; train on {self.trained_on} and "
@@ -189,11 +185,7 @@ class GlueTask(LabelTask):
             raise UserError(f"{path}: has no rows whose {column} is {value!r}; name another task.")
 
     def check_label(self, path: Path, number: int, label: str) -> None:
-        """Sees that a label is one of the task's.
-
-        Raises:
-            UserError: it is none; names the file and the line.
-        """
+        """Sees that a label is one of the task's."""
         try:
             self.head_of.encode(label)
         except UserError as error:
@@ -318,9 +310,6 @@ def task_names() -> tuple[str, ...]:
 
 def find_task(name: str) -> GlueTask:
     """Gives the task of a name; case, hyphens and underscores do not matter.
-
-    Raises:
-        UserError: there is no such task.
 
     Example:
         >>> find_task("cola").name, find_task("STSB").name

@@ -38,11 +38,7 @@ class Labelling:
     value_type: str = "text"
 
     def read(self, file: TableFile, record: Record) -> str | None:
-        """Reads a record's label, as the heads understand it; None where it has none.
-
-        Raises:
-            UserError: it is not of the kind that labels have here; names the line.
-        """
+        """Reads a record's label, as the heads understand it; None where it has none."""
         values = [value_of(file, record, column) for column in self.columns]
         try:
             if self.kind == "columns":
@@ -120,14 +116,7 @@ def find_labelling(
     regression: bool,
     ignored: Collection[str] = (),
 ) -> Labelling | None:
-    """Looks at the first label: what labels are in this file; None where no row has one.
-
-    Args:
-        file: the file to look at.
-        labels: the label's columns.
-        regression: whether labels are numbers to predict.
-        ignored: labels whose rows are left out.
-    """
+    """Looks at the first label: what labels are in this file; None where no row has one."""
     if regression:
         return Labelling("number", labels)
     if len(labels) > 1:
@@ -222,11 +211,7 @@ class Source:
     ignored_labels: frozenset[str] = frozenset()
 
     def examples(self) -> Iterator[Labelled]:
-        """Reads the examples from the beginning.
-
-        Raises:
-            UserError: a record is not what it should be; names the line.
-        """
+        """Reads the examples from the beginning."""
         file, labelling = self.file, self.labelling
         for record in file.records():
             label = None

@@ -17,11 +17,7 @@ from pipelines.fine_tuning.options import FineTuningConfig
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledTextsConfig:
-    """Files of examples, where they have what, and what labels are.
-
-    Raises:
-        UserError: a value out of range, or options that exclude each other.
-    """
+    """Files of examples, where they have what, and what labels are."""
 
     train_file: str | None = option(
         None,
@@ -155,11 +151,7 @@ _Weight = Annotated[float, Rules(sentence="", more_than=0)]
 
 @dataclass(frozen=True, kw_only=True)
 class RunClassifierConfig(FineTuningConfig):
-    """The options of a run for a task of GLUE or XNLI, or on files of one's own.
-
-    Raises:
-        UserError: a value out of range, or not exactly one of the two.
-    """
+    """The options of a run for a task of GLUE or XNLI, or on files of one's own."""
 
     task_name: str | None = option(
         None,

@@ -181,13 +181,6 @@ class LabelTask:
 def label_units(examples: Iterable[TextExample], where: object) -> tuple[float, float]:
     """The mean and the deviation of a training split's numbers, read once, in float64.
 
-    Args:
-        examples: of the split.
-        where: its file, for the message.
-
-    Raises:
-        UserError: all numbers are the same, or are in float32.
-
     Example:
         >>> label_units([TextExample(str(n), "text", label=str(n)) for n in (1, 3)], "train.csv")
         (2.0, 1.0)

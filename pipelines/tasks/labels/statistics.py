@@ -70,11 +70,7 @@ class LabelStatistics:
 
 
 def training_statistics(source: Source, seed: int) -> LabelStatistics:
-    """Reads a whole training file.
-
-    Raises:
-        UserError: a row has no label, or something is wrong with the labels as a whole.
-    """
+    """Reads a whole training file."""
     statistics, empty = LabelStatistics(source), _EmptyTexts(source)
     for example in source.examples():
         if example.label is None:
@@ -95,16 +91,11 @@ def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bo
     """Reads a dev or test file.
 
     Args:
-        source: the file.
         labels: the labels of training; () for a regression.
-        required: whether it must have labels, as a dev file must.
 
     Returns:
         Whether it has labels. A test file in which no row has a label of training has none: such
         sets are published with a stand-in such as -1 or ?.
-
-    Raises:
-        UserError: a row has another label or none, in a file that has labels or must have them.
     """
     known, good, bad = frozenset(labels), 0, None
     empty = _EmptyTexts(source)
@@ -207,10 +198,6 @@ def dev_thresholds(statistics: LabelStatistics, share: float) -> Mapping[str, in
     """The hash below which a row of each group belongs to the dev set.
 
     Rows with the same texts have the same hash, so they are on the same side.
-
-    Args:
-        statistics: of the training file.
-        share: of the rows of each label.
     """
     thresholds = {}
     for group, keys in statistics.keys.items():

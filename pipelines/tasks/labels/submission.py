@@ -50,10 +50,6 @@ def write_submission_archive(config: SubmissionConfig) -> dict[str, Path]:
 
     Returns:
         The file of each test set that was found.
-
-    Raises:
-        UserError: there are no answers, two files are for one test set, or one is not what GLUE's
-            server takes.
     """
     found: dict[str, Path] = {}
     for folder in map(Path, config.run_dir):

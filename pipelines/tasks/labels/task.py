@@ -46,13 +46,9 @@ def open_labelled_texts(
     """Reads all files once and makes the task, or says what is wrong with them.
 
     Args:
-        config: the files, and what is in them.
         long_texts: what becomes of texts that are longer than a row; None: they are truncated.
         trained: the model that is scored or answers, which knows its labels; None where one is
             trained from `train_file`.
-
-    Raises:
-        UserError: a file, a column or a row is not what it should be.
     """
     task = _Builder(config, trained).task()
     return task if long_texts is None else replace(task, long_texts=long_texts)
@@ -350,9 +346,6 @@ def balanced_weights(kind: Kind, counts: Sequence[int], rows: int) -> tuple[floa
 def parse_weights(given: Sequence[str], labels: Sequence[str]) -> tuple[float, ...]:
     """Reads weights as a user gives them.
 
-    Raises:
-        UserError: not of the form LABEL=WEIGHT, an unknown label, or a weight of 0 or less.
-
     Example:
         >>> parse_weights(["spam=2.5"], ["ham", "spam"])
         (1.0, 2.5)
@@ -384,11 +377,7 @@ def _say_what_is_scored(sources: Mapping[str, Source]) -> None:
 
 
 def run_classifier(config: RunClassifierConfig) -> "FineTuningResults":
-    """Fine-tunes for a task of GLUE, XNLI or labelled texts of one's own; see `fine_tune`.
-
-    Raises:
-        UserError: an option, a file or a checkpoint is not what it should be.
-    """
+    """Fine-tunes for a task of GLUE, XNLI or labelled texts of one's own; see `fine_tune`."""
     from pipelines.fine_tuning.run import fine_tune  # TensorFlow
 
     return fine_tune(config, task_of)
@@ -396,9 +385,6 @@ def run_classifier(config: RunClassifierConfig) -> "FineTuningResults":
 
 def task_of(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
     """Gives the task of GLUE, or XNLI, that a configuration names, or the one that its files make.
-
-    Raises:
-        UserError: there is no such task or language, or a file is not what it should be.
 
     Example:
         >>> from pathlib import Path
@@ -418,11 +404,7 @@ def _task_of_files(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
 def _in_label_units(
     config: RunClassifierConfig, task: GlueTask | LabelledTexts
 ) -> GlueTask | LabelledTexts:
-    """The task, which learns numbers in units of the training labels where it should.
-
-    Raises:
-        UserError: they are to be scaled, and are no numbers or always the same one.
-    """
+    """The task, which learns numbers in units of the training labels where it should."""
     if not isinstance(task.head_of, RegressionHead):
         if config.scale_labels is not None:
             raise UserError(

@@ -29,13 +29,6 @@ def write_predictions(
 ) -> list[Path]:
     """Writes what the original writes, byte for byte, one question after the other.
 
-    Args:
-        folder: gets `predictions.json`, `nbest_predictions.json` and, where there may be no answer,
-            `null_odds.json`.
-        answered: the questions with their predictions.
-        version_2_with_negative: whether there may be no answer.
-        null_score_diff_threshold: questions with greater null odds have no answer.
-
     Returns:
         The files' paths.
     """
@@ -114,12 +107,6 @@ def write_answer_table(
 ) -> Path:
     """Writes all answers as a table, the hardest mistakes first: the surest ones of the worst.
 
-    Args:
-        path: the file, .tsv or .csv.
-        answered: the questions of a labelled file with their predictions.
-        threshold: questions with greater null odds have no answer.
-        score: the scores of one prediction, by its question's right answers.
-
     Returns:
         The path. `answer` has the passage's own characters, those from `start` to `end`; what is
         scored is the original's text, and where that often has more, a warning says so.
@@ -190,13 +177,7 @@ def _as_unicode(text: str) -> str:
 
 
 def draw_precision_recall(path: Path, scored: ScoredAnswers, threshold: float) -> Path:
-    """Draws precision over recall for all thresholds of no answer, and where the threshold is.
-
-    Args:
-        path: a .png file.
-        scored: the answers.
-        threshold: the one that is in use.
-    """
+    """Draws precision over recall for all thresholds of no answer, and where the threshold is."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 5), layout="constrained")

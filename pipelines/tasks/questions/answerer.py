@@ -49,13 +49,7 @@ class _Asked(NamedTuple):
 
 
 class QuestionForm(RowForm):
-    """A question and its passage to the answer, or to the best ones.
-
-    Args:
-        model: its vocabulary.
-        settings: how it answers.
-        best: give the best answers instead of one.
-    """
+    """A question and its passage to the answer, or to the best ones."""
 
     kind = "answer"
     inputs = (
@@ -145,11 +139,7 @@ def question_forms(model: KnownModel, max_seq_length: int | None) -> list[Questi
     """The forms of a model for questions: the answer, and the best answers.
 
     Args:
-        model: the model.
         max_seq_length: the most tokens of a row; None is as in training.
-
-    Raises:
-        UserError: its settings leave no room for a passage.
     """
     settings = ServingSettings.of(model.config, max_seq_length)
     return [QuestionForm(model, settings, best=best) for best in (False, True)]

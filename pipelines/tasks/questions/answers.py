@@ -27,11 +27,6 @@ from pipelines.tasks.questions.passages import Question
 def visible_end(text: str, start: int, end: int) -> int:
     r"""The position after the last character of a span that the tokenizer does not drop.
 
-    Args:
-        text: the passage.
-        start: the position of the span's first character.
-        end: the position after its last one.
-
     Example:
         >>> visible_end("It rained\u200b all day.", 3, 10)
         9
@@ -70,11 +65,6 @@ def join_tokens(tokens: Sequence[str]) -> str:
 
 def find_original_text(span: str, words: str, casing: Casing) -> str:
     """Finds the part of some words of the passage that a span of tokens stands for.
-
-    Args:
-        span: the text of the span's tokens.
-        words: the passage's words that the span touches, joined with single blanks.
-        casing: of the model.
 
     Returns:
         A part of `words`, or all of it where the two cannot be aligned.
@@ -145,7 +135,6 @@ def dense_logits(rows: Rows, logits: ArrayLike) -> NDArray[np.float32]:
     """Puts the logits of the real tokens of all rows into one array.
 
     Args:
-        rows: the rows.
         logits: float32 [tokens of all rows].
 
     Returns:
@@ -166,12 +155,9 @@ def find_best_spans(
     of the text.
 
     Args:
-        rows: of some questions, with `text_end` and `is_max_context`.
         start: float [rows, length] logits; those of padding, where a model gave any, count among
             the best but give no span.
         end: float [rows, length] logits.
-        n_best_size: how many starts and ends of each row to combine.
-        max_answer_length: the most tokens of a span.
     """
     starts, ends = np.asarray(start, np.float64), np.asarray(end, np.float64)
     firsts, lasts = _best_positions(starts, n_best_size), _best_positions(ends, n_best_size)
@@ -200,7 +186,6 @@ def find_null_logits(rows: Rows, start: ArrayLike, end: ArrayLike) -> NullLogits
     """Finds the row of each question where the logits at [CLS] are lowest; the first of equals.
 
     Args:
-        rows: of some questions.
         start: float [rows, length] logits.
         end: float [rows, length] logits.
     """
@@ -287,12 +272,7 @@ def predict(
     """Answers questions by a model's logits.
 
     Args:
-        questions: some questions.
-        rows: theirs, from `question_rows`.
         start_logits: float32 [rows, length], with padding; `dense_logits` makes them.
-        end_logits: as `start_logits`.
-        text: the model's vocabulary and casing.
-        settings: how answers are chosen.
 
     Returns:
         One prediction a question. A question for which no span is possible is answered "empty", as

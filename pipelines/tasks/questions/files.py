@@ -34,17 +34,8 @@ def read_questions(
     """Reads the questions of a file, in their order.
 
     Args:
-        path: the file, plain or packed (.gz, .xz, .bz2).
-        evidence: TriviaQA's documents.
-        training: leaves out documents of TriviaQA without an answer.
         encoding: how its text stands in bytes. Composed are passages, questions and answers, and
             the places of answers with them; not TriviaQA's documents.
-        version_2_with_negative: whether questions may have no answer. Where they may not, such a
-            question is refused: a model trained without the option would answer every one.
-
-    Raises:
-        UserError: no such file, no JSON, not of SQuAD's form, an identifier that comes twice, or an
-            unanswerable question without the option.
     """
     seen = set[str]()
     for question in _questions(path, evidence, encoding, training=training):
@@ -74,9 +65,6 @@ def read_training_questions(
 
     A question whose first answer does not stand where `answer_start` says is left out, as in the
     original; how many there are is logged. Further answers are not used.
-
-    Raises:
-        UserError: as `read_questions`, or a question that should have an answer has none.
     """
     count = left_out = further = 0
     negative = version_2_with_negative
@@ -116,11 +104,7 @@ def is_trivia_file(path: Path, encoding: TextEncoding = UTF_8) -> bool:
     """Whether a file is of TriviaQA's form.
 
     Args:
-        path: the file.
         encoding: how its text stands in bytes.
-
-    Raises:
-        UserError: no such file, or no JSON.
     """
     return is_trivia(read_json(path, WANTED, encoding))
 

@@ -18,11 +18,7 @@ THRESHOLD = "null_score_diff_threshold"
 
 @dataclass(frozen=True, kw_only=True)
 class RunSquadConfig(FineTuningConfig):
-    """The options of a run for questions; the defaults are the original's.
-
-    Raises:
-        UserError: a value out of range, or a file that is needed is not named.
-    """
+    """The options of a run for questions; the defaults are the original's."""
 
     IN_A_MODEL: ClassVar = {THRESHOLD: float}
 
@@ -120,11 +116,7 @@ class RunSquadConfig(FineTuningConfig):
             self.threshold()
 
     def check_together(self) -> None:
-        """Holds lengths, threshold and metric against each other.
-
-        Raises:
-            UserError: they exclude each other.
-        """
+        """Holds lengths, threshold and metric against each other."""
         if self.max_seq_length <= self.max_query_length + 3:
             raise UserError(
                 f"`max_seq_length={self.max_seq_length}` must be more than "
@@ -155,11 +147,7 @@ class RunSquadConfig(FineTuningConfig):
         return kept
 
     def threshold(self) -> float | None:
-        """The number above which there is no answer; None where it is to be found.
-
-        Raises:
-            UserError: what is given is no number.
-        """
+        """The number above which there is no answer; None where it is to be found."""
         given = self.null_score_diff_threshold
         if given is None or given == AUTO:
             return 0.0 if given is None else None
@@ -176,11 +164,7 @@ class RunSquadConfig(FineTuningConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreAnswersConfig:
-    """Which predictions are scored, by which questions.
-
-    Raises:
-        UserError: a value out of range, or options that do not go together.
-    """
+    """Which predictions are scored, by which questions."""
 
     data_file: Path = option(
         REQUIRED,

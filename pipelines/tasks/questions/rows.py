@@ -107,10 +107,6 @@ def answer_positions(
     """Finds the first and the last token of each question's first answer in each window.
 
     Args:
-        questions: one or more.
-        passages: theirs.
-        tokenizer: tokenizes the answers.
-        windows: over the passages, one document a question.
         offset: int64 [windows], where the passage begins in each row.
 
     Returns:
@@ -148,7 +144,6 @@ def improve_spans(
         ids: int32 [tokens of all passages].
         first: int64 [answers], the first token of each span.
         last: int64 [answers], the last token of each span.
-        answers: the tokens of the answers.
 
     Returns:
         The first and the last tokens: two int64 [answers].
@@ -205,12 +200,7 @@ def question_rows(
     """Makes one row or more for each question: one for each window of its passage.
 
     Args:
-        questions: questions of one passage stand together, so that its tokens are made once.
-        tokenizer: the model's.
-        settings: lengths and stride.
-        training: whether rows get positions to train on.
         answered: whether rows get what undoes them; it is half of their bytes.
-        tell: whether the log says what is odd about the texts.
 
     Returns:
         Rows with the token features `input_ids`, `input_mask`, `segment_ids`, and with what undoes
@@ -219,9 +209,6 @@ def question_rows(
         most of the text around the token. For training also `start_positions` and
         `end_positions`, int32 [rows]: the first and the last token of the answer, 0 where the
         window does not have all of it. A passage without tokens has one row without a passage.
-
-    Raises:
-        UserError: a question leaves no token for its passage, or `doc_stride` is less than 1.
     """
     passages = TokenizedPassages.of(questions, tokenizer)
     asked = Spans.of(tokenizer.encode_lines([question.text for question in questions]))

@@ -76,11 +76,7 @@ class ScoredAnswers:
         return scored
 
     def figures(self, metric: str) -> dict[str, float]:
-        """The figures where every question has an answer, with their intervals.
-
-        Raises:
-            UserError: no question has an answer.
-        """
+        """The figures where every question has an answer, with their intervals."""
         self._check_some_are_right()
         of_all, of_one = METRICS[metric]
         scores = [
@@ -96,9 +92,6 @@ class ScoredAnswers:
         Args:
             threshold: a question with greater odds counts as unanswered; None finds the one with
                 the highest F1.
-
-        Raises:
-            UserError: no question has an answer.
         """
         self._check_some_are_right()
         if threshold is None:
@@ -151,9 +144,6 @@ def score_answers(config: ScoreAnswersConfig) -> dict[str, float]:
     A question of SQuAD 1.1, KorQuAD or TriviaQA without a prediction counts as wrong, as in their
     scripts; the log says how many there are, and how many answers a threshold takes away.
     TriviaQA's figures have no intervals, since its questions have no article.
-
-    Raises:
-        UserError: a file is not what it should be, or the predictions are for other questions.
     """
     encoding = config.text_encoding
     content = read_json(config.data_file, WANTED, encoding)

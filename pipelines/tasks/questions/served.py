@@ -83,8 +83,6 @@ class QuestionPacker:
 
     Args:
         tokenizer: takes strings [n]; gives ids, starts and ends, ragged [n, (tokens)].
-        vocabulary: knows the ids of the special tokens.
-        settings: lengths and stride.
     """
 
     def __init__(
@@ -147,12 +145,10 @@ def best_spans_in_graph(
     """Finds the spans between each row's best starts and best ends; see `find_best_spans`.
 
     Args:
-        rows: what the model read.
         start_logits: float32 [rows, length].
         end_logits: float32 [rows, length].
         n_best_size: how many starts and ends of each row to combine, and how many spans of each
             question to give at most.
-        max_answer_length: the most tokens of a span.
     """
     first, first_logit = _best_positions(rows, start_logits, n_best_size)  # [rows, k] both
     last, last_logit = _best_positions(rows, end_logits, n_best_size)
@@ -185,7 +181,6 @@ def null_scores_in_graph(
     """The sum of the logits at [CLS], of each question's row where it is lowest.
 
     Args:
-        rows: what the model read.
         start_logits: float32 [rows, length].
         end_logits: float32 [rows, length].
 
@@ -247,7 +242,6 @@ def in_blocks(
     Args:
         function: takes tensors [rows, length]; gives float32 [rows, length] by name.
         inputs: tensors [rows, length]; one row at least.
-        outputs: the names of what the function gives.
         rows_at_once: how many rows a call gets at most.
 
     Returns:
@@ -295,10 +289,6 @@ class ServedQuestions(ServedModel):
     above; has_answer, bool [batch], says whether `serving_default` gives the best one or none.
 
     Passages of any length are read in windows, a few at a time.
-
-    Args:
-        opened: a model for questions with its vocabulary.
-        settings: how it answers.
     """
 
     def __init__(self, opened: "OpenedModel", settings: ServingSettings) -> None:
@@ -376,8 +366,6 @@ def _dense(
         question: int64 [n], never falling.
         values: [n].
         batch: [questions].
-        count: how many of each question.
-        padding: stands where a question has fewer.
 
     Returns:
         [questions, count].

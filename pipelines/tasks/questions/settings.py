@@ -36,11 +36,7 @@ class ServingSettings:
         """Reads the settings in a model's configuration; the original's defaults where it has none.
 
         Args:
-            config: the model's.
             max_seq_length: the most tokens of a row; None is as in training.
-
-        Raises:
-            UserError: it is more than the model's positions, or leaves no room for a passage.
         """
         known = RunSquadConfig.known(config)
         positions = config.max_position_embeddings

@@ -159,11 +159,7 @@ class QuestionTask:
         return replace(self, null_score_diff_threshold=scores[THRESHOLD])
 
     def files(self, split: str) -> Sequence[Path]:
-        """The split's file.
-
-        Raises:
-            UserError: none was given.
-        """
+        """The split's file."""
         name = f"{split}_file"
         training = split == self.train_split or self.dev_share
         path = self.train_file if training else self.predict_file
@@ -264,9 +260,6 @@ class QuestionTask:
 
         Where there may be no answer, they are those at the threshold (where it is to be found, at
         the one with the highest F1), and beside them those of the best thresholds.
-
-        Raises:
-            UserError: the file has no answers.
         """
         if self._asks_trivia:
             path, content = self._trivia
@@ -356,11 +349,7 @@ class QuestionTask:
         return question_forms(model, max_seq_length)
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
-        """Question and passage in, the answer with its position in the passage out.
-
-        Raises:
-            UserError: `max_seq_length` does not fit the model or its questions.
-        """
+        """Question and passage in, the answer with its position in the passage out."""
         from pipelines.tasks.questions.served import ServedQuestions
         from pipelines.tasks.questions.settings import ServingSettings
 
@@ -379,22 +368,14 @@ def held_out(titles: Collection[str], share: float, seed: int) -> frozenset[str]
 
 
 def run_squad(config: RunSquadConfig) -> "FineTuningResults":
-    """Trains for, scores and answers questions; see `fine_tune`.
-
-    Raises:
-        UserError: an option, a file or a checkpoint is not what it should be.
-    """
+    """Trains for, scores and answers questions; see `fine_tune`."""
     from pipelines.fine_tuning.run import fine_tune  # TensorFlow
 
     return fine_tune(config, task_of)
 
 
 def task_of(config: RunSquadConfig) -> QuestionTask:
-    """The task that a configuration describes, for the model that the run starts from.
-
-    Raises:
-        UserError: there is no such model.
-    """
+    """The task that a configuration describes, for the model that the run starts from."""
     start = starting_point(config, RunDirectory(config.output_dir))
     return QuestionTask(
         text=start.text,

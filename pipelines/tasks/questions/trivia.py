@@ -91,10 +91,6 @@ def trivia_questions(
 
     A missing document counts as an empty one, as in the official figures. A document that lies out
     of the folder, by its name or by a link, is refused: its words would stand among the answers.
-
-    Raises:
-        UserError: the file is not of TriviaQA's form, none of the documents is there, or one lies
-            elsewhere.
     """
     folder = evidence.folder or path.parent.parent / "evidence"
     count = missing = without = 0
@@ -136,9 +132,6 @@ def trivia_right_answers(path: Path, content: Any) -> dict[str, Mapping[str, Any
 
     These are the questions, those without a document too, or on the web each question with each of
     its documents.
-
-    Raises:
-        UserError: the file is not of TriviaQA's form, or a question in it has no answer.
     """
     pairs = {_name(entry, page): entry for entry, _, page in _pairs(path, content)}
     keys = pairs

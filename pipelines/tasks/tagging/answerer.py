@@ -43,14 +43,7 @@ _OUTPUTS = {
 
 
 class EntityForm(RowForm):
-    """A text to its entities.
-
-    Args:
-        task: of the model.
-        model: its labels and its vocabulary.
-        max_seq_length: the most tokens of a window.
-        raw: whether marks at a word's ends are words of their own.
-    """
+    """A text to its entities."""
 
     kind = "entities"
     inputs = (Input("text", about="a text"),)

@@ -75,7 +75,6 @@ def units_of(rows: Rows, logits: NDArray[np.float32]) -> list[Units]:
     """Joins the windows of each document: every unit once, from the window that owns it.
 
     Args:
-        rows: all rows of some documents, from `tag_rows`.
         logits: float32 [tokens of all rows, labels].
     """
     owned = rows.tokens[UNIT_END] > 0
@@ -100,10 +99,6 @@ def answer(
     """Gives every word or character of a document its tag, and finds the entities.
 
     Args:
-        document: the document.
-        units: its units.
-        labels: all tags, in the order of the classes.
-        scheme: that of the tags.
         unit: "words" or "characters".
     """
     tags, entities = list[list[str]](), list[TextEntity]()
@@ -139,10 +134,7 @@ def found_in(units: Units, count: int, labels: Sequence[str], scheme: Scheme, un
     """Gives every word or character of a sentence its tag, and finds the entities.
 
     Args:
-        units: those of the sentence.
         count: how many words or characters it has.
-        labels: all tags, in the order of the classes.
-        scheme: that of the tags.
         unit: "words" or "characters".
     """
     find = _of_characters if unit == CHARACTERS else _of_words

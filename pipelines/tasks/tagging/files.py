@@ -81,11 +81,6 @@ class Layout(NamedTuple):
     def is_comment(self, line: str, *, in_sentence: bool = False) -> bool:
         r"""Whether a line is a remark: it begins with "#", ";" or "$" and cannot be a word.
 
-        Args:
-            line: the line.
-            in_sentence: whether a word stands in front of it. Remarks stand before a sentence, so
-                that a line with all columns, which could be either, is a word there.
-
         Example:
             >>> layout = Layout(tabs=True, width=2, word=0, tag=1)
             >>> layout.is_comment("## 7\tA sentence."), layout.is_comment("#rain\tO")
@@ -167,14 +162,9 @@ def find_layout(
     r"""Finds out how the lines of a file are made by its first word.
 
     Args:
-        path: the file, plain or packed.
-        word_column: the column of the words, from 1.
         tag_column: the column of the tags, from 1; -1 is the last one and 0 none. A file of one
             column has no tags.
         encoding: how its text stands in bytes.
-
-    Raises:
-        UserError: the file has no word, or no such column.
 
     Example:
         >>> import tempfile
@@ -217,13 +207,8 @@ def find_short_tags(path: Path, layout: Layout, *, expected: bool = False) -> La
     r"""The layout with `short_tags` as the file is: of B_TYPE, I and O alone, with both of B and I.
 
     Args:
-        path: the file, plain or packed.
-        layout: of its lines.
         expected: whether they are short in the file that the model was trained on; then it is
             enough that no tag speaks against it.
-
-    Raises:
-        UserError: as `read_documents`.
 
     Example:
         >>> import tempfile
@@ -242,16 +227,6 @@ def find_short_tags(path: Path, layout: Layout, *, expected: bool = False) -> La
 
 def read_documents(path: Path, layout: Layout, *, whole: bool) -> Iterator[Document]:
     r"""Reads the documents of a file.
-
-    Args:
-        path: the file, plain or packed.
-        layout: of its lines.
-        whole: give whole documents: sentences up to the first `-DOCSTART-` and from one to the
-            next one. Otherwise, and in a file without such lines, each sentence is a document.
-
-    Raises:
-        UserError: a line has another number of columns, an empty word or an empty tag, a carriage
-            return in it, or is not UTF-8.
 
     Example:
         >>> import tempfile
@@ -275,15 +250,7 @@ def read_documents(path: Path, layout: Layout, *, whole: bool) -> Iterator[Docum
 
 
 def read_sentences(path: Path, layout: Layout) -> Iterator[Sentence]:
-    """Reads the sentences of a file, whatever documents they are of.
-
-    Args:
-        path: the file, plain or packed.
-        layout: of its lines.
-
-    Raises:
-        UserError: as `read_documents`.
-    """
+    """Reads the sentences of a file, whatever documents they are of."""
     for document in read_documents(path, layout, whole=False):
         yield from document.sentences
 

@@ -17,11 +17,7 @@ AUTO, DOCUMENT, SENTENCE = "auto", "document", "sentence"
 
 @dataclass(frozen=True, kw_only=True)
 class TaggingConfig(SplitFiles):
-    """The files and how they are read.
-
-    Raises:
-        UserError: a value out of range.
-    """
+    """The files and how they are read."""
 
     FILE_NAMES: ClassVar = {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"}
 
@@ -93,11 +89,7 @@ class TaggingConfig(SplitFiles):
 
 @dataclass(frozen=True, kw_only=True)
 class RunNerConfig(FineTuningConfig):
-    """The options of a run for named entities.
-
-    Raises:
-        UserError: a value out of range, no file is named, or options exclude each other.
-    """
+    """The options of a run for named entities."""
 
     files: TaggingConfig = nested(TaggingConfig)
     OF_FILES: ClassVar = ("word_column", "tag_column", "encoding")
@@ -137,11 +129,7 @@ class RunNerConfig(FineTuningConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreTagsConfig:
-    """Which tagged files are scored, and with which others they are compared.
-
-    Raises:
-        UserError: a value out of range.
-    """
+    """Which tagged files are scored, and with which others they are compared."""
 
     predictions_file: tuple[Path, ...] = option(
         REQUIRED,

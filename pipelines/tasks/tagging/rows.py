@@ -72,18 +72,12 @@ def tag_rows(
     """Makes a row for each window of each document.
 
     Args:
-        tokens: of some documents.
-        tokenizer: the model's.
-        max_seq_length: the most tokens of a row.
         doc_stride: tokens from the start of a window to the start of the next one; 0 is half.
 
     Returns:
         Rows with the token features `input_ids`, `input_mask`, `segment_ids`, `unit_start` and
         `unit_end` (0 at tokens where no unit begins, and where another window shows more of the
         text around it) and, where there are tags, `tag_ids` (0 at the same tokens).
-
-    Raises:
-        UserError: `max_seq_length` leaves no room for a token.
     """
     size, stride = window_size(max_seq_length), window_stride(max_seq_length, doc_stride)
     windows = make_windows(np.diff(tokens.offsets), size, stride)
@@ -116,9 +110,6 @@ def tokenize_words(
 
     Args:
         documents: some documents; all have tags, or none.
-        tokenizer: the model's.
-        labels: all tags, in the order of the classes.
-        tell: whether the log names it.
     """
     sentences = [sentence for document in documents for sentence in document.sentences]
     words = [word for sentence in sentences for word in sentence.items]
@@ -149,9 +140,6 @@ def tokenize_characters(
 
     Args:
         documents: some documents; all have tags, or none.
-        tokenizer: the model's.
-        labels: all tags, in the order of the classes.
-        scheme: that of the tags.
     """
     sentences = [sentence for document in documents for sentence in document.sentences]
     texts = ["".join(sentence.items) for sentence in sentences]
@@ -186,7 +174,6 @@ def token_tags(tags: Sequence[str], starts: Numbers, scheme: Scheme) -> list[str
     Args:
         tags: of the characters.
         starts: int64 [tokens], the first character of each token.
-        scheme: that of the tags.
 
     Example:
         >>> from pipelines.tasks.tagging.schemes import BIOES

@@ -200,12 +200,6 @@ def in_short(tags: Sequence[str]) -> list[str]:
 def fault(scheme: Scheme, before: str, tag: str, after: str) -> str | None:
     """Says what is wrong with a tag between its neighbours; None where nothing is.
 
-    Args:
-        scheme: the way in which the file writes its tags.
-        before: the tag in front, "O" at a sentence's beginning.
-        tag: the tag.
-        after: the tag behind, "O" at a sentence's end.
-
     Example:
         >>> fault(IOB2, "O", "I-PER", "O")
         'starts nowhere: there is no PER in front of it'

@@ -52,9 +52,6 @@ def score_tags(config: ScoreTagsConfig) -> dict[str, float]:
     none, which the log says. With `compared_with`, `compared_f1` is the F1 of those runs and
     `difference` how much more the first ones have; both are drawn from the same documents, so the
     interval of the difference is far narrower than the two intervals would let one think.
-
-    Raises:
-        UserError: a file is not what it should be, or they are of different texts.
     """
     paths = (*config.predictions_file, *config.compared_with)
     first = paths[0]

@@ -75,9 +75,6 @@ def text_characters(texts: Any, *, split_marks: bool = False) -> TextCharacters:
 
     Args:
         texts: UTF-8, string [texts].
-        split_marks: make punctuation marks at a word's ends words of their own, as the files have
-            them that models of entities are trained on: `(Paris).` is four words. A word of marks
-            only stays one. All that Unicode calls a space is a blank then, as for the tokenizer.
 
     Example:
         >>> found = text_characters(["In Paris.\nYes", ""])
@@ -187,10 +184,7 @@ class ServedTagger(ServedModel):
     Longer texts are read in windows, and each word in the window that shows most around it.
 
     Args:
-        opened: a trained model with its vocabulary.
-        meanings: of each label.
         max_seq_length: the most tokens of a window, with [CLS] and [SEP].
-        stride: tokens from the start of a window to the start of the next one.
         characters: whether the model was trained on tags of characters: each token has a tag, and
             both text signatures give the same.
     """

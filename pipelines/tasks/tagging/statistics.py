@@ -107,11 +107,7 @@ class TagStatistics:
             before = kind
 
     def scheme(self) -> Scheme:
-        """The scheme that the tags are in.
-
-        Raises:
-            UserError: they are in several, or in one that is written otherwise.
-        """
+        """The scheme that the tags are in."""
         if self._lettered and self._bare.count:
             self._refuse(self._bare, min(self._lettered.values(), key=lambda x: x.line))
         if self._bare.count:
@@ -157,11 +153,7 @@ class TagStatistics:
         )
 
     def types(self, scheme: Scheme) -> list[str]:
-        """The types of the entities, sorted.
-
-        Raises:
-            UserError: a tag is none of the scheme, or there is no entity.
-        """
+        """The types of the entities, sorted."""
         types = set[str]()
         for tag, line in self._tags.items():
             parts = scheme.split(tag)
@@ -219,15 +211,6 @@ class TagStatistics:
 def check_tags(path: Path, sentence: Sentence, scheme: Scheme, types: Iterable[str]) -> None:
     """Refuses a tag that cannot stand where it does.
 
-    Args:
-        path: the file, for messages.
-        sentence: one of its sentences.
-        scheme: the scheme of all tags.
-        types: the known types of entities.
-
-    Raises:
-        UserError: names the line.
-
     Example:
         >>> sentence = Sentence(("Ada",), ("I-PER",), ("Ada I-PER",), (7,))
         >>> check_tags(Path("dev.txt"), sentence, IOB2, ["PER"])
@@ -250,11 +233,7 @@ def check_tags(path: Path, sentence: Sentence, scheme: Scheme, types: Iterable[s
 
 
 def check_types(path: Path, sentence: Sentence, scheme: Scheme, types: Iterable[str]) -> None:
-    """Refuses a tag that is none of the scheme, or of a type that training does not have.
-
-    Raises:
-        UserError: names the line.
-    """
+    """Refuses a tag that is none of the scheme, or of a type that training does not have."""
     known = set(types)
     for number, tag in zip(sentence.numbers, sentence.tags or (), strict=False):
         parts = scheme.split(tag)

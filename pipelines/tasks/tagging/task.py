@@ -307,12 +307,8 @@ def open_tagging(config: TaggingConfig, trained: ModelSource | None = None) -> T
     """Reads all files once and makes the task, or says what is wrong with them.
 
     Args:
-        config: the files, and what is in them.
         trained: the model that is scored or answers, which knows its tags; None where one is
             trained from the training file.
-
-    Raises:
-        UserError: a file, a column or a tag is not what it should be.
     """
     return _Builder(config, trained).task()
 
@@ -458,11 +454,7 @@ class _Builder(TaskBuilder[TaggingConfig, TaggedFile, _Found, TaggedFile, Taggin
         return self._known.get("tag_unit", found)
 
     def _types(self, labels: tuple[str, ...], scheme: Scheme) -> list[str]:
-        """The types of a trained model's tags.
-
-        Raises:
-            UserError: they are no tags of entities.
-        """
+        """The types of a trained model's tags."""
         parts = [scheme.split(label) for label in labels]
         if OUTSIDE not in labels or None in parts:
             assert self._trained is not None  # the labels are its
@@ -485,20 +477,12 @@ def _check_characters(path: Path, sentence: Sentence) -> None:
 
 
 def run_ner(config: RunNerConfig) -> "FineTuningResults":
-    """Trains for, scores and finds entities; see `fine_tune`.
-
-    Raises:
-        UserError: an option, a file or a checkpoint is not what it should be.
-    """
+    """Trains for, scores and finds entities; see `fine_tune`."""
     from pipelines.fine_tuning.run import fine_tune  # TensorFlow
 
     return fine_tune(config, task_of)
 
 
 def task_of(config: RunNerConfig) -> TaggingTask:
-    """The task that a configuration describes.
-
-    Raises:
-        UserError: a file is not what it should be, or there is nothing to score or to tag.
-    """
+    """The task that a configuration describes."""
     return _Builder.for_run(config, config.files)

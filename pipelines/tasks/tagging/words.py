@@ -17,12 +17,6 @@ Span = tuple[int, int]
 def words_of(text: str, *, split_marks: bool = False) -> list[list[Span]]:
     r"""Finds the words of each line of a text.
 
-    Args:
-        text: the text.
-        split_marks: make punctuation marks at a word's ends words of their own, as the files have
-            them that models of entities are trained on: `(Paris).` is four words. A word of marks
-            only stays one. All that Unicode calls a space is a blank then, as for the tokenizer.
-
     Returns:
         Of each line the position in the text of each word's first character, and the one after
         its last.
