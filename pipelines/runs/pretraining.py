@@ -361,7 +361,7 @@ class _Job:
         return figures
 
     def _restore_weights(self) -> int:
-        """Loads the run's newest weights, or keeps those of `init_checkpoint`; returns their step."""
+        """Loads the run's newest weights or keeps those of `init_checkpoint`; gives their step."""
         run = self._run.directory
         weights = {"weights": [weight.value for weight in self._model.weights]}
         checkpoints = Checkpoints(
