@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.workers import workers_that_fit
+from tests.support.workers import give_memory_back, workers_that_fit
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -85,6 +85,13 @@ def pytest_collection_finish():
     """Spares the garbage collector what lives to the end: modules and tests, a million objects."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def memory_of_the_file():
+    """A model is a cycle of small objects, which the collector sees gigabytes later."""
+    yield
+    give_memory_back()
 
 
 @pytest.fixture
