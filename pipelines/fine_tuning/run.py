@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from keras_bert_impl.checkpoints.task_settings import (
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, without_links
 from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.options import made_settings, settings_of
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
@@ -32,11 +30,16 @@ from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import Devices, make_devices
 from pipelines.fine_tuning.options import FineTuningConfig
-from pipelines.fine_tuning.outputs import (
+from pipelines.fine_tuning.row_set import RowOutputs, RowSet
+from pipelines.fine_tuning.splits import (
+    AnsweredSplit,
     Predicts,
-    SplitOutputs,
+    Split,
+    compute_outputs,
     engine_prediction,
     log_padding,
+    mean_loss,
+    missing_labels,
 )
 from pipelines.fine_tuning.start import (
     AnyConfig,
@@ -57,15 +60,8 @@ from pipelines.fine_tuning.task import (
     Task,
     figure_prefixes,
 )
-from pipelines.fine_tuning.task_data import (
-    AnsweredSplit,
-    TaskData,
-    mean_loss,
-    missing_labels,
-)
-from pipelines.inputs.row_batches import RowBatches
+from pipelines.inputs.row_batches import RowBatches, RowEvaluation
 from pipelines.metrics.constant_answer import CONSTANT, AnswerVariety
-from pipelines.records.row_set import RowSet
 from pipelines.runs.remarks import RunFacts, device_remarks
 from pipelines.runs.training_run import (
     DescribeModel,
@@ -111,23 +107,22 @@ def fine_tune_checked(checked: CheckedRun[Any]) -> FineTuningResults:
     devices = make_devices(config.training)  # before a tokenizer, which starts TensorFlow
     _tell_of_devices(config, devices)
     directory = RunDirectory.open(config.output_dir)
-    with ExitStack() as outputs:
-        unchanged = "nothing is changed, and the same command begins anew"
-        with kept_so_far(directory.kept_before_training() if config.do_train else unchanged):
-            job = _Job(config, task, directory, start, devices, outputs)
-            trained = job.train() if config.do_train else None
-        results = FineTuningResults(trained)
-        if trained and not trained.finished:
-            return results
-        if config.do_eval:
-            with kept_so_far(_kept(config, "evaluates")):
-                figures = job.evaluate(results.training)
-            results = replace(results, evaluation=figures, guesses=job.guesses())
-        if config.do_predict:
-            again = "evaluates again and predicts" if config.do_eval else "predicts"
-            with kept_so_far(_kept(config, again)):
-                results = replace(results, prediction_files=job.predict())
+    unchanged = "nothing is changed, and the same command begins anew"
+    with kept_so_far(directory.kept_before_training() if config.do_train else unchanged):
+        job = _Job(config, task, directory, start, devices)
+        trained = job.train() if config.do_train else None
+    results = FineTuningResults(trained)
+    if trained and not trained.finished:
         return results
+    if config.do_eval:
+        with kept_so_far(_kept(config, "evaluates")):
+            figures = job.evaluate(results.training)
+        results = replace(results, evaluation=figures, guesses=job.guesses())
+    if config.do_predict:
+        again = "evaluates again and predicts" if config.do_eval else "predicts"
+        with kept_so_far(_kept(config, again)):
+            results = replace(results, prediction_files=job.predict())
+    return results
 
 
 def _kept(config: FineTuningConfig, does: str) -> str:
@@ -157,28 +152,26 @@ class _Job:
         directory: RunDirectory,
         start: ModelSource,
         devices: Devices,
-        outputs: ExitStack,
     ) -> None:
         self._config, self._task, self._start = config, task, start
         self._directory, self._devices = directory, devices
         self._guesses: dict[str, Mapping[str, Guess]] = {}
-        self._work = _work_folder(config, directory, devices)
+        self._kept: dict[str, RowOutputs] = {}
+        self._padding_told: set[str] = set()
         self._model_config = self._configured(start.config)
         self._check_start()
-        self._data = TaskData(
-            task, Tokenizer(start.text), config.max_seq_length, self._work, config.file_encoding
-        )
+        tokenizer = Tokenizer(start.text)
         # All files are read before hours of training: a mistake in a test set shows at once.
-        self._rows = {split: self._data.rows(split) for split in wanted_splits(config, task)}
+        self._splits = {
+            name: Split.make(task, name, tokenizer, config.max_seq_length)
+            for name in wanted_splits(config, task)
+        }
+        self._rows = {name: split.rows for name, split in self._splits.items()}
         if config.do_train and (words := self._rows[task.train_split].word_count):
             _LOGGER.info("%s: %s are [UNK]", task.train_split, words)
         self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
         self._head = self._build_head(start, self._model_config)
-        predict = self._predicts(self._head, start)
-        fixed = None if self._trims() else config.max_seq_length
-        self._outputs = outputs.enter_context(
-            SplitOutputs(self._work, self._rows, predict, self._head, fixed)
-        )
+        self._predict = self._predicts(self._head, start)
 
     def _predicts(self, head: Head, source: ModelSource) -> Predicts:
         names = head.objective.input_names
@@ -332,11 +325,22 @@ class _Job:
         """Answers the test splits and writes the files."""
         files: list[Path] = []
         for split in self._task.test_splits:
-            with self._outputs.of(split, self._config.predict_batch_size) as outputs:
-                if self._devices.is_chief:
-                    answered = AnsweredSplit(self._task, split, self._rows[split], outputs)
-                    files += self._task.write(self._directory.path, split, answered)
+            outputs = self._kept.pop(split, None)
+            if outputs is None:
+                outputs = self._outputs(split, self._config.predict_batch_size)
+            if self._devices.is_chief:
+                answered = AnsweredSplit(self._task, self._splits[split], outputs)
+                files += self._task.write(self._directory.path, split, answered)
         return files
+
+    def _outputs(self, split: str, batch_size: int) -> RowOutputs:
+        """The model's outputs for a split."""
+        fixed = None if self._trims() else self._config.max_seq_length
+        source = RowEvaluation(self._rows[split], batch_size, fixed)
+        if split not in self._padding_told:
+            self._padding_told.add(split)
+            log_padding(split, source.padding_share())
+        return compute_outputs(split, self._rows[split], source, self._predict, self._head)
 
     def _score(self, split: str, *, final: bool = False) -> dict[str, float]:
         """The mean loss over a whole split, and the task's metrics.
@@ -344,18 +348,19 @@ class _Job:
         The final scores of the main split also decide how answers are chosen from then on.
         """
         rows, head = self._rows[split], self._head
-        keep = final and self._config.do_predict and split in self._task.test_splits
-        with self._outputs.of(split, self._config.eval_batch_size, keep=keep) as outputs:
-            loss = mean_loss(self._task, head.objective, rows, outputs, head.labels)
-            answered = AnsweredSplit(self._task, split, rows, outputs)
-            scores = self._task.score(answered)
-            main = split == self._task.evaluation_splits[0]
-            if final and main and isinstance(self._task, Calibrated):
-                self._calibrate(self._task, scores)
-            if final and self._devices.is_chief and isinstance(self._task, Illustrated):
-                self._task.illustrate(self._directory.path, split, answered)
-            if final and isinstance(self._task, ComparedTask):
-                scores = {**scores, **_constant_scores(self._task, split, answered)}
+        outputs = self._outputs(split, self._config.eval_batch_size)
+        if final and self._config.do_predict and split in self._task.test_splits:
+            self._kept[split] = outputs
+        loss = mean_loss(self._task, head.objective, rows, outputs, head.labels)
+        answered = AnsweredSplit(self._task, self._splits[split], outputs)
+        scores = self._task.score(answered)
+        main = split == self._task.evaluation_splits[0]
+        if final and main and isinstance(self._task, Calibrated):
+            self._calibrate(self._task, scores)
+        if final and self._devices.is_chief and isinstance(self._task, Illustrated):
+            self._task.illustrate(self._directory.path, split, answered)
+        if final and isinstance(self._task, ComparedTask):
+            scores = {**scores, **_constant_scores(self._task, split, answered)}
         return {**({} if loss is None else {"loss": loss}), **scores}
 
     def _hooks(self) -> list[Hook]:
@@ -456,11 +461,3 @@ def _curve_style(task: Task[Any, Any]) -> CurveStyle:
     if isinstance(task, Drawn):
         return task.curve_style
     return CurveStyle(task.compared_figures if isinstance(task, ComparedTask) else ())
-
-
-def _work_folder(config: FineTuningConfig, run: RunDirectory, devices: Devices) -> Path:
-    """Where rows and outputs stand; each worker makes its own."""
-    folder = config.work_dir or without_links(run.path / "work")
-    return make_folder(
-        folder if devices.is_chief else without_links(folder / f"worker-{devices.worker}")
-    )

@@ -14,8 +14,8 @@ write(folder, …, answered) → the official files
 served(opened)             → strings → answers, inside a graph
 ```
 
-Rows stand in files while the model works (`pipelines.records.row_set`), and outputs too, so that no
-step of this holds a data set in memory; `examples` and `answered` are read again instead of kept.
+Rows and outputs are arrays in memory (`pipelines.fine_tuning.row_set`); `examples` and `answered`
+are read again instead of kept.
 
 What tasks share stands elsewhere, once: windows over long texts in
 `keras_bert_impl.tokenization.windows`, packing in `pipelines.fine_tuning.text_rows`, labels and
@@ -43,11 +43,6 @@ if TYPE_CHECKING:  # only for the types: a task must be listable without loading
     from keras_bert_impl.training.guesses import Guess
     from keras_bert_impl.training.learning_curve import CurveStyle
     from keras_bert_impl.training.objectives import Objective
-
-
-ROWS_VERSION = 1
-"""Part of what rows are made from: raise it when a change of code changes the rows of any task, or
-rows on disk from before the change are used again."""
 
 Example = TypeVar("Example")
 Answer = TypeVar("Answer")
@@ -116,7 +111,7 @@ class Task(Protocol[Example, Answer]):
         ...
 
     def files(self, split: str) -> Sequence[Path]:
-        """The files that a split's examples come from; rows are made again when one changes."""
+        """The files that a split's examples come from."""
         ...
 
     def examples(self, split: str) -> Iterable[Example]:

@@ -1,4 +1,4 @@
-"""Batches of a task's rows: from shards, in an order that is arithmetic, with little padding.
+"""Batches of a task's rows, in an order that is arithmetic, with little padding.
 
 Batches are padded to one of a few lengths, chosen so that an epoch has the least padding.
 """
@@ -193,9 +193,6 @@ class RowBatches:
     Args:
         fixed_length: pad all batches to it; otherwise a batch has one of at most eight lengths,
             chosen for these rows so that the padding is least.
-
-    Example:
-        See `tests/pipelines/inputs/test_row_batches.py`: rows stand in files.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ from pipelines.fine_tuning.task import ComparedTask, figure_prefixes
 from pipelines.many_runs.commands import forget_models, kept, once
 from pipelines.many_runs.spread import Spread, markdown_table, number, without_nan
 
-_OF_THE_WHOLE = {"output_dir", "work_dir", "num_seeds", "search"}
+_OF_THE_WHOLE = {"output_dir", "num_seeds", "search"}
 _WITHOUT_A_BEST = ("loss", "global_step")
 _KEPT = "finished runs are kept, and the same command continues"
 
@@ -105,7 +105,6 @@ def _config_of(
     setting = run.setting
     places: dict[str, Any] = {
         "output_dir": without_links(config.output_dir / run.folder, len(Path(run.folder).parts)),
-        "work_dir": config.work_dir or config.output_dir / "work",
     }
     training = replace(
         config.training,

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.fine_tuning.row_set import RowSet
 from pipelines.inputs import row_batches
 from pipelines.inputs.row_batches import LengthOrder, RowBatches, RowEvaluation
-from pipelines.records.row_set import make_rows
 from pipelines.records.rows import Rows
 
 LENGTHS = [3, 40, 7, 1, 22, 9, 31, 5, 12, 2, 17]
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory):
+def rows():
     """Row n has the tokens 100 n, 100 n + 1, ... and the label n."""
     lengths = np.array(LENGTHS)
     ids = np.concatenate([100 * n + np.arange(length) for n, length in enumerate(LENGTHS)])
@@ -25,7 +25,7 @@ def rows(tmp_path_factory):
     numbers = np.arange(len(lengths))
     labels = {"label_ids": numbers.astype(np.int32)}
     block = Rows(numbers // 2, lengths, tokens, labels)
-    return make_rows(tmp_path_factory.mktemp("rows") / "train", {}, [block])
+    return RowSet([block])
 
 
 def longest_of(numbers):
@@ -71,10 +71,10 @@ def test_a_batch_has_its_rows_whole_and_the_length_of_its_longest_where_lengths_
             assert batch["input_ids"].shape[1] == longest
 
 
-def test_a_data_set_of_many_lengths_gives_eight_shapes(tmp_path):
+def test_a_data_set_of_many_lengths_gives_eight_shapes():
     lengths = np.arange(1, 401)
     tokens = {"input_ids": np.ones(int(lengths.sum()), np.int32)}
-    rows = make_rows(tmp_path / "rows", {}, [Rows(np.arange(400), lengths, tokens)])
+    rows = RowSet([Rows(np.arange(400), lengths, tokens)])
     for source in (RowBatches(rows, 4, 1).batches_from(0), RowEvaluation(rows, 4).batches()):
         shapes = {batch["input_ids"].shape[1] for batch in itertools.islice(source, 100)}
         assert len(shapes) == 8
@@ -119,10 +119,10 @@ def test_no_window_has_more_than_fifty_batches(count, batch_size):
         assert len(order.rows_of(step)) == batch_size
 
 
-def test_rows_of_like_lengths_leave_little_padding(tmp_path):
+def test_rows_of_like_lengths_leave_little_padding():
     lengths = np.random.default_rng(1).integers(2, 128, 4000)
     tokens = {"input_ids": np.ones(int(lengths.sum()), np.int32)}
-    rows = make_rows(tmp_path / "rows", {}, [Rows(np.arange(4000), lengths, tokens)])
+    rows = RowSet([Rows(np.arange(4000), lengths, tokens)])
     share = {
         name: RowBatches(rows, 32, 1, fixed_length=fixed, by_length=by_length).padding_share()
         for name, fixed, by_length in [
@@ -142,7 +142,7 @@ def test_the_longest_rows_of_a_small_set_are_not_always_together():
     assert batches.count(set(range(32, 40))) < 2
 
 
-def test_neighbouring_batches_differ_in_length(tmp_path):
+def test_neighbouring_batches_differ_in_length():
     """The sorted batches of a window are shuffled."""
     lengths = np.arange(1, 401)
     order = LengthOrder(lengths, 4, seed=3)
