@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model, model_identity
 from keras_bert_impl.checkpoints.task_settings import (
@@ -58,10 +60,10 @@ from pipelines.fine_tuning.task import (
     Illustrated,
     ScoredWithoutLoss,
     Task,
+    Truncating,
     figure_prefixes,
 )
 from pipelines.inputs.row_batches import RowBatches, RowEvaluation
-from pipelines.metrics.constant_answer import CONSTANT, AnswerVariety
 from pipelines.runs.remarks import RunFacts, device_remarks
 from pipelines.runs.training_run import (
     DescribeModel,
@@ -70,6 +72,8 @@ from pipelines.runs.training_run import (
 )
 
 _LOGGER = logging.getLogger(__name__)
+
+_MOST_FULL = 0.05  # so many texts may be truncated without a word
 
 
 @dataclass(frozen=True)
@@ -167,11 +171,25 @@ class _Job:
             for name in wanted_splits(config, task)
         }
         self._rows = {name: split.rows for name, split in self._splits.items()}
-        if config.do_train and (words := self._rows[task.train_split].word_count):
-            _LOGGER.info("%s: %s are [UNK]", task.train_split, words)
+        if config.do_train:
+            self._tell_of_rows(self._rows[task.train_split])
         self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
         self._head = self._build_head(start, self._model_config)
         self._predict = self._predicts(self._head, start)
+
+    def _tell_of_rows(self, rows: RowSet) -> None:
+        """Logs how much of the training texts is [UNK], and where many of them are truncated."""
+        task, most = self._task, self._config.max_seq_length
+        _LOGGER.info("%s: %s are [UNK]", task.train_split, rows.word_count)
+        full = np.mean(rows.lengths >= most)
+        longer = most < self._start.config.max_position_embeddings
+        if full > _MOST_FULL and longer and isinstance(task, Truncating) and task.truncates:
+            _LOGGER.warning(
+                "%s: %.0f %% of its texts fill a row of `max_seq_length=%d` tokens or lose their "
+                "ends; a larger one (up to %d) or `long_text=windows` reads more of them.",
+                *(", ".join(map(str, task.files(task.train_split))) or task.name, 100 * full),
+                *(most, self._start.config.max_position_embeddings),
+            )
 
     def _predicts(self, head: Head, source: ModelSource) -> Predicts:
         names = head.objective.input_names
@@ -360,7 +378,7 @@ class _Job:
         if final and self._devices.is_chief and isinstance(self._task, Illustrated):
             self._task.illustrate(self._directory.path, split, answered)
         if final and isinstance(self._task, ComparedTask):
-            scores = {**scores, **_constant_scores(self._task, split, answered)}
+            _tell_of_nothing_learned(self._task, split, scores)
         return {**({} if loss is None else {"loss": loss}), **scores}
 
     def _hooks(self) -> list[Hook]:
@@ -433,27 +451,19 @@ class _Job:
         }
 
 
-def _constant_scores(
-    task: ComparedTask[Any, Any], split: str, answered: AnsweredSplit
-) -> dict[str, float]:
-    """The figures of one answer to every example, where the model's answers are all alike."""
-    variety = AnswerVariety()
-    for example, answer in answered:
-        for pair in task.compared_answers(example, answer):
-            variety.add(*pair)
-        if variety.varies:
-            break  # after a few examples of nearly every model
-    if not variety.is_constant:
-        return {}
-    scores = dict(task.constant_scores(split))
-    _LOGGER.warning(
-        "%s: the model gives one answer, %s, to all %d; it tells nothing apart. The best single "
-        "answer to everything has %s. Train with a smaller `learning_rate`, longer, or with "
-        "another `seed`.",
-        *(split, repr(variety.answer), variety.count),
-        ", ".join(f"{name} = {score:.4f}" for name, score in scores.items()),
-    )
-    return {f"{CONSTANT}{name}": score for name, score in scores.items()}
+def _tell_of_nothing_learned(
+    task: ComparedTask[Any, Any], split: str, scores: Mapping[str, float]
+) -> None:
+    """Warns where the figure that decides is not above that of one answer to every example."""
+    constant = task.constant_scores(split)
+    name = next(one for one in (*task.compared_figures, *scores) if one in scores)
+    if name in constant and not scores[name] > constant[name]:  # a correlation may be NaN
+        _LOGGER.warning(
+            "%s: %s = %.4f, where one answer to every example reaches %.4f; the model has not "
+            "learned to separate them. Train longer, with a smaller `learning_rate`, or with "
+            "another `seed`.",
+            *(split, name, scores[name], constant[name]),
+        )
 
 
 def _curve_style(task: Task[Any, Any]) -> CurveStyle:

@@ -7,12 +7,8 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.hub import may_be_hub_name
 from keras_bert_impl.checkpoints.model_source import (
@@ -26,18 +22,13 @@ from keras_bert_impl.checkpoints.run_folder import newest_checkpoint
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import Option, options_of
-from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import NFC, Casing, TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
-from pipelines.fine_tuning.task import ComparedTask, ScoredWithoutLoss, Task, Truncating
+from pipelines.fine_tuning.task import ComparedTask, ScoredWithoutLoss, Task
 
 _LOGGER = logging.getLogger(__name__)
-
-_SAMPLED_EXAMPLES, _SAMPLED_CHARACTERS = 1000, 1_000_000
-_MOST_CUT = 0.05  # so many texts may be longer than a row without a word
-_HELD_BY_ENOUGH = 0.99
 
 AnyConfig = TypeVar("AnyConfig", bound=FineTuningConfig)
 
@@ -76,9 +67,6 @@ def check_run(
     start.config.check_length(config.max_seq_length, at_least=5)
     # Some examples of each split are read here, the others when their rows are made.
     check_vocabulary(task, wanted_splits(config, task), start.text, config.unknown)
-    if config.do_train and isinstance(task, Truncating) and task.truncates:
-        longest = start.config.max_position_embeddings
-        tell_of_cut_texts(task, start.text, config.max_seq_length, longest)
     return CheckedRun(config, task, start)
 
 
@@ -109,41 +97,6 @@ def check_vocabulary(
         texts = (one for example in task.examples(split) for one in task.texts(example))
         name = ", ".join(map(str, task.files(split))) or f"the split {split}"
         unknown.check(texts, text, name)
-
-
-def tell_of_cut_texts(
-    task: Task[Any, Any], text: TextSettings, max_seq_length: int, longest: int
-) -> None:
-    """Warns where many training texts exceed a row, and says which length holds them."""
-    lengths = _sampled_lengths(task, text)
-    share = np.mean(lengths > max_seq_length)
-    if share <= _MOST_CUT or max_seq_length >= longest:
-        return
-    doubled = (max_seq_length << times for times in range(1, 32))
-    wanted = next(
-        one for one in doubled if one >= longest or np.mean(lengths <= one) >= _HELD_BY_ENOUGH
-    )
-    wanted = min(wanted, longest)
-    held = np.mean(lengths <= wanted)
-    others = "" if held >= _HELD_BY_ENOUGH else ", `long_text=windows` all"
-    _LOGGER.warning(
-        "%s: %.0f %% of a sample of its texts are longer than `max_seq_length=%d` tokens and lose "
-        "their ends; `max_seq_length=%d` would hold %.0f %%%s.",
-        ", ".join(map(str, task.files(task.train_split))) or task.name,
-        *(100 * share, max_seq_length, wanted, 100 * held, others),
-    )
-
-
-def _sampled_lengths(task: Task[Any, Any], text: TextSettings) -> NDArray[np.int64]:
-    """The tokens of the first examples' rows if they were long enough: int64 [examples]."""
-    tokenizer, lengths, characters = PlainTokenizer(text), list[int](), 0
-    for example in islice(task.examples(task.train_split), _SAMPLED_EXAMPLES):
-        texts = [one for one in task.texts(example) if one]
-        lengths.append(1 + len(tokenizer.encode_lines(texts).ids) + len(texts))  # [CLS], [SEP]
-        characters += sum(map(len, texts))
-        if characters > _SAMPLED_CHARACTERS:
-            break
-    return np.array(lengths, np.int64)
 
 
 def wanted_splits(config: FineTuningConfig, task: Task[Any, Any]) -> list[str]:

@@ -23,7 +23,7 @@ numbers in `pipelines.fine_tuning.heads`, all that tasks of labelled texts share
 `pipelines.tasks.labels.rows`, metrics in `pipelines.metrics`.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
@@ -295,16 +295,6 @@ class ComparedTask(Task[Example, Answer], Protocol[Example, Answer]):
         """Gives the figures of a labelled split where every example gets the same answer.
 
         A run that is not better has failed.
-        """
-        ...
-
-    def compared_answers(
-        self, example: Example, answer: Answer
-    ) -> Iterable[tuple[Hashable, Hashable]]:
-        """Gives what an answer to a labelled example says, and what is right.
-
-        One pair for each thing that is answered: a label, a number (both floats), a tag of each
-        word. A run whose answers are all alike is named.
         """
         ...
 

@@ -17,7 +17,6 @@ from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.fine_tuning.start import (
     check_vocabulary,
     starting_point,
-    tell_of_cut_texts,
     with_kept_options,
 )
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
@@ -187,44 +186,3 @@ def test_the_texts_of_every_split_are_held_against_the_vocabulary(tmp_path):
     check_vocabulary(task, ["train"], TextSettings(strange), UnknownWords())  # few words
     with pytest.raises(UserError, match=r"dev\.tsv: 100\.0 % of the words .* with strange\.txt"):
         check_vocabulary(task, ["train", "dev"], TextSettings(strange), UnknownWords())
-
-
-class Lengths:
-    """Texts of so many words, of a token each."""
-
-    train_split = "train"
-
-    def __init__(self, *lengths):
-        self.lengths = lengths
-
-    def files(self, split):
-        return [Path(f"{split}.txt")]
-
-    def examples(self, split):
-        return iter(self.lengths)
-
-    def texts(self, example):
-        return ["rain " * example]
-
-
-@pytest.mark.parametrize(
-    ("lengths", "told"),
-    [
-        ([60] * 20, None),
-        ([60] * 95 + [100] * 5, None),
-        (
-            [60] * 80 + [100] * 20,
-            "train.txt: 20 % of a sample of its texts are longer than `max_seq_length=64` tokens "
-            "and lose their ends; `max_seq_length=128` would hold 100 %.",
-        ),
-        (
-            [60] * 50 + [400] * 50,
-            "train.txt: 50 % of a sample of its texts are longer than `max_seq_length=64` tokens "
-            "and lose their ends; `max_seq_length=200` would hold 50 %, `long_text=windows` all.",
-        ),
-    ],
-)
-def test_texts_that_are_cut_are_told_with_the_length_that_holds_them(lengths, told, caplog):
-    text = TextSettings(Vocabulary([*SPECIAL_TOKENS, "rain"]))
-    tell_of_cut_texts(Lengths(*lengths), text, max_seq_length=64, longest=200)
-    assert caplog.messages == ([told] if told else [])
