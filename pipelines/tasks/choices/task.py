@@ -1,6 +1,6 @@
 """The task of a run for endings: each is read with the context in front, and the best is chosen."""
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -181,12 +181,6 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
         """What the most frequent number of the right ending reaches; see `Guessable`."""
         words = "always the ending of the same number"
         return {name: Guess(words, score) for name, score in self.constant_scores(split).items()}
-
-    def compared_answers(
-        self, example: Choice, answer: ChoiceAnswer
-    ) -> list[tuple[Hashable, Hashable]]:
-        """The number of the chosen ending and that of the right one; see `ComparedTask`."""
-        return [(answer.ending, example.label)]
 
     def write(
         self, folder: Path, split: str, answered: Answered[Choice, ChoiceAnswer]

@@ -3,7 +3,7 @@
 import logging
 import math
 from abc import abstractmethod
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -159,17 +159,6 @@ class LabelTask:
             head.decode(logits), head.predictions(logits), head.values(logits), strict=True
         )
         return [LabelAnswer(*answer) for answer in answers]
-
-    def compared_answers(
-        self, example: TextExample, answer: LabelAnswer
-    ) -> list[tuple[Hashable, Hashable]]:
-        """The answer's label or number and that of the example; see `ComparedTask`."""
-        label = str(example.label)
-        if isinstance(self.head_of, RegressionHead):
-            return [(float(answer.prediction), self.head_of.encode(label))]
-        if isinstance(self.head_of, MultiLabelHead):
-            return [(tuple(answer.prediction.tolist()), tuple(self.head_of.encode(label)))]
-        return [(answer.label, label)]
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
         """A classifier's signatures: ids, texts and pairs of texts; see `Task.served`."""

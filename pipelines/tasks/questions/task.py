@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -45,7 +45,6 @@ from pipelines.tasks.questions.rows import WindowSettings, question_rows
 from pipelines.tasks.questions.scores import (
     METRICS,
     ScoredAnswers,
-    right_answers,
 )
 from pipelines.tasks.questions.trivia import (
     Evidence,
@@ -300,15 +299,6 @@ class QuestionTask:
             return {}
         score = self.constant_scores(split)["f1"]
         return dict.fromkeys(("exact", "f1"), Guess("no question answered", score))
-
-    def compared_answers(
-        self, example: Question, answer: Prediction
-    ) -> list[tuple[Hashable, Hashable]]:
-        """The text of the answer, "" for none, and the right one; see `ComparedTask`."""
-        negative = self.answer_settings.version_2_with_negative
-        threshold = self.null_score_diff_threshold or 0.0 if negative else math.inf
-        right = next(iter(right_answers(example)), "")
-        return [(answer.best(threshold).text, right)]
 
     def illustrate(
         self, folder: Path, split: str, answered: Answered[Question, Prediction]

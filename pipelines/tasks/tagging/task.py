@@ -1,6 +1,6 @@
 """The task of a run for tags: from files and options to rows, scores and entities, all checked."""
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -228,13 +228,6 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
         for document in self.examples(split):
             tags = [[OUTSIDE] * len(sentence.tags or ()) for sentence in document.sentences]
             yield document, TagAnswer(tags, [])
-
-    def compared_answers(
-        self, example: Document, answer: TagAnswer
-    ) -> Iterator[tuple[Hashable, Hashable]]:
-        """The tags of all words and the right ones; see `ComparedTask`."""
-        for sentence, tags in zip(example.sentences, answer.tags, strict=True):
-            yield from zip(tags, sentence.tags or tags, strict=True)
 
     def illustrate(
         self, folder: Path, split: str, answered: Answered[Document, TagAnswer]
