@@ -25,7 +25,7 @@ from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.evaluation import Prediction
 from keras_bert_impl.training.guesses import Guess, write_guesses
 from keras_bert_impl.training.hooks import standard_hooks
-from keras_bert_impl.training.learning_curve import CurveStyle, draw_learning_curve
+from keras_bert_impl.training.learning_curve import draw_learning_curve
 from keras_bert_impl.training.loop import TrainingResult
 from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run import Hook
@@ -51,18 +51,7 @@ from pipelines.fine_tuning.start import (
     check_trained,
     wanted_splits,
 )
-from pipelines.fine_tuning.task import (
-    Calibrated,
-    ComparedTask,
-    Drawn,
-    Guessable,
-    Head,
-    Illustrated,
-    ScoredWithoutLoss,
-    Task,
-    Truncating,
-    figure_prefixes,
-)
+from pipelines.fine_tuning.task import Head, Task, figure_prefixes
 from pipelines.inputs.row_batches import RowBatches, RowEvaluation
 from pipelines.runs.remarks import RunFacts, device_remarks
 from pipelines.runs.training_run import (
@@ -183,7 +172,7 @@ class _Job:
         _LOGGER.info("%s: %s are [UNK]", task.train_split, rows.word_count)
         full = np.mean(rows.lengths >= most)
         longer = most < self._start.config.max_position_embeddings
-        if full > _MOST_FULL and longer and isinstance(task, Truncating) and task.truncates:
+        if full > _MOST_FULL and longer and task.truncates:
             _LOGGER.warning(
                 "%s: %.0f %% of its texts fill a row of `max_seq_length=%d` tokens or lose their "
                 "ends; a larger one (up to %d) or `long_text=windows` reads more of them.",
@@ -201,19 +190,16 @@ class _Job:
     def _configured(self, config: BertConfig) -> BertConfig:
         """A model's configuration with what the task and the options say."""
         config = self._task.configure(self._config.configure(config))
-        settings = {**self._task.settings, **self._answer_options()}
+        settings = {**self._task.settings, **self._task.answer_options}
         settings |= {"task": self._task.name, "max_seq_length": self._config.max_seq_length}
         settings |= self._config.kept_in_model(self._task)
         return with_task_settings(config, settings)
 
-    def _answer_options(self) -> Mapping[str, Any]:
-        return self._task.answer_options if isinstance(self._task, Calibrated) else {}
-
-    def _calibrate(self, task: Calibrated, scores: Mapping[str, float]) -> None:
+    def _calibrate(self, scores: Mapping[str, float]) -> None:
         """Answers from now on as the scores recommend, and so does the run's own model, served."""
-        before = self._answer_options()
-        self._task = task.calibrated(scores)
-        found = self._answer_options()
+        before = self._task.answer_options
+        self._task = self._task.calibrated(scores)
+        found = self._task.answer_options
         changed = {name: found[name] for name in found if found[name] != before.get(name)}
         if not changed or not self._devices.is_chief:
             return
@@ -230,7 +216,7 @@ class _Job:
     def _tell_of_kept_options(self) -> None:
         """Warns where a finished run answers otherwise than its model, which keeps what it has."""
         kept = task_settings(find_model(str(self._directory.model)).config)
-        for name, value in self._answer_options().items():
+        for name, value in self._task.answer_options.items():
             if name in kept and kept[name] != value:
                 _LOGGER.warning(
                     "`%s=%s` stands in place of %s, which %s keeps and is served with; served "
@@ -299,7 +285,7 @@ class _Job:
         """Draws the run's figures as they stand, beside what guessing reaches."""
         if self._config.do_eval:
             write_guesses(self._directory, self._guesses_of(self._task.evaluation_splits[0]))
-        draw_learning_curve(self._directory, _curve_style(self._task))
+        draw_learning_curve(self._directory, self._task.curve_style)
 
     def guesses(self) -> dict[str, Guess]:
         """What guessing reaches, by the names of the figures in `eval_results.txt`."""
@@ -311,9 +297,9 @@ class _Job:
 
     def _guesses_of(self, split: str) -> Mapping[str, Guess]:
         """What guessing reaches on a labelled split, whose file is read for it once."""
-        if split not in self._guesses and isinstance(self._task, Guessable):
+        if split not in self._guesses:
             self._guesses[split] = self._task.guesses(split)
-        return self._guesses.get(split, {})
+        return self._guesses[split]
 
     def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
         """Scores the evaluation splits and writes `eval_results.txt`."""
@@ -372,12 +358,11 @@ class _Job:
         loss = mean_loss(self._task, head.objective, rows, outputs, head.labels)
         answered = AnsweredSplit(self._task, self._splits[split], outputs)
         scores = self._task.score(answered)
-        main = split == self._task.evaluation_splits[0]
-        if final and main and isinstance(self._task, Calibrated):
-            self._calibrate(self._task, scores)
-        if final and self._devices.is_chief and isinstance(self._task, Illustrated):
+        if final and split == self._task.evaluation_splits[0]:
+            self._calibrate(scores)
+        if final and self._devices.is_chief:
             self._task.illustrate(self._directory.path, split, answered)
-        if final and isinstance(self._task, ComparedTask):
+        if final:
             _tell_of_nothing_learned(self._task, split, scores)
         return {**({} if loss is None else {"loss": loss}), **scores}
 
@@ -388,7 +373,7 @@ class _Job:
             return standard_hooks()
         split, best_by = self._task.evaluation_splits[0], "loss"
         if missing := missing_labels(self._rows[split], self._head.labels):
-            if not isinstance(self._task, ScoredWithoutLoss):
+            if self._task.deciding_figure == "loss":
                 if not asked:
                     return standard_hooks()
                 raise UserError(
@@ -451,12 +436,10 @@ class _Job:
         }
 
 
-def _tell_of_nothing_learned(
-    task: ComparedTask[Any, Any], split: str, scores: Mapping[str, float]
-) -> None:
+def _tell_of_nothing_learned(task: Task[Any, Any], split: str, scores: Mapping[str, float]) -> None:
     """Warns where the figure that decides is not above that of one answer to every example."""
     constant = task.constant_scores(split)
-    name = next(one for one in (*task.compared_figures, *scores) if one in scores)
+    name = next((one for one in (*task.compared_figures, *scores) if one in scores), "")
     if name in constant and not scores[name] > constant[name]:  # a correlation may be NaN
         _LOGGER.warning(
             "%s: %s = %.4f, where one answer to every example reaches %.4f; the model has not "
@@ -464,10 +447,3 @@ def _tell_of_nothing_learned(
             "another `seed`.",
             *(split, name, scores[name], constant[name]),
         )
-
-
-def _curve_style(task: Task[Any, Any]) -> CurveStyle:
-    """How a task's figures are drawn."""
-    if isinstance(task, Drawn):
-        return task.curve_style
-    return CurveStyle(task.compared_figures if isinstance(task, ComparedTask) else ())

@@ -26,7 +26,7 @@ from keras_bert_impl.training.evaluation import Prediction
 from keras_bert_impl.training.objectives import Objective
 from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.fine_tuning.row_set import RowOutputs, RowSet
-from pipelines.fine_tuning.task import Head, Joining, Task
+from pipelines.fine_tuning.task import Head, Task
 from pipelines.inputs.row_batches import BatchRows, RowEvaluation
 from pipelines.records.rows import Rows
 
@@ -204,16 +204,15 @@ def mean_loss(
     """
     if missing_labels(rows, labels):
         return None
-    joins = isinstance(task, Joining)
     counts: dict[str, Any] = {}
     for _, block in rows.blocks():
-        for name, count in objective.normalizers(_compared(block, joins)).items():
+        for name, count in objective.normalizers(_compared(block, task.joins)).items():
             counts[name] = counts.get(name, np.float64(0)) + count
     total = 0.0
     for start, block in rows.blocks():
         given: Mapping[str, Any] = outputs.padded(start, block)
-        given = task.joined(block, given) if isinstance(task, Joining) else given
-        total += float(objective.loss(given, _compared(block, joins), counts)[0])
+        given = task.joined(block, given) if task.joins else given
+        total += float(objective.loss(given, _compared(block, task.joins), counts)[0])
     return total
 
 

@@ -26,7 +26,7 @@ from keras_bert_impl.tokenization.text_settings import NFC, Casing, TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
-from pipelines.fine_tuning.task import ComparedTask, ScoredWithoutLoss, Task
+from pipelines.fine_tuning.task import Task
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -73,9 +73,9 @@ def check_run(
 def check_best_figure(config: FineTuningConfig, task: Task[Any, Any]) -> None:
     """Refuses, before anything is trained, to choose by a figure that no evaluation will give."""
     wanted = config.training.best_figure
-    if wanted is None or not config.do_train or not isinstance(task, ComparedTask):
+    if wanted is None or not config.do_train:
         return
-    loss = () if isinstance(task, ScoredWithoutLoss) else ("loss",)
+    loss = ("loss",) if task.deciding_figure == "loss" else ()
     config.training.check_best_figure([*loss, *task.figures(task.evaluation_splits[0])])
 
 

@@ -20,7 +20,7 @@ from keras_bert_impl.options import ONCE, options_of
 from keras_bert_impl.pictures import write_png
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig, ManyRunsConfig, Setting
-from pipelines.fine_tuning.task import ComparedTask, figure_prefixes
+from pipelines.fine_tuning.task import Task, figure_prefixes
 from pipelines.many_runs.commands import forget_models, kept, once
 from pipelines.many_runs.spread import Spread, markdown_table, number, without_nan
 
@@ -28,7 +28,7 @@ _OF_THE_WHOLE = {"output_dir", "num_seeds", "search"}
 _WITHOUT_A_BEST = ("loss", "global_step")
 _KEPT = "finished runs are kept, and the same command continues"
 
-TaskOf = Callable[[Any], ComparedTask[Any, Any]]
+TaskOf = Callable[[Any], Task[Any, Any]]
 """Gives the task of a job's config; loads no TensorFlow."""
 
 
@@ -142,7 +142,7 @@ def _train_and_score(config: FineTuningConfig, task_of: TaskOf) -> Mapping[str, 
     return {"figures": results.evaluation}
 
 
-def _report(folder: Path, task: ComparedTask[Any, Any], runs: Sequence[SeedRun]) -> "RunsReport":
+def _report(folder: Path, task: Task[Any, Any], runs: Sequence[SeedRun]) -> "RunsReport":
     """The report of the finished runs, which is written where there are some."""
     prefixes = figure_prefixes(task.evaluation_splits)
     main, *_ = prefixes

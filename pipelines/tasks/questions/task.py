@@ -16,7 +16,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.guesses import Guess
 from keras_bert_impl.training.learning_curve import CurveStyle
 from pipelines.corpora.encodings import UTF_8, TextEncoding
-from pipelines.fine_tuning.task import Answered, Head
+from pipelines.fine_tuning.task import Answered, Head, TaskDefaults
 from pipelines.metrics.question_answering import squad_v2_question, trivia_scores
 from pipelines.records.rows import Rows
 from pipelines.tables.lines import read_json
@@ -76,7 +76,7 @@ _LABELS = ("id2label", "label2id", "problem_type")
 
 
 @dataclass(frozen=True)
-class QuestionTask:
+class QuestionTask(TaskDefaults):
     """Questions answered by a span of a passage; see `pipelines.fine_tuning.task.Task`.
 
     Attributes:
@@ -97,7 +97,7 @@ class QuestionTask:
             questions of predict_file.
         dev_seed: decides which.
         metric: one of `METRICS`; where there may be no answer, it is SQuAD 2.0's.
-        deciding_figure: see `ScoredWithoutLoss`; windows that are scored have several right
+        deciding_figure: see `TaskDefaults`; windows that are scored have several right
             answers, or none.
     """
 
@@ -141,7 +141,7 @@ class QuestionTask:
     def answer_options(self) -> Mapping[str, Any]:
         """The options by which answers are chosen, the threshold once there is one.
 
-        See `pipelines.fine_tuning.task.Calibrated`.
+        See `TaskDefaults`.
         """
         options = {
             "n_best_size": self.answer_settings.n_best_size,
@@ -272,11 +272,11 @@ class QuestionTask:
 
     @property
     def compared_figures(self) -> Sequence[str]:
-        """The two official figures, F1 first; see `ComparedTask`."""
+        """The two official figures, F1 first; see `TaskDefaults`."""
         return ("f1", "exact_match", "exact")
 
     def figures(self, split: str) -> Collection[str]:
-        """Names the figures; see `ComparedTask`."""
+        """Names the figures; see `TaskDefaults`."""
         unanswered = Prediction([Candidate("", 0.0, 0.0)], null_odds=0.0)
         return list(self.score([(question, unanswered) for question in self.examples(split)]))
 
@@ -287,14 +287,14 @@ class QuestionTask:
 
     @property
     def curve_style(self) -> CurveStyle:
-        """Draws the two official figures, in percent; see `Drawn`.
+        """Draws the two official figures, in percent; see `TaskDefaults`.
 
         Training knows of windows only, not whether a question's answer is right.
         """
         return CurveStyle(self.compared_figures, full_score=100.0, trained=())
 
     def guesses(self, split: str) -> dict[str, Guess]:
-        """What no answer to any question reaches, where that is right at all; see `Guessable`."""
+        """What no answer to any question reaches, where that is right; see `TaskDefaults`."""
         if not self.answer_settings.version_2_with_negative:
             return {}
         score = self.constant_scores(split)["f1"]
