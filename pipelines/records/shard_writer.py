@@ -44,10 +44,9 @@ def write_shard(
 
     Example:
         >>> import tempfile
-        >>> from pipelines.records.serialise import frame_records
-        >>> path = f"{tempfile.mkdtemp()}/x.tfrecord"
-        >>> write_shard(path, [frame_records([b"one", b"two"])], {"examples": 2})
-        ShardEntry(file='x.tfrecord', bytes=38, crc32c='6259f870', counts={'examples': 2})
+        >>> path, none = f"{tempfile.mkdtemp()}/x.tfrecord", (np.zeros(0, np.uint8), np.zeros(0))
+        >>> write_shard(path, [none], {"examples": 0})
+        ShardEntry(file='x.tfrecord', bytes=0, crc32c='00000000', counts={'examples': 0})
     """
     checksum = google_crc32c.Checksum()
     sizes: list[NDArray[np.int64]] = []

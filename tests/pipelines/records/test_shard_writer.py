@@ -9,10 +9,20 @@ import pytest
 import tensorflow as tf
 
 from pipelines.records.names import index_path
-from pipelines.records.serialise import frame_records
+from pipelines.records.serialise import masked_crcs
 from pipelines.records.shard_writer import write_shard
 
 RECORDS = [b"one", b"", b"three" * 50, b"four"]
+
+
+def frame_records(records):
+    """Records as they stand in a TFRecord file: length, its checksum, record, its checksum."""
+    lengths = [len(record).to_bytes(8, "little") for record in records]
+    frames = [
+        b"".join((length, masked_crcs([length]).tobytes(), record, masked_crcs([record]).tobytes()))
+        for length, record in zip(lengths, records, strict=True)
+    ]
+    return np.frombuffer(b"".join(frames), np.uint8), np.array([len(frame) for frame in frames])
 
 
 def read_by_tensorflow(*paths: str | Path) -> list[bytes]:
