@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
-from keras_bert_impl.checkpoints.model_source import ModelSource, find_model, model_identity
+from keras_bert_impl.checkpoints.model_source import ModelSource, model_identity
 from keras_bert_impl.checkpoints.task_settings import (
     keep_task_settings,
-    task_settings,
     with_task_settings,
 )
 from keras_bert_impl.config import BertConfig
@@ -32,6 +31,7 @@ from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import Devices, make_devices
 from pipelines.fine_tuning.options import FineTuningConfig
+from pipelines.fine_tuning.row_batches import RowBatches, RowEvaluation
 from pipelines.fine_tuning.row_set import RowOutputs, RowSet
 from pipelines.fine_tuning.splits import (
     AnsweredSplit,
@@ -52,7 +52,6 @@ from pipelines.fine_tuning.start import (
     wanted_splits,
 )
 from pipelines.fine_tuning.task import Head, Task, figure_prefixes
-from pipelines.inputs.row_batches import RowBatches, RowEvaluation
 from pipelines.runs.remarks import RunFacts, device_remarks
 from pipelines.runs.training_run import (
     DescribeModel,
@@ -213,17 +212,6 @@ class _Job:
                 values,
             )
 
-    def _tell_of_kept_options(self) -> None:
-        """Warns where a finished run answers otherwise than its model, which keeps what it has."""
-        kept = task_settings(find_model(str(self._directory.model)).config)
-        for name, value in self._task.answer_options.items():
-            if name in kept and kept[name] != value:
-                _LOGGER.warning(
-                    "`%s=%s` stands in place of %s, which %s keeps and is served with; served "
-                    "answers may differ from those of this run.",
-                    *(name, value, kept[name], self._directory.model),
-                )
-
     def _check_start(self) -> None:
         """Refuses, before anything is tokenized, what can be known to end in a refusal."""
         self._directory.check_names()
@@ -261,7 +249,7 @@ class _Job:
             by_length=self._config.group_by_length,
         )
         log_padding(self._task.train_split, batches.padding_share())
-        result = self._run.train(
+        return self._run.train(
             self._head.model,
             self._head.objective,
             one_phase(batches, training),
@@ -270,9 +258,6 @@ class _Job:
             [DescribeModel(self._head.model, self._start.text), *self._hooks()],
             options=type(self._config),
         )
-        if result.finished and not result.is_new:
-            self._tell_of_kept_options()
-        return result
 
     def _write_model(self, result: TrainingResult) -> None:
         self._run.write_model(

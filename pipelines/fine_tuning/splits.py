@@ -25,9 +25,9 @@ from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, EvaluationSource
 from keras_bert_impl.training.evaluation import Prediction
 from keras_bert_impl.training.objectives import Objective
 from pipelines.fine_tuning.options import FineTuningConfig
+from pipelines.fine_tuning.row_batches import RowEvaluation
 from pipelines.fine_tuning.row_set import RowOutputs, RowSet
 from pipelines.fine_tuning.task import Head, Task
-from pipelines.inputs.row_batches import BatchRows, RowEvaluation
 from pipelines.records.rows import Rows
 
 _LOGGER = logging.getLogger(__name__)
@@ -131,7 +131,7 @@ def log_padding(split: str, share: float) -> None:
 
 
 def engine_prediction(
-    config: FineTuningConfig, head: Head, source: ModelSource, rows: BatchRows
+    config: FineTuningConfig, head: Head, source: ModelSource, rows: RowSet
 ) -> Predicts:
     """The outputs of a task's model, by the engine of the options.
 
@@ -155,7 +155,7 @@ def engine_prediction(
     return EnginePrediction(engine, names)
 
 
-def _calibration(rows: BatchRows, names: tuple[str, ...]) -> list[Features]:
+def _calibration(rows: RowSet, names: tuple[str, ...]) -> list[Features]:
     features: list[Features] = []
     for number in evenly_spread(range(len(rows)), CALIBRATION_ROWS):
         one = np.array([number])

@@ -27,8 +27,8 @@ from keras_bert_impl.training.objectives import (
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import TrainingStep
 from keras_bert_impl.training.strategy import make_devices
+from pipelines.fine_tuning.row_batches import RowBatches
 from pipelines.fine_tuning.row_set import RowSet
-from pipelines.inputs.row_batches import RowBatches
 from pipelines.records.rows import Rows
 from pipelines.tasks.tagging.objective import TagObjective
 

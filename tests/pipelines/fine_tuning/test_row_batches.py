@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.fine_tuning import row_batches
+from pipelines.fine_tuning.row_batches import LengthOrder, RowBatches, RowEvaluation
 from pipelines.fine_tuning.row_set import RowSet
-from pipelines.inputs import row_batches
-from pipelines.inputs.row_batches import LengthOrder, RowBatches, RowEvaluation
 from pipelines.records.rows import Rows
 
 LENGTHS = [3, 40, 7, 1, 22, 9, 31, 5, 12, 2, 17]

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.inputs import row_batches
-from pipelines.inputs.row_batches import BatchLengths
+from pipelines.fine_tuning import row_batches
+from pipelines.fine_tuning.row_batches import BatchLengths
 
 LONGEST = st.lists(st.integers(0, 40), min_size=1, max_size=30)
 
