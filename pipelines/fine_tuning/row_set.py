@@ -21,7 +21,7 @@ class RowSet:
     """The rows of one split in memory, read by their numbers.
 
     Integers take the fewest bytes that hold all of a feature: a token of a pair of texts takes
-    four to five with its mask and segment.
+    three to four with its mask and segment.
 
     Args:
         blocks: the rows of the examples in their order; each block counts its examples from 0.
@@ -55,7 +55,7 @@ class RowSet:
                 columns.setdefault(name, _Column()).append(values)
             if self.word_count is not None and count_words is not None:
                 self.word_count += count_words(block)
-            if (size := sum(column.array.nbytes for column in columns.values())) > most:
+            if (size := sum(column.nbytes for column in columns.values())) > most:
                 raise UserError(
                     f"{source}: the rows of its first {self.num_examples:,} examples take "
                     f"{size / 2**30:.1f} GiB, half of this machine's memory; give a part of it, or "
@@ -114,24 +114,41 @@ class RowSet:
 
 
 class _Column:
-    """Numbers that are appended block after block, in the fewest bytes that hold all of them."""
+    """Numbers that are appended block after block, in the fewest bytes that hold all of them.
+
+    While all are the same one (a mask), it is kept once.
+    """
 
     def __init__(self, kind: type[np.generic] = np.uint8) -> None:
         self.array = np.zeros(0, kind)
+        self._is_constant = False
 
     def __len__(self) -> int:
         return len(self.array)
 
+    @property
+    def nbytes(self) -> int:
+        """The memory that they take."""
+        return 0 if self._is_constant else self.array.nbytes
+
     def append(self, values: NDArray) -> None:
         """Adds numbers [n, ...]: the array grows where it is, without a copy beside it."""
-        kind = values.dtype
-        if np.issubdtype(kind, np.integer) and values.size:
+        if not values.size:
+            return
+        kind, before = values.dtype, len(self.array)
+        if np.issubdtype(kind, np.integer):
             kind = np.result_type(*map(np.min_scalar_type, (values.min(), values.max())))
-        if not len(self.array):
-            self.array = np.zeros((0, *values.shape[1:]), np.result_type(self.array.dtype, kind))
-        elif (wider := np.result_type(self.array.dtype, kind)) != self.array.dtype:
-            self.array = self.array.astype(wider)
-        before = len(self.array)
+        kind = np.result_type(self.array.dtype, kind)
+        if self._is_constant or not before:
+            same = self.array[0] if before else values.flat[0]
+            if values.ndim == 1 and (values == same).all():
+                self.array = np.broadcast_to(np.array(same, kind), before + len(values))
+                self._is_constant = True
+                return
+            self.array = np.array(self.array) if before else np.zeros((0, *values.shape[1:]), kind)
+            self._is_constant = False
+        if kind != self.array.dtype:
+            self.array = self.array.astype(kind)
         self.array.resize((before + len(values), *self.array.shape[1:]), refcheck=False)
         self.array[before:] = values
 

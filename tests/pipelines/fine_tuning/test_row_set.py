@@ -64,12 +64,21 @@ def test_blocks_with_other_features_are_a_mistake_of_the_task():
 
 def test_a_pair_of_texts_takes_few_bytes_a_token():
     tokens = {
-        "input_ids": np.full(100, 30_521, np.int32),
+        "input_ids": np.arange(30_422, 30_522, dtype=np.int32),
         "input_mask": np.ones(100, np.int32),
-        "segment_ids": np.ones(100, np.int32),
+        "segment_ids": np.repeat([0, 1, 0, 1], 25).astype(np.int32),
     }
     rows = RowSet([Rows(np.arange(2), np.array([50, 50]), tokens)])
-    assert sum(column.array.nbytes for column in rows._columns.values()) == 4 * 100
+    assert sum(column.nbytes for column in rows._columns.values()) == 3 * 100
+    assert rows.read(np.array([1])).tokens["input_mask"].tolist() == [1] * 50
+
+
+def test_a_number_that_was_always_the_same_may_change():
+    blocks = [Rows(np.array([0]), np.array([2]), {"x": np.array(x)}) for x in ([1, 1], [1, 300])]
+    assert RowSet([*blocks, blocks[0]]).read(np.arange(3)).tokens["x"].tolist() == [
+        *(1, 1, 1, 300, 1, 1)
+    ]
+    assert RowSet(blocks).identity == RowSet([blocks[0], blocks[1]]).identity
 
 
 def test_rows_that_need_too_much_memory_are_refused(monkeypatch):
