@@ -68,7 +68,7 @@ TO_FOLDERS = [
     Planted(TRAIN, tuple(f"run/{name}" for name in RUN), refused=True),
     Planted(PRETRAIN, tuple(f"run/{name}" for name in RUN), refused=True),
     Planted(f"{TRAIN} --num_seeds=2", ("run/seed-12345",), refused=True),
-    Planted(ADAPT, ("run/cells", "run/work", "run/model"), refused=True),
+    Planted(ADAPT, ("run/cells", "run/model"), refused=True),
     Planted("demo --output_dir=run", ("run/run", "run/shards"), refused=True),
 ]
 TO_FILES = [
