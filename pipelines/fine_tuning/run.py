@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import ModelSource, model_identity
 from keras_bert_impl.checkpoints.task_settings import (
@@ -49,6 +47,8 @@ from pipelines.fine_tuning.start import (
     check_head_is_trained,
     check_run,
     check_trained,
+    tell_of_nothing_learned,
+    tell_of_rows,
     wanted_splits,
 )
 from pipelines.fine_tuning.task import Head, Task, figure_prefixes
@@ -60,8 +60,6 @@ from pipelines.runs.training_run import (
 )
 
 _LOGGER = logging.getLogger(__name__)
-
-_MOST_FULL = 0.05  # so many texts may be truncated without a word
 
 
 @dataclass(frozen=True)
@@ -160,24 +158,11 @@ class _Job:
         }
         self._rows = {name: split.rows for name, split in self._splits.items()}
         if config.do_train:
-            self._tell_of_rows(self._rows[task.train_split])
+            longest = start.config.max_position_embeddings
+            tell_of_rows(task, self._rows[task.train_split], config.max_seq_length, longest)
         self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
         self._head = self._build_head(start, self._model_config)
         self._predict = self._predicts(self._head, start)
-
-    def _tell_of_rows(self, rows: RowSet) -> None:
-        """Logs how much of the training texts is [UNK], and where many of them are truncated."""
-        task, most = self._task, self._config.max_seq_length
-        _LOGGER.info("%s: %s are [UNK]", task.train_split, rows.word_count)
-        full = np.mean(rows.lengths >= most)
-        longer = most < self._start.config.max_position_embeddings
-        if full > _MOST_FULL and longer and task.truncates:
-            _LOGGER.warning(
-                "%s: %.0f %% of its texts fill a row of `max_seq_length=%d` tokens or lose their "
-                "ends; a larger one (up to %d) or `long_text=windows` reads more of them.",
-                *(", ".join(map(str, task.files(task.train_split))) or task.name, 100 * full),
-                *(most, self._start.config.max_position_embeddings),
-            )
 
     def _predicts(self, head: Head, source: ModelSource) -> Predicts:
         names = head.objective.input_names
@@ -348,7 +333,7 @@ class _Job:
         if final and self._devices.is_chief:
             self._task.illustrate(self._directory.path, split, answered)
         if final:
-            _tell_of_nothing_learned(self._task, split, scores)
+            tell_of_nothing_learned(self._task, split, scores)
         return {**({} if loss is None else {"loss": loss}), **scores}
 
     def _hooks(self) -> list[Hook]:
@@ -419,16 +404,3 @@ class _Job:
             "vocabulary_sha256": self._start.text.vocabulary.sha256,
             "model": self._start.config.to_google(),
         }
-
-
-def _tell_of_nothing_learned(task: Task[Any, Any], split: str, scores: Mapping[str, float]) -> None:
-    """Warns where the figure that decides is not above that of one answer to every example."""
-    constant = task.constant_scores(split)
-    name = next((one for one in (*task.compared_figures, *scores) if one in scores), "")
-    if name in constant and not scores[name] > constant[name]:  # a correlation may be NaN
-        _LOGGER.warning(
-            "%s: %s = %.4f, where one answer to every example reaches %.4f; the model has not "
-            "learned to separate them. Train longer, with a smaller `learning_rate`, or with "
-            "another `seed`.",
-            *(split, name, scores[name], constant[name]),
-        )

@@ -1,4 +1,4 @@
-"""The model that a fine-tuning run starts from, or scores, and what run and model must have.
+"""The model that a fine-tuning run starts from, or scores; what both must have, and may be told.
 
 Nothing here loads TensorFlow, so that a mistake in a file or an option is told at once.
 """
@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+
+import numpy as np
 
 from keras_bert_impl.checkpoints.hub import may_be_hub_name
 from keras_bert_impl.checkpoints.model_source import (
@@ -26,9 +28,12 @@ from keras_bert_impl.tokenization.text_settings import NFC, Casing, TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
+from pipelines.fine_tuning.row_set import RowSet
 from pipelines.fine_tuning.task import Task
 
 _LOGGER = logging.getLogger(__name__)
+
+_MOST_FULL = 0.05  # so many texts may be truncated without a word
 
 AnyConfig = TypeVar("AnyConfig", bound=FineTuningConfig)
 
@@ -224,6 +229,37 @@ def check_head_is_trained(report: RestoreReport, source: ModelSource, task: str)
         raise UserError(
             f"{source.checkpoint}: holds no trained head for {task} (its {new_head[0]} is "
             "missing); add `do_train=True` or name a fine-tuned model directory."
+        )
+
+
+def tell_of_rows(task: Task[Any, Any], rows: RowSet, most: int, longest: int) -> None:
+    """Logs how much of the training texts is [UNK], and where many of them are truncated.
+
+    Args:
+        most: the tokens of a row.
+        longest: the positions of the model.
+    """
+    _LOGGER.info("%s: %s are [UNK]", task.train_split, rows.word_count)
+    full = np.mean(rows.lengths >= most)
+    if task.truncates and full > _MOST_FULL and most < longest:
+        _LOGGER.warning(
+            "%s: %.0f %% of its texts fill a row of `max_seq_length=%d` tokens or lose their ends; "
+            "a larger one (up to %d) or `long_text=windows` reads more of them.",
+            *(", ".join(map(str, task.files(task.train_split))) or task.name, 100 * full),
+            *(most, longest),
+        )
+
+
+def tell_of_nothing_learned(task: Task[Any, Any], split: str, scores: Mapping[str, float]) -> None:
+    """Warns where the figure that decides is not above that of one answer to every example."""
+    constant = task.constant_scores(split)
+    name = next((one for one in (*task.compared_figures, *scores) if one in scores), "")
+    if name in constant and not scores[name] > constant[name]:  # a correlation may be NaN
+        _LOGGER.warning(
+            "%s: %s = %.4f, where one answer to every example reaches %.4f; the model has not "
+            "learned to separate them. Train longer, with a smaller `learning_rate`, or with "
+            "another `seed`.",
+            *(split, name, scores[name], constant[name]),
         )
 
 

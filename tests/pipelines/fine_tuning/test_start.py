@@ -3,7 +3,9 @@ import json
 import logging
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.model_source import ModelSource
@@ -17,13 +19,17 @@ from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
+from pipelines.fine_tuning.row_set import RowSet
 from pipelines.fine_tuning.start import (
     check_head_is_trained,
     check_trained,
     check_vocabulary,
     starting_point,
+    tell_of_nothing_learned,
+    tell_of_rows,
     with_kept_options,
 )
+from pipelines.records.rows import Rows
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.questions.options import RunSquadConfig
 from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
@@ -248,3 +254,26 @@ def test_unnamed_labels_are_those_of_the_task_where_there_are_as_many(tmp_path):
     check_trained(directory, start, configured("no", "yes", "may be"), "toy")
     with pytest.raises(UserError, match="its labels are label_0, label_1, label_2, but those of"):
         check_trained(directory, start, configured("no", "yes"), "toy")
+
+
+@pytest.mark.parametrize(
+    ("full", "longest", "is_told"), [(1, 200, False), (2, 200, True), (2, 64, False)]
+)
+def test_texts_that_are_truncated_are_told(tmp_path, caplog, full, longest, is_told):
+    task = SimpleNamespace(train_split="train", truncates=True, files=lambda _: ["train.txt"])
+    lengths = np.array([64] * full + [9] * (20 - full))
+    tokens = {"input_ids": np.ones(int(lengths.sum()), np.int32)}
+    rows = RowSet([Rows(np.arange(20), lengths, tokens)])
+    tell_of_rows(task, rows, 64, longest)
+    assert ("train.txt: 10 % of its texts fill a row of `max_seq_length=64`" in caplog.text) == (
+        is_told
+    )
+
+
+@pytest.mark.parametrize(
+    ("score", "is_told"), [(0.7, False), (0.5, True), (0.2, True), (float("nan"), True)]
+)
+def test_a_figure_that_guessing_reaches_is_told(caplog, score, is_told):
+    task = SimpleNamespace(constant_scores=lambda _: {"f1": 0.5}, compared_figures=("f1",))
+    tell_of_nothing_learned(task, "dev", {"accuracy": 0.1, "f1": score})
+    assert ("where one answer to every example reaches 0.5000" in caplog.text) == is_told
