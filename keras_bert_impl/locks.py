@@ -2,18 +2,13 @@
 
 import contextlib
 import fcntl
-import glob
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import remove
 from keras_bert_impl.special_files import without_following
-
-_IN_USE = ".in-use"
 
 
 @contextlib.contextmanager
@@ -29,8 +24,7 @@ def owned(lock_file: Path, busy: str) -> Iterator[bool]:
         Whether the lock is held: on a file system without locks nobody is kept out.
 
     Example:
-        >>> import tempfile
-        >>> file = Path(tempfile.mkdtemp()) / ".lock"
+        >>>         >>> file = Path(tempfile.mkdtemp()) / ".lock"
         >>> with owned(file, "Somebody is at work here.") as held:
         ...     file.exists()
         True
@@ -73,36 +67,6 @@ def in_turn(lock_file: Path, waiting: Callable[[], None]) -> Iterator[bool]:
         yield True
 
 
-@contextlib.contextmanager
-def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
-    """Gives an empty folder that is gone after the block; removes what killed processes left.
-
-    A process holds a lock in its folder: those that nobody holds are left over, from whatever
-    machine. On a file system without locks that cannot be known, and they stay.
-
-    Example:
-        >>> import tempfile
-        >>> with scratch_folder(Path(tempfile.mkdtemp()), ".outputs") as folder:
-        ...     folder.is_dir()
-        True
-        >>> folder.exists()
-        False
-    """
-    with contextlib.ExitStack() as stack:
-        # One process at a time: a folder that is made and not locked yet looks left over.
-        with in_turn(parent / f"{prefix}.lock", lambda: None) as alone:
-            for left in parent.glob(f"{glob.escape(prefix)}-*") if alone else ():
-                if not _is_in_use(left):
-                    remove(left)
-            name = tempfile.TemporaryDirectory(
-                prefix=f"{prefix}-", dir=parent, ignore_cleanup_errors=True
-            )
-            folder = Path(stack.enter_context(name))
-            file = stack.enter_context((folder / _IN_USE).open("a"))
-            _try_lock(file.fileno(), f"{folder}: another process has locked this new folder.")
-        yield folder
-
-
 def _opened(lock_file: Path) -> IO[str]:
     try:
         return open(lock_file, "a", opener=without_following)  # a pipe is refused, too
@@ -110,18 +74,6 @@ def _opened(lock_file: Path) -> IO[str]:
         raise UserError(
             f"{lock_file}: cannot be opened to lock it ({error.strerror}); remove it."
         ) from error
-
-
-def _is_in_use(folder: Path) -> bool:
-    # For writing, though nothing is written: NFS gives an exclusive lock on no other file.
-    if not (folder / _IN_USE).is_file():
-        return False  # what is left over may be anything
-    with contextlib.suppress(FileNotFoundError), (folder / _IN_USE).open("r+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return True
-    return False
 
 
 def _try_lock(descriptor: int, busy: str) -> bool:

@@ -218,7 +218,6 @@ class Study:
             "-".join(words),
             task.tool,
             flag("output_dir", "{out}"),
-            flag("work_dir", config.output_dir / "work"),
             *source,
             flag("do_train"),
             flag("do_eval"),

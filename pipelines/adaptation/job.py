@@ -330,7 +330,6 @@ class Steps:
                 flag("init_checkpoint", model),
                 *(self._description if which == ORIGINAL else ()),
                 flag("output_dir", "{out}"),
-                flag("work_dir", self.config.output_dir / "work" / which),
                 flag("do_train"),
                 flag("do_eval"),
                 flag("seed", seed),

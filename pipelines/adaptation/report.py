@@ -23,7 +23,6 @@ from pipelines.many_runs.spread import (
     welch_interval,
     without_nan,
 )
-from pipelines.metrics.constant_answer import CONSTANT
 from pipelines.metrics.frequency_baseline import count_answers
 from pipelines.runs.pretraining_config import RunPretrainingConfig
 
@@ -130,7 +129,6 @@ def task_figures(
         name
         for name in (runs[0] if runs else ())
         if name.startswith("eval_")
-        and not name.startswith(f"eval_{CONSTANT}")
         and not name.endswith("loss")
         and all(name in run for run in runs)
     ]

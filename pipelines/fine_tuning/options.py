@@ -260,12 +260,6 @@ class FineTuningConfig:
         "Put a BiLSTM of the encoder's width, with fresh weights, between encoder and head, as in "
         "the paper's left-to-right ablation.",
     )
-    work_dir: Path | None = option(
-        None,
-        "Where tokenized rows are kept and found again, to be shared by several runs; by default "
-        "work/ in the run's folder.",
-        resume=FREE,
-    )
     training: TrainingConfig = nested(
         TrainingConfig, without=("num_train_steps", "num_warmup_steps")
     )

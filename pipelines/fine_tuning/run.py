@@ -2,22 +2,19 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
-from keras_bert_impl.checkpoints.model_source import ModelSource, find_model, model_identity
+from keras_bert_impl.checkpoints.model_source import ModelSource, model_identity
 from keras_bert_impl.checkpoints.task_settings import (
     keep_task_settings,
-    task_settings,
     with_task_settings,
 )
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, without_links
 from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.options import made_settings, settings_of
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
@@ -25,18 +22,24 @@ from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.evaluation import Prediction
 from keras_bert_impl.training.guesses import Guess, write_guesses
 from keras_bert_impl.training.hooks import standard_hooks
-from keras_bert_impl.training.learning_curve import CurveStyle, draw_learning_curve
+from keras_bert_impl.training.learning_curve import draw_learning_curve
 from keras_bert_impl.training.loop import TrainingResult
 from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import Devices, make_devices
 from pipelines.fine_tuning.options import FineTuningConfig
-from pipelines.fine_tuning.outputs import (
+from pipelines.fine_tuning.row_batches import RowBatches, RowEvaluation
+from pipelines.fine_tuning.row_set import RowOutputs, RowSet
+from pipelines.fine_tuning.splits import (
+    AnsweredSplit,
     Predicts,
-    SplitOutputs,
+    Split,
+    compute_outputs,
     engine_prediction,
     log_padding,
+    mean_loss,
+    missing_labels,
 )
 from pipelines.fine_tuning.start import (
     AnyConfig,
@@ -44,28 +47,11 @@ from pipelines.fine_tuning.start import (
     check_head_is_trained,
     check_run,
     check_trained,
+    tell_of_nothing_learned,
+    tell_of_rows,
     wanted_splits,
 )
-from pipelines.fine_tuning.task import (
-    Calibrated,
-    ComparedTask,
-    Drawn,
-    Guessable,
-    Head,
-    Illustrated,
-    ScoredWithoutLoss,
-    Task,
-    figure_prefixes,
-)
-from pipelines.fine_tuning.task_data import (
-    AnsweredSplit,
-    TaskData,
-    mean_loss,
-    missing_labels,
-)
-from pipelines.inputs.row_batches import RowBatches
-from pipelines.metrics.constant_answer import CONSTANT, AnswerVariety
-from pipelines.records.row_set import RowSet
+from pipelines.fine_tuning.task import Head, Task, figure_prefixes
 from pipelines.runs.remarks import RunFacts, device_remarks
 from pipelines.runs.training_run import (
     DescribeModel,
@@ -111,23 +97,22 @@ def fine_tune_checked(checked: CheckedRun[Any]) -> FineTuningResults:
     devices = make_devices(config.training)  # before a tokenizer, which starts TensorFlow
     _tell_of_devices(config, devices)
     directory = RunDirectory.open(config.output_dir)
-    with ExitStack() as outputs:
-        unchanged = "nothing is changed, and the same command begins anew"
-        with kept_so_far(directory.kept_before_training() if config.do_train else unchanged):
-            job = _Job(config, task, directory, start, devices, outputs)
-            trained = job.train() if config.do_train else None
-        results = FineTuningResults(trained)
-        if trained and not trained.finished:
-            return results
-        if config.do_eval:
-            with kept_so_far(_kept(config, "evaluates")):
-                figures = job.evaluate(results.training)
-            results = replace(results, evaluation=figures, guesses=job.guesses())
-        if config.do_predict:
-            again = "evaluates again and predicts" if config.do_eval else "predicts"
-            with kept_so_far(_kept(config, again)):
-                results = replace(results, prediction_files=job.predict())
+    unchanged = "nothing is changed, and the same command begins anew"
+    with kept_so_far(directory.kept_before_training() if config.do_train else unchanged):
+        job = _Job(config, task, directory, start, devices)
+        trained = job.train() if config.do_train else None
+    results = FineTuningResults(trained)
+    if trained and not trained.finished:
         return results
+    if config.do_eval:
+        with kept_so_far(_kept(config, "evaluates")):
+            figures = job.evaluate(results.training)
+        results = replace(results, evaluation=figures, guesses=job.guesses())
+    if config.do_predict:
+        again = "evaluates again and predicts" if config.do_eval else "predicts"
+        with kept_so_far(_kept(config, again)):
+            results = replace(results, prediction_files=job.predict())
+    return results
 
 
 def _kept(config: FineTuningConfig, does: str) -> str:
@@ -157,28 +142,27 @@ class _Job:
         directory: RunDirectory,
         start: ModelSource,
         devices: Devices,
-        outputs: ExitStack,
     ) -> None:
         self._config, self._task, self._start = config, task, start
         self._directory, self._devices = directory, devices
         self._guesses: dict[str, Mapping[str, Guess]] = {}
-        self._work = _work_folder(config, directory, devices)
+        self._kept: dict[str, RowOutputs] = {}
+        self._padding_told: set[str] = set()
         self._model_config = self._configured(start.config)
         self._check_start()
-        self._data = TaskData(
-            task, Tokenizer(start.text), config.max_seq_length, self._work, config.file_encoding
-        )
+        tokenizer = Tokenizer(start.text)
         # All files are read before hours of training: a mistake in a test set shows at once.
-        self._rows = {split: self._data.rows(split) for split in wanted_splits(config, task)}
-        if config.do_train and (words := self._rows[task.train_split].word_count):
-            _LOGGER.info("%s: %s are [UNK]", task.train_split, words)
+        self._splits = {
+            name: Split.make(task, name, tokenizer, config.max_seq_length)
+            for name in wanted_splits(config, task)
+        }
+        self._rows = {name: split.rows for name, split in self._splits.items()}
+        if config.do_train:
+            longest = start.config.max_position_embeddings
+            tell_of_rows(task, self._rows[task.train_split], config.max_seq_length, longest)
         self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
         self._head = self._build_head(start, self._model_config)
-        predict = self._predicts(self._head, start)
-        fixed = None if self._trims() else config.max_seq_length
-        self._outputs = outputs.enter_context(
-            SplitOutputs(self._work, self._rows, predict, self._head, fixed)
-        )
+        self._predict = self._predicts(self._head, start)
 
     def _predicts(self, head: Head, source: ModelSource) -> Predicts:
         names = head.objective.input_names
@@ -190,19 +174,16 @@ class _Job:
     def _configured(self, config: BertConfig) -> BertConfig:
         """A model's configuration with what the task and the options say."""
         config = self._task.configure(self._config.configure(config))
-        settings = {**self._task.settings, **self._answer_options()}
+        settings = {**self._task.settings, **self._task.answer_options}
         settings |= {"task": self._task.name, "max_seq_length": self._config.max_seq_length}
         settings |= self._config.kept_in_model(self._task)
         return with_task_settings(config, settings)
 
-    def _answer_options(self) -> Mapping[str, Any]:
-        return self._task.answer_options if isinstance(self._task, Calibrated) else {}
-
-    def _calibrate(self, task: Calibrated, scores: Mapping[str, float]) -> None:
+    def _calibrate(self, scores: Mapping[str, float]) -> None:
         """Answers from now on as the scores recommend, and so does the run's own model, served."""
-        before = self._answer_options()
-        self._task = task.calibrated(scores)
-        found = self._answer_options()
+        before = self._task.answer_options
+        self._task = self._task.calibrated(scores)
+        found = self._task.answer_options
         changed = {name: found[name] for name in found if found[name] != before.get(name)}
         if not changed or not self._devices.is_chief:
             return
@@ -215,17 +196,6 @@ class _Job:
                 "%s holds for this command only, because it evaluates no model of its own folder.",
                 values,
             )
-
-    def _tell_of_kept_options(self) -> None:
-        """Warns where a finished run answers otherwise than its model, which keeps what it has."""
-        kept = task_settings(find_model(str(self._directory.model)).config)
-        for name, value in self._answer_options().items():
-            if name in kept and kept[name] != value:
-                _LOGGER.warning(
-                    "`%s=%s` stands in place of %s, which %s keeps and is served with; served "
-                    "answers may differ from those of this run.",
-                    *(name, value, kept[name], self._directory.model),
-                )
 
     def _check_start(self) -> None:
         """Refuses, before anything is tokenized, what can be known to end in a refusal."""
@@ -264,7 +234,7 @@ class _Job:
             by_length=self._config.group_by_length,
         )
         log_padding(self._task.train_split, batches.padding_share())
-        result = self._run.train(
+        return self._run.train(
             self._head.model,
             self._head.objective,
             one_phase(batches, training),
@@ -273,9 +243,6 @@ class _Job:
             [DescribeModel(self._head.model, self._start.text), *self._hooks()],
             options=type(self._config),
         )
-        if result.finished and not result.is_new:
-            self._tell_of_kept_options()
-        return result
 
     def _write_model(self, result: TrainingResult) -> None:
         self._run.write_model(
@@ -288,7 +255,7 @@ class _Job:
         """Draws the run's figures as they stand, beside what guessing reaches."""
         if self._config.do_eval:
             write_guesses(self._directory, self._guesses_of(self._task.evaluation_splits[0]))
-        draw_learning_curve(self._directory, _curve_style(self._task))
+        draw_learning_curve(self._directory, self._task.curve_style)
 
     def guesses(self) -> dict[str, Guess]:
         """What guessing reaches, by the names of the figures in `eval_results.txt`."""
@@ -300,9 +267,9 @@ class _Job:
 
     def _guesses_of(self, split: str) -> Mapping[str, Guess]:
         """What guessing reaches on a labelled split, whose file is read for it once."""
-        if split not in self._guesses and isinstance(self._task, Guessable):
+        if split not in self._guesses:
             self._guesses[split] = self._task.guesses(split)
-        return self._guesses.get(split, {})
+        return self._guesses[split]
 
     def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
         """Scores the evaluation splits and writes `eval_results.txt`."""
@@ -332,11 +299,22 @@ class _Job:
         """Answers the test splits and writes the files."""
         files: list[Path] = []
         for split in self._task.test_splits:
-            with self._outputs.of(split, self._config.predict_batch_size) as outputs:
-                if self._devices.is_chief:
-                    answered = AnsweredSplit(self._task, split, self._rows[split], outputs)
-                    files += self._task.write(self._directory.path, split, answered)
+            outputs = self._kept.pop(split, None)
+            if outputs is None:
+                outputs = self._outputs(split, self._config.predict_batch_size)
+            if self._devices.is_chief:
+                answered = AnsweredSplit(self._task, self._splits[split], outputs)
+                files += self._task.write(self._directory.path, split, answered)
         return files
+
+    def _outputs(self, split: str, batch_size: int) -> RowOutputs:
+        """The model's outputs for a split."""
+        fixed = None if self._trims() else self._config.max_seq_length
+        source = RowEvaluation(self._rows[split], batch_size, fixed)
+        if split not in self._padding_told:
+            self._padding_told.add(split)
+            log_padding(split, source.padding_share())
+        return compute_outputs(split, self._rows[split], source, self._predict, self._head)
 
     def _score(self, split: str, *, final: bool = False) -> dict[str, float]:
         """The mean loss over a whole split, and the task's metrics.
@@ -344,18 +322,18 @@ class _Job:
         The final scores of the main split also decide how answers are chosen from then on.
         """
         rows, head = self._rows[split], self._head
-        keep = final and self._config.do_predict and split in self._task.test_splits
-        with self._outputs.of(split, self._config.eval_batch_size, keep=keep) as outputs:
-            loss = mean_loss(self._task, head.objective, rows, outputs, head.labels)
-            answered = AnsweredSplit(self._task, split, rows, outputs)
-            scores = self._task.score(answered)
-            main = split == self._task.evaluation_splits[0]
-            if final and main and isinstance(self._task, Calibrated):
-                self._calibrate(self._task, scores)
-            if final and self._devices.is_chief and isinstance(self._task, Illustrated):
-                self._task.illustrate(self._directory.path, split, answered)
-            if final and isinstance(self._task, ComparedTask):
-                scores = {**scores, **_constant_scores(self._task, split, answered)}
+        outputs = self._outputs(split, self._config.eval_batch_size)
+        if final and self._config.do_predict and split in self._task.test_splits:
+            self._kept[split] = outputs
+        loss = mean_loss(self._task, head.objective, rows, outputs, head.labels)
+        answered = AnsweredSplit(self._task, self._splits[split], outputs)
+        scores = self._task.score(answered)
+        if final and split == self._task.evaluation_splits[0]:
+            self._calibrate(scores)
+        if final and self._devices.is_chief:
+            self._task.illustrate(self._directory.path, split, answered)
+        if final:
+            tell_of_nothing_learned(self._task, split, scores)
         return {**({} if loss is None else {"loss": loss}), **scores}
 
     def _hooks(self) -> list[Hook]:
@@ -365,7 +343,7 @@ class _Job:
             return standard_hooks()
         split, best_by = self._task.evaluation_splits[0], "loss"
         if missing := missing_labels(self._rows[split], self._head.labels):
-            if not isinstance(self._task, ScoredWithoutLoss):
+            if self._task.deciding_figure == "loss":
                 if not asked:
                     return standard_hooks()
                 raise UserError(
@@ -426,41 +404,3 @@ class _Job:
             "vocabulary_sha256": self._start.text.vocabulary.sha256,
             "model": self._start.config.to_google(),
         }
-
-
-def _constant_scores(
-    task: ComparedTask[Any, Any], split: str, answered: AnsweredSplit
-) -> dict[str, float]:
-    """The figures of one answer to every example, where the model's answers are all alike."""
-    variety = AnswerVariety()
-    for example, answer in answered:
-        for pair in task.compared_answers(example, answer):
-            variety.add(*pair)
-        if variety.varies:
-            break  # after a few examples of nearly every model
-    if not variety.is_constant:
-        return {}
-    scores = dict(task.constant_scores(split))
-    _LOGGER.warning(
-        "%s: the model gives one answer, %s, to all %d; it tells nothing apart. The best single "
-        "answer to everything has %s. Train with a smaller `learning_rate`, longer, or with "
-        "another `seed`.",
-        *(split, repr(variety.answer), variety.count),
-        ", ".join(f"{name} = {score:.4f}" for name, score in scores.items()),
-    )
-    return {f"{CONSTANT}{name}": score for name, score in scores.items()}
-
-
-def _curve_style(task: Task[Any, Any]) -> CurveStyle:
-    """How a task's figures are drawn."""
-    if isinstance(task, Drawn):
-        return task.curve_style
-    return CurveStyle(task.compared_figures if isinstance(task, ComparedTask) else ())
-
-
-def _work_folder(config: FineTuningConfig, run: RunDirectory, devices: Devices) -> Path:
-    """Where rows and outputs stand; each worker makes its own."""
-    folder = config.work_dir or without_links(run.path / "work")
-    return make_folder(
-        folder if devices.is_chief else without_links(folder / f"worker-{devices.worker}")
-    )

@@ -1,4 +1,4 @@
-"""The model that a fine-tuning run starts from, or scores, and what run and model must have.
+"""The model that a fine-tuning run starts from, or scores; what both must have, and may be told.
 
 Nothing here loads TensorFlow, so that a mistake in a file or an option is told at once.
 """
@@ -7,12 +7,10 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.hub import may_be_hub_name
 from keras_bert_impl.checkpoints.model_source import (
@@ -26,18 +24,16 @@ from keras_bert_impl.checkpoints.run_folder import newest_checkpoint
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import Option, options_of
-from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import NFC, Casing, TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
-from pipelines.fine_tuning.task import ComparedTask, ScoredWithoutLoss, Task, Truncating
+from pipelines.fine_tuning.row_set import RowSet
+from pipelines.fine_tuning.task import Task
 
 _LOGGER = logging.getLogger(__name__)
 
-_SAMPLED_EXAMPLES, _SAMPLED_CHARACTERS = 1000, 1_000_000
-_MOST_CUT = 0.05  # so many texts may be longer than a row without a word
-_HELD_BY_ENOUGH = 0.99
+_MOST_FULL = 0.05  # so many texts may be truncated without a word
 
 AnyConfig = TypeVar("AnyConfig", bound=FineTuningConfig)
 
@@ -76,18 +72,15 @@ def check_run(
     start.config.check_length(config.max_seq_length, at_least=5)
     # Some examples of each split are read here, the others when their rows are made.
     check_vocabulary(task, wanted_splits(config, task), start.text, config.unknown)
-    if config.do_train and isinstance(task, Truncating) and task.truncates:
-        longest = start.config.max_position_embeddings
-        tell_of_cut_texts(task, start.text, config.max_seq_length, longest)
     return CheckedRun(config, task, start)
 
 
 def check_best_figure(config: FineTuningConfig, task: Task[Any, Any]) -> None:
     """Refuses, before anything is trained, to choose by a figure that no evaluation will give."""
     wanted = config.training.best_figure
-    if wanted is None or not config.do_train or not isinstance(task, ComparedTask):
+    if wanted is None or not config.do_train:
         return
-    loss = () if isinstance(task, ScoredWithoutLoss) else ("loss",)
+    loss = ("loss",) if task.deciding_figure == "loss" else ()
     config.training.check_best_figure([*loss, *task.figures(task.evaluation_splits[0])])
 
 
@@ -109,41 +102,6 @@ def check_vocabulary(
         texts = (one for example in task.examples(split) for one in task.texts(example))
         name = ", ".join(map(str, task.files(split))) or f"the split {split}"
         unknown.check(texts, text, name)
-
-
-def tell_of_cut_texts(
-    task: Task[Any, Any], text: TextSettings, max_seq_length: int, longest: int
-) -> None:
-    """Warns where many training texts exceed a row, and says which length holds them."""
-    lengths = _sampled_lengths(task, text)
-    share = np.mean(lengths > max_seq_length)
-    if share <= _MOST_CUT or max_seq_length >= longest:
-        return
-    doubled = (max_seq_length << times for times in range(1, 32))
-    wanted = next(
-        one for one in doubled if one >= longest or np.mean(lengths <= one) >= _HELD_BY_ENOUGH
-    )
-    wanted = min(wanted, longest)
-    held = np.mean(lengths <= wanted)
-    others = "" if held >= _HELD_BY_ENOUGH else ", `long_text=windows` all"
-    _LOGGER.warning(
-        "%s: %.0f %% of a sample of its texts are longer than `max_seq_length=%d` tokens and lose "
-        "their ends; `max_seq_length=%d` would hold %.0f %%%s.",
-        ", ".join(map(str, task.files(task.train_split))) or task.name,
-        *(100 * share, max_seq_length, wanted, 100 * held, others),
-    )
-
-
-def _sampled_lengths(task: Task[Any, Any], text: TextSettings) -> NDArray[np.int64]:
-    """The tokens of the first examples' rows if they were long enough: int64 [examples]."""
-    tokenizer, lengths, characters = PlainTokenizer(text), list[int](), 0
-    for example in islice(task.examples(task.train_split), _SAMPLED_EXAMPLES):
-        texts = [one for one in task.texts(example) if one]
-        lengths.append(1 + len(tokenizer.encode_lines(texts).ids) + len(texts))  # [CLS], [SEP]
-        characters += sum(map(len, texts))
-        if characters > _SAMPLED_CHARACTERS:
-            break
-    return np.array(lengths, np.int64)
 
 
 def wanted_splits(config: FineTuningConfig, task: Task[Any, Any]) -> list[str]:
@@ -271,6 +229,37 @@ def check_head_is_trained(report: RestoreReport, source: ModelSource, task: str)
         raise UserError(
             f"{source.checkpoint}: holds no trained head for {task} (its {new_head[0]} is "
             "missing); add `do_train=True` or name a fine-tuned model directory."
+        )
+
+
+def tell_of_rows(task: Task[Any, Any], rows: RowSet, most: int, longest: int) -> None:
+    """Logs how much of the training texts is [UNK], and where many of them are truncated.
+
+    Args:
+        most: the tokens of a row.
+        longest: the positions of the model.
+    """
+    _LOGGER.info("%s: %s are [UNK]", task.train_split, rows.word_count)
+    full = np.mean(rows.lengths >= most)
+    if task.truncates and full > _MOST_FULL and most < longest:
+        _LOGGER.warning(
+            "%s: %.0f %% of its texts fill a row of `max_seq_length=%d` tokens or lose their ends; "
+            "a larger one (up to %d) or `long_text=windows` reads more of them.",
+            *(", ".join(map(str, task.files(task.train_split))) or task.name, 100 * full),
+            *(most, longest),
+        )
+
+
+def tell_of_nothing_learned(task: Task[Any, Any], split: str, scores: Mapping[str, float]) -> None:
+    """Warns where the figure that decides is not above that of one answer to every example."""
+    constant = task.constant_scores(split)
+    name = next((one for one in (*task.compared_figures, *scores) if one in scores), "")
+    if name in constant and not scores[name] > constant[name]:  # a correlation may be NaN
+        _LOGGER.warning(
+            "%s: %s = %.4f, where one answer to every example reaches %.4f; the model has not "
+            "learned to separate them. Train longer, with a smaller `learning_rate`, or with "
+            "another `seed`.",
+            *(split, name, scores[name], constant[name]),
         )
 
 

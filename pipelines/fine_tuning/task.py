@@ -14,8 +14,8 @@ write(folder, …, answered) → the official files
 served(opened)             → strings → answers, inside a graph
 ```
 
-Rows stand in files while the model works (`pipelines.records.row_set`), and outputs too, so that no
-step of this holds a data set in memory; `examples` and `answered` are read again instead of kept.
+Rows and outputs are arrays in memory (`pipelines.fine_tuning.row_set`); `examples` and `answered`
+are read again instead of kept.
 
 What tasks share stands elsewhere, once: windows over long texts in
 `keras_bert_impl.tokenization.windows`, packing in `pipelines.fine_tuning.text_rows`, labels and
@@ -23,13 +23,14 @@ numbers in `pipelines.fine_tuning.heads`, all that tasks of labelled texts share
 `pipelines.tasks.labels.rows`, metrics in `pipelines.metrics`.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
+from keras_bert_impl.training.learning_curve import CurveStyle
 from pipelines.records.rows import Rows
 
 if TYPE_CHECKING:  # only for the types: a task must be listable without loading TensorFlow
@@ -41,13 +42,7 @@ if TYPE_CHECKING:  # only for the types: a task must be listable without loading
     from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import LineTokenizer
     from keras_bert_impl.training.guesses import Guess
-    from keras_bert_impl.training.learning_curve import CurveStyle
     from keras_bert_impl.training.objectives import Objective
-
-
-ROWS_VERSION = 1
-"""Part of what rows are made from: raise it when a change of code changes the rows of any task, or
-rows on disk from before the change are used again."""
 
 Example = TypeVar("Example")
 Answer = TypeVar("Answer")
@@ -80,7 +75,82 @@ class Head:
     token_outputs: tuple[str, ...] = ()
 
 
-class Task(Protocol[Example, Answer]):
+class TaskDefaults(Protocol):
+    """What a task may say besides, and what holds where it says nothing; tasks inherit it."""
+
+    joins: bool = False
+    """Whether the outputs of an example's rows are joined before it is answered: `joined`."""
+
+    @property
+    def truncates(self) -> bool:
+        """Whether the ends of texts that are longer than a row are lost."""
+        return False
+
+    @property
+    def deciding_figure(self) -> str:
+        """What makes the best checkpoint: the least loss, or the highest of a figure of `score`.
+
+        The latter where rows that are scored cannot give a loss.
+        """
+        return "loss"
+
+    @property
+    def answer_options(self) -> Mapping[str, Any]:
+        """The options by which answers are chosen, as JSON values.
+
+        Unlike `settings`, they change no rows: a run may have others each time. The model directory
+        has those of the training, and what `calibrated` changes of them, so that `served` answers
+        as the files do.
+        """
+        return {}
+
+    def calibrated(self, scores: Mapping[str, float]) -> Any:
+        """Gives the task with the options that the scores of its main split recommend."""
+        del scores
+        return self
+
+    def joined(self, rows: Rows, outputs: Mapping[str, NDArray]) -> Mapping[str, NDArray]:
+        """Gives the outputs of each example: [examples, ...]; arguments as of `Task.answers`."""
+        del rows
+        return outputs
+
+    @property
+    def compared_figures(self) -> Sequence[str]:
+        """The figures of `score` that say which run is better, the one that chooses first.
+
+        All of them where none is named.
+        """
+        return ()
+
+    def constant_scores(self, split: str) -> Mapping[str, float]:
+        """Gives the figures of a labelled split where every example gets the same answer.
+
+        A run that is not better has failed.
+        """
+        del split
+        return {}
+
+    def figures(self, split: str) -> Collection[str]:
+        """Names the figures that `score` gives for a labelled split, before it has answers."""
+        return list(self.constant_scores(split))
+
+    def guesses(self, split: str) -> "Mapping[str, Guess]":
+        """Gives what guessing reaches of the figures of a labelled split, and of the `loss`."""
+        del split
+        return {}
+
+    @property
+    def curve_style(self) -> CurveStyle:
+        """Which figures are drawn, and in which unit they are."""
+        return CurveStyle(self.compared_figures)
+
+    def illustrate(self, folder: Path, split: str, answered: Answered[Any, Any]) -> Sequence[Path]:
+        """Writes tables and pictures about the answers to a labelled split; gives their paths."""
+        del folder, split, answered
+        return ()
+
+
+class Task(TaskDefaults, Protocol[Example, Answer]):
     """The contract between a task and the jobs that fine-tune for it and serve it.
 
     A task knows its files, its options and its labels; it knows nothing of batches, devices,
@@ -116,7 +186,7 @@ class Task(Protocol[Example, Answer]):
         ...
 
     def files(self, split: str) -> Sequence[Path]:
-        """The files that a split's examples come from; rows are made again when one changes."""
+        """The files that a split's examples come from."""
         ...
 
     def examples(self, split: str) -> Iterable[Example]:
@@ -216,56 +286,6 @@ class Asked(Task[Example, Answer], Protocol[Example, Answer]):
         ...
 
 
-@runtime_checkable
-class Calibrated(Protocol):
-    """A task whose way to choose answers can be told, by scores or a flag.
-
-    Unlike `settings`, these options change no rows, so that a run may have others each time.
-    """
-
-    @property
-    def answer_options(self) -> Mapping[str, Any]:
-        """The options by which answers are chosen, as JSON values.
-
-        The model directory has those of the training besides `settings`, and what `calibrated`
-        changes of them, so that `served` answers as the files do.
-        """
-        ...
-
-    def calibrated(self, scores: Mapping[str, float]) -> "Task[Any, Any]":
-        """Gives the task with the options that the scores of its main split recommend."""
-        ...
-
-
-@runtime_checkable
-class Truncating(Protocol):
-    """A task that may lose the ends of texts that are longer than a row."""
-
-    @property
-    def truncates(self) -> bool:
-        """Whether it does."""
-        ...
-
-
-@runtime_checkable
-class Joining(Protocol):
-    """A task that joins the outputs of an example's rows before it answers."""
-
-    def joined(self, rows: Rows, outputs: Mapping[str, NDArray]) -> Mapping[str, NDArray]:
-        """Gives the outputs of each example: [examples, ...]; arguments as of `Task.answers`."""
-        ...
-
-
-@runtime_checkable
-class ScoredWithoutLoss(Protocol):
-    """A task whose labelled splits give figures, but no loss."""
-
-    @property
-    def deciding_figure(self) -> str:
-        """The figure of `score` whose highest value makes the best checkpoint of a run."""
-        ...
-
-
 def figure_prefixes(splits: Sequence[str]) -> dict[str, str]:
     """Gives the prefix of a split's figures in `eval_results.txt`, as in the original.
 
@@ -278,65 +298,3 @@ def figure_prefixes(splits: Sequence[str]) -> dict[str, str]:
     """
     others = {split: f"eval_{split.removeprefix('dev_')}_" for split in splits[1:]}
     return dict.fromkeys(splits[:1], "eval_") | others
-
-
-@runtime_checkable
-class ComparedTask(Task[Example, Answer], Protocol[Example, Answer]):
-    """A task whose runs are compared with one another: several seeds, several settings."""
-
-    @property
-    def compared_figures(self) -> Sequence[str]:
-        """The figures of `score` that say which run is better, the one that chooses first.
-
-        All of them where none is named.
-        """
-        ...
-
-    def figures(self, split: str) -> Collection[str]:
-        """Names the figures that `score` gives for a labelled split, before it has answers."""
-        ...
-
-    def constant_scores(self, split: str) -> Mapping[str, float]:
-        """Gives the figures of a labelled split where every example gets the same answer.
-
-        A run that is not better has failed.
-        """
-        ...
-
-    def compared_answers(
-        self, example: Example, answer: Answer
-    ) -> Iterable[tuple[Hashable, Hashable]]:
-        """Gives what an answer to a labelled example says, and what is right.
-
-        One pair for each thing that is answered: a label, a number (both floats), a tag of each
-        word. A run whose answers are all alike is named.
-        """
-        ...
-
-
-@runtime_checkable
-class Guessable(Protocol):
-    """A task that knows what guessing reaches, without any model."""
-
-    def guesses(self, split: str) -> "Mapping[str, Guess]":
-        """Gives it for the figures of a labelled split, `loss` among them, where there is any."""
-        ...
-
-
-@runtime_checkable
-class Drawn(Protocol):
-    """A task whose figures need another learning curve than the usual one."""
-
-    @property
-    def curve_style(self) -> "CurveStyle":
-        """Which figures are drawn, and in which unit they are."""
-        ...
-
-
-@runtime_checkable
-class Illustrated(Protocol):
-    """A task that shows more of a scored split than figures."""
-
-    def illustrate(self, folder: Path, split: str, answered: Answered) -> Sequence[Path]:
-        """Writes tables and pictures about the answers to a labelled split; gives their paths."""
-        ...

@@ -17,7 +17,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.fine_tuning.start import starting_point
-from pipelines.fine_tuning.task import Task
+from pipelines.fine_tuning.task import Task, TaskDefaults
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -170,7 +170,7 @@ class LabelledFile(Protocol):
 Source = TypeVar("Source", bound=LabelledFile)
 
 
-class FilesOfSplits(Generic[Source]):
+class FilesOfSplits(TaskDefaults, Generic[Source]):
     """Base of the tasks that have a file for each split; see `Task`.
 
     Attributes:

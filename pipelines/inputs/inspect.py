@@ -15,9 +15,8 @@ from keras_bert_impl.files import check_output, followed, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, items_of, option
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.inputs.limits import check_batch
 from pipelines.inputs.order import RecordOrder
-from pipelines.inputs.pretraining_records import PretrainingRecords, stored_shape
+from pipelines.inputs.pretraining_records import PretrainingRecords, check_batch, stored_shape
 from pipelines.pretraining_data.recipe import VocabularyFacts
 from pipelines.pretraining_data.statistics import PairStatistics, random_next
 from pipelines.records.check import described_words, find_shards
@@ -175,23 +174,29 @@ def _in_tokens(
 
 def as_text(inspection: Inspection) -> str:
     """Samples and figures for a terminal."""
-    figures = inspection.statistics.figures()
     parts = [_sample_text(inspection, number) for number in range(len(inspection.samples))]
-    parts.append(
-        f"{inspection.total:,} examples, figures from {figures['examples']:,.0f} of them:\n"
-        f"  random next sentence   {random_next(figures['random_next'])}\n"
-        f"  tokens an example      {figures['mean_length']:.1f} "
-        f"(A {figures['mean_length_a']:.1f}, B {figures['mean_length_b']:.1f})\n"
-        f"  of full length         {_percent(figures['full_length'])}\n"
-        f"  padding                {_percent(figures['padding'])}\n"
-        f"  masked an example      {figures['masks_per_example']:.2f} "
-        f"({_percent(figures['masked_share'])} of the tokens)\n"
-        f"  [UNK]                  {inspection.words}\n"
-        f"  [MASK], same, random   {_percent(figures['share_mask'])}, "
-        f"{_percent(figures['share_kept'])}, {_percent(figures['share_random'])}"
-    )
+    parts.append(f"{inspection.total:,} examples, figures from {inspection.statistics.examples:,}:")
+    parts[-1] += "".join(f"\n  {name:<22} {value}" for name, value in _figures(inspection).items())
     parts.append("Lengths in tokens:\n" + _histogram(inspection.statistics.lengths))
     return "\n\n".join(parts)
+
+
+def _figures(inspection: Inspection) -> dict[str, str]:
+    """The figures by their names, as text and page show them."""
+    found = inspection.statistics.figures()
+    return {
+        "random next sentence": random_next(found["random_next"]),
+        "tokens an example": f"{found['mean_length']:.1f} (A {found['mean_length_a']:.1f}, "
+        f"B {found['mean_length_b']:.1f})",
+        "of full length": _percent(found["full_length"]),
+        "padding": _percent(found["padding"]),
+        "masked an example": f"{found['masks_per_example']:.2f} "
+        f"({_percent(found['masked_share'])} of the tokens)",
+        "[UNK]": str(inspection.words),
+        "[MASK], same, random": ", ".join(
+            _percent(found[f"share_{kind}"]) for kind in ("mask", "kept", "random")
+        ),
+    }
 
 
 def _sample_text(inspection: Inspection, number: int) -> str:
@@ -220,51 +225,27 @@ def _histogram(counts: NDArray[np.int64], bins: int = 8) -> str:
 
 def page(inspection: Inspection) -> str:
     """The same as an HTML page, complete in one file."""
-    figures = inspection.statistics.figures()
+    examples = inspection.statistics.examples
+    order = np.argsort(-inspection.statistics.masked_ids, kind="stable")[:_TOKENS_LISTED].tolist()
+    counts = inspection.statistics.masked_ids[order] / max(
+        1, inspection.statistics.masked_ids.sum()
+    )
+    named = zip((inspection.vocabulary.tokens[number] for number in order), counts, strict=True)
+    most = {token: f"{100 * share:.2f} %" for token, share in named if share}
+    tables = _table("The set", _figures(inspection)) + _table("Most masked tokens", most)
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
         "<meta name='viewport' content='width=device-width, initial-scale=1'>",
         f"<title>Pre-training data</title><style>{_STYLE}</style></head><body><main>",
         "<h1>Pre-training data</h1>",
         f"<p class='sub'>{html.escape(inspection.title)} · figures from "
-        f"{figures['examples']:,.0f} of {inspection.total:,} examples</p>",
-        f"<div class='tables'>{''.join(_tables(inspection))}</div>",
+        f"{examples:,} of {inspection.total:,} examples</p>",
+        f"<div class='tables'>{tables}</div>",
         f"<section>{_plots(inspection.statistics)}</section>",
         f"<section><h2>Examples</h2>{''.join(_examples(inspection))}</section>",
         "</main></body></html>\n",
     ]
     return "\n".join(parts)
-
-
-def _tables(inspection: Inspection) -> Iterator[str]:
-    statistics, figures = inspection.statistics, inspection.statistics.figures()
-    yield _table(
-        "The set",
-        {
-            "examples": f"{inspection.total:,}",
-            "random next": random_next(figures["random_next"]),
-            "tokens an example": f"{figures['mean_length']:.1f}",
-            "of full length": _percent(figures["full_length"]),
-            "padding": _percent(figures["padding"]),
-            "masked an example": f"{figures['masks_per_example']:.2f}",
-            "[UNK]": str(inspection.words),
-        },
-    )
-    yield _table(
-        "Shown at masked positions",
-        {
-            "[MASK]": _percent(figures["share_mask"]),
-            "the token itself": _percent(figures["share_kept"]),
-            "a random token": _percent(figures["share_random"]),
-        },
-    )
-    order = np.argsort(-statistics.masked_ids, kind="stable")[:_TOKENS_LISTED].tolist()
-    masked = max(1, int(statistics.masked_ids.sum()))
-    counts = {
-        inspection.vocabulary.tokens[number]: statistics.masked_ids[number] for number in order
-    }
-    shares = {token: f"{100 * count / masked:.2f} %" for token, count in counts.items() if count}
-    yield _table("Most masked tokens", shares)
 
 
 def _table(title: str, rows: Mapping[str, str]) -> str:

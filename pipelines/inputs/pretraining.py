@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
-from pipelines.inputs.limits import check_batch
 from pipelines.inputs.order import RecordOrder
-from pipelines.inputs.pretraining_records import PretrainingRecords
+from pipelines.inputs.pretraining_records import PretrainingRecords, check_batch
 from pipelines.pretraining_data.language_model import Targets
 from pipelines.records.check import Expected
 

@@ -20,15 +20,15 @@ from keras_bert_impl.options import ONCE, options_of
 from keras_bert_impl.pictures import write_png
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig, ManyRunsConfig, Setting
-from pipelines.fine_tuning.task import ComparedTask, figure_prefixes
+from pipelines.fine_tuning.task import Task, figure_prefixes
 from pipelines.many_runs.commands import forget_models, kept, once
 from pipelines.many_runs.spread import Spread, markdown_table, number, without_nan
 
-_OF_THE_WHOLE = {"output_dir", "work_dir", "num_seeds", "search"}
+_OF_THE_WHOLE = {"output_dir", "num_seeds", "search"}
 _WITHOUT_A_BEST = ("loss", "global_step")
 _KEPT = "finished runs are kept, and the same command continues"
 
-TaskOf = Callable[[Any], ComparedTask[Any, Any]]
+TaskOf = Callable[[Any], Task[Any, Any]]
 """Gives the task of a job's config; loads no TensorFlow."""
 
 
@@ -105,7 +105,6 @@ def _config_of(
     setting = run.setting
     places: dict[str, Any] = {
         "output_dir": without_links(config.output_dir / run.folder, len(Path(run.folder).parts)),
-        "work_dir": config.work_dir or config.output_dir / "work",
     }
     training = replace(
         config.training,
@@ -143,7 +142,7 @@ def _train_and_score(config: FineTuningConfig, task_of: TaskOf) -> Mapping[str, 
     return {"figures": results.evaluation}
 
 
-def _report(folder: Path, task: ComparedTask[Any, Any], runs: Sequence[SeedRun]) -> "RunsReport":
+def _report(folder: Path, task: Task[Any, Any], runs: Sequence[SeedRun]) -> "RunsReport":
     """The report of the finished runs, which is written where there are some."""
     prefixes = figure_prefixes(task.evaluation_splits)
     main, *_ = prefixes

@@ -10,7 +10,7 @@ import importlib.metadata
 import json
 import platform
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -81,19 +81,6 @@ class ShardEntry:
             )
 
 
-def total_counts(shards: Sequence[ShardEntry]) -> dict[str, int]:
-    """The counts of all shards added up.
-
-    Example:
-        >>> total_counts([ShardEntry("a", 1, "", {"examples": 2}), ShardEntry("b", 1, "", {})])
-        {'examples': 2}
-    """
-    total: Counter[str] = Counter()
-    for shard in shards:
-        total.update(shard.counts)
-    return dict(total)
-
-
 def versions_in_use() -> dict[str, str]:
     """The versions of the packages that make the data."""
     return {
@@ -108,15 +95,6 @@ def _version(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return "not installed"
-
-
-def shards_to_json(shards: Sequence[ShardEntry], versions: Mapping[str, str]) -> dict[str, Any]:
-    """The part of a description that is the same whatever the shards hold."""
-    return {
-        "counts": total_counts(shards),
-        "versions": dict(versions),
-        "shards": [shard.to_json() for shard in shards],
-    }
 
 
 class _Tokenizer(TypedDict):
@@ -168,7 +146,10 @@ class Description:
 
     def totals(self) -> dict[str, int]:
         """The counts of all shards added up."""
-        return total_counts(self.shards)
+        total: Counter[str] = Counter()
+        for shard in self.shards:
+            total.update(shard.counts)
+        return dict(total)
 
     def word_count(self) -> WordCount | None:
         """The words of the text; None in a description from before they were counted."""
@@ -205,7 +186,9 @@ class Description:
                 **({} if self.unicode_form == AS_IS else {"unicode_form": self.unicode_form}),
             },
             "source": dict(self.source),
-            **shards_to_json(self.shards, self.versions),
+            "counts": self.totals(),
+            "versions": dict(self.versions),
+            "shards": [shard.to_json() for shard in self.shards],
         }
         return json.dumps(values, indent=1) + "\n"
 

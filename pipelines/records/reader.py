@@ -132,10 +132,6 @@ class RecordReader:
         inside = (records - self._first[shards]).tolist()
         return [(self._paths[shard], n) for shard, n in zip(shards.tolist(), inside, strict=True)]
 
-    def index_bytes(self) -> int:
-        """Memory that the index takes."""
-        return self._ends.nbytes
-
     def read(self, records: NDArray[np.int64]) -> list[bytes]:
         """Reads records, whose checksums are compared.
 

@@ -9,7 +9,6 @@ for this order of features.
 """
 
 import dataclasses
-import itertools
 from collections.abc import Mapping, Sequence
 
 import google_crc32c
@@ -55,21 +54,6 @@ def masked_crcs(contents: Sequence[bytes]) -> NDArray[np.uint32]:
     crcs = np.array([google_crc32c.value(content) for content in contents], np.uint32)
     rotated = (crcs >> np.uint32(15)) | (crcs << np.uint32(17))
     return rotated + np.uint32(_CRC_DELTA)
-
-
-def frame_records(records: Sequence[bytes]) -> Frames:
-    """Records as they stand in a TFRecord file: length, its checksum, record, its checksum.
-
-    Example:
-        >>> frame_records([b"abc", b""])[1].tolist()
-        [19, 16]
-    """
-    lengths = [len(record).to_bytes(8, "little") for record in records]
-    heads = [crc.tobytes() for crc in masked_crcs(lengths).astype("<u4")]
-    tails = [crc.tobytes() for crc in masked_crcs(records).astype("<u4")]
-    framed = b"".join(itertools.chain(*zip(lengths, heads, records, tails, strict=True)))
-    sizes = np.array([len(record) + FRAME_BYTES for record in records], np.int64)
-    return np.frombuffer(framed, np.uint8), sizes
 
 
 def _varint_tables(limit: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint8]]:

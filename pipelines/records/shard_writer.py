@@ -5,9 +5,7 @@ created, so that each shard has an index and a checksum and is read in the same 
 """
 
 import contextlib
-import itertools
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import IO
 
 import google_crc32c
@@ -46,10 +44,9 @@ def write_shard(
 
     Example:
         >>> import tempfile
-        >>> from pipelines.records.serialise import frame_records
-        >>> path = f"{tempfile.mkdtemp()}/x.tfrecord"
-        >>> write_shard(path, [frame_records([b"one", b"two"])], {"examples": 2})
-        ShardEntry(file='x.tfrecord', bytes=38, crc32c='6259f870', counts={'examples': 2})
+        >>> path, none = f"{tempfile.mkdtemp()}/x.tfrecord", (np.zeros(0, np.uint8), np.zeros(0))
+        >>> write_shard(path, [none], {"examples": 0})
+        ShardEntry(file='x.tfrecord', bytes=0, crc32c='00000000', counts={'examples': 0})
     """
     checksum = google_crc32c.Checksum()
     sizes: list[NDArray[np.int64]] = []
@@ -67,29 +64,3 @@ def write_shard(
         crc32c=checksum.digest().hex(),
         counts=dict(counts),
     )
-
-
-def write_shards(
-    names: Iterable[str], blocks: Iterable[Frames], most_bytes: int, counted: str
-) -> tuple[ShardEntry, ...]:
-    """Writes blocks into as many shards as they need.
-
-    Args:
-        names: the shards' files; as many are taken as are needed.
-    """
-    entries: list[ShardEntry] = []
-    waiting = iter(blocks)
-    for name, first in zip(names, waiting, strict=False):
-        counts: Counter[str] = Counter()
-
-        def shard(first: Frames = first, counts: Counter[str] = counts) -> Iterator[Frames]:
-            size = 0
-            for block in itertools.chain([first], waiting):
-                size += len(block[0])
-                counts[counted] += len(block[1])
-                yield block
-                if size >= most_bytes:
-                    return
-
-        entries.append(write_shard(name, shard(), counts))
-    return tuple(entries)

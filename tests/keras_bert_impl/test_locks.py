@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.locks import in_turn, owned, scratch_folder
+from keras_bert_impl.locks import in_turn, owned
 from tests.support.pretraining_run import ROOT
 
 HOLD = """
@@ -87,25 +87,6 @@ def test_in_turn_does_not_wait_where_there_are_no_locks(tmp_path, monkeypatch):
     monkeypatch.setattr(fcntl, "flock", no_locks)
     with in_turn(tmp_path / "lock", pytest.fail) as held:
         assert held is False
-
-
-def test_scratch_folders_of_killed_processes_are_removed_and_those_in_use_stay(tmp_path):
-    left = tmp_path / ".outputs-killed"
-    left.mkdir()
-    (left / ".in-use").touch()
-    (left / "logits.npy").write_bytes(b"half")
-    (tmp_path / ".outputs-killed-at-once").mkdir()
-    (tmp_path / "rows-dev").mkdir()
-    with scratch_folder(tmp_path, ".outputs") as first:
-        (first / "logits.npy").write_bytes(b"whole")
-        with scratch_folder(tmp_path, ".outputs") as second:
-            assert first != second
-            assert {path.name for path in tmp_path.iterdir()} == {
-                *(".outputs.lock", "rows-dev"),
-                *(first.name, second.name),
-            }
-        assert (first / "logits.npy").read_bytes() == b"whole"
-    assert {path.name for path in tmp_path.iterdir()} == {".outputs.lock", "rows-dev"}
 
 
 def test_in_turn_waits_and_says_so_once(tmp_path):

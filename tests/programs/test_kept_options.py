@@ -166,7 +166,7 @@ FAMILIES = {
 
 # Each length of a batch costs seconds of tracing.
 EVALUATE = ["--do_eval", "--do_predict", "--notrim_padding"]
-NO_FIGURES = ("global_step", "constant_", "test_")
+NO_FIGURES = ("global_step", "test_")
 LEFT = ("eval_results.txt", "*predictions*", "*.tsv", "*odds.json", "*entities*", "*conlleval*")
 
 

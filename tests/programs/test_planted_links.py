@@ -65,11 +65,10 @@ TO_FOLDERS = [
     Planted(CONVERT, (f"out/.bert.ckpt.index.{ASIDE}",)),
     Planted("grow_vocabulary --input=model --words=cow --output=out", (f".out.{ASIDE}",)),
     Planted("export_model --model=model --format=openvino --output_dir=out", (f".out.{ASIDE}",)),
-    Planted(TRAIN, tuple(f"run/{name}" for name in (*RUN, "work")), refused=True),
+    Planted(TRAIN, tuple(f"run/{name}" for name in RUN), refused=True),
     Planted(PRETRAIN, tuple(f"run/{name}" for name in RUN), refused=True),
-    Planted(EVALUATE, ("run/work",), refused=True),
-    Planted(f"{TRAIN} --num_seeds=2", ("run/seed-12345", "run/work"), refused=True),
-    Planted(ADAPT, ("run/cells", "run/work", "run/model"), refused=True),
+    Planted(f"{TRAIN} --num_seeds=2", ("run/seed-12345",), refused=True),
+    Planted(ADAPT, ("run/cells", "run/model"), refused=True),
     Planted("demo --output_dir=run", ("run/run", "run/shards"), refused=True),
 ]
 TO_FILES = [
@@ -81,7 +80,6 @@ TO_FILES = [
     Planted(SHARDS, ("out/.train.tfrecord.lock",), refused=True),
     Planted(CONVERT, ("out/bert.ckpt.data-00000-of-00001",)),
     Planted(EVALUATE, (f"run/.eval_results.txt.{ASIDE}",)),
-    Planted(EVALUATE, ("run/work/.rows.lock", "run/work/.outputs.lock"), refused=True),
     Planted(PRETRAIN, ("run/.lock",), refused=True),
     Planted(ADAPT, ("run/.lock",), refused=True),
     Planted("demo --output_dir=run", ("run/train.txt",), refused=True),

@@ -7,8 +7,6 @@ Run as a process of its own, because devices can only be split before TensorFlow
 import dataclasses
 import json
 import sys
-import tempfile
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -29,8 +27,8 @@ from keras_bert_impl.training.objectives import (
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import TrainingStep
 from keras_bert_impl.training.strategy import make_devices
-from pipelines.inputs.row_batches import RowBatches
-from pipelines.records.row_set import make_rows
+from pipelines.fine_tuning.row_batches import RowBatches
+from pipelines.fine_tuning.row_set import RowSet
 from pipelines.records.rows import Rows
 from pipelines.tasks.tagging.objective import TagObjective
 
@@ -123,15 +121,12 @@ def traced_lengths(devices, config, fixed):
     block = Rows(np.arange(len(lengths)), lengths, tokens, {"label_ids": lengths % 3})
     objective, seen = Tracing(), []
     _, step = training_step(lambda: BertClassifier(CONFIG, 3), objective, devices, config)
-    with tempfile.TemporaryDirectory() as folder:
-        rows = make_rows(Path(folder) / "rows", {}, [block])
-        batches = RowBatches(
-            rows, ROWS, 1, fixed_length=MAX_LENGTH if fixed else None, by_length=True
-        )
-        for number in range(40):
-            batch = batches.batch_at(number)
-            seen.append(batch["input_ids"].shape[1])
-            step.run(*step.prepare([batch], number, [RATE]))
+    length = MAX_LENGTH if fixed else None
+    batches = RowBatches(RowSet([block]), ROWS, 1, fixed_length=length, by_length=True)
+    for number in range(40):
+        batch = batches.batch_at(number)
+        seen.append(batch["input_ids"].shape[1])
+        step.run(*step.prepare([batch], number, [RATE]))
     return {"traced": objective.lengths, "seen": sorted(set(seen))}
 
 

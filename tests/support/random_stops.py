@@ -302,7 +302,7 @@ class Series:
 
     def _is_left_out(self, name):
         parts = name.split("/")
-        always = ("work", "checkpoints", "best_checkpoint")
+        always = ("checkpoints", "best_checkpoint")
         if any(part.startswith(".") or part in always for part in parts):
             return True
         return any(Path(name).match(pattern) for pattern in (*self.job.left_out, *_LEFT_OUT))

@@ -14,6 +14,7 @@ from keras_bert_impl.tokenization.graph_rows import pack_in_graph, window_conten
 from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 from keras_bert_impl.tokenization.windows import make_windows
 from pipelines.fine_tuning.heads import ClassificationHead
+from pipelines.fine_tuning.task import TaskDefaults
 from pipelines.fine_tuning.text_rows import Spans, pack
 from pipelines.metrics.classification import accuracy
 from pipelines.records.rows import Rows
@@ -23,7 +24,7 @@ HEAD = ClassificationHead({"no": "no", "yes": "yes"})
 
 
 @dataclass(frozen=True)
-class ToyTask:
+class ToyTask(TaskDefaults):
     """Windows of a text are rows; the text's answer is the one of its surest window."""
 
     data_dir: Path

@@ -1,6 +1,6 @@
 """The task of a run for endings: each is read with the context in front, and the best is chosen."""
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -163,30 +163,15 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
         chosen, right = zip(*pairs, strict=True)
         return {"accuracy": accuracy(chosen, right)}
 
-    @property
-    def compared_figures(self) -> Sequence[str]:
-        """All figures; see `ComparedTask`."""
-        return ()
-
-    def figures(self, split: str) -> Collection[str]:
-        """Names the one figure; see `ComparedTask`."""
-        return list(self.constant_scores(split))
-
     def constant_scores(self, split: str) -> Mapping[str, float]:
         """The accuracy where the ending of the same number is chosen in every example."""
         labels = np.array([example.label for example in self.examples(split)])
         return constant_scores({"accuracy": accuracy}, labels)
 
     def guesses(self, split: str) -> dict[str, Guess]:
-        """What the most frequent number of the right ending reaches; see `Guessable`."""
+        """What the most frequent number of the right ending reaches; see `TaskDefaults`."""
         words = "always the ending of the same number"
         return {name: Guess(words, score) for name, score in self.constant_scores(split).items()}
-
-    def compared_answers(
-        self, example: Choice, answer: ChoiceAnswer
-    ) -> list[tuple[Hashable, Hashable]]:
-        """The number of the chosen ending and that of the right one; see `ComparedTask`."""
-        return [(answer.ending, example.label)]
 
     def write(
         self, folder: Path, split: str, answered: Answered[Choice, ChoiceAnswer]

@@ -152,7 +152,7 @@ class LabelledTexts(LabelTask):
         return {name: 0.0 if math.isnan(score) else score for name, score in scores.items()}
 
     def illustrate(self, folder: Path, split: str, answered: AnsweredTexts) -> list[Path]:
-        """Writes the figures of each label, and the confusion matrix; see `Illustrated`."""
+        """Writes the figures of each label, and the confusion matrix; see `TaskDefaults`."""
         if self.kind == "number":
             return []
         counts = self._count(answered)

@@ -2,8 +2,7 @@
 
 import logging
 import math
-from abc import abstractmethod
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +14,7 @@ from keras_bert_impl.tokenization.long_texts import TRUNCATE, LongTexts
 from keras_bert_impl.training.guesses import Guess
 from keras_bert_impl.training.learning_curve import CurveStyle
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
-from pipelines.fine_tuning.task import Head
+from pipelines.fine_tuning.task import Head, TaskDefaults
 from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows
 from pipelines.records.rows import Rows
 from pipelines.tables.writing import digits
@@ -52,7 +51,7 @@ class LabelAnswer(NamedTuple):
     values: np.ndarray
 
 
-class LabelTask:
+class LabelTask(TaskDefaults):
     """The part of a task that depends on its labels only; files and figures are the task's own.
 
     Attributes:
@@ -69,40 +68,28 @@ class LabelTask:
 
     head_of: LabelHead
     long_texts: LongTexts
+    joins = True
 
     @property
     def truncates(self) -> bool:
-        """Whether the ends of long texts are lost; see `Truncating`."""
+        """Whether the ends of long texts are lost; see `TaskDefaults`."""
         return self.long_texts.long_text == TRUNCATE
 
     @property
-    def compared_figures(self) -> Sequence[str]:
-        """All figures; see `ComparedTask`."""
-        return ()
-
-    @property
     def curve_style(self) -> CurveStyle:
-        """Draws all figures; see `Drawn`.
+        """Draws all figures; see `TaskDefaults`.
 
         Training's accuracy of several labels at once is that of single labels, another figure.
         """
         several = isinstance(self.head_of, MultiLabelHead)
         return CurveStyle(trained=() if several else ("accuracy",))
 
-    def figures(self, split: str) -> Collection[str]:
-        """Names the figures; see `ComparedTask`."""
-        return list(self.constant_scores(split))
-
-    @abstractmethod
     def examples(self, split: str) -> Iterable[TextExample]:
         """Reads a split; see `Task.examples`."""
-
-    @abstractmethod
-    def constant_scores(self, split: str) -> Mapping[str, float]:
-        """Gives the figures of one answer to every example; see `ComparedTask`."""
+        raise NotImplementedError
 
     def guesses(self, split: str) -> dict[str, Guess]:
-        """Gives what one answer to every example reaches; see `Guessable`.
+        """Gives what one answer to every example reaches; see `TaskDefaults`.
 
         Of a regression it is the mean: its squared error, the loss, is the labels' variance, and a
         correlation with it is not defined.
@@ -145,7 +132,7 @@ class LabelTask:
         return self.head_of.build(config, dtype)
 
     def joined(self, rows: Rows, outputs: Mapping[str, NDArray]) -> Mapping[str, NDArray]:
-        """The logits of each example, of its windows together; see `Joining`."""
+        """The logits of each example, of its windows together; see `TaskDefaults`."""
         how = self.long_texts.window_answers
         return {"logits": join_windows(rows, outputs["logits"], how)}
 
@@ -159,17 +146,6 @@ class LabelTask:
             head.decode(logits), head.predictions(logits), head.values(logits), strict=True
         )
         return [LabelAnswer(*answer) for answer in answers]
-
-    def compared_answers(
-        self, example: TextExample, answer: LabelAnswer
-    ) -> list[tuple[Hashable, Hashable]]:
-        """The answer's label or number and that of the example; see `ComparedTask`."""
-        label = str(example.label)
-        if isinstance(self.head_of, RegressionHead):
-            return [(float(answer.prediction), self.head_of.encode(label))]
-        if isinstance(self.head_of, MultiLabelHead):
-            return [(tuple(answer.prediction.tolist()), tuple(self.head_of.encode(label)))]
-        return [(answer.label, label)]
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
         """A classifier's signatures: ids, texts and pairs of texts; see `Task.served`."""

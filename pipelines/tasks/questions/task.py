@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -16,7 +16,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.guesses import Guess
 from keras_bert_impl.training.learning_curve import CurveStyle
 from pipelines.corpora.encodings import UTF_8, TextEncoding
-from pipelines.fine_tuning.task import Answered, Head
+from pipelines.fine_tuning.task import Answered, Head, TaskDefaults
 from pipelines.metrics.question_answering import squad_v2_question, trivia_scores
 from pipelines.records.rows import Rows
 from pipelines.tables.lines import read_json
@@ -45,7 +45,6 @@ from pipelines.tasks.questions.rows import WindowSettings, question_rows
 from pipelines.tasks.questions.scores import (
     METRICS,
     ScoredAnswers,
-    right_answers,
 )
 from pipelines.tasks.questions.trivia import (
     Evidence,
@@ -77,7 +76,7 @@ _LABELS = ("id2label", "label2id", "problem_type")
 
 
 @dataclass(frozen=True)
-class QuestionTask:
+class QuestionTask(TaskDefaults):
     """Questions answered by a span of a passage; see `pipelines.fine_tuning.task.Task`.
 
     Attributes:
@@ -98,7 +97,7 @@ class QuestionTask:
             questions of predict_file.
         dev_seed: decides which.
         metric: one of `METRICS`; where there may be no answer, it is SQuAD 2.0's.
-        deciding_figure: see `ScoredWithoutLoss`; windows that are scored have several right
+        deciding_figure: see `TaskDefaults`; windows that are scored have several right
             answers, or none.
     """
 
@@ -142,7 +141,7 @@ class QuestionTask:
     def answer_options(self) -> Mapping[str, Any]:
         """The options by which answers are chosen, the threshold once there is one.
 
-        See `pipelines.fine_tuning.task.Calibrated`.
+        See `TaskDefaults`.
         """
         options = {
             "n_best_size": self.answer_settings.n_best_size,
@@ -273,11 +272,11 @@ class QuestionTask:
 
     @property
     def compared_figures(self) -> Sequence[str]:
-        """The two official figures, F1 first; see `ComparedTask`."""
+        """The two official figures, F1 first; see `TaskDefaults`."""
         return ("f1", "exact_match", "exact")
 
     def figures(self, split: str) -> Collection[str]:
-        """Names the figures; see `ComparedTask`."""
+        """Names the figures; see `TaskDefaults`."""
         unanswered = Prediction([Candidate("", 0.0, 0.0)], null_odds=0.0)
         return list(self.score([(question, unanswered) for question in self.examples(split)]))
 
@@ -288,27 +287,18 @@ class QuestionTask:
 
     @property
     def curve_style(self) -> CurveStyle:
-        """Draws the two official figures, in percent; see `Drawn`.
+        """Draws the two official figures, in percent; see `TaskDefaults`.
 
         Training knows of windows only, not whether a question's answer is right.
         """
         return CurveStyle(self.compared_figures, full_score=100.0, trained=())
 
     def guesses(self, split: str) -> dict[str, Guess]:
-        """What no answer to any question reaches, where that is right at all; see `Guessable`."""
+        """What no answer to any question reaches, where that is right; see `TaskDefaults`."""
         if not self.answer_settings.version_2_with_negative:
             return {}
         score = self.constant_scores(split)["f1"]
         return dict.fromkeys(("exact", "f1"), Guess("no question answered", score))
-
-    def compared_answers(
-        self, example: Question, answer: Prediction
-    ) -> list[tuple[Hashable, Hashable]]:
-        """The text of the answer, "" for none, and the right one; see `ComparedTask`."""
-        negative = self.answer_settings.version_2_with_negative
-        threshold = self.null_score_diff_threshold or 0.0 if negative else math.inf
-        right = next(iter(right_answers(example)), "")
-        return [(answer.best(threshold).text, right)]
 
     def illustrate(
         self, folder: Path, split: str, answered: Answered[Question, Prediction]

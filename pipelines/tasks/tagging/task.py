@@ -1,6 +1,6 @@
 """The task of a run for tags: from files and options to rows, scores and entities, all checked."""
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -201,11 +201,11 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
 
     @property
     def compared_figures(self) -> Sequence[str]:
-        """The figures of all types; see `ComparedTask`."""
+        """The figures of all types; see `TaskDefaults`."""
         return ("f1", "precision", "recall")
 
     def figures(self, split: str) -> Collection[str]:
-        """Names the figures of all types and of each that the split has; see `ComparedTask`."""
+        """Names the figures of all types and of each that the split has; see `TaskDefaults`."""
         return list(self._scorer(self._nothing_found(split)).scores())
 
     def constant_scores(self, split: str) -> Mapping[str, float]:
@@ -215,11 +215,11 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
 
     @property
     def curve_style(self) -> CurveStyle:
-        """Draws the figures of all types, in percent; see `Drawn`."""
+        """Draws the figures of all types, in percent; see `TaskDefaults`."""
         return CurveStyle(("accuracy", *self.compared_figures), full_score=100.0)
 
     def guesses(self, split: str) -> dict[str, Guess]:
-        """The accuracy of tags where no entity is found; see `Guessable`."""
+        """The accuracy of tags where no entity is found; see `TaskDefaults`."""
         nothing = self._scorer(self._nothing_found(split))
         return {"accuracy": Guess("no entity anywhere", nothing.accuracy)}
 
@@ -228,13 +228,6 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
         for document in self.examples(split):
             tags = [[OUTSIDE] * len(sentence.tags or ()) for sentence in document.sentences]
             yield document, TagAnswer(tags, [])
-
-    def compared_answers(
-        self, example: Document, answer: TagAnswer
-    ) -> Iterator[tuple[Hashable, Hashable]]:
-        """The tags of all words and the right ones; see `ComparedTask`."""
-        for sentence, tags in zip(example.sentences, answer.tags, strict=True):
-            yield from zip(tags, sentence.tags or tags, strict=True)
 
     def illustrate(
         self, folder: Path, split: str, answered: Answered[Document, TagAnswer]

@@ -115,7 +115,7 @@ def test_one_seed_has_no_interval():
 
 def test_the_figures_that_every_run_of_a_task_has_are_compared_but_for_the_loss():
     told = {"eval_f1": 31.5, "eval_loss": 1.0, "global_step": 9}
-    silent = {"eval_f1": 0.0, "eval_constant_f1": 0.0}
+    silent = {"eval_f1": 0.0}
     (one,) = task_figures([silent, told], [told, silent])
     assert (one.name, one.original, one.adapted) == ("eval_f1", [0.0, 31.5], [31.5, 0.0])
     assert task_figures([], []) == []

@@ -10,7 +10,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.fine_tuning.task_data import TaskData
+from pipelines.fine_tuning.splits import Split
 from pipelines.tasks.labels.glue import GlueTask
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.labels.task import run_classifier
@@ -427,7 +427,7 @@ def refuse_to_tokenize(*_):
 def test_what_a_run_cannot_do_is_said_before_anything_is_tokenized(
     encoder, cola, tmp_path, monkeypatch, refusal
 ):
-    monkeypatch.setattr(TaskData, "rows", refuse_to_tokenize)
+    monkeypatch.setattr(Split, "make", refuse_to_tokenize)
     golden = GOLDEN / "pretrain"
     if refusal == "no model":
         options = {"do_eval": True, "vocab_file": str(golden / "vocab.txt")}
@@ -467,15 +467,6 @@ def test_evaluations_without_a_loss_are_refused_before_training(
     with pytest.raises(UserError, match=r"`eval_steps` needs a loss, .* dev have no label_ids"):
         run_classifier(config)
     assert not (tmp_path / "run" / "metrics.jsonl").exists()
-
-
-def test_outputs_that_a_killed_evaluation_left_are_removed(encoder, cola, tmp_path):
-    left = tmp_path / "work" / ".outputs-killed"
-    left.mkdir(parents=True)
-    model = write_classifier(tmp_path / "model", ["unacceptable", "acceptable"])
-    options = {"init_checkpoint": str(model), "do_eval": True, "work_dir": tmp_path / "work"}
-    run_classifier(configuration(cola, tmp_path / "run", **options))
-    assert not list((tmp_path / "work").glob(".outputs-*"))
 
 
 def test_labels_that_the_user_named_stay_and_are_understood(encoder, cola, tmp_path):

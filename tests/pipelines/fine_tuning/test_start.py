@@ -1,10 +1,15 @@
+import dataclasses
+import json
 import logging
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.model_source import ModelSource
+from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import with_bilstm
@@ -14,12 +19,17 @@ from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
+from pipelines.fine_tuning.row_set import RowSet
 from pipelines.fine_tuning.start import (
+    check_head_is_trained,
+    check_trained,
     check_vocabulary,
     starting_point,
-    tell_of_cut_texts,
+    tell_of_nothing_learned,
+    tell_of_rows,
     with_kept_options,
 )
+from pipelines.records.rows import Rows
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.questions.options import RunSquadConfig
 from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
@@ -189,42 +199,81 @@ def test_the_texts_of_every_split_are_held_against_the_vocabulary(tmp_path):
         check_vocabulary(task, ["train", "dev"], TextSettings(strange), UnknownWords())
 
 
-class Lengths:
-    """Texts of so many words, of a token each."""
+def configured(*labels):
+    names = {str(number): label for number, label in enumerate(labels)}
+    return tiny_config(extra={"id2label": names})
 
-    train_split = "train"
 
-    def __init__(self, *lengths):
-        self.lengths = lengths
+def opened(folder, model=None):
+    directory = RunDirectory.open(folder / "run")
+    options = {"init_checkpoint": str(model)} if model else {}
+    start = starting_point(FineTuningConfig(output_dir=directory.path, **options), directory)
+    return directory, start
 
-    def files(self, split):
-        return [Path(f"{split}.txt")]
 
-    def examples(self, split):
-        return iter(self.lengths)
+def test_the_same_labels_in_the_same_order_are_needed(tmp_path):
+    directory, start = opened(tmp_path, write_classifier(tmp_path / "model", ["no", "yes"]))
+    check_trained(directory, start, configured("No", "Yes"), "toy")
+    with pytest.raises(UserError, match="its labels are no, yes, but those of toy are yes, no"):
+        check_trained(directory, start, configured("yes", "no"), "toy")
 
-    def texts(self, example):
-        return ["rain " * example]
+
+def test_the_runs_own_model_may_have_renamed_labels(tmp_path):
+    write_classifier(tmp_path / "run" / "model", ["bad", "good"])
+    directory, start = opened(tmp_path)
+    check_trained(directory, start, configured("no", "yes"), "toy")
+
+
+def test_without_a_model_nothing_is_scored(tmp_path):
+    directory, start = opened(tmp_path, write_classifier(tmp_path / "model", ["no"]))
+    nothing = dataclasses.replace(start, checkpoint=None)
+    with pytest.raises(UserError, match="holds no trained model to evaluate"):
+        check_trained(directory, nothing, configured("no"), "toy")
+
+
+def test_a_head_without_weights_is_named(tmp_path):
+    _, start = opened(tmp_path, write_classifier(tmp_path / "model", ["no"]))
+    start = dataclasses.replace(start, checkpoint=Path("model"))
+
+    def report(*new):
+        return RestoreReport("model", (), new, ())
+
+    check_head_is_trained(report("pooler/dense/bias"), start, "toy")
+    with pytest.raises(UserError, match=r"no trained head for toy \(its tagger/dense/bias is"):
+        check_head_is_trained(report("pooler/dense/bias", "tagger/dense/bias"), start, "toy")
+
+
+def test_unnamed_labels_are_those_of_the_task_where_there_are_as_many(tmp_path):
+    """A published model whose `num_labels` is right and whose `id2label` is that of another one."""
+    model = write_classifier(tmp_path / "model", ["a", "b", "c"])
+    path = model / "config.json"
+    stale = {"num_labels": 3, "id2label": {"0": "bad", "1": "good"}}
+    path.write_text(json.dumps({**json.loads(path.read_text()), **stale}))
+    directory, start = opened(tmp_path, model)
+    assert start.labels == ("LABEL_0", "LABEL_1", "LABEL_2")
+    check_trained(directory, start, configured("no", "yes", "may be"), "toy")
+    with pytest.raises(UserError, match="its labels are label_0, label_1, label_2, but those of"):
+        check_trained(directory, start, configured("no", "yes"), "toy")
 
 
 @pytest.mark.parametrize(
-    ("lengths", "told"),
-    [
-        ([60] * 20, None),
-        ([60] * 95 + [100] * 5, None),
-        (
-            [60] * 80 + [100] * 20,
-            "train.txt: 20 % of a sample of its texts are longer than `max_seq_length=64` tokens "
-            "and lose their ends; `max_seq_length=128` would hold 100 %.",
-        ),
-        (
-            [60] * 50 + [400] * 50,
-            "train.txt: 50 % of a sample of its texts are longer than `max_seq_length=64` tokens "
-            "and lose their ends; `max_seq_length=200` would hold 50 %, `long_text=windows` all.",
-        ),
-    ],
+    ("full", "longest", "is_told"), [(1, 200, False), (2, 200, True), (2, 64, False)]
 )
-def test_texts_that_are_cut_are_told_with_the_length_that_holds_them(lengths, told, caplog):
-    text = TextSettings(Vocabulary([*SPECIAL_TOKENS, "rain"]))
-    tell_of_cut_texts(Lengths(*lengths), text, max_seq_length=64, longest=200)
-    assert caplog.messages == ([told] if told else [])
+def test_texts_that_are_truncated_are_told(tmp_path, caplog, full, longest, is_told):
+    task = SimpleNamespace(train_split="train", truncates=True, files=lambda _: ["train.txt"])
+    lengths = np.array([64] * full + [9] * (20 - full))
+    tokens = {"input_ids": np.ones(int(lengths.sum()), np.int32)}
+    rows = RowSet([Rows(np.arange(20), lengths, tokens)])
+    tell_of_rows(task, rows, 64, longest)
+    assert ("train.txt: 10 % of its texts fill a row of `max_seq_length=64`" in caplog.text) == (
+        is_told
+    )
+
+
+@pytest.mark.parametrize(
+    ("score", "is_told"), [(0.7, False), (0.5, True), (0.2, True), (float("nan"), True)]
+)
+def test_a_figure_that_guessing_reaches_is_told(caplog, score, is_told):
+    task = SimpleNamespace(constant_scores=lambda _: {"f1": 0.5}, compared_figures=("f1",))
+    tell_of_nothing_learned(task, "dev", {"accuracy": 0.1, "f1": score})
+    assert ("where one answer to every example reaches 0.5000" in caplog.text) == is_told

@@ -60,7 +60,7 @@ def test_the_figures_may_be_made_from_a_part_spread_over_the_set(config, monkeyp
     monkeypatch.setattr(inspect, "_BATCH", 16)
     part = look(dataclasses.replace(config, max_examples=40))
     assert part.statistics.examples == 40
-    assert "figures from 40 of them" in as_text(part)
+    assert "figures from 40:" in as_text(part)
     assert part.samples == look(config).samples  # the same order, so the same first samples
 
 

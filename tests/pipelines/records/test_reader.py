@@ -41,10 +41,6 @@ def test_shards_without_a_record_are_refused(tmp_path):
         RecordReader([str(tmp_path / "empty")])
 
 
-def test_the_index_costs_four_bytes_a_record(tmp_path):
-    assert RecordReader([_write(tmp_path / "a", RECORDS * 100)]).index_bytes() == 1600
-
-
 @pytest.mark.parametrize("cut", [1, 5, 13])
 def test_a_truncated_shard_is_named(tmp_path, cut):
     path = Path(_write(tmp_path / "a", RECORDS))

@@ -1,12 +1,6 @@
-"""Records of rows, held to what TensorFlow writes and reads."""
-
 import numpy as np
-import pytest
-import tensorflow as tf
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pipelines.records.rows import Rows, features_of, rows_parser, serialise_rows, varints
+from pipelines.records.rows import Rows
 
 
 def some_rows(choices=None):
@@ -25,55 +19,6 @@ def some_rows(choices=None):
         },
         choices=choices,
     )
-
-
-def frames_to_records(frames, tmp_path):
-    """What TensorFlow, which checks both checksums, reads of the frames."""
-    data, sizes = frames
-    (tmp_path / "x").write_bytes(data.tobytes())
-    assert sizes.sum() == len(data)
-    return [record.numpy() for record in tf.data.TFRecordDataset(str(tmp_path / "x"))]
-
-
-@pytest.mark.parametrize("choices", [None, 2])
-def test_records_are_examples_as_tensorflow_reads_them(tmp_path, choices):
-    rows = some_rows(choices)
-    records = frames_to_records(serialise_rows(rows), tmp_path)
-    offsets = rows.offsets()
-    for number, record in enumerate(records):
-        features = tf.train.Example.FromString(record).features.feature
-        flat = rows.tokens["input_ids"][offsets[number] : offsets[number + 1]]
-        assert list(features["input_ids"].int64_list.value) == flat.tolist()
-        assert list(features["label_ids"].int64_list.value) == [rows.values["label_ids"][number]]
-        assert list(features["numbers"].float_list.value) == rows.values["numbers"][number].tolist()
-
-
-@pytest.mark.parametrize("choices", [None, 2])
-def test_what_is_parsed_is_what_was_written(tmp_path, choices):
-    rows = some_rows(choices)
-    records = frames_to_records(serialise_rows(rows), tmp_path)
-    lengths, tokens, values = rows_parser(features_of(rows), choices)(records)
-    np.testing.assert_array_equal(lengths, rows.lengths)
-    for name, array in {**rows.tokens, **rows.values}.items():
-        read = {**tokens, **values}[name]
-        np.testing.assert_array_equal(read, array)
-        assert read.dtype == array.dtype
-
-
-@given(st.lists(st.integers(0, 2**31 - 1), max_size=30))
-def test_varints_are_those_of_protocol_buffers(numbers):
-    data, ends = varints(np.array(numbers, np.int32))
-    list_of = tf.train.Int64List(value=numbers).SerializeToString()
-    assert list_of.endswith(data)
-    assert len(ends) == len(numbers)
-
-
-@pytest.mark.parametrize("number", [-1, -100, 2**31, 2**40])
-def test_numbers_that_records_cannot_hold_are_refused_by_name(number):
-    values = {"label_ids": np.array([0, number])}
-    rows = Rows(np.array([0, 1]), np.array([1, 1]), {"input_ids": np.array([5, 6])}, values)
-    with pytest.raises(ValueError, match=f"feature label_ids: {number} is not a number from 0 to"):
-        serialise_rows(rows)
 
 
 def test_rows_are_padded_with_zeros_to_any_length():

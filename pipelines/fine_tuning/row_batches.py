@@ -1,19 +1,20 @@
-"""Batches of a task's rows: from shards, in an order that is arithmetic, with little padding.
+"""Batches of a task's rows, in an order that is arithmetic, with little padding.
 
 Batches are padded to one of a few lengths, chosen so that an epoch has the least padding.
 """
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
+from pipelines.fine_tuning.row_set import RowSet
 from pipelines.inputs.order import RecordOrder, shuffled
 from pipelines.pretraining_data.draws import mix, seed_word
-from pipelines.records.rows import Rows
+from pipelines.records.rows import Numbers
 
 MAX_LENGTHS = 8
 """So many lengths at most: each new one is traced (and with XLA compiled) once."""
@@ -102,7 +103,6 @@ def _last_of_groups(values: NDArray[np.integer], counts: NDArray[np.integer]) ->
 
 
 Batch = Mapping[str, np.ndarray]
-Numbers = NDArray[np.int64]
 
 WINDOW_BATCHES = 50
 """Rows are sorted by their lengths inside windows of so many batches at most."""
@@ -112,28 +112,6 @@ LEAST_WINDOWS = 4
 would otherwise be in one batch, in every epoch."""
 
 _COUNTED_STEPS = 1000
-
-
-class BatchRows(Protocol):
-    """Rows that batches can be made of, such as a `RowSet`."""
-
-    @property
-    def examples(self) -> NDArray[np.uint32]:
-        """The number of each row's example: uint32 [rows]."""
-        ...
-
-    @property
-    def lengths(self) -> NDArray[np.uint32]:
-        """The tokens of each row: uint32 [rows]."""
-        ...
-
-    def __len__(self) -> int:
-        """How many there are."""
-        ...
-
-    def read(self, numbers: Numbers) -> Rows:
-        """Reads rows in the order of their numbers: int64 [n]."""
-        ...
 
 
 class LengthOrder:
@@ -193,14 +171,11 @@ class RowBatches:
     Args:
         fixed_length: pad all batches to it; otherwise a batch has one of at most eight lengths,
             chosen for these rows so that the padding is least.
-
-    Example:
-        See `tests/pipelines/inputs/test_row_batches.py`: rows stand in files.
     """
 
     def __init__(
         self,
-        rows: BatchRows,
+        rows: RowSet,
         batch_size: int,
         seed: int,
         *,
@@ -257,7 +232,7 @@ class RowEvaluation:
         fixed_length: pad all batches to it; otherwise as in `RowBatches`.
     """
 
-    def __init__(self, rows: BatchRows, batch_size: int, fixed_length: int | None = None) -> None:
+    def __init__(self, rows: RowSet, batch_size: int, fixed_length: int | None = None) -> None:
         self._rows = rows
         self.batch_size = batch_size
         self._lengths = _batch_lengths(rows, self.numbers(), fixed_length)
@@ -292,7 +267,7 @@ class RowEvaluation:
 
 
 def _batch_lengths(
-    rows: BatchRows, batches: Iterable[Numbers], fixed_length: int | None
+    rows: RowSet, batches: Iterable[Numbers], fixed_length: int | None
 ) -> BatchLengths:
     if fixed_length is not None:
         return BatchLengths.fixed(fixed_length)
@@ -301,7 +276,7 @@ def _batch_lengths(
 
 
 def _padding_share(
-    rows: BatchRows, batches: Iterable[Numbers], lengths: BatchLengths, batch_size: int
+    rows: RowSet, batches: Iterable[Numbers], lengths: BatchLengths, batch_size: int
 ) -> float:
     tokens = positions = 0
     for numbers in batches:

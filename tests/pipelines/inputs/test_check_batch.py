@@ -5,7 +5,7 @@ import pytest
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from pipelines.inputs.limits import check_batch
+from pipelines.inputs.pretraining_records import check_batch
 
 CONFIG = BertConfig(vocab_size=50, max_position_embeddings=16)
 

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.inputs import row_batches
-from pipelines.inputs.row_batches import LengthOrder, RowBatches, RowEvaluation
-from pipelines.records.row_set import make_rows
+from pipelines.fine_tuning import row_batches
+from pipelines.fine_tuning.row_batches import BatchLengths, LengthOrder, RowBatches, RowEvaluation
+from pipelines.fine_tuning.row_set import RowSet
 from pipelines.records.rows import Rows
 
 LENGTHS = [3, 40, 7, 1, 22, 9, 31, 5, 12, 2, 17]
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory):
+def rows():
     """Row n has the tokens 100 n, 100 n + 1, ... and the label n."""
     lengths = np.array(LENGTHS)
     ids = np.concatenate([100 * n + np.arange(length) for n, length in enumerate(LENGTHS)])
@@ -25,7 +25,7 @@ def rows(tmp_path_factory):
     numbers = np.arange(len(lengths))
     labels = {"label_ids": numbers.astype(np.int32)}
     block = Rows(numbers // 2, lengths, tokens, labels)
-    return make_rows(tmp_path_factory.mktemp("rows") / "train", {}, [block])
+    return RowSet([block])
 
 
 def longest_of(numbers):
@@ -71,10 +71,10 @@ def test_a_batch_has_its_rows_whole_and_the_length_of_its_longest_where_lengths_
             assert batch["input_ids"].shape[1] == longest
 
 
-def test_a_data_set_of_many_lengths_gives_eight_shapes(tmp_path):
+def test_a_data_set_of_many_lengths_gives_eight_shapes():
     lengths = np.arange(1, 401)
     tokens = {"input_ids": np.ones(int(lengths.sum()), np.int32)}
-    rows = make_rows(tmp_path / "rows", {}, [Rows(np.arange(400), lengths, tokens)])
+    rows = RowSet([Rows(np.arange(400), lengths, tokens)])
     for source in (RowBatches(rows, 4, 1).batches_from(0), RowEvaluation(rows, 4).batches()):
         shapes = {batch["input_ids"].shape[1] for batch in itertools.islice(source, 100)}
         assert len(shapes) == 8
@@ -119,10 +119,10 @@ def test_no_window_has_more_than_fifty_batches(count, batch_size):
         assert len(order.rows_of(step)) == batch_size
 
 
-def test_rows_of_like_lengths_leave_little_padding(tmp_path):
+def test_rows_of_like_lengths_leave_little_padding():
     lengths = np.random.default_rng(1).integers(2, 128, 4000)
     tokens = {"input_ids": np.ones(int(lengths.sum()), np.int32)}
-    rows = make_rows(tmp_path / "rows", {}, [Rows(np.arange(4000), lengths, tokens)])
+    rows = RowSet([Rows(np.arange(4000), lengths, tokens)])
     share = {
         name: RowBatches(rows, 32, 1, fixed_length=fixed, by_length=by_length).padding_share()
         for name, fixed, by_length in [
@@ -142,7 +142,7 @@ def test_the_longest_rows_of_a_small_set_are_not_always_together():
     assert batches.count(set(range(32, 40))) < 2
 
 
-def test_neighbouring_batches_differ_in_length(tmp_path):
+def test_neighbouring_batches_differ_in_length():
     """The sorted batches of a window are shuffled."""
     lengths = np.arange(1, 401)
     order = LengthOrder(lengths, 4, seed=3)
@@ -174,3 +174,56 @@ def test_the_padding_of_an_evaluation_is_that_of_its_batches(rows, fixed_length)
     positions = sum(batch["input_ids"].size for batch in source.batches())
     # The last batch is filled up with a row that does not count.
     assert source.padding_share() == pytest.approx(1 - sum(LENGTHS) / positions)
+
+
+LONGEST = st.lists(st.integers(0, 40), min_size=1, max_size=30)
+
+
+def positions(allowed, longest):
+    """What batches are computed with, counted one by one."""
+    return sum(min(length for length in allowed if length >= each) for each in longest)
+
+
+def least_of_all_choices(longest, enough, most):
+    """By trying every choice of lengths."""
+    choices = range(1, enough)
+    return min(
+        positions((*chosen, enough), longest)
+        for count in range(most)
+        for chosen in itertools.combinations(choices, count)
+    )
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=12), st.integers(0, 3), st.integers(1, 4))
+def test_no_other_lengths_give_less_padding(longest, more, most):
+    enough = max(longest) + more
+    kept, row_batches.MAX_LENGTHS = row_batches.MAX_LENGTHS, most
+    try:
+        found = BatchLengths.fitted(np.array(longest), enough).allowed
+    finally:
+        row_batches.MAX_LENGTHS = kept
+    assert len(found) <= most
+    # The longest row of all counts as a batch: it may come in a batch that was not counted.
+    assert positions(found, [*longest, enough]) == enough + least_of_all_choices(
+        longest, enough, most
+    )
+
+
+@given(LONGEST, st.integers(0, 100))
+def test_every_batch_has_a_length_that_is_long_enough(longest, more):
+    enough = max(longest) + more
+    lengths = BatchLengths.fitted(np.array(longest), enough)
+    assert len(lengths.allowed) <= 8
+    assert list(lengths.allowed) == sorted(set(lengths.allowed))
+    for each in (*longest, enough):
+        assert lengths.of(np.array([each, 0])) >= each
+
+
+def test_a_batch_without_a_token_has_positions():
+    assert BatchLengths.fitted(np.array([0]), 0).allowed == (1,)
+    assert BatchLengths.fitted(np.arange(20), 20).of(np.array([0])) >= 1
+
+
+def test_a_fixed_length_is_that_of_every_batch():
+    assert BatchLengths.fixed(128).of(np.array([1])) == 128

@@ -1,0 +1,226 @@
+"""The rows of a split in memory, and a model's outputs for them."""
+
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.unknown_words import WordCount
+from pipelines.fine_tuning.text_rows import ranges
+from pipelines.records.rows import Numbers, Rows
+
+_READ_AT_ONCE = 2048
+_MOST_OF_MEMORY = 0.5
+
+
+class RowSet:
+    """The rows of one split in memory, read by their numbers.
+
+    Integers take the fewest bytes that hold all of a feature: a token of a pair of texts takes
+    three to four with its mask and segment.
+
+    Args:
+        blocks: the rows of the examples in their order; each block counts its examples from 0.
+        source: what they are of, for the message that there is not the memory for them.
+        count_words: counts the words of a block.
+    """
+
+    def __init__(
+        self,
+        blocks: Iterable[Rows],
+        source: str = "rows",
+        count_words: Callable[[Rows], WordCount] | None = None,
+    ) -> None:
+        columns: dict[str, _Column] = {}
+        examples, lengths = _Column(np.uint32), _Column(np.uint32)
+        self.word_count = None if count_words is None else WordCount()
+        self.num_examples = 0
+        self._tokens: tuple[str, ...] = ()
+        self._choices: int | None = None
+        most = _MOST_OF_MEMORY * _memory()
+        for block in filter(len, blocks):
+            found = (tuple(block.tokens), block.choices)
+            if len(lengths) and found != (self._tokens, self._choices):
+                raise ValueError(f"a block holds {found}, those before it {tuple(columns)}")
+            self._tokens, self._choices = found
+            numbers = block.examples + self.num_examples
+            self.num_examples = int(numbers[-1]) + 1
+            examples.append(numbers)
+            lengths.append(block.lengths)
+            for name, values in {**block.tokens, **block.values}.items():
+                columns.setdefault(name, _Column()).append(values)
+            if self.word_count is not None and count_words is not None:
+                self.word_count += count_words(block)
+            if (size := sum(column.nbytes for column in columns.values())) > most:
+                raise UserError(
+                    f"{source}: the rows of its first {self.num_examples:,} examples take "
+                    f"{size / 2**30:.1f} GiB, half of this machine's memory; give a part of it, or "
+                    "use a machine with more memory."
+                )
+        self.examples: NDArray[np.uint32] = examples.array
+        self.lengths: NDArray[np.uint32] = lengths.array
+        self._columns = columns
+        sizes = self.lengths.astype(np.int64) * (self._choices or 1)
+        self._offsets = np.concatenate([[0], np.cumsum(sizes)])
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def features(self) -> frozenset[str]:
+        """The names of what the rows hold."""
+        return frozenset(self._columns)
+
+    @cached_property
+    def identity(self) -> str:
+        """Tells one set from another, for a message and for a run that is resumed."""
+        checksum = 0
+        for array in (self.examples, self.lengths, *(c.array for c in self._columns.values())):
+            checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
+        return f"{self.num_examples} examples, {len(self)} rows, crc32 {checksum:08x}"
+
+    def read(self, numbers: Numbers) -> Rows:
+        """Reads rows in the order of their numbers: int64 [n]."""
+        starts = self._offsets[numbers]
+        places = ranges(starts, self._offsets[np.asarray(numbers) + 1] - starts)
+        arrays = {
+            name: column.read(places if name in self._tokens else numbers)
+            for name, column in self._columns.items()
+        }
+        return Rows(
+            self.examples[numbers].astype(np.int64),
+            self.lengths[numbers].astype(np.int64),
+            {name: arrays[name] for name in self._tokens},
+            {name: array for name, array in arrays.items() if name not in self._tokens},
+            self._choices,
+        )
+
+    def blocks(self, rows: int = _READ_AT_ONCE) -> Iterator[tuple[int, Rows]]:
+        """Gives all rows, about so many at a time, with the number of the first one.
+
+        All rows of an example are in one block.
+        """
+        start = 0
+        while start < len(self):
+            stop = min(start + rows, len(self))
+            while stop < len(self) and self.examples[stop] == self.examples[stop - 1]:
+                stop += 1
+            yield start, self.read(np.arange(start, stop))
+            start = stop
+
+
+class _Column:
+    """Numbers that are appended block after block, in the fewest bytes that hold all of them.
+
+    While all are the same one (a mask), it is kept once.
+    """
+
+    def __init__(self, kind: type[np.generic] = np.uint8) -> None:
+        self.array = np.zeros(0, kind)
+        self._is_constant = False
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that they take."""
+        return 0 if self._is_constant else self.array.nbytes
+
+    def append(self, values: NDArray) -> None:
+        """Adds numbers [n, ...]: the array grows where it is, without a copy beside it."""
+        if not values.size:
+            return
+        kind, before = values.dtype, len(self.array)
+        if np.issubdtype(kind, np.integer):
+            kind = np.result_type(*map(np.min_scalar_type, (values.min(), values.max())))
+        kind = np.result_type(self.array.dtype, kind)
+        if self._is_constant or not before:
+            same = self.array[0] if before else values.flat[0]
+            if values.ndim == 1 and (values == same).all():
+                self.array = np.broadcast_to(np.array(same, kind), before + len(values))
+                self._is_constant = True
+                return
+            self.array = np.array(self.array) if before else np.zeros((0, *values.shape[1:]), kind)
+            self._is_constant = False
+        if kind != self.array.dtype:
+            self.array = self.array.astype(kind)
+        self.array.resize((before + len(values), *self.array.shape[1:]), refcheck=False)
+        self.array[before:] = values
+
+    def read(self, numbers: Numbers) -> NDArray:
+        """The numbers at some places: int32 or float32 [n, ...]."""
+        is_float = np.issubdtype(self.array.dtype, np.floating)
+        return self.array[numbers].astype(np.float32 if is_float else np.int32)
+
+
+def _memory() -> int:
+    """The bytes of this machine's memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+class RowOutputs:
+    """A model's outputs for all rows by name; of token outputs those of real tokens only.
+
+    Args:
+        token_outputs: the outputs that are [batch, length, ...]; all others are [batch, ...].
+    """
+
+    def __init__(self, rows: RowSet, token_outputs: Iterable[str] = ()) -> None:
+        self._token_outputs = frozenset(token_outputs)
+        self._lengths = rows.lengths.astype(np.int64)
+        self._offsets = np.concatenate([[0], np.cumsum(self._lengths)])
+        self._arrays: dict[str, NDArray] = {}
+
+    def add(self, numbers: Numbers, outputs: Mapping[str, NDArray]) -> None:
+        """Keeps the outputs of some rows.
+
+        Args:
+            numbers: int64 [n], which rows, each once.
+            outputs: float32 [n, ...], or [n, length, ...] of token outputs.
+        """
+        for name, array in outputs.items():
+            places, values, size = numbers, array, len(self._lengths)
+            if name in self._token_outputs:
+                values = array[np.arange(array.shape[1]) < self._lengths[numbers][:, None]]
+                places = ranges(self._offsets[numbers], self._lengths[numbers])
+                size = int(self._offsets[-1])
+            if not np.isfinite(values).all():  # no answer is chosen by it, and JSON has no such
+                raise UserError(
+                    f"The model's {name} are NaN or infinite; its weights are damaged or its "
+                    "training diverged, so take another checkpoint."
+                )
+            if name not in self._arrays:
+                self._arrays[name] = np.zeros((size, *values.shape[1:]), values.dtype)
+            self._arrays[name][places] = values
+
+    def read(self, start: int, stop: int) -> dict[str, NDArray]:
+        """The outputs of the rows `start` to `stop`.
+
+        Returns:
+            Each output [rows, ...]; of token outputs [tokens of these rows, ...], row after row, as
+            in the token features of `Rows`.
+        """
+        first, last = self._offsets[[start, stop]].tolist()
+        return {
+            name: array[first:last] if name in self._token_outputs else array[start:stop]
+            for name, array in self._arrays.items()
+        }
+
+    def padded(self, start: int, rows: Rows) -> dict[str, NDArray]:
+        """The outputs of some rows as a loss takes them: token outputs [rows, length, ...].
+
+        Args:
+            rows: the rows; their longest is the length.
+        """
+        outputs = self.read(start, start + len(rows))
+        inside = np.arange(int(rows.lengths.max())) < rows.lengths[:, None]  # [rows, length]
+        for name in self._token_outputs & outputs.keys():
+            padded = np.zeros([*inside.shape, *outputs[name].shape[1:]], outputs[name].dtype)
+            padded[inside] = outputs[name]
+            outputs[name] = padded
+        return outputs

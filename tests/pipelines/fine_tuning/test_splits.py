@@ -1,0 +1,207 @@
+"""Splits of a task: their rows, and the answers to their examples."""
+
+import dataclasses
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
+from keras_bert_impl.tokenization.long_texts import LongTexts
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.tokenization.unknown_words import WordCount
+from keras_bert_impl.training.objectives import ClassificationObjective
+from pipelines.fine_tuning import splits
+from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
+from pipelines.fine_tuning.row_set import RowOutputs, RowSet
+from pipelines.fine_tuning.splits import AnsweredSplit, Split, engine_prediction, mean_loss
+from pipelines.fine_tuning.text_rows import TextExample
+from pipelines.tasks.labels.options import RunClassifierConfig
+from pipelines.tasks.labels.rows import LabelTask
+from pipelines.tasks.labels.task import run_classifier
+from tests.support.glue_files import write_cola
+from tests.support.model_folders import WORD_VOCABULARY, tiny_config, write_classifier
+from tests.support.toy_task import ToyTask
+
+TEXTS = ["the dog runs a list", "value", "a cat sleeps the value . ,", "cat"]
+
+
+@pytest.fixture
+def task(tmp_path):
+    lines = [f"{text}\t{'yes' if 'value' in text else 'no'}\n" for text in TEXTS]
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.tsv").write_text("text\tlabel\n" + "".join(lines))
+    return ToyTask(tmp_path, stride=2)
+
+
+def made(task, name="dev"):
+    return Split.make(task, name, Tokenizer(TextSettings(WORD_VOCABULARY)), 6)
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 100])
+def test_rows_do_not_depend_on_how_many_examples_are_read_at_once(task, monkeypatch, at_once):
+    monkeypatch.setattr(splits, "_EXAMPLES_AT_ONCE", at_once)
+    rows = made(task).rows
+    assert rows.examples.tolist() == [0, 0, 1, 2, 2, 2, 3]
+    assert rows.read(np.arange(7)).values["window_start"].tolist() == [0, 2, 0, 0, 2, 4, 0]
+
+
+def test_a_missing_file_is_named(task):
+    with pytest.raises(UserError, match=r"test\.tsv: no such file"):
+        made(task, "test")
+
+
+def test_an_example_without_a_row_is_a_mistake_of_the_task(task, monkeypatch):
+    rows = ToyTask.rows
+    monkeypatch.setattr(
+        ToyTask, "rows", lambda *arguments, **options: rows(*arguments, **options).of(0, 3)
+    )
+    with pytest.raises(ValueError, match="one row or more for every example"):
+        made(task)
+
+
+@pytest.fixture
+def split(task):
+    return made(task)
+
+
+@pytest.fixture
+def outputs(split):
+    """Row n has the logits 0 and n."""
+    outputs, size = RowOutputs(split.rows), len(split.rows)
+    logits = np.stack([np.zeros(size), np.arange(size)], axis=1)
+    outputs.add(np.arange(size), {"logits": logits.astype(np.float32)})
+    return outputs
+
+
+def test_every_example_gets_the_answer_of_its_own_rows(task, split, outputs):
+    answered = AnsweredSplit(task, split, outputs)
+    for _ in range(2):  # as often as somebody looks
+        pairs = [(example.text, score) for example, score in answered]
+        assert pairs == list(zip(TEXTS, [1.0, 2.0, 5.0, 6.0], strict=True))
+
+
+def test_answers_are_not_joined_with_a_file_that_has_changed(task, split, outputs):
+    path = task.data_dir / "dev.tsv"
+    path.write_text(path.read_text().replace("dog", "cat"))
+    with pytest.raises(UserError, match=r"dev\.tsv: changed since its rows were made; run again"):
+        next(iter(AnsweredSplit(task, split, outputs)))
+
+
+@pytest.mark.parametrize("count", [3, 5])
+def test_answers_are_not_joined_with_other_counts(task, split, outputs, monkeypatch, count):
+    examples = [*task.examples("dev"), *task.examples("dev")][:count]
+    monkeypatch.setattr(ToyTask, "examples", lambda *_: iter(examples))
+    with pytest.raises(UserError, match=r"dev\.tsv: changed since its rows were made"):
+        list(AnsweredSplit(task, split, outputs))
+
+
+def test_a_file_that_changes_while_it_is_read_gives_no_rows(task, monkeypatch):
+    rows = ToyTask.rows
+
+    def changing(self, *arguments, **options):
+        with (self.data_dir / "dev.tsv").open("a") as file:
+            file.write("a list\tno\n")
+        return rows(self, *arguments, **options)
+
+    monkeypatch.setattr(ToyTask, "rows", changing)
+    with pytest.raises(UserError, match=r"dev\.tsv: changed"):
+        made(task)
+
+
+def test_a_missing_answer_is_no_silent_loss(task, split, outputs, monkeypatch):
+    monkeypatch.setattr(ToyTask, "answers", lambda *_: [0.5])
+    with pytest.raises(ValueError, match="shorter"):
+        list(AnsweredSplit(task, split, outputs))
+
+
+def test_the_loss_is_the_mean_over_all_rows(task, split, outputs):
+    rows = split.rows
+    labels = rows.read(np.arange(7)).values["label_ids"]
+    margins = np.arange(7) * np.where(labels == 1, 1.0, -1.0)
+    expected = np.log1p(np.exp(-margins)).mean()
+    found = mean_loss(task, ClassificationObjective(), rows, outputs, ["label_ids"])
+    assert found == pytest.approx(expected, rel=1e-6)
+    missing = mean_loss(task, ClassificationObjective(), rows, outputs, ["other_labels"])
+    assert missing is None
+
+
+YES_NO, SPREAD = {"no": "no", "yes": "yes"}, np.random.default_rng(1)
+HEADS = {
+    "classes": (ClassificationHead(YES_NO), ["yes", "no", "yes"]),
+    "weighted": (ClassificationHead(YES_NO, [1.0, 3.0]), ["yes", "no", "yes"]),
+    "several": (MultiLabelHead(["rude", "toxic"]), ['["rude"]', "[]", '["rude", "toxic"]']),
+    "number": (RegressionHead(), ["2.5", "-1", "0"]),
+}
+
+
+@pytest.mark.parametrize("answers", ["mean", "max"])
+@pytest.mark.parametrize("kind", HEADS)
+def test_the_loss_of_windows_is_that_of_the_answers(kind, answers):
+    """As of a set whose texts have one window each, with the logits that answer."""
+    task = LabelTask()
+    task.head_of, labels = HEADS[kind]
+    task.long_texts = LongTexts(long_text="windows", doc_stride=1, window_answers=answers)
+    texts = ["value", "the dog runs a list of a value", "cat"]
+    examples = [TextExample(text, text, None, one) for text, one in zip(texts, labels, strict=True)]
+    rows = task.rows(examples, Tokenizer(TextSettings(WORD_VOCABULARY)), 6, training=False)
+    assert np.bincount(rows.examples).tolist() == [1, 5, 1]
+    width = 1 if kind == "number" else 2
+    logits = SPREAD.normal(size=(len(rows), width)).astype(np.float32)
+    objective = task.head(tiny_config()).objective
+
+    def loss(rows, logits):
+        kept = RowSet([rows])
+        outputs = RowOutputs(kept)
+        outputs.add(np.arange(len(kept)), {"logits": logits})
+        return mean_loss(task, objective, kept, outputs, ["label_ids"])
+
+    joined = [getattr(logits[rows.examples == one], answers)(axis=0) for one in range(3)]
+    short = [dataclasses.replace(one, text_a="value") for one in examples]
+    alone = task.rows(short, Tokenizer(TextSettings(WORD_VOCABULARY)), 6, training=False)
+    expected = loss(alone, np.array(joined, np.float32))
+    assert loss(rows, logits) == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_words_of_the_rows_are_counted(split):
+    # Windows of four tokens, two apart: "the dog runs a | runs a list", "value",
+    # "a cat sleeps the | sleeps the value . | value . ,", "cat": 20 words, and all are known.
+    assert split.rows.word_count == WordCount(words=20, unknown=0)
+
+
+@pytest.mark.slow
+def test_a_task_is_scored_by_openvino_as_by_tensorflow(tmp_path):
+    pytest.importorskip("nncf", reason="needs the extra `openvino`")
+    data = write_cola(tmp_path / "data")
+    model = write_classifier(tmp_path / "model", ["unacceptable", "acceptable"])
+    losses = []
+    for options in (
+        {},
+        {"engine": "openvino"},
+        {"engine": "openvino", "engine_precision": "int8"},
+    ):
+        config = RunClassifierConfig(
+            task_name="CoLA",
+            data_dir=Path(data),
+            output_dir=tmp_path / "run",
+            init_checkpoint=str(model),
+            max_seq_length=12,
+            do_eval=True,
+            **options,
+        )
+        losses.append(run_classifier(config).evaluation["eval_loss"])
+    assert losses[1] == pytest.approx(losses[0], abs=1e-5)
+    assert losses[2] == pytest.approx(losses[0], abs=0.1)
+    assert (model / GRAPHS_FOLDER / "BertClassifier_int8" / "model.xml").exists()
+
+
+def test_a_bilstm_over_frozen_layers_is_refused():
+    frozen = with_frozen_features(BertConfig(vocab_size=9), FrozenFeatures("last"))
+    config, source = SimpleNamespace(engine="openvino"), SimpleNamespace(config=frozen)
+    with pytest.raises(UserError, match="`engine=openvino` computes no BiLSTM"):
+        engine_prediction(config, None, source, None)
