@@ -38,14 +38,3 @@ class ExportModelConfig(ExportConfig):
         "and a client in plain Python that takes text lie next to it.",
         choices=("saved_model", "onnx", "openvino", "litert"),
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SavedModelTrust:
-    """The option of every job that may load a SavedModel."""
-
-    trust_saved_model: bool = option(
-        False,
-        "Load the SavedModel that is named: it is a program, which can do with your files whatever "
-        "you can; for one that you made, or whose maker you trust.",
-    )

@@ -69,15 +69,10 @@ def is_openvino_export(folder: Path) -> bool:
     return is_named(folder / GRAPH_FILE) or is_named(folder / WEIGHTS_FILE)
 
 
-def read_settings(folder: Path) -> ExportSettings:
-    """Reads the settings of an export, or of a SavedModel's assets."""
-    return read_typed(folder / SETTINGS_FILE, ExportSettings, _AGAIN)
-
-
 def read_exported(folder: Path) -> ExportedModel:
     """Reads what stands beside an exported graph, the one place where an export is checked."""
     check_digests(folder, _READ)
-    settings = read_settings(folder)
+    settings = read_typed(folder / SETTINGS_FILE, ExportSettings, _AGAIN)
     vocabulary, casing = Vocabulary.load(folder / VOCABULARY_FILE), read_casing(folder)
     if casing.do_lower_case is None or "max_seq_length" not in settings:
         raise UserError(f"{folder}: does not say how its text is cut; {_AGAIN}.")

@@ -112,8 +112,6 @@ def _answers(answerer: Answerer, block: list[Placed]) -> list[Answer]:
 
 def _check_words(config: PredictConfig, model: OpenAnsweringModel, block: list[Placed]) -> None:
     """Warns once where the vocabulary does not fit the first texts."""
-    if model.text is None:
-        return
     texts = texts_in(one.instance for one in block)
     words = [text.replace(MASK, " ") for text in texts]
     check_words(words, model.text, config.input_file or "the texts", may_refuse=False)

@@ -38,7 +38,7 @@ class ServeConfig(ServerConfig):
     model: tuple[str, ...] = option(
         (),
         "A model: a directory, a TF1 checkpoint, a run's folder or checkpoint, a name on the "
-        "Hugging Face hub, an export for OpenVINO, or a SavedModel. Repeat it for others; "
+        "Hugging Face hub, or an export for OpenVINO. Repeat it for others; "
         "NAME=FOLDER names it at once.",
         repeated=True,
     )
@@ -144,8 +144,6 @@ def serve_models(
 
 def _counting(model: "OpenAnsweringModel", name: str) -> AnsweringModel:
     """A model that tells where its vocabulary does not fit what is asked."""
-    if model.text is None:
-        return model
     words = AskedWords(model.text, name)
     counting = {
         signature: CountingAnswerer(answerer, words)
