@@ -15,7 +15,7 @@ from keras_bert_impl.options import check_options, option
 API_KEY_VARIABLE = "KERAS_BERT_API_KEY"
 """The environment variable that may hold the API key."""
 
-_PACKAGES = ("starlette", "uvicorn", "httptools", "orjson", "prometheus_client")
+_PACKAGES = ("starlette", "uvicorn", "orjson", "prometheus_client")
 _KEY = re.compile(r"[\x21-\x7e]{1,512}")  # what a header can hold
 
 _A_DAY = 24 * 3600.0  # seconds; the system's clocks refuse far larger ones

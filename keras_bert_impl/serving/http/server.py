@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.interrupts import STOPS
 from keras_bert_impl.serving.http.config import ServerConfig
-from keras_bert_impl.serving.http.connections import BoundedProtocol
+from keras_bert_impl.serving.http.connections import MOST_HEAD, BoundedProtocol
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -97,6 +97,7 @@ def _uvicorn_config(app: Starlette, config: ServerConfig) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=protocol,
+        h11_max_incomplete_event_size=MOST_HEAD,
         ws="none",
         lifespan="on",
         log_config=None,
