@@ -22,7 +22,7 @@ class ExportConfig(CheckpointOptions):
         "the model has positions.",
         at_least=5,
     )
-    verify: bool = option(True, "Load the result in a fresh process and compare it.")
+    verify: bool = option(True, "Load the result again and compare it.")
 
     def __post_init__(self) -> None:
         check_options(self)

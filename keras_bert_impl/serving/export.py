@@ -145,7 +145,7 @@ def export_model(
         output_dir: the SavedModel's folder; an older SavedModel there is replaced.
         max_seq_length: the most tokens of a row; None is what the model was trained with, else its
             positions.
-        verify: load the result in a fresh process and compare it with the model.
+        verify: load the result again and compare it with the model.
 
     Raises:
         UserError: the model directory cannot be opened, or the SavedModel cannot be written.

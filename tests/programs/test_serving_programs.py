@@ -27,7 +27,7 @@ def test_a_saved_model_is_verified_and_answers_as_the_model_directory(tmp_path, 
     model, saved = write_pretrainer(tmp_path / "model"), tmp_path / "a saved model"
     assert export_saved_model.main([f"--model_dir={model}", f"--output_dir={saved}"]) == 0
     shown = capsys.readouterr().out
-    assert "A fresh process loaded it: 8 calls, largest difference 0.0e+00." in shown
+    assert "Loaded again: 8 calls, largest difference 0.0e+00." in shown
     assert "A call of serving_default with a row of 32 tokens takes" in shown
     texts = ["the [MASK] runs.", "[MASK] sleeps"]
     flags = [f"--model={model}", "--format=json", *(f"--text={text}" for text in texts)]
