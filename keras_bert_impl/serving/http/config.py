@@ -41,10 +41,6 @@ class ServerConfig:
         "429. A large request counts for half of them at most.",
         at_least=1,
     )
-    max_instances: int = option(2048, "The most instances of a request.", at_least=1)
-    max_body_mebibytes: int = option(
-        16, "The largest body of a request; larger ones get status 413.", at_least=1, at_most=1024
-    )
     max_connections: int = option(8192, "The most open connections.", at_least=1, at_most=65536)
     read_seconds: float = option(
         10.0,

@@ -9,7 +9,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from keras_bert_impl.serving.http.connections import BoundedProtocol
+from keras_bert_impl.serving.http.server import BoundedProtocol
 from tests.support.served import read_all, served_toy
 
 HEAD = b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: a\r\n"
