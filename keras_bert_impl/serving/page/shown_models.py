@@ -13,7 +13,7 @@ from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Answerer, AnsweringModel, Instance, Row
 from keras_bert_impl.serving.attention import AttentionModel, tokens_of
-from keras_bert_impl.serving.page.written import written_attention
+from keras_bert_impl.serving.page.single_page import written_attention
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
