@@ -25,7 +25,7 @@ from keras_bert_impl.serving.clients import (
     label_settings,
     text_client_program,
 )
-from keras_bert_impl.serving.digests import DIGESTS_FILE, write_digests
+from keras_bert_impl.serving.exported import DIGESTS_FILE, write_digests
 from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.served_models import ServedClassifier, ServedEncoder, ServedPretrainer
 from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs

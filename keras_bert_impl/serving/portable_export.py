@@ -47,7 +47,7 @@ from keras_bert_impl.serving.clients import (
     label_settings,
     text_settings,
 )
-from keras_bert_impl.serving.digests import DIGESTS_FILE, write_digests
+from keras_bert_impl.serving.exported import DIGESTS_FILE, write_digests
 from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.verify import largest_difference, milliseconds_of, random_feature
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS

@@ -15,8 +15,8 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import remove
 from keras_bert_impl.models.classifier import BertClassifier
-from keras_bert_impl.serving.digests import DIGESTS_FILE
 from keras_bert_impl.serving.export import export_saved_model
+from keras_bert_impl.serving.exported import DIGESTS_FILE
 from keras_bert_impl.serving.portable_export import export_portable
 from pipelines.answering.config import AnsweringConfig
 from pipelines.answering.opening import open_answering_model
