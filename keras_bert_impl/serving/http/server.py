@@ -221,8 +221,9 @@ class BoundedProtocol(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """Tells that something is no HTTP; called while h11's exception is handled."""
         del msg
-        hint = getattr(sys.exc_info()[1], "error_status_hint", 400)
-        self._refuse(hint if hint in _FAULTS else 400)
+        error = sys.exc_info()[1]
+        is_long = isinstance(error, h11.ProtocolError) and error.error_status_hint == 431
+        self._refuse(431 if is_long else 400)
 
     def _is_idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
