@@ -69,7 +69,6 @@ DOCS = ["furo>=2025.7", "myst-parser>=4", "sphinx>=8"]
 LITERT = ["ai-edge-litert>=2.0"]
 ONNX = ["onnxruntime>=1.20", "tf2onnx>=1.17"]
 SERVE = [
-    "httptools>=0.6.4",
     "orjson>=3.10",
     "prometheus-client>=0.20",
     "starlette>=0.45",

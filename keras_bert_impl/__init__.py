@@ -40,7 +40,7 @@ _HOMES = {
     "Embedder": "serving.embedder",
     "export_model": "serving.export",
     "open_model": "serving.opened_model",
-    "show_attention": "serving.page.notebook",
+    "show_attention": "serving.page.explain",
 }
 
 _ABOVE = {"Predictor": "pipelines.answering.predictor"}
@@ -88,7 +88,7 @@ if TYPE_CHECKING:  # the same names, for editors and type checkers
     from keras_bert_impl.serving.embedder import Embedder
     from keras_bert_impl.serving.export import export_model
     from keras_bert_impl.serving.opened_model import open_model
-    from keras_bert_impl.serving.page.notebook import show_attention
+    from keras_bert_impl.serving.page.explain import show_attention
     from keras_bert_impl.tokenization.preprocessor import BertPreprocessor
     from keras_bert_impl.tokenization.text_settings import TextSettings
     from keras_bert_impl.tokenization.tokenizer import Tokenizer

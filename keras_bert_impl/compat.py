@@ -8,7 +8,6 @@ longer. Nothing is imported until a function is called.
 import contextlib
 import functools
 import importlib.util
-import os
 import sys
 import weakref
 from collections.abc import Callable, Iterator
@@ -108,20 +107,6 @@ def text_operations(library: str) -> Any:
     import tensorflow as tf
 
     return tf.load_op_library(str(_text_package() / "python" / "ops" / f"{library}.so"))
-
-
-def saved_model_fingerprint(folder: str | os.PathLike[str]) -> bytes:
-    """The fingerprint of a SavedModel as its files are now: a serialized `FingerprintDef`.
-
-    `tf.saved_model.experimental.read_fingerprint` only reads what was written with it.
-    `pywrap_saved_model.fingerprinting.CreateFingerprintDef`: seen in TensorFlow 2.21.0.
-    """
-    from tensorflow.python.saved_model.pywrap_saved_model import fingerprinting
-
-    try:
-        return fingerprinting.CreateFingerprintDef(os.fspath(folder))
-    except (fingerprinting.FingerprintException, fingerprinting.FileNotFoundException) as error:
-        raise ValueError(str(error)) from error
 
 
 def wordpiece_model_builder() -> ModuleType:

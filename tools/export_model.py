@@ -41,7 +41,7 @@ def export_saved(config: ExportConfig) -> None:
         print(f"  {name}: {', '.join(inputs)} -> {', '.join(outputs)}")
     if result.verification:
         print(
-            f"A fresh process loaded it: {result.verification.calls} calls, largest difference "
+            f"Loaded again: {result.verification.calls} calls, largest difference "
             f"{result.verification.largest_difference:.1e}.\n"
             f"A call of {result.verification.timed} with a row of 32 tokens takes "
             f"{result.verification.milliseconds:.2f} ms there."

@@ -7,7 +7,7 @@ text and text_pair (to labels and probabilities, or a score); one for questions 
 answers (question and passage to answers with their positions); one for entities text and raw_text
 (to entities with their positions); one for endings text (context and endings to probabilities).
 Batch size and length are free. A program that loads it for raw text imports tensorflow_text first.
-The result is loaded in a fresh process, compared with the model and timed. client.py next to it is
+The result is loaded again, compared with the model and timed. client.py next to it is
 a program in plain Python that asks it with texts.
 
 Example:

@@ -19,9 +19,9 @@ FLAGS = ConfigFlags(__doc__, ServeConfig)
 
 
 def _run(config: ServeConfig) -> None:
-    from pipelines.answering.playground import open_playground
+    from pipelines.answering.serving import serve_models
 
-    open_playground(config)
+    serve_models(config, with_page=True)
 
 
 main = FLAGS.main_of(_run)

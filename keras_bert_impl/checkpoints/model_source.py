@@ -38,6 +38,7 @@ from keras_bert_impl.checkpoints.sources import (
     find_checkpoint,
     is_google_checkpoint,
     is_pickle,
+    is_saved_model,
     pickle_refused,
     weight_shape,
 )
@@ -184,6 +185,11 @@ def locate(path_or_name: str | os.PathLike[str]) -> Path:
             "Hugging Face hub."
         )
     found = find_checkpoint(_in_home(path_or_name))
+    if is_saved_model(found):
+        raise UserError(
+            f"{found}: is a SavedModel, which its own client.py and TensorFlow Serving ask; name "
+            "the model directory that it was exported from."
+        )
     if is_google_checkpoint(found) or found.is_dir():
         return found
     if found.is_file():

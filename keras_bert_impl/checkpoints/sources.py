@@ -77,13 +77,13 @@ def _has_weights(folder: Path) -> bool:
 
 
 def is_saved_model(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds a SavedModel.
+    """Whether a folder holds a SavedModel and no weights of another form.
 
     Example:
         >>> is_saved_model("/no/such/folder")
         False
     """
-    return (Path(path) / "saved_model.pb").is_file()
+    return (Path(path) / "saved_model.pb").is_file() and not _has_weights(Path(path))
 
 
 def is_pickle(path: Path) -> bool:

@@ -9,13 +9,12 @@ from keras_bert_impl.checkpoints.sources import (
     FAST_TOKENIZER_FILE,
     LENGTH_FILE,
     TOKENIZER_FILE,
-    VOCABULARY_FILE,
 )
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import is_named, real_path
 from keras_bert_impl.json_files import read_json_object, read_typed
-from keras_bert_impl.tokenization.text_settings import AS_IS, NFC, Casing, TextSettings
-from keras_bert_impl.tokenization.vocabulary import Vocabulary, read_tokenizer_json
+from keras_bert_impl.tokenization.text_settings import AS_IS, NFC, Casing
+from keras_bert_impl.tokenization.vocabulary import read_tokenizer_json
 
 _BERT_TOKENIZERS = (  # those that cut text by BERT's rules, or leave them to tokenizer.json
     "BertTokenizer",
@@ -66,15 +65,6 @@ def read_casing(folder: Path) -> Casing:
     if lower is False and is_named(sentence) and read_json_object(sentence).get("do_lower_case"):
         lower, accents = True, bool(accents)
     return Casing(lower if isinstance(lower, bool) else None, accents, form)
-
-
-def text_in_assets(saved_model: Path) -> TextSettings | None:
-    """The text settings among the assets of a SavedModel; None where it does not say them all."""
-    folder = saved_model / "assets"
-    vocabulary, casing = folder / VOCABULARY_FILE, read_casing(folder)
-    if casing.do_lower_case is None or not vocabulary.is_file():
-        return None
-    return casing.settings(Vocabulary.load(vocabulary))
 
 
 def foreign_tokenizer(folder: Path) -> tuple[Path, str] | None:

@@ -14,7 +14,7 @@ An answer has the names of the outputs of the SavedModel's signature (see the RE
 unpadded: `label`, `probabilities`; `answer`, `start`, `end`, `score`; lists of entities; `tokens`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.token_batches import token_batches
 
 Instance = Mapping[str, Any]
 """The texts of one thing that is asked, by the names of the answerer's inputs."""
@@ -144,8 +145,9 @@ def ask(answerer: Answerer, instances: Sequence[Instance]) -> list[Answer]:
     """
     prepared = answerer.prepare(instances)
     outputs: dict[int, RowOutputs] = {}
-    lengths = [row_length(row) for row in prepared.rows]
-    batches = list(batches_of(lengths, answerer.tokens_at_once))
+    lengths = np.array([row_length(row) for row in prepared.rows], np.int64)
+    found = token_batches(lengths, answerer.tokens_at_once, few_lengths=False)
+    batches = [numbers.tolist() for numbers, _ in found]
 
     def compute(numbers: list[int]) -> None:
         computed = answerer.compute([prepared.rows[number] for number in numbers])
@@ -169,30 +171,6 @@ def row_length(row: Row) -> int:
         28
     """
     return int(row["input_ids"].size)
-
-
-def batches_of(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Divides rows into batches of like length.
-
-    Args:
-        lengths: of each row.
-        tokens: the most positions of a batch, padding included; a longer row is a batch by itself.
-
-    Yields:
-        The numbers of the rows of a batch, the longest rows first.
-
-    Example:
-        >>> list(batches_of([3, 9, 4, 4], 10))
-        [[1], [2, 3], [0]]
-    """
-    batch: list[int] = []
-    for number in sorted(range(len(lengths)), key=lambda number: -lengths[number]):
-        if batch and (len(batch) + 1) * lengths[batch[0]] > tokens:
-            yield batch
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
 
 
 def collate(rows: Sequence[Row]) -> dict[str, NDArray[np.int32]]:
@@ -266,8 +244,3 @@ def fits(answerer: HasInputs, asked: Any) -> bool:
     if isinstance(asked, Mapping):
         return set(asked) == {one.name for one in answerer.inputs}
     return (len(asked) if isinstance(asked, tuple) else 1) == len(answerer.inputs)
-
-
-def main_answerer(model: AnsweringModel, signature: str | None = None) -> Answerer:
-    """The answerer of a signature, by default the first one."""
-    return next(iter(model.answerers.values())) if signature is None else model.answerers[signature]

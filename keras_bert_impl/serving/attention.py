@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.names import head_names
 from keras_bert_impl.checkpoints.restore import restore
-from keras_bert_impl.checkpoints.sources import is_saved_model
 from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
@@ -64,11 +63,9 @@ class AttentionModel:
         Args:
             engine: what computes; see the class.
         """
-        is_saved = is_saved_model(path_or_name)
-        if is_saved or is_openvino_export(Path(path_or_name)):
-            what = "a SavedModel" if is_saved else "an export"
+        if is_openvino_export(Path(path_or_name)):
             raise UserError(
-                f"{path_or_name}: is {what}, which gives its outputs and not its attention; "
+                f"{path_or_name}: is an export, which gives its outputs and not its attention; "
                 "name the model directory that it was exported from."
             )
         return cls(find_model(path_or_name, **description), engine)

@@ -22,7 +22,7 @@ class ExportConfig(CheckpointOptions):
         "the model has positions.",
         at_least=5,
     )
-    verify: bool = option(True, "Load the result in a fresh process and compare it.")
+    verify: bool = option(True, "Load the result again and compare it.")
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -37,15 +37,4 @@ class ExportModelConfig(ExportConfig):
         "saved_model (text and ids in), or onnx, openvino or litert (ids in). Vocabulary, labels "
         "and a client in plain Python that takes text lie next to it.",
         choices=("saved_model", "onnx", "openvino", "litert"),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SavedModelTrust:
-    """The option of every job that may load a SavedModel."""
-
-    trust_saved_model: bool = option(
-        False,
-        "Load the SavedModel that is named: it is a program, which can do with your files whatever "
-        "you can; for one that you made, or whose maker you trust.",
     )

@@ -25,7 +25,7 @@ from keras_bert_impl.serving.clients import (
     label_settings,
     text_client_program,
 )
-from keras_bert_impl.serving.digests import DIGESTS_FILE, write_digests
+from keras_bert_impl.serving.exported import DIGESTS_FILE, write_digests
 from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.served_models import ServedClassifier, ServedEncoder, ServedPretrainer
 from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
@@ -145,7 +145,7 @@ def export_model(
         output_dir: the SavedModel's folder; an older SavedModel there is replaced.
         max_seq_length: the most tokens of a row; None is what the model was trained with, else its
             positions.
-        verify: load the result in a fresh process and compare it with the model.
+        verify: load the result again and compare it with the model.
 
     Raises:
         UserError: the model directory cannot be opened, or the SavedModel cannot be written.

@@ -1,6 +1,8 @@
-"""An export for OpenVINO as it is opened again: all that is known of it, without TensorFlow."""
+"""An export as it is opened again, without TensorFlow, and the digests of its files."""
 
 import dataclasses
+import logging
+from collections.abc import Collection
 from pathlib import Path
 from typing import TypedDict
 
@@ -10,12 +12,16 @@ from keras_bert_impl.checkpoints.text_files import read_casing
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.kept_graph import GRAPH_FILE, WEIGHTS_FILE
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import is_named
+from keras_bert_impl.files import file_sha256, is_named, is_there, read_small
 from keras_bert_impl.json_files import read_json_object, read_typed
 from keras_bert_impl.serving.clients import EMBEDDING, LABELS, OUTPUTS, SCORE, SETTINGS_FILE
-from keras_bert_impl.serving.digests import check_digests
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+_LOGGER = logging.getLogger(__name__)
+
+DIGESTS_FILE = "SHA256SUMS"
+"""A line for each file, as `sha256sum` writes and checks them."""
 
 _AGAIN = "export it again"
 _READ = (GRAPH_FILE, WEIGHTS_FILE, SETTINGS_FILE, VOCABULARY_FILE, TOKENIZER_FILE, CONFIG_FILE)
@@ -69,15 +75,10 @@ def is_openvino_export(folder: Path) -> bool:
     return is_named(folder / GRAPH_FILE) or is_named(folder / WEIGHTS_FILE)
 
 
-def read_settings(folder: Path) -> ExportSettings:
-    """Reads the settings of an export, or of a SavedModel's assets."""
-    return read_typed(folder / SETTINGS_FILE, ExportSettings, _AGAIN)
-
-
 def read_exported(folder: Path) -> ExportedModel:
     """Reads what stands beside an exported graph, the one place where an export is checked."""
     check_digests(folder, _READ)
-    settings = read_settings(folder)
+    settings = read_typed(folder / SETTINGS_FILE, ExportSettings, _AGAIN)
     vocabulary, casing = Vocabulary.load(folder / VOCABULARY_FILE), read_casing(folder)
     if casing.do_lower_case is None or "max_seq_length" not in settings:
         raise UserError(f"{folder}: does not say how its text is cut; {_AGAIN}.")
@@ -113,3 +114,27 @@ def _config_of_old(folder: Path, answers: str | None, tokens: int, length: int) 
         )
     config = BertConfig(vocab_size=tokens, max_position_embeddings=length)
     return with_task_settings(config, {"max_seq_length": length})
+
+
+def write_digests(folder: Path) -> None:
+    """Notes the digest of every file of an export; the last thing that is written."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    lines = [f"{file_sha256(file)}  {file.relative_to(folder).as_posix()}\n" for file in files]
+    (folder / DIGESTS_FILE).write_bytes("".join(lines).encode())
+
+
+def check_digests(folder: Path, needed: Collection[str]) -> None:
+    """Holds the files of an export against their digests, as its client does by itself."""
+    if not is_named(folder / DIGESTS_FILE):
+        lost = "has no SHA256SUMS, by which damaged files and those of another export are known"
+        _LOGGER.warning("%s: %s; export it again.", folder, lost)
+        return
+    lines = read_small(folder / DIGESTS_FILE, 1, "no such file needs; export it again").splitlines()
+    parts = (line.decode("utf-8", "replace").partition("  ") for line in lines)
+    noted = {name: digest for digest, _, name in parts}
+    for name in sorted({*needed, *noted} - {""}):
+        if (name in needed or is_there(folder / name)) and (
+            file_sha256(folder / name) != noted.get(name)
+        ):
+            fault = f"is not the file that {DIGESTS_FILE} is about"
+            raise UserError(f"{folder / name}: {fault}; copy or export the model again.")

@@ -24,7 +24,7 @@ from keras_bert_impl.serving.answerer import (
     RowOutputs,
     collate,
 )
-from keras_bert_impl.serving.embedder import rounded_length, rounded_rows
+from keras_bert_impl.serving.token_batches import rounded_length, rounded_rows
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS, pack_batch, text_ids
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings

@@ -1,7 +1,6 @@
 """A model as ONNX, OpenVINO or LiteRT hold it: ids in, numbers out; texts by the client."""
 
 import re
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,9 +47,9 @@ from keras_bert_impl.serving.clients import (
     label_settings,
     text_settings,
 )
-from keras_bert_impl.serving.digests import DIGESTS_FILE, write_digests
+from keras_bert_impl.serving.exported import DIGESTS_FILE, write_digests
 from keras_bert_impl.serving.opened_model import OpenedModel
-from keras_bert_impl.serving.verify import largest_difference, random_feature
+from keras_bert_impl.serving.verify import largest_difference, milliseconds_of, random_feature
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.portable_tokenizer import client_tokenizer
 
@@ -128,13 +127,14 @@ def export_portable(
         difference = None if run is None else _compare(model, config, run, folder)
         write_digests(aside)
         size = sum(path.stat().st_size for path in aside.iterdir())
+    timed = _features(model, config, 1, 32)
     return PortableResult(
         inputs=tuple(model.input),
         outputs=tuple(sorted(model.output)),
         answers=answers,
         size=size,
         largest_difference=difference,
-        milliseconds=None if run is None else _milliseconds(model, config, run),
+        milliseconds=None if run is None else milliseconds_of(lambda: run(timed)),
     )
 
 
@@ -304,12 +304,3 @@ def _features(model: Any, config: BertConfig, rows: int, length: int) -> dict[st
         name: random_feature(name, [rows, *spec.shape[1:-1], length], config.vocab_size, draws)
         for name, spec in model.input.items()
     }
-
-
-def _milliseconds(model: Any, config: BertConfig, run: Run) -> float:
-    features, times = _features(model, config, 1, 32), []
-    for _ in range(5):
-        start = time.perf_counter()
-        run(features)
-        times.append(time.perf_counter() - start)
-    return 1000 * min(times)

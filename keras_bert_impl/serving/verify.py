@@ -1,12 +1,9 @@
-"""Checking a SavedModel: a fresh process loads it and must give what the model gives."""
+"""Checking a SavedModel: it is loaded again and must give what the model gives."""
 
 import math
 import os
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -14,13 +11,12 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.signatures import ServedModel
 from keras_bert_impl.tokenization.vocabulary import MASK
 
 Arrays = dict[str, np.ndarray]
-_TIMES, _MILLISECONDS = 5, "milliseconds"
 
 
 class Call(NamedTuple):
@@ -35,87 +31,33 @@ class Call(NamedTuple):
     inputs: Arrays
 
 
-class Reply(NamedTuple):
-    """The reply of the fresh process.
-
-    Attributes:
-        outputs: of each call.
-        milliseconds: of the call that was timed, the fastest of five.
-    """
-
-    outputs: list[Arrays]
-    milliseconds: float
-
-
-class ReloadError(Exception):
-    """The fresh process failed; the message is the last line it wrote."""
-
-
-def call_in_fresh_process(folder: Path, calls: Sequence[Call], timed: Call) -> Reply:
-    """Loads a SavedModel in a new Python process, with tensorflow and tensorflow_text alone."""
-    program = f"from {__name__} import answer_calls; answer_calls()"
-    with tempfile.TemporaryDirectory() as scratch:
-        questions, answers = Path(scratch) / "calls.npz", Path(scratch) / "outputs.npz"
-        _save(questions, [(call.signature, call.inputs) for call in (*calls, timed)])
-        command = [sys.executable, "-c", program, str(folder), str(questions), str(answers)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise ReloadError((done.stderr.strip().splitlines() or ["it gave no reason"])[-1])
-        *outputs, (_, time_taken) = _load(answers)
-        return Reply([arrays for _, arrays in outputs], float(time_taken[_MILLISECONDS]))
-
-
-def answer_calls() -> None:
-    """The fresh process: reads the calls that the command line names, writes their outputs."""
-    import tensorflow as tf
+def load_again(folder: Path) -> Callable[[Call], Arrays]:
+    """Loads a SavedModel as any program of TensorFlow does; gives what calls it."""
     import tensorflow_text  # noqa: F401  # registers the tokenizer's operations
 
-    folder, questions, answers = sys.argv[1:]
-    loaded = tf.saved_model.load(folder)
+    loaded = tf.saved_model.load(str(folder))
 
-    def ask(name: str, inputs: Arrays) -> Arrays:
-        tensors = {key: tf.constant(value) for key, value in inputs.items()}
-        result = loaded.signatures[name](**tensors)
-        return {key: as_array(value) for key, value in result.items()}
+    def ask(call: Call) -> Arrays:
+        tensors = {key: tf.constant(value) for key, value in call.inputs.items()}
+        return _as_arrays(loaded.signatures[call.signature](**tensors))
 
-    *calls, timed = _load(Path(questions))
-    outputs = [(name, ask(name, inputs)) for name, inputs in calls]
+    return ask
+
+
+def _as_arrays(outputs: Mapping[str, object]) -> Arrays:
+    """Values of tensors; strings as NumPy's bytes instead of Python objects."""
+    arrays = {name: np.asarray(tensor) for name, tensor in outputs.items()}
+    return {name: x.astype("S") if x.dtype == object else x for name, x in arrays.items()}
+
+
+def milliseconds_of(call: Callable[[], object]) -> float:
+    """The time of a call, the fastest of five."""
     times = []
-    for _ in range(_TIMES):
+    for _ in range(5):
         start = time.perf_counter()
-        ask(*timed)
+        call()
         times.append(time.perf_counter() - start)
-    fastest = {_MILLISECONDS: np.array(1000 * min(times))}
-    _save(Path(answers), [*outputs, (timed[0], fastest)])
-
-
-def as_array(tensor: object) -> np.ndarray:
-    """A tensor's values; strings as NumPy's bytes instead of Python objects.
-
-    Example:
-        >>> as_array(np.array([b"a", b"bc"], object)).dtype
-        dtype('S2')
-    """
-    array = np.asarray(tensor)
-    return array.astype("S") if array.dtype == object else array
-
-
-def _save(path: Path, entries: Sequence[tuple[str, Arrays]]) -> None:
-    arrays = {
-        f"{number}|{name}|{key}": value
-        for number, (name, values) in enumerate(entries)
-        for key, value in values.items()
-    }
-    np.savez(path, **arrays)  # type: ignore[arg-type]
-
-
-def _load(path: Path) -> list[tuple[str, Arrays]]:
-    entries: dict[int, tuple[str, Arrays]] = {}
-    with np.load(path) as file:
-        for full_name in file.files:
-            number, name, key = full_name.split("|")
-            entries.setdefault(int(number), (name, {}))[1][key] = file[full_name]
-    return [entries[number] for number in sorted(entries)]
+    return 1000 * min(times)
 
 
 _TIMED, _TIMED_LENGTH = "serving_default", 32
@@ -146,7 +88,7 @@ class Verification:
 def verify_saved_model(
     served: ServedModel, opened: OpenedModel, folder: str | os.PathLike[str]
 ) -> Verification:
-    """Loads a SavedModel in a fresh process and compares every signature with the model.
+    """Loads a SavedModel and compares every signature with the model.
 
     Each signature is called twice, with another number of rows and another length.
     """
@@ -155,22 +97,20 @@ def verify_saved_model(
     ]
     name = _TIMED if _TIMED in served.names else served.names[0]
     timed = Call(name, _inputs(served, name, opened, 1, _TIMED_LENGTH))
-    expected = [_call_here(served, call) for call in calls]
     try:
-        reply = call_in_fresh_process(Path(folder), calls, timed)
-    except ReloadError as error:
-        raise UserError(f"the SavedModel cannot be loaded again ({error}).") from error
-    compared = [
-        [{f"{call.signature}.{name}": array for name, array in one.items()} for one in both]
-        for call, *both in zip(calls, expected, reply.outputs, strict=True)
-    ]
+        ask = load_again(Path(folder))
+        compared = [
+            [
+                {f"{call.signature}.{name}": array for name, array in one.items()}
+                for one in (_as_arrays(served.call(*call)), ask(call))
+            ]
+            for call in calls
+        ]
+    except (OSError, ValueError, LookupError, tf.errors.OpError) as error:
+        raise UserError(f"the SavedModel cannot be loaded again ({reason_of(error)}).") from error
     difference = largest_difference(compared)
-    return Verification(served.names, len(calls), difference, name, reply.milliseconds)
-
-
-def _call_here(served: ServedModel, call: Call) -> Arrays:
-    outputs = served.call(call.signature, call.inputs)
-    return {name: as_array(value) for name, value in outputs.items()}
+    milliseconds = milliseconds_of(lambda: ask(timed))
+    return Verification(served.names, len(calls), difference, name, milliseconds)
 
 
 def _inputs(

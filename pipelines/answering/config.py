@@ -8,18 +8,17 @@ from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
 from keras_bert_impl.engines.config import EngineChoice
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, nested, option
-from keras_bert_impl.serving.config import SavedModelTrust
 from pipelines.corpora.encodings import TextEncoding
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AnsweringConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
+class AnsweringConfig(CheckpointOptions, EngineChoice):
     """Which model answers, and what computes it."""
 
     model: str = option(
         REQUIRED,
         "A model directory, a TF1 checkpoint, a run's folder or checkpoint, a name on the Hugging "
-        "Face hub, an export for OpenVINO, or a SavedModel.",
+        "Face hub, or an export for OpenVINO.",
     )
     deterministic: bool = option(
         False,
@@ -32,12 +31,7 @@ class AnsweringConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
         "says.",
         at_least=5,
     )
-    top_k: int = option(
-        10,
-        "How many words are given for each [MASK]; a SavedModel gives as many as it was exported "
-        "with.",
-        at_least=1,
-    )
+    top_k: int = option(10, "How many words are given for each [MASK].", at_least=1)
     vectors: bool = option(
         False, "Give the vector of each text, as `embed` does, whatever the model was trained for."
     )
@@ -49,7 +43,6 @@ class AnsweringConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
             model=str(job.model),
             engine=job.engine,
             engine_precision=job.engine_precision,
-            trust_saved_model=job.trust_saved_model,
             **job.description(),
             **more,
         )
@@ -101,8 +94,8 @@ class PredictConfig(AnsweringConfig):
     )
     signature: str | None = option(
         None,
-        "Which question the model is asked, where it answers several, as its SavedModel's "
-        "signature is called: text, text_pair, raw_text, answers, ....",
+        "Which question the model is asked, where it answers several: text, text_pair, raw_text, "
+        "answers, ....",
     )
 
     def __post_init__(self) -> None:

@@ -17,7 +17,6 @@ from keras_bert_impl.errors import SeveralUserError, UserError
 from keras_bert_impl.files import text_lines
 from keras_bert_impl.options import REQUIRED, nested, option
 from keras_bert_impl.serving.answerer import Answer, Answerer, Instance, ask
-from keras_bert_impl.serving.config import SavedModelTrust
 from keras_bert_impl.tokenization.unknown_words import check_words
 from keras_bert_impl.tokenization.vocabulary import MASK
 from pipelines.answering.config import JSON, TABLE, AnsweringConfig
@@ -32,10 +31,10 @@ _MOST_SHOWN = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class FillMaskConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
+class FillMaskConfig(CheckpointOptions, EngineChoice):
     """Which texts to fill in, and with which model."""
 
-    model: str = option(REQUIRED, "A SavedModel, an export for OpenVINO, or a model in any form.")
+    model: str = option(REQUIRED, "A model in any form, or an export for OpenVINO.")
     text: Sequence[str] = option(
         (),
         "A text with [MASK] in it, or several lines of them; repeat the flag for more.",
@@ -47,12 +46,11 @@ class FillMaskConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerConfig(CheckpointOptions, SavedModelTrust, EngineChoice):
+class AnswerConfig(CheckpointOptions, EngineChoice):
     """Which questions to answer by which passage, and with which model."""
 
     model: Path = option(
-        REQUIRED,
-        "A SavedModel, an export for OpenVINO, or a run for questions: its model/ or a checkpoint.",
+        REQUIRED, "A run for questions (its model/ or a checkpoint), or an export for OpenVINO."
     )
     question: Sequence[str] = option(
         (), "What is asked; repeat the flag for more questions.", repeated=True
@@ -122,8 +120,7 @@ def _answers(
 ) -> list[Answer]:
     with contextlib.closing(open_answering_model(config, no_texts, kind)) as model:
         answerer = next(one for one in model.answerers.values() if _gives(one, kind))
-        if model.text is not None:
-            check_words(words, model.text, name, may_refuse=False)
+        check_words(words, model.text, name, may_refuse=False)
         return ask(answerer, instances)
 
 
@@ -146,8 +143,7 @@ def _given_texts(config: FillMaskConfig) -> Iterator[tuple[str, str]]:
 
 def _filled(config: FillMaskConfig, text: str, answer: Answer) -> Iterator[str]:
     pairs = zip(answer["tokens"], answer["probabilities"], strict=True)
-    # A SavedModel gives as many words as it was exported with.
-    masks = [list(zip(*pair, strict=True))[: config.top_k] for pair in pairs]
+    masks = [list(zip(*pair, strict=True)) for pair in pairs]
     truncated = answer["num_truncated"]
     if truncated:
         _LOGGER.warning(

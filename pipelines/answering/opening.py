@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
-from keras_bert_impl.checkpoints.sources import is_saved_model
 from keras_bert_impl.checkpoints.task_settings import served_length
 from keras_bert_impl.engines.config import FLOAT32, INT8, OPENVINO, TENSORFLOW
 from keras_bert_impl.engines.engine import Engine, Features
@@ -33,7 +32,6 @@ from keras_bert_impl.serving.forms import (
     VectorForm,
 )
 from keras_bert_impl.serving.opened_model import build_model, heads_of, lacks
-from keras_bert_impl.serving.saved_answerers import load_saved_answers
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.config import dtype_policy
@@ -50,13 +48,13 @@ class OpenAnsweringModel:
     """An open model with all that it answers; see `AnsweringModel`.
 
     Attributes:
-        text: how it cuts texts; None where that is not known.
+        text: how it cuts texts.
         close: lets the engine go.
     """
 
     answerers: Mapping[str, Answerer]
     description: Mapping[str, Any]
-    text: TextSettings | None
+    text: TextSettings
     close: Callable[[], None]
 
 
@@ -90,10 +88,6 @@ def open_answering_model(
             are not kept next to the model.
     """
     folder = Path(config.model).expanduser()
-    if is_saved_model(folder):
-        opened = _of_saved_model(config, folder)
-        _check_kind(config, opened.answerers.values(), kind)
-        return opened
     if is_openvino_export(folder):
         exported = read_exported(folder)
         config, known, asked = _asked_of_export(config, folder, exported)
@@ -106,10 +100,8 @@ def open_answering_model(
     return _opened(config, source, asked, texts)
 
 
-def _check_kind(
-    config: AnsweringConfig, given: Iterable[Form | Answerer], kind: str | None
-) -> None:
-    if kind and all(one.kind != kind for one in given):
+def _check_kind(config: AnsweringConfig, forms: Iterable[Form], kind: str | None) -> None:
+    if kind and all(one.kind != kind for one in forms):
         raise UserError(f"{config.model}: {_LACKS[kind]}")
 
 
@@ -119,27 +111,6 @@ def no_texts() -> Iterable[Any]:
         "`engine_precision=int8` finds its scales on the first texts of a file and keeps them: "
         "answer an `input_file` with some hundred by `keras-bert predict`, no stream, first."
     )
-
-
-def _of_saved_model(config: AnsweringConfig, folder: Path) -> OpenAnsweringModel:
-    chosen = {
-        "engine": config.engine == OPENVINO,
-        "engine_precision": config.engine_precision != FLOAT32,
-        "max_seq_length": config.max_seq_length,
-    }
-    _refuse(config, folder, "a SavedModel, which is asked as it was exported", chosen)
-    found = load_saved_answers(
-        folder, trusted=config.trust_saved_model, deterministic=config.deterministic
-    )
-    answerers = {one.signature: one for one in found.answerers}
-    if config.vectors:
-        answerers = {name: one for name, one in answerers.items() if one.kind == _VECTOR}
-        _check_vectors(folder, bool(answerers))
-    kind = next(iter(answerers.values())).kind
-    about: dict[str, Any] = {"kind": kind, "engine": TENSORFLOW, "precision": FLOAT32}
-    if kind in _LABELLED and found.labels:
-        about["labels"] = list(found.labels)
-    return OpenAnsweringModel(answerers, about, found.text, lambda: None)
 
 
 def _refuse(config: AnsweringConfig, folder: Path, what: str, chosen: Mapping[str, Any]) -> None:

@@ -43,7 +43,6 @@ class Predictor:
         top_k: int = 10,
         vectors: bool = False,
         calibration_texts: Iterable[Any] = (),
-        trust_saved_model: bool = False,
         bert_config_file: str | None = None,
         vocab_file: str | None = None,
         do_lower_case: bool | None = None,
@@ -52,7 +51,7 @@ class Predictor:
 
         Args:
             path_or_name: a model directory, a TF1 checkpoint, a run's folder or checkpoint, a name
-                on the Hugging Face hub, an export for OpenVINO, or a SavedModel.
+                on the Hugging Face hub, or an export for OpenVINO.
             engine: "tensorflow", or "openvino", which is faster on CPUs, has to be installed, and
                 starts in a second from the second time on.
             precision: "float32", "bfloat16", or with OpenVINO "int8".
@@ -63,7 +62,6 @@ class Predictor:
             vectors: give the vector of each text, whatever the model was trained for.
             calibration_texts: texts like those to come; some hundred of them give the scales of
                 int8, once, which are kept next to the model.
-            trust_saved_model: load a SavedModel, which is a program.
             bert_config_file: the configuration, if there is none beside the weights.
             vocab_file: the vocabulary, if there is none beside the weights.
             do_lower_case: the casing, if no file says it.
@@ -80,7 +78,6 @@ class Predictor:
                 max_seq_length=max_seq_length,
                 top_k=top_k,
                 vectors=vectors,
-                trust_saved_model=trust_saved_model,
                 bert_config_file=bert_config_file,
                 vocab_file=vocab_file,
                 do_lower_case=do_lower_case,

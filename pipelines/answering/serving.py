@@ -5,28 +5,28 @@ import dataclasses
 import logging
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.options import nested, option
-from keras_bert_impl.serving.answerer import Answerer, AnsweringModel, ask
+from keras_bert_impl.serving.answerer import Answerer, AnsweringModel, Instance, Prepared, ask
 from keras_bert_impl.serving.http.config import ServerConfig, is_of_this_machine_only, need_server
-from pipelines.answering.asked_words import AskedWords, CountingAnswerer
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from pipelines.answering.config import AnsweringConfig
 
 if TYPE_CHECKING:
-    from starlette.routing import BaseRoute
-
     from keras_bert_impl.serving.http.app import Service
-    from pipelines.answering.opening import OpenAnsweringModel
 
 _LOGGER = logging.getLogger(__name__)
 
 # What fills an engine up before the load comes.
 _WORDS = 62  # of a text: with [CLS] and [SEP] 64 tokens
 _MOST_TOKENS = 1024  # of a batch
+_ENOUGH = 200  # words of a few texts say little of those to come
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -38,7 +38,7 @@ class ServeConfig(ServerConfig):
     model: tuple[str, ...] = option(
         (),
         "A model: a directory, a TF1 checkpoint, a run's folder or checkpoint, a name on the "
-        "Hugging Face hub, an export for OpenVINO, or a SavedModel. Repeat it for others; "
+        "Hugging Face hub, or an export for OpenVINO. Repeat it for others; "
         "NAME=FOLDER names it at once.",
         repeated=True,
     )
@@ -92,25 +92,8 @@ def _name_and_folder(words: str) -> tuple[str, str]:
     return Path(words).name, words
 
 
-class Beside(NamedTuple):
-    """What stands beside the models' own paths.
-
-    Attributes:
-        routes: pages and files.
-        open_paths: those that need no API key.
-    """
-
-    routes: "Sequence[BaseRoute]" = ()
-    open_paths: Sequence[str] = ()
-
-
-_Opened = Mapping[str, AnsweringModel]
-
-
-def serve_models(
-    config: ServeConfig, beside: Callable[[_Opened], Beside] = lambda _: Beside()
-) -> None:
-    """Opens models and serves them until Ctrl-C or SIGTERM."""
+def serve_models(config: ServeConfig, with_page: bool = False) -> None:
+    """Opens models and serves them until Ctrl-C or SIGTERM, perhaps with the playground's page."""
     need_server()
     from keras_bert_impl.serving.http.app import make_app
     from keras_bert_impl.serving.http.server import listen, serve
@@ -131,10 +114,13 @@ def serve_models(
             stack.callback(model.close)
             _warm_up(model)
             opened.append(model)
-            models[name] = _counting(model, name)
+            counting = {
+                signature: CountingAnswerer(one, model.text, name)
+                for signature, one in model.answerers.items()
+            }
+            models[name] = dataclasses.replace(model, answerers=counting)
             _LOGGER.info("%s: %s", name, ", ".join(model.answerers))
-        others = beside(models)
-        app = make_app(models, config, routes=others.routes, open_paths=others.open_paths)
+        app = make_app(models, config, **(page_of(config, models) if with_page else {}))
         app.state.service.is_warm = False
         filling = threading.Thread(target=_fill_up, args=(opened, app.state.service))
         stack.callback(filling.join)
@@ -142,16 +128,51 @@ def serve_models(
         serve(app, config, listening)
 
 
-def _counting(model: "OpenAnsweringModel", name: str) -> AnsweringModel:
-    """A model that tells where its vocabulary does not fit what is asked."""
-    if model.text is None:
-        return model
-    words = AskedWords(model.text, name)
-    counting = {
-        signature: CountingAnswerer(answerer, words)
-        for signature, answerer in model.answerers.items()
+class CountingAnswerer:
+    """Answers as another answerer does; warns once where too many words that it is asked are [UNK].
+
+    No word of a client is kept.
+    """
+
+    def __init__(self, answerer: Answerer, text: TextSettings, name: str) -> None:
+        self._answerer, self._name = answerer, name
+        self._counter, self._lock = WordCounter(text.vocabulary), threading.Lock()
+        self._count, self._told = WordCount(), False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._answerer, name)
+
+    def prepare(self, instances: Sequence[Instance]) -> Prepared:
+        """See `Answerer.prepare`."""
+        prepared = self._answerer.prepare(instances)
+        if self._told:
+            return prepared
+        count = sum((self._counter.count(row["input_ids"]) for row in prepared.rows), WordCount())
+        with self._lock:
+            self._count += count
+            if self._told or self._count.words < _ENOUGH or not self._count.is_large:
+                return prepared
+            self._told = True
+        _LOGGER.warning(
+            "%s: %s asked so far become [UNK]: the model's vocabulary does not fit what it is "
+            "asked.",
+            *(self._name, self._count),
+        )
+        return prepared
+
+
+def page_of(config: ServeConfig, models: Mapping[str, AnsweringModel]) -> dict[str, Any]:
+    """The page to try models on, as `make_app` takes it: its routes, and those without a key."""
+    from keras_bert_impl.serving.page.routes import OPEN_PATHS, page_routes
+    from keras_bert_impl.serving.page.shown_models import show_model
+
+    shown_models = {
+        name: show_model(
+            how.model, models[name], engine=how.engine or TENSORFLOW, **how.description()
+        )
+        for name, how in config.models().items()
     }
-    return dataclasses.replace(model, answerers=counting)
+    return {"routes": page_routes(shown_models), "open_paths": OPEN_PATHS}
 
 
 def _warm_up(model: AnsweringModel) -> None:

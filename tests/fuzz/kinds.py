@@ -437,15 +437,6 @@ KINDS = {
             megabytes=1000,
         ),
         Kind(
-            "saved_model",
-            seeds.saved_model,
-            {"saved/**/*": "bytes special gone"},
-            ("fill_mask --model=saved --trust_saved_model --input_file=masked.txt --top_k=2",),
-            weight=6,
-            seconds=90,
-            megabytes=1500,
-        ),
-        Kind(
             "vectors_and_model",
             seeds.vectors,
             {"lines.*": f"npy {_TEXT}", "model/*.json": _JSON},

@@ -132,16 +132,6 @@ def pretrainer(folder: Path) -> None:
     (folder / "masked.txt").write_text("the [MASK] runs\na [MASK] .\n")
 
 
-def saved_model(folder: Path) -> None:
-    """A SavedModel of it."""
-    from tools import export_saved_model
-
-    pretrainer(folder)
-    words = [f"--model={folder}/model", f"--output_dir={folder}/saved", "--noverify", "--top_k=3"]
-    _done(export_saved_model.main(words))
-    shutil.rmtree(folder / "model")
-
-
 def exported(folder: Path) -> None:
     """A classifier exported for OpenVINO, the same as a model directory with a kept graph."""
     from tools import export_model, predict

@@ -11,7 +11,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.model_folders import tiny_config, write_classifier
 from tests.support.plain_passages import VOCABULARY
 from tests.support.tiny_bert import scatter_weights
-from tools import answer, export_saved_model
+from tools import answer
 
 PASSAGE = "It  rained\tin\n\nthe U.S.\r\n비가 내렸다. 日本語\n"
 SETTINGS = {
@@ -80,22 +80,6 @@ def test_no_answer_is_said(inputs, capsys):
     assert (code, out.splitlines()[1]) == (0, "  no answer in the passage; the best guesses:")
 
 
-@pytest.mark.slow
-def test_an_exported_model_is_asked_the_same(inputs, capsys):
-    export = [f"--model={inputs}/model", f"--output_dir={inputs}/saved", "--noverify"]
-    assert export_saved_model.main(export) == 0
-    shown = capsys.readouterr().out
-    assert "serving_default: question, passage -> answer, end, no_answer_score, score" in shown
-    flags = ["--question=rain?", "--format=json"]
-    here = json.loads(run(inputs, capsys, *flags)[1])
-    code, _, error = run(inputs, capsys, *flags, model="saved")
-    assert (code, "is a SavedModel, a program" in error) == (1, True)
-    assert "give --trust_saved_model" in error
-    flags.append("--trust_saved_model")
-    there = json.loads(run(inputs, capsys, *flags, model="saved")[1])
-    assert [one["start"] for one in there["answers"]] == [one["start"] for one in here["answers"]]
-
-
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
@@ -120,15 +104,11 @@ def test_a_model_for_something_else_is_refused(inputs, capsys, tmp_path):
         assert (code, "holds no model for questions" in error) == (1, True)
 
 
-@pytest.mark.parametrize("form", ["model", "saved"])
-def test_a_passage_of_unknown_words_gets_a_warning(inputs, capsys, form, tmp_path):
+def test_a_passage_of_unknown_words_gets_a_warning(inputs, capsys, tmp_path):
     (tmp_path / "strange.txt").write_text("Ωραία μέρα σήμερα " * 20)
-    if form == "saved":
-        flags = [f"--model={inputs}/model", f"--output_dir={tmp_path}/saved", "--noverify"]
-        assert export_saved_model.main(flags) == 0
-    model = inputs / "model" if form == "model" else tmp_path / "saved"
-    flags = [f"--model={model}", f"--passage_file={tmp_path}/strange.txt", "--question=rain?"]
-    assert answer.main([*flags, *(["--trust_saved_model"] if form == "saved" else [])]) == 0
+    flags = [f"--model={inputs}/model", "--question=rain?"]
+    flags.append(f"--passage_file={tmp_path}/strange.txt")
+    assert answer.main(flags) == 0
     said = capsys.readouterr().err
     assert "strange.txt and the questions: " in said
     assert "% of the words of a sample become [UNK] with " in said

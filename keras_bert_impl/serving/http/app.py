@@ -2,30 +2,32 @@
 
 import asyncio
 import contextlib
+import functools
+import hmac
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.convertors import StringConvertor, register_url_convertor
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Receive
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from keras_bert_impl.errors import shown
-from keras_bert_impl.serving.answerer import Answerer, AnsweringModel, Instance
+from keras_bert_impl.serving.answerer import Answerer, AnsweringModel
 from keras_bert_impl.serving.http import embeddings, tensorflow_serving
-from keras_bert_impl.serving.http.api_key import ApiKey
 from keras_bert_impl.serving.http.batching import Answered, Batcher
-from keras_bert_impl.serving.http.bodies import BodyReader, to_json
+from keras_bert_impl.serving.http.bodies import BodyReader, RequestError, fault_body, to_json
 from keras_bert_impl.serving.http.config import ServerConfig
-from keras_bert_impl.serving.http.faults import RequestError, fault_body
 from keras_bert_impl.serving.http.figures import Figures
 from keras_bert_impl.serving.http.openapi import openapi_document, openapi_page
 
+_MOST_INSTANCES = 2048  # of a request
 _OPEN_PATHS = ("/healthz", "/readyz")
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 _PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
@@ -69,19 +71,17 @@ def make_app(
         An ASGI application. Its `state.service` is the `Service`; when the application's lifespan
         ends, what waits is answered, and the models are closed.
     """
-    service, key = Service(models, config), config.key()
-    middleware = []
-    if key is not None:
-        middleware = [Middleware(ApiKey, key=key, open_paths={*_OPEN_PATHS, *open_paths})]
+    service = Service(models, config)
+    guard = Middleware(_Guard, key=config.key(), open_paths={*_OPEN_PATHS, *open_paths})
     handlers: Mapping[Any, Any] = {
-        RequestError: _tell_fault,
-        HTTPException: _tell_http_exception,
-        ClientDisconnect: _tell_nobody,
-        Exception: _tell_of_a_bug,
+        RequestError: _answer_fault,
+        HTTPException: _answer_http_exception,
+        ClientDisconnect: _answer_nobody,
+        Exception: _answer_bug,
     }
     app = Starlette(
         routes=[*service.routes(), *routes],
-        middleware=[Middleware(_FaultsOfMiddleware), *middleware],
+        middleware=[guard],
         exception_handlers=handlers,
         lifespan=service.lifespan,
     )
@@ -101,7 +101,7 @@ class Service:
     def __init__(self, models: Mapping[str, AnsweringModel], config: ServerConfig) -> None:
         self._models, self._config = models, config
         self._figures = Figures()
-        self._bodies = BodyReader(config.max_body_mebibytes, config.read_seconds)
+        self._bodies = BodyReader(config.read_seconds)
         self._started = int(time.time())
         self.stopping, self.is_warm = False, True
         self._batchers = {
@@ -141,11 +141,10 @@ class Service:
             Route("/openapi.json", self._openapi),
             Route("/docs", self._page),
         ]
-        methods = {"predict": self._predict, "classify": self._classify, "regress": self._regress}
         for which in ("", "/versions/{version:name}", "/labels/{label:name}"):
             path = f"/v1/models/{{name:name}}{which}"
-            for method, endpoint in methods.items():
-                counted = self._counted(endpoint, method)
+            for method in tensorflow_serving.METHODS:
+                counted = self._counted(functools.partial(self._ask_form, method), method)
                 routes.append(Route(f"{path}:{method}", counted, methods=["POST"]))
             routes.append(Route(f"{path}/metadata", self._metadata))
             routes.append(Route(path, self._status))
@@ -170,19 +169,17 @@ class Service:
 
         return answer
 
-    async def _ask(
-        self, request: Request, name: str, answerer: Answerer, instances: Sequence[Instance]
-    ) -> Answered:
+    async def _ask(self, request: Request, name: str, asked: tensorflow_serving.Asked) -> Response:
         """Answers instances, unless they are too many, or the client goes away or must wait."""
-        most = self._config.max_instances
-        if len(instances) > most:
-            raise RequestError(413, f"a request may have {most} instances; send more of them.")
-        answer = self._batchers[name, answerer.signature].ask(instances)
+        if len(asked.instances) > _MOST_INSTANCES:
+            sentence = f"a request may have {_MOST_INSTANCES} instances; send more of them."
+            raise RequestError(413, sentence)
+        answer = self._batchers[name, asked.answerer.signature].ask(asked.instances)
         loop = asyncio.get_running_loop()
         watch = loop.create_task(_when_gone(request.receive, answer))
         timer = loop.call_later(self._config.answer_seconds, _give_up, answer)
         try:
-            return await answer
+            return _json(asked.write(await answer))
         finally:
             watch.cancel()
             timer.cancel()
@@ -197,43 +194,15 @@ class Service:
         tensorflow_serving.check_version(name, path.get("version"), path.get("label"))
         return name, self._models[name]
 
-    async def _predict(self, request: Request) -> Response:
+    async def _ask_form(self, method: str, request: Request) -> Response:
         name, model = self._model(request)
         body = await self._bodies.json(request)
-        answerer = tensorflow_serving.answerer_of(model, body)
-        asked = tensorflow_serving.read_predict(answerer, body)
-        answers = (await self._ask(request, name, answerer, asked.instances)).answers
-        return _json(tensorflow_serving.predict_body(answerer, answers, asked.by_columns))
-
-    async def _classify(self, request: Request) -> Response:
-        name, model = self._model(request)
-        body = await self._bodies.json(request)
-        answerer = tensorflow_serving.answerer_of(model, body)
-        labels = model.description.get("labels") or ()
-        tensorflow_serving.classify_body(answerer, labels, ())  # before the work
-        asked = tensorflow_serving.read_examples(answerer, body)
-        answers = (await self._ask(request, name, answerer, asked.instances)).answers
-        return _json(tensorflow_serving.classify_body(answerer, labels, answers))
-
-    async def _regress(self, request: Request) -> Response:
-        name, model = self._model(request)
-        body = await self._bodies.json(request)
-        answerer = tensorflow_serving.answerer_of(model, body)
-        tensorflow_serving.regress_body(answerer, ())  # before the work
-        asked = tensorflow_serving.read_examples(answerer, body)
-        answers = (await self._ask(request, name, answerer, asked.instances)).answers
-        return _json(tensorflow_serving.regress_body(answerer, answers))
+        return await self._ask(request, name, tensorflow_serving.read(model, method, body))
 
     async def _embed(self, request: Request) -> Response:
-        body = await self._bodies.json(request)
-        name, answerer = embeddings.embedding_model(self._models, body)
+        name, asked = embeddings.read(self._models, await self._bodies.json(request))
         request.scope[_MODEL] = name
-        asked = embeddings.read_embeddings(body)
-        instances = embeddings.instances_of_texts(answerer, asked.texts)
-        answered = await self._ask(request, name, answerer, instances)
-        return _json(
-            embeddings.embeddings_body(name, answerer, asked, answered.answers, answered.tokens)
-        )
+        return await self._ask(request, name, asked)
 
     async def _status(self, request: Request) -> Response:
         name, _ = self._model(request)
@@ -245,7 +214,8 @@ class Service:
         return _json(tensorflow_serving.metadata_body(*self._model(request)))
 
     async def _list_models(self, _request: Request) -> Response:
-        return _json(embeddings.models_body(self._models, self._started))
+        entries = [embeddings.model_entry(name, self._started) for name in self._models]
+        return _json({"object": "list", "data": entries})
 
     async def _health(self, _request: Request) -> Response:
         return _json({"status": "alive"})
@@ -291,27 +261,40 @@ def _give_up(answer: asyncio.Future[Answered]) -> None:
         answer.set_exception(RequestError(429, sentence, retry_after=1))
 
 
-class _FaultsOfMiddleware:
-    """Answers what other middleware refuses, as what an endpoint refuses is answered."""
+class _Guard:
+    """Lets in who sends the key as `Authorization: Bearer KEY`; answers what a stop cuts off."""
 
-    def __init__(self, app: Any) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, key: str | None, open_paths: Collection[str]) -> None:
+        self._app, self._key, self._open = app, (key or "").encode(), open_paths
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
+            if scope["type"] == "http" and scope["path"] not in self._open:
+                self._check_key(Headers(scope=scope).get("authorization", ""))
             await self._app(scope, receive, send)
+            return
         except RequestError as error:
             fault = error
         except asyncio.CancelledError:  # a stopped server has waited long enough
             fault = RequestError(503, "the server stops.", headers={"Connection": "close"})
-        else:
-            return
-        response = await _tell_fault(Request(scope), fault)
+        response = await _answer_fault(Request(scope), fault)
         with contextlib.suppress(RuntimeError):  # an answer had begun
             await response(scope, receive, send)
 
+    def _check_key(self, header: str) -> None:
+        kind, _, given = header.partition(" ")
+        # The time of this comparison says nothing of how much of a key is right.
+        right = hmac.compare_digest(given.strip().encode("utf-8", "replace"), self._key)
+        if self._key and not (right and kind.lower() == "bearer"):
+            raise RequestError(
+                401,
+                "the API key is missing or wrong; send it as `Authorization: Bearer KEY`.",
+                code="invalid_api_key",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
 
-async def _tell_fault(request: Request, fault: Exception) -> Response:
+
+async def _answer_fault(request: Request, fault: Exception) -> Response:
     assert isinstance(fault, RequestError)
     body = fault_body(fault, openai=_is_of_openai(request.url.path))
     return JsonResponse(body, fault.status, {**_HEADERS, **fault.headers})
@@ -322,7 +305,7 @@ def _is_of_openai(path: str) -> bool:
     return path.startswith("/v1/") and not path.startswith("/v1/models/")
 
 
-async def _tell_http_exception(request: Request, error: Exception) -> Response:
+async def _answer_http_exception(request: Request, error: Exception) -> Response:
     """What the framework refuses: an unknown path, or a method that the path has not."""
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
@@ -334,13 +317,13 @@ async def _tell_http_exception(request: Request, error: Exception) -> Response:
     else:
         fault = RequestError(error.status_code, str(error.detail))
     fault.headers.update(error.headers or {})
-    return await _tell_fault(request, fault)
+    return await _answer_fault(request, fault)
 
 
-async def _tell_nobody(_request: Request, _error: Exception) -> Response:
+async def _answer_nobody(_request: Request, _error: Exception) -> Response:
     return Response(status_code=499)
 
 
-async def _tell_of_a_bug(request: Request, _error: Exception) -> Response:
+async def _answer_bug(request: Request, _error: Exception) -> Response:
     sentence = "the server failed at this request; its log says why."
-    return await _tell_fault(request, RequestError(500, sentence))
+    return await _answer_fault(request, RequestError(500, sentence))

@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import (
@@ -26,7 +26,7 @@ from keras_bert_impl.serving.answerer import (
     RowOutputs,
     row_length,
 )
-from keras_bert_impl.serving.http.faults import RequestError, bad_request
+from keras_bert_impl.serving.http.bodies import RequestError, bad_request
 from keras_bert_impl.serving.http.row_pool import RowPool, WaitingRow
 
 _LOGGER = logging.getLogger(__name__)
@@ -53,19 +53,17 @@ class Answered(NamedTuple):
     tokens: int
 
 
-class Observer(Protocol):
-    """Who hears of what is computed."""
+class Batch(NamedTuple):
+    """A batch that was computed: its rows, their tokens, these with padding, and its time."""
 
-    def batch(self, rows: int, tokens: int, positions: int, seconds: float) -> None:
-        """A batch was computed.
+    rows: int
+    tokens: int
+    positions: int
+    seconds: float
 
-        Args:
-            rows: of the batch.
-            tokens: of its rows.
-            positions: its rows and their padding.
-            seconds: that it took.
-        """
-        ...
+
+Observer = Callable[[Batch], None]
+"""Hears of what is computed."""
 
 
 @dataclass(eq=False, slots=True)
@@ -306,7 +304,7 @@ class Batcher:
         if self._observer is not None:
             positions = len(batch) * batch[-1].length
             tokens = sum(row.length for row in batch)
-            self._observer.batch(len(batch), tokens, positions, seconds)
+            self._observer(Batch(len(batch), tokens, positions, seconds))
 
     def _scatter(self, batch: Sequence[WaitingRow], outputs: Sequence[RowOutputs]) -> None:
         complete = list[_Request]()

@@ -1,4 +1,4 @@
-"""Bodies are read within bounds, in bytes, in time and in depth; answers are written."""
+"""Bodies are read within bounds, in bytes, in time and in depth; answers and faults are written."""
 
 import asyncio
 import dataclasses
@@ -6,11 +6,10 @@ import math
 import re
 from typing import Any
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import parse_json
-from keras_bert_impl.serving.http.faults import RequestError, bad_request
 
 _BODIES_AT_ONCE = 16  # of the largest size: what all bodies that wait may hold together
 _MOST_SIGNS = 200_000  # an empty list is two bytes of JSON and 56 of memory
@@ -19,18 +18,79 @@ _TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _SMALL = 64 << 10  # bytes that are read as JSON in less than a millisecond
 
 
+class RequestError(Exception):
+    """A request that is not answered.
+
+    Args:
+        sentence: what is wrong, and what to do; never a path of the machine.
+        retry_after: in how many seconds to try again.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        sentence: str,
+        *,
+        code: str | None = None,
+        parameter: str | None = None,
+        retry_after: int | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence = status, sentence
+        self.code, self.parameter = code, parameter
+        self.headers = dict(headers or {})
+        if retry_after is not None:
+            self.headers["Retry-After"] = str(retry_after)
+
+
+def bad_request(sentence: str, parameter: str | None = None) -> RequestError:
+    """A request that is not as it must be: 400.
+
+    Example:
+        >>> bad_request("`instances` is empty; give at least one.").status
+        400
+    """
+    return RequestError(400, sentence, parameter=parameter)
+
+
+def fault_body(fault: RequestError, openai: bool) -> dict[str, object]:
+    """The JSON of a fault, in TensorFlow Serving's form or in OpenAI's.
+
+    Example:
+        >>> fault_body(bad_request("`input` is empty.", "input"), openai=False)
+        {'error': '`input` is empty.'}
+        >>> fault_body(bad_request("`input` is empty.", "input"), openai=True)["error"]["type"]
+        'invalid_request_error'
+    """
+    if not openai:
+        return {"error": fault.sentence}
+    kinds = {401: "authentication_error", 429: "rate_limit_error"}
+    kind = kinds.get(
+        fault.status, "invalid_request_error" if fault.status < 500 else "server_error"
+    )
+    return {
+        "error": {
+            "message": fault.sentence,
+            "type": kind,
+            "param": fault.parameter,
+            "code": fault.code,
+        }
+    }
+
+
 @dataclasses.dataclass
 class BodyReader:
     """Reads bodies, of which all together have bounds.
 
     Attributes:
+        seconds: how long a body may take to arrive.
         mebibytes: the largest body.
-        seconds: how long it may take to arrive.
         held: bytes of the bodies that are read or waited on now.
     """
 
-    mebibytes: int
     seconds: float
+    mebibytes: int = 16
     held: int = 0
     _turn: asyncio.Lock = dataclasses.field(default_factory=asyncio.Lock)
 
@@ -125,6 +185,3 @@ def _is_finite(value: Any) -> bool:
     if isinstance(value, list):
         return all(map(_is_finite, value))
     return not isinstance(value, float) or math.isfinite(value)
-
-
-__all__ = ["BodyReader", "ClientDisconnect", "to_json"]

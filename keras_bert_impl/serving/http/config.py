@@ -15,7 +15,7 @@ from keras_bert_impl.options import check_options, option
 API_KEY_VARIABLE = "KERAS_BERT_API_KEY"
 """The environment variable that may hold the API key."""
 
-_PACKAGES = ("starlette", "uvicorn", "httptools", "orjson", "prometheus_client")
+_PACKAGES = ("starlette", "uvicorn", "orjson", "prometheus_client")
 _KEY = re.compile(r"[\x21-\x7e]{1,512}")  # what a header can hold
 
 _A_DAY = 24 * 3600.0  # seconds; the system's clocks refuse far larger ones
@@ -40,10 +40,6 @@ class ServerConfig:
         "How many instances (texts, pairs, questions) may wait; what comes on top gets status "
         "429. A large request counts for half of them at most.",
         at_least=1,
-    )
-    max_instances: int = option(2048, "The most instances of a request.", at_least=1)
-    max_body_mebibytes: int = option(
-        16, "The largest body of a request; larger ones get status 413.", at_least=1, at_most=1024
     )
     max_connections: int = option(8192, "The most open connections.", at_least=1, at_most=65536)
     read_seconds: float = option(

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from keras_bert_impl.serving.http.batching import Batch, Observer
+
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
@@ -48,34 +50,21 @@ class Figures:
         self._requests.labels(model, method, str(status)).inc()
         self._seconds.labels(model, method).observe(seconds)
 
-    def watch(self, model: str, signature: str, waiting: Callable[[], int]) -> "BatchFigures":
-        """The figures of one answerer."""
+    def watch(self, model: str, signature: str, waiting: Callable[[], int]) -> Observer:
+        """What counts the batches of one answerer."""
         labels = (model, signature)
         self._waiting.labels(*labels).set_function(waiting)
-        return BatchFigures(
-            self._rows.labels(*labels),
-            self._batch_seconds.labels(*labels),
-            self._tokens.labels(*labels),
-            self._positions.labels(*labels),
-        )
+        rows, duration = self._rows.labels(*labels), self._batch_seconds.labels(*labels)
+        tokens, positions = self._tokens.labels(*labels), self._positions.labels(*labels)
+
+        def count(batch: Batch) -> None:
+            rows.observe(batch.rows)
+            duration.observe(batch.seconds)
+            tokens.inc(batch.tokens)
+            positions.inc(batch.positions)
+
+        return count
 
     def text(self) -> bytes:
         """All figures as Prometheus reads them."""
         return generate_latest(self._registry)
-
-
-class BatchFigures:
-    """Counts the batches of one answerer; what `batching.Observer` promises."""
-
-    def __init__(
-        self, rows: Histogram, seconds: Histogram, tokens: Counter, positions: Counter
-    ) -> None:
-        self._rows, self._seconds = rows, seconds
-        self._tokens, self._positions = tokens, positions
-
-    def batch(self, rows: int, tokens: int, positions: int, seconds: float) -> None:
-        """See `batching.Observer`."""
-        self._rows.observe(rows)
-        self._seconds.observe(seconds)
-        self._tokens.inc(tokens)
-        self._positions.inc(positions)

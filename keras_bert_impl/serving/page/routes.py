@@ -11,8 +11,7 @@ from starlette.routing import BaseRoute, Route
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.serving.answerer import Answerer, Instance
 from keras_bert_impl.serving.http import tensorflow_serving
-from keras_bert_impl.serving.http.bodies import BodyReader, to_json
-from keras_bert_impl.serving.http.faults import RequestError, bad_request
+from keras_bert_impl.serving.http.bodies import BodyReader, RequestError, bad_request, to_json
 from keras_bert_impl.serving.page.shown_models import ShownModel
 from keras_bert_impl.serving.page.single_page import STATIC, read_static
 
@@ -64,7 +63,7 @@ class Playground:
 
     def __init__(self, models: Mapping[str, ShownModel]) -> None:
         self._models = models
-        self._bodies = BodyReader(_MEBIBYTES, _SECONDS)
+        self._bodies = BodyReader(_SECONDS, _MEBIBYTES)
         self._running = 0
 
     async def models(self, _request: Request) -> Response:
@@ -85,15 +84,14 @@ class Playground:
             raise RequestError(404, f"there is no model {shown(name)}.")
         model = self._models[name]
         body = await self._bodies.json(request)
-        answerer = tensorflow_serving.answerer_of(model.model, body)
-        asked = tensorflow_serving.read_predict(answerer, body).instances
-        if len(asked) != 1:
+        answerer, instances, _ = tensorflow_serving.read(model.model, "predict", body)
+        if len(instances) != 1:
             raise bad_request("send one instance.")
         if self._running >= _AT_ONCE:
             raise RequestError(429, "too many requests wait; ask again later.", retry_after=1)
         self._running += 1
         try:
-            return _json(await asyncio.to_thread(work, model, answerer, asked[0]))
+            return _json(await asyncio.to_thread(work, model, answerer, instances[0]))
         except UserError as error:
             raise bad_request(str(error)) from None
         finally:

@@ -9,17 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert_impl.checkpoints.sources import is_saved_model
 from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Answerer, AnsweringModel, Instance, Row
 from keras_bert_impl.serving.attention import AttentionModel, tokens_of
-from keras_bert_impl.serving.page.written import written_attention
+from keras_bert_impl.serving.page.single_page import written_attention
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 _MOST_ROWS = 50  # of one text: windows of a passage without end
-_VOCABULARIES = ("vocab.txt", "assets/vocab.txt", "tokenizer.json")
+_VOCABULARIES = ("vocab.txt", "tokenizer.json")
+_NO_ATTENTION = (
+    "This export gives its outputs and not its attention; open the model directory that it was "
+    "made from to see it."
+)
 
 
 @dataclass(frozen=True)
@@ -72,15 +75,7 @@ def show_model(
         attention = AttentionModel.open(path, engine=engine, **description)
         return ShownModel(model, attention.vocabulary, attention)
     except UserError:
-        return ShownModel(model, _vocabulary_beside(Path(path)), _why_no_attention(path))
-
-
-def _why_no_attention(path: str | os.PathLike[str]) -> str:
-    what = "A SavedModel" if is_saved_model(path) else "This export"
-    return (
-        f"{what} gives its outputs and not its attention; open the model directory that it was "
-        "made from to see it."
-    )
+        return ShownModel(model, _vocabulary_beside(Path(path)), _NO_ATTENTION)
 
 
 def _vocabulary_beside(folder: Path) -> Vocabulary | None:

@@ -10,8 +10,9 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+import numpy as np
+
 from keras_bert_impl.serving.attention import TextAttention
-from keras_bert_impl.serving.page.written import written_attention
 
 # In the order in which they need each other.
 _MODULES = ("text.js", "dom.js", "attention_data.js", "attention_view.js", "single_page.js")
@@ -19,6 +20,7 @@ _STYLES = ("page.css", "attention.css")
 STATIC = resources.files(__package__) / "static"
 """The files of the page."""
 
+_SCALE = 65535
 _IMPORT = re.compile(r"^import .*?;\n", re.MULTILINE | re.DOTALL)
 
 
@@ -60,6 +62,29 @@ def as_data(attentions: Sequence[TextAttention]) -> str:
     values: list[dict[str, Any]] = [written_attention(attention) for attention in attentions]
     written = json.dumps(values)  # in ASCII
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def written_attention(attention: TextAttention) -> dict[str, Any]:
+    """The attention of a text as JSON values, in shares of 1/65535.
+
+    Returns:
+        `tokens`, `segments`, `layers`, `heads`, and `probabilities`: base64 of uint16,
+        little-endian, [layers, heads, from, to].
+
+    Example:
+        >>> halves = np.full([1, 1, 2, 2], 0.5, np.float32)
+        >>> written_attention(TextAttention(("a", "b"), (0, 0), halves))["probabilities"]
+        'AIAAgACAAIA='
+    """
+    layers, heads = attention.probabilities.shape[:2]
+    shares = np.rint(attention.probabilities * _SCALE).astype("<u2")
+    return {
+        "tokens": list(attention.tokens),
+        "segments": list(attention.segments),
+        "layers": layers,
+        "heads": heads,
+        "probabilities": base64.b64encode(shares.tobytes()).decode("ascii"),
+    }
 
 
 @cache

@@ -6,11 +6,10 @@ from keras_bert_impl.checkpoints.text_files import (
     foreign_tokenizer,
     read_casing,
     refuse_foreign_tokenizer,
-    text_in_assets,
 )
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
-from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from keras_bert_impl.tokenization.text_settings import Casing
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
 
 
 def settings(folder, **values):
@@ -102,13 +101,3 @@ def test_the_file_that_names_a_foreign_tokenizer_is_named(tmp_path):
     assert foreign_tokenizer(tmp_path) == (tmp_path / "config.json", "BertJapaneseTokenizer")
     with pytest.raises(UserError, match=r"config\.json: its text is cut by BertJapaneseTokenizer"):
         refuse_foreign_tokenizer(tmp_path)
-
-
-def test_a_saved_model_says_among_its_assets_how_it_cuts_text(tmp_path):
-    assert text_in_assets(tmp_path) is None
-    assets = tmp_path / "assets"
-    assets.mkdir()
-    settings(assets, do_lower_case=False, strip_accents=None)
-    assert text_in_assets(tmp_path) is None
-    Vocabulary([*SPECIAL_TOKENS, "a"]).write(assets / "vocab.txt")
-    assert text_in_assets(tmp_path) == TextSettings(Vocabulary([*SPECIAL_TOKENS, "a"]), False)

@@ -54,12 +54,6 @@ def test_a_row_without_end_is_refused_before_it_is_computed(tmp_path):
         AttentionModel.open(folder).of_texts(["dog " * 600])
 
 
-def test_a_saved_model_says_that_it_has_outputs_only(tmp_path):
-    (tmp_path / "saved_model.pb").write_bytes(b"program")
-    with pytest.raises(UserError, match="name the model directory that it was exported from"):
-        AttentionModel.open(tmp_path)
-
-
 def test_an_export_for_openvino_is_told_as_well(tmp_path):
     for name in ("settings.json", "model.xml"):
         (tmp_path / name).write_text("{}")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_bert_impl.serving.clients import LABEL, client_program
-from keras_bert_impl.serving.digests import write_digests
+from keras_bert_impl.serving.exported import write_digests
 from keras_bert_impl.tokenization.portable_tokenizer import client_tokenizer
 from keras_bert_impl.tokenization.reference import as_text
 from keras_bert_impl.tokenization.text_settings import TextSettings

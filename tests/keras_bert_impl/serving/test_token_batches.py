@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_bert_impl.serving.embedder import (
+from keras_bert_impl.serving.token_batches import (
     even_budget,
     rounded_length,
     rounded_rows,

@@ -5,7 +5,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving import verify
 from keras_bert_impl.serving.export import serve_model
 from keras_bert_impl.serving.opened_model import open_model
-from keras_bert_impl.serving.verify import ReloadError, Reply, verify_saved_model
+from keras_bert_impl.serving.verify import _as_arrays, verify_saved_model
 
 
 @pytest.fixture(scope="module")
@@ -19,21 +19,16 @@ def served(opened):
 
 
 def answers(served, change=lambda arrays: arrays):
-    """A fresh process that gives the model's answers with a change."""
-
-    def call(_folder, calls, timed):
-        assert verify._call_here(served, timed)["logits"].shape == (1, 2)
-        return Reply([change(verify._call_here(served, c)) for c in calls], 1.5)
-
-    return call
+    """Loads what gives the model's answers with a change."""
+    return lambda _folder: lambda call: change(_as_arrays(served.call(*call)))
 
 
 def test_every_signature_is_called_at_two_sizes(opened, served, monkeypatch, tmp_path):
-    monkeypatch.setattr(verify, "call_in_fresh_process", answers(served))
+    monkeypatch.setattr(verify, "load_again", answers(served))
     found = verify_saved_model(served, opened, tmp_path)
     assert found.signatures == ("serving_default", "text", "text_pair")
     assert (found.calls, found.largest_difference) == (6, 0.0)
-    assert (found.timed, found.milliseconds) == ("serving_default", 1.5)
+    assert found.timed == "serving_default"
 
 
 @pytest.mark.parametrize(
@@ -48,17 +43,13 @@ def test_every_signature_is_called_at_two_sizes(opened, served, monkeypatch, tmp
     ids=["numbers", "no numbers", "shape", "texts", "names"],
 )
 def test_other_answers_are_refused(opened, served, monkeypatch, tmp_path, change):
-    monkeypatch.setattr(verify, "call_in_fresh_process", answers(served, change))
+    monkeypatch.setattr(verify, "load_again", answers(served, change))
     with pytest.raises(UserError, match="is not what the model gives"):
         verify_saved_model(served, opened, tmp_path)
 
 
-def test_a_saved_model_that_does_not_load_is_refused(opened, served, monkeypatch, tmp_path):
-    def fails(*_):
-        raise ReloadError("no such op")
-
-    monkeypatch.setattr(verify, "call_in_fresh_process", fails)
-    with pytest.raises(UserError, match=r"cannot be loaded again \(no such op\)"):
+def test_a_saved_model_that_does_not_load_is_refused(opened, served, tmp_path):
+    with pytest.raises(UserError, match=r"cannot be loaded again \(SavedModel file does not exist"):
         verify_saved_model(served, opened, tmp_path)
 
 

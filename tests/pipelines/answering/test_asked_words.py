@@ -8,7 +8,7 @@ from keras_bert_impl.serving.answerer import Prepared, ask
 from keras_bert_impl.tokenization.packing import text_ids
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from pipelines.answering.asked_words import AskedWords, CountingAnswerer
+from pipelines.answering.serving import CountingAnswerer
 from tests.support.model_folders import WORD_VOCABULARY
 from tests.support.toy_answerer import ToyAnswerer
 
@@ -25,10 +25,9 @@ class OfWords(ToyAnswerer):
 
 
 def told_of(caplog, *requests):
-    words = AskedWords(SETTINGS, "toy")
-    answerers = [CountingAnswerer(OfWords(tokens_at_once=4096), words) for _ in requests]
+    answerer = CountingAnswerer(OfWords(tokens_at_once=4096), SETTINGS, "toy")
     with caplog.at_level(logging.WARNING):
-        for answerer, texts in zip(answerers, requests, strict=True):
+        for texts in requests:
             ask(answerer, [{"text": text} for text in texts])
     return [record.getMessage() for record in caplog.records]
 
@@ -46,7 +45,7 @@ def test_known_words_and_a_few_unknown_ones_are_no_matter(caplog, texts):
 
 def test_answers_and_attributes_are_those_of_the_answerer():
     toy = OfWords()
-    counting = CountingAnswerer(toy, AskedWords(SETTINGS, "toy"))
+    counting = CountingAnswerer(toy, SETTINGS, "toy")
     texts = [{"text": "the dog"}, {"text": "개"}]
     assert ask(counting, texts) == ask(toy, texts)
     assert (counting.signature, counting.inputs) == (toy.signature, toy.inputs)

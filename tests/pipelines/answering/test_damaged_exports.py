@@ -15,8 +15,8 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import remove
 from keras_bert_impl.models.classifier import BertClassifier
-from keras_bert_impl.serving.digests import DIGESTS_FILE
 from keras_bert_impl.serving.export import export_saved_model
+from keras_bert_impl.serving.exported import DIGESTS_FILE
 from keras_bert_impl.serving.portable_export import export_portable
 from pipelines.answering.config import AnsweringConfig
 from pipelines.answering.opening import open_answering_model
@@ -59,8 +59,10 @@ def export(tmp_path_factory):
 
 
 def opened(folder):
-    config = AnsweringConfig(model=str(folder), trust_saved_model=(folder / "assets").is_dir())
-    return open_answering_model(config)
+    """A SavedModel is opened by its client alone."""
+    if (folder / "assets").is_dir():
+        return runpy.run_path(str(folder / "client.py"))
+    return open_answering_model(AnsweringConfig(model=str(folder)))
 
 
 def refusals(folder):
@@ -68,7 +70,7 @@ def refusals(folder):
     try:
         opened(folder)
         by_opener = ""
-    except UserError as error:
+    except (SystemExit, UserError) as error:
         by_opener = str(error)
     try:
         runpy.run_path(str(folder / "client.py"))

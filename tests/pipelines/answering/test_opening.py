@@ -15,7 +15,6 @@ from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
 from keras_bert_impl.serving.answerer import instances_of
 from keras_bert_impl.serving.embedder import Embedder
-from keras_bert_impl.serving.export import export_saved_model
 from keras_bert_impl.serving.portable_export import export_portable
 from pipelines.answering.config import AnsweringConfig
 from pipelines.answering.opening import open_answering_model
@@ -256,31 +255,10 @@ def test_an_export_for_another_runtime_is_told(tmp_path):
         opened(tmp_path)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["label of windows", "labels", "entities", "answer", "choice"])
-def test_a_saved_model_answers_as_its_model_directory(folders, name, tmp_path):
-    found, served = open_and_serve(folders(name))
-    export_saved_model(served, found, tmp_path / "saved", verify=False)
-    with pytest.raises(UserError, match="trust_saved_model=True"):
-        opened(tmp_path / "saved")
-    model, saved = opened(folders(name)), opened(tmp_path / "saved", trust_saved_model=True)
-    assert saved.answerers.keys() == model.answerers.keys()
-    assert saved.description.get("labels") == model.description.get("labels")
-    for signature, answerer in saved.answerers.items():
-        asked = instances(model.answerers[signature], random_texts(10))
-        assert answerer.kind == model.answerers[signature].kind
-        check_same(*(answers_of(one, signature, asked) for one in (saved, model)))
-
-
-@pytest.mark.slow
-def test_a_saved_encoder_gives_the_vectors_of_its_model_directory(tmp_path):
-    folder = write_any(tmp_path / "model", BertEncoder(tiny_config()))
-    found, served = open_and_serve(folder)
-    export_saved_model(served, found, tmp_path / "saved", verify=False)
-    saved = opened(tmp_path / "saved", trust_saved_model=True)
-    assert {name: one.kind for name, one in saved.answerers.items()} == {"embed": "vector"}
-    texts = random_texts(10)
-    check_same(*(answers_of(one, "embed", texts) for one in (saved, opened(folder))))
+def test_a_saved_model_is_asked_by_others(tmp_path):
+    (tmp_path / "saved_model.pb").write_bytes(b"program")
+    with pytest.raises(UserError, match=r"its own client\.py and TensorFlow Serving ask; name"):
+        opened(tmp_path)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -8,8 +8,7 @@ from starlette.testclient import TestClient
 
 from keras_bert_impl.serving.http.app import make_app
 from pipelines.answering.opening import open_answering_model
-from pipelines.answering.playground import _page_of
-from pipelines.answering.serving import ServeConfig
+from pipelines.answering.serving import ServeConfig, page_of
 from tests.support.model_folders import write_encoder
 
 
@@ -19,9 +18,7 @@ def client(tmp_path_factory):
     write_encoder(folder)
     config = ServeConfig(model=(str(folder),))
     models = {name: open_answering_model(how) for name, how in config.models().items()}
-    beside = _page_of(config, models)
-    app = make_app(models, config, routes=beside.routes, open_paths=beside.open_paths)
-    return TestClient(app)
+    return TestClient(make_app(models, config, **page_of(config, models)))
 
 
 def test_the_page_is_where_the_server_is(client):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from keras_bert_impl.serving.answerer import Input
-from pipelines.answering.tables import table_of
+from pipelines.answering.predict import table_of
 
 PASSAGE = {"question": "q", "passage": "a\nbc"}
 BEST = {"answers": ["bc"], "starts": [2], "ends": [4], "scores": [1.5]}

@@ -176,11 +176,11 @@ def test_bodies_that_wait_together_are_bounded(monkeypatch):
     monkeypatch.setattr(bodies, "_BODIES_AT_ONCE", 2)
 
     async def large():
-        yield b" " * (1 << 20)
+        yield b" " * (16 << 20)
         await asyncio.sleep(0.1)
 
     async def all_at_once():
-        app = app_of(max_body_mebibytes=1)
+        app = app_of()
         return await asyncio.gather(
             *(request(app, "POST", PREDICT, chunks=large()) for _ in range(5))
         )

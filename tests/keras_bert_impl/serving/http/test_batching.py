@@ -8,7 +8,7 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.http import batching
 from keras_bert_impl.serving.http.batching import Batcher
-from keras_bert_impl.serving.http.faults import RequestError
+from keras_bert_impl.serving.http.bodies import RequestError
 from tests.support.toy_answerer import ToyAnswerer
 
 TEXTS = ["a" * length for length in (1, 2, 3, 4, 5, 30, 31, 32)]
@@ -67,14 +67,10 @@ def test_requests_gather_while_the_engine_is_busy(batches_at_once):
 def test_no_batch_exceeds_the_budget():
     positions = list[int]()
 
-    class Watch:
-        def batch(self, rows, tokens, positions_, seconds):
-            positions.append(positions_)
-
     async def body(batcher):
         await asyncio.gather(*(scores(batcher, text) for text in TEXTS * 20))
 
-    run(ToyAnswerer(seconds=0.002), body, observer=Watch())
+    run(ToyAnswerer(seconds=0.002), body, observer=lambda batch: positions.append(batch.positions))
     assert max(positions) <= 64
     assert sum(positions) >= 20 * sum(map(len, TEXTS))
 
@@ -98,12 +94,7 @@ class BusyAtFirst(ToyAnswerer):
 
 
 def test_with_many_waiting_hardly_any_padding_is_computed():
-    counted = [0, 0]  # tokens, positions
-
-    class Watch:
-        def batch(self, rows, tokens, positions, seconds):
-            counted[0] += tokens
-            counted[1] += positions
+    batches = []
 
     async def body(batcher):
         # Lengths as texts have them: many short ones, few long ones.
@@ -111,8 +102,9 @@ def test_with_many_waiting_hardly_any_padding_is_computed():
         random.Random(1).shuffle(lengths)
         await asyncio.gather(*(scores(batcher, "a" * length) for length in lengths))
 
-    run(BusyAtFirst(tokens_at_once=512), body, observer=Watch())
-    assert counted[0] > 0.94 * counted[1]
+    run(BusyAtFirst(tokens_at_once=512), body, observer=batches.append)
+    tokens = sum(batch.tokens for batch in batches)
+    assert tokens > 0.94 * sum(batch.positions for batch in batches)
 
 
 def test_what_comes_on_top_of_the_queue_is_refused_with_a_time_to_come_back():

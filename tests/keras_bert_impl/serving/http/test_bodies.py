@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 
 from keras_bert_impl.serving.http import bodies
-from keras_bert_impl.serving.http.bodies import BodyReader, _check_values, to_json
-from keras_bert_impl.serving.http.faults import RequestError
+from keras_bert_impl.serving.http.bodies import BodyReader, RequestError, _check_values, to_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats() | st.text(),
@@ -56,7 +55,7 @@ def test_a_turn_of_the_loop_reads_one_large_body_at_most(monkeypatch):
             await asyncio.sleep(0)
 
     async def read():
-        reader = BodyReader(mebibytes=1, seconds=5)
+        reader = BodyReader(seconds=5)
         counting = asyncio.create_task(count())
         large = json.dumps(["a" * 100_000]).encode()
         values = await asyncio.gather(*(reader.json(asked(large)) for _ in range(5)))

@@ -6,7 +6,8 @@ import pytest
 
 from keras_bert_impl.serving.answerer import Input
 from keras_bert_impl.serving.http import embeddings as form
-from keras_bert_impl.serving.http.faults import RequestError
+from keras_bert_impl.serving.http.batching import Answered
+from keras_bert_impl.serving.http.bodies import RequestError
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
 
 VECTORS = SimpleNamespace(inputs=[Input("text")], outputs={"embedding": ""}, kind="vector")
@@ -16,8 +17,13 @@ MODELS = {
 }
 
 
+def read(**body):
+    return form.read(MODELS, {"model": "vectors", "input": "a", **body})
+
+
 def test_a_model_is_found_by_its_name():
-    assert form.embedding_model(MODELS, {"model": "vectors"}) == ("vectors", VECTORS)
+    name, asked = read()
+    assert (name, asked.answerer) == ("vectors", VECTORS)
 
 
 @pytest.mark.parametrize(
@@ -26,13 +32,13 @@ def test_a_model_is_found_by_its_name():
 )
 def test_what_names_no_model_of_vectors_is_refused(body, status):
     with pytest.raises(RequestError) as refused:
-        form.embedding_model(MODELS, body)
+        form.read(MODELS, body)
     assert refused.value.status == status
 
 
 @pytest.mark.parametrize("given", ["a", ["a"]])
 def test_one_text_may_stand_bare(given):
-    assert form.read_embeddings({"input": given}).texts == ["a"]
+    assert read(input=given)[1].instances == [{"text": "a"}]
 
 
 @pytest.mark.parametrize(
@@ -54,20 +60,20 @@ def test_one_text_may_stand_bare(given):
 )
 def test_a_wrong_entry_is_named(more, entry):
     with pytest.raises(RequestError) as refused:
-        form.read_embeddings({"model": "vectors", **more})
+        read(**more)
     assert (refused.value.status, refused.value.parameter) == (400, entry)
 
 
 def test_ids_of_tokens_are_told_apart():
     with pytest.raises(RequestError, match="ids of tokens are not taken"):
-        form.read_embeddings({"model": "vectors", "input": [1, 2]})
+        read(input=[1, 2])
 
 
 @pytest.mark.parametrize("encoding", ["float", "base64", None])
 def test_vectors_stand_in_their_order_in_either_form(encoding):
-    asked = form.read_embeddings({"input": ["a", "b"], "encoding_format": encoding})
+    _, asked = read(input=["a", "b"], encoding_format=encoding)
     answers = [{"embedding": [0.5, 1.0]}, {"embedding": [0.25, 2.0]}]
-    body = form.embeddings_body("vectors", VECTORS, asked, answers, tokens=7)
+    body = asked.write(Answered(answers, tokens=7))
     assert body["usage"] == {"prompt_tokens": 7, "total_tokens": 7}
     assert [one["index"] for one in body["data"]] == [0, 1]
     vectors = [one["embedding"] for one in body["data"]]
@@ -77,10 +83,8 @@ def test_vectors_stand_in_their_order_in_either_form(encoding):
 
 
 def test_vectors_have_the_models_own_size():
-    answers = [{"embedding": [0.5, 1.0]}]
+    answered = Answered([{"embedding": [0.5, 1.0]}], 1)
     for dimensions in (2, None):
-        asked = form.EmbeddingsRequest(["a"], False, dimensions)
-        assert form.embeddings_body("vectors", VECTORS, asked, answers, 1)
-    asked = form.EmbeddingsRequest(["a"], False, 1)
+        assert read(dimensions=dimensions)[1].write(answered)
     with pytest.raises(RequestError, match="have 2 numbers"):
-        form.embeddings_body("vectors", VECTORS, asked, answers, 1)
+        read(dimensions=1)[1].write(answered)

@@ -5,14 +5,23 @@ import pytest
 
 from keras_bert_impl.serving.answerer import Input
 from keras_bert_impl.serving.http import tensorflow_serving as form
-from keras_bert_impl.serving.http.faults import RequestError
+from keras_bert_impl.serving.http.batching import Answered
+from keras_bert_impl.serving.http.bodies import RequestError
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
 
 TEXT = SimpleNamespace(inputs=[Input("text")], outputs={"score": ""}, kind="number")
 PAIR = SimpleNamespace(
     inputs=[Input("text_a"), Input("text_b", needed=False)], outputs={"label": "", "logits": ""}
 )
-CHOICES = SimpleNamespace(inputs=[Input("context"), Input("endings", is_list=True)])
+CHOICES = SimpleNamespace(
+    inputs=[Input("context"), Input("endings", is_list=True)], outputs={"ending": ""}
+)
+
+
+def read(answerer, body, method="predict"):
+    return form.read(SimpleNamespace(answerers={"text": answerer}, description={}), method, body)
+
+
 B64 = {"b64": base64.b64encode("배가 고프다".encode()).decode()}
 
 
@@ -28,18 +37,17 @@ B64 = {"b64": base64.b64encode("배가 고프다".encode()).decode()}
     ],
 )
 def test_texts_may_be_written_in_every_documented_way(body, texts):
-    assert form.read_predict(TEXT, body).instances == [{"text": text} for text in texts]
+    assert read(TEXT, body).instances == [{"text": text} for text in texts]
 
 
 def test_columns_of_several_inputs_are_put_together_by_rows():
-    asked = form.read_predict(PAIR, {"inputs": {"text_b": ["c", "d"], "text_a": ["a", "b"]}})
+    asked = read(PAIR, {"inputs": {"text_b": ["c", "d"], "text_a": ["a", "b"]}})
     assert asked.instances == [{"text_a": "a", "text_b": "c"}, {"text_a": "b", "text_b": "d"}]
-    assert asked.by_columns
 
 
 def test_a_list_of_texts_is_a_list_where_the_model_takes_one():
     body = {"instances": [{"context": "a", "endings": ["b", B64]}]}
-    (instance,) = form.read_predict(CHOICES, body).instances
+    (instance,) = read(CHOICES, body).instances
     assert instance == {"context": "a", "endings": ["b", "배가 고프다"]}
 
 
@@ -67,7 +75,7 @@ def test_a_list_of_texts_is_a_list_where_the_model_takes_one():
 )
 def test_anything_else_is_refused_with_one_sentence(body):
     with pytest.raises(RequestError) as refused:
-        form.read_predict(TEXT, body)
+        read(TEXT, body)
     assert refused.value.status == 400
     assert str(refused.value).endswith(".")
     assert "\n" not in str(refused.value)
@@ -75,15 +83,26 @@ def test_anything_else_is_refused_with_one_sentence(body):
 
 def test_columns_of_different_lengths_are_refused():
     with pytest.raises(RequestError, match="differ in their lengths"):
-        form.read_predict(PAIR, {"inputs": {"text_a": ["a"], "text_b": ["b", "c"]}})
+        read(PAIR, {"inputs": {"text_a": ["a"], "text_b": ["b", "c"]}})
 
 
 def test_answers_with_one_field_stand_bare_and_others_as_objects():
     answers = [{"label": "yes", "logits": [1.0]}, {"label": "no", "logits": [0.0]}]
-    assert form.predict_body(PAIR, answers, by_columns=False) == {"predictions": answers}
+    by_rows, by_columns = {"instances": [{"text_a": "a"}]}, {"inputs": {"text_a": ["a"]}}
+    assert read(PAIR, by_rows).write(Answered(answers, 1)) == {"predictions": answers}
     columns = {"label": ["yes", "no"], "logits": [[1.0], [0.0]]}
-    assert form.predict_body(PAIR, answers, by_columns=True) == {"outputs": columns}
-    assert form.predict_body(TEXT, [{"score": 2.0}], by_columns=True) == {"outputs": [2.0]}
+    assert read(PAIR, by_columns).write(Answered(answers, 1)) == {"outputs": columns}
+    scores = Answered([{"score": 2.0}], 1)
+    assert read(TEXT, {"inputs": ["a"]}).write(scores) == {"outputs": [2.0]}
+    assert read(TEXT, {"instances": ["a"]}).write(scores) == {"predictions": [2.0]}
+
+
+def test_examples_share_a_context_and_may_have_lists_of_one_value():
+    pairs = SimpleNamespace(inputs=[Input("text_a"), Input("text_b")], kind="number", outputs={})
+    body = {"context": {"text_a": "a"}, "examples": [{"text_b": "b"}, {"text_b": ["c"]}]}
+    asked = read(pairs, body, "regress")
+    assert [one["text_b"] for one in asked.instances] == ["b", "c"]
+    assert {one["text_a"] for one in asked.instances} == {"a"}
 
 
 @pytest.mark.parametrize("name", [None, "", "text", "serving_default"])
@@ -125,7 +144,7 @@ def test_an_unknown_signature_is_refused(body):
 )
 def test_examples_that_are_none_are_refused(body):
     with pytest.raises(RequestError):
-        form.read_examples(TEXT, body)
+        read(TEXT, body, "regress")
 
 
 def test_metadata_have_the_form_of_a_signature_def():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.serving.attention import TextAttention
-from keras_bert_impl.serving.page.notebook import ShownAttention
+from keras_bert_impl.serving.page.explain import ShownAttention
 from tests.support.browser import need_browser, opened_browser
 from tests.support.toy_page import MODELS, running_page
 

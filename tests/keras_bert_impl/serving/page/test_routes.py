@@ -93,7 +93,7 @@ def test_attention_is_that_of_an_independent_bert(app, folder):
     [
         (TOKENS, b"{", 400, "the body"),
         (TOKENS, of("a", "b"), 400, "send one instance"),
-        (TOKENS, {"instances": [1]}, 400, "must be a text"),
+        (TOKENS, {"instances": [1]}, 400, "give a text"),
         (TOKENS, of("refuse"), 400, "is refused"),
         (TOKENS, {**of("a"), "signature_name": "x"}, 400, "the model has"),
         (TOKENS, of("a" * 2_000_000), 413, ""),

@@ -29,11 +29,6 @@ def test_an_export_has_tokens_and_says_why_it_has_no_attention(export):
     assert shown.tokens(ANSWERER, {"text": "the dog"})["rows"][0]["tokens"][0] == "[CLS]"
 
 
-def test_a_saved_model_says_what_it_is(export):
-    (export / "saved_model.pb").write_bytes(b"program")
-    assert show_model(export, MODEL).description("name")["attention"].startswith("A SavedModel ")
-
-
 def test_without_a_vocabulary_tokens_have_no_names(tmp_path):
     with pytest.raises(UserError, match="no vocabulary"):
         show_model(tmp_path, MODEL).tokens(ANSWERER, {"text": "the dog"})

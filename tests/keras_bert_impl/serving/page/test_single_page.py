@@ -9,7 +9,7 @@ import numpy as np
 
 import keras_bert_impl.serving.page as page_package
 from keras_bert_impl.serving.attention import TextAttention
-from keras_bert_impl.serving.page.single_page import attention_page
+from keras_bert_impl.serving.page.single_page import attention_page, written_attention
 
 STATIC = Path(page_package.__file__).parent / "static"
 HOSTILE = "</script><script>alert(1)</script>\u2028\u202e<!--"
@@ -50,3 +50,11 @@ def test_no_script_makes_markup_of_text_or_runs_it():
         code = file.read_text(encoding="utf-8")
         found = re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b", code)
         assert found == [], file.name
+
+
+def test_shares_come_back_to_a_thirty_thousandth():
+    shares = np.random.default_rng(0).dirichlet(np.ones(7), size=(2, 3, 7)).astype(np.float32)
+    written = written_attention(TextAttention(tuple("abcdefg"), (0,) * 7, shares))
+    flat = np.frombuffer(base64.b64decode(written["probabilities"]), "<u2")
+    read = flat.reshape(written["layers"], written["heads"], 7, 7) / 65535
+    assert np.abs(read - shares).max() < 1 / 65535
