@@ -98,6 +98,7 @@ setup(
         "ml_dtypes>=0.4",
         "numpy>=2.0",
         "pyarrow>=15",
+        "safetensors>=0.6",
         "scikit-learn>=1.5",
         "scipy>=1.13",
         "sentencex>=1.0.30",
@@ -120,7 +121,6 @@ setup(
             "pytest>=8",
             "pytest-xdist>=3.6",
             "ruff>=0.12",
-            "safetensors>=0.5",
             "selenium>=4.30",
             "setuptools>=77",  # the tests build a wheel without the network
         ],

@@ -1,15 +1,17 @@
 """google's TF1 checkpoints: `PREFIX.index` and `PREFIX.data-00000-of-00001`."""
 
+import contextlib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from keras_bert_impl.checkpoints.names import Names
 from keras_bert_impl.checkpoints.sources import FoundTensor
-from keras_bert_impl.errors import UserError, reason_of, shown
+from keras_bert_impl.errors import UserError, reading, reason_of
 from keras_bert_impl.files import check_parts, not_written, whole_files
 
 _REASONS = (
@@ -23,27 +25,36 @@ _ENCODER, _ROOT = "bert/", "embeddings/word_embeddings"
 _TF2_MARK = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
+_REMEDY = (
+    "name its prefix (the path without '.index') and see that '.index' and '.data-…' lie side by "
+    "side"
+)
+
+
+@contextlib.contextmanager
+def reading_variables(
+    path: str | os.PathLike[str], what: str, remedy: str
+) -> Iterator[Callable[[str], Any]]:
+    """Gives what opens TensorFlow's files of variables; what goes wrong inside is one sentence."""
+    import tensorflow as tf  # late: importing it takes seconds
+
+    with reading(path, what, remedy):
+        try:
+            yield tf.train.load_checkpoint
+        except tf.errors.OpError as error:
+            raise ValueError(reason_of(error)) from error
+
+
 class GoogleSource:
     """The tensors of a TF1 checkpoint."""
 
     def __init__(self, prefix: str | os.PathLike[str]) -> None:
-        import tensorflow as tf  # late: importing it takes seconds
-
         self.location = str(prefix)
         check_parts(prefix)
-        self._errors = (tf.errors.OpError, ValueError, RuntimeError, LookupError)
-        try:
-            self._reader = tf.train.load_checkpoint(self.location)
-            self._shapes = {
-                name: tuple(shape)
-                for name, shape in self._reader.get_variable_to_shape_map().items()
-            }
-        except self._errors as error:
-            raise UserError(
-                f"{prefix}: is no readable TF1 checkpoint; name its prefix (the path without "
-                "'.index') and see that '.index' and '.data-…' lie side by side."
-            ) from error
-
+        with reading_variables(prefix, "a TF1 checkpoint", _REMEDY) as load:
+            self._reader = load(self.location)
+            found = self._reader.get_variable_to_shape_map()
+        self._shapes = {name: tuple(shape) for name, shape in found.items()}
         if _TF2_MARK in self._shapes:
             raise UserError(
                 f"{prefix}: is a TF2 checkpoint of objects, not a TF1 one of named variables; name "
@@ -74,13 +85,8 @@ class GoogleSource:
 
     def read(self, name: str) -> np.ndarray:
         """A variable, of its own type."""
-        try:
+        with reading_variables(self.location, "a TF1 checkpoint", "download it again"):
             return np.asarray(self._reader.get_tensor(name))
-        except self._errors as error:
-            raise UserError(
-                f"{self.location}: variable {shown(name)} cannot be read; download the checkpoint "
-                "again."
-            ) from error
 
     def reason_to_ignore(self, name: str) -> str | None:
         """Why a variable that no model needs is there."""

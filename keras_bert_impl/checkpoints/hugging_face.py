@@ -18,7 +18,7 @@ from keras_bert_impl.checkpoints.sources import (
     pickle_refused,
 )
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.json_files import read_typed
+from keras_bert_impl.json_files import FileName, read_typed
 
 _OLD_NORM_NAMES = (("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta"))
 # A file holds one of two tied tensors or both.
@@ -35,7 +35,7 @@ _REASONS = (
 
 
 class _Index(TypedDict):
-    weight_map: dict[str, str]
+    weight_map: dict[str, FileName]
 
 
 class HuggingFaceSource:
@@ -112,17 +112,9 @@ def weight_files(folder: Path) -> list[Path]:
 def _shards(folder: Path) -> list[Path]:
     index = folder / INDEX_FILE
     weight_map = read_typed(index, _Index, "download it again")["weight_map"]
-    if not weight_map:
-        raise UserError(f"{index}: its weight_map names no weights; download it again.")
     names = sorted({*weight_map.values()})
-    for name in names:
-        if Path(name).name != name or not name.isprintable() or not name.endswith(".safetensors"):
-            raise UserError(
-                f"{index}: names the shard {shown(name)}, which is no file of this folder."
-            )
     held = {key for name in names for key in safetensors_file.read_header(folder / name)}
-    missing = sorted(set(weight_map) - held)
-    if missing:
+    if missing := sorted(set(weight_map) - held):
         raise UserError(
             f"{index}: lists tensor {shown(missing[0])}, which no shard holds; download the "
             "shards again."

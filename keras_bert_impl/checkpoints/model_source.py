@@ -25,7 +25,6 @@ from pathlib import Path
 from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
 from keras_bert_impl.checkpoints.names import label_names_of_heads
 from keras_bert_impl.checkpoints.restore import check_sizes, open_source
-from keras_bert_impl.checkpoints.run_folder import no_such_checkpoint, told_if_gone
 from keras_bert_impl.checkpoints.sentence_modules import read_length
 from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
@@ -146,35 +145,34 @@ def find_model(
         default_lower_case: the casing where nothing says it; None refuses to guess.
     """
     checkpoint = None if path_or_name is None else locate(path_or_name)
-    with told_if_gone(checkpoint):
-        tensors = None if checkpoint is None else open_source(checkpoint)
-        config = _find_config(checkpoint, bert_config_file, model_size, vocab_file)
-        if checkpoint is not None:
-            config = _with_length(config, folder_of(checkpoint))
-        if tensors is not None:
-            # Before a model is made: a configuration may ask for more memory than there is.
-            check_sizes(tensors, config)
-        if not needs_text:
-            return ModelSource(checkpoint, config, None)
-        if checkpoint is not None and not any_tokenizer:
-            refuse_foreign_tokenizer(folder_of(checkpoint))
-        named, vocab_file = vocab_file, vocab_file or _find_vocabulary(checkpoint, bert_config_file)
-        vocabulary = Vocabulary.load(vocab_file)
-        if len(vocabulary) > config.vocab_size:
-            raise UserError(
-                f"{vocab_file}: has {len(vocabulary)} tokens, but the model only knows "
-                f"{config.vocab_size}; name the vocabulary that the model was made with "
-                "(`vocab_file`)."
-            )
-        if named and checkpoint is not None:
-            _check_same_tokens(vocabulary, named, folder_of(checkpoint))
-        own = _NOTHING_SAID if checkpoint is None else read_casing(folder_of(checkpoint))
-        lower, accents = _find_casing(own, checkpoint, do_lower_case, told, default_lower_case)
-        form = NFC if NFC in (own.unicode_form, told.unicode_form) else AS_IS
-        text = Casing(lower, accents, form).settings(vocabulary)
-        if lower not in (own.do_lower_case, told.do_lower_case):
-            _check_choice(text, vocab_file)
-        return ModelSource(checkpoint, config, text)
+    tensors = None if checkpoint is None else open_source(checkpoint)
+    config = _find_config(checkpoint, bert_config_file, model_size, vocab_file)
+    if checkpoint is not None:
+        config = _with_length(config, folder_of(checkpoint))
+    if tensors is not None:
+        # Before a model is made: a configuration may ask for more memory than there is.
+        check_sizes(tensors, config)
+    if not needs_text:
+        return ModelSource(checkpoint, config, None)
+    if checkpoint is not None and not any_tokenizer:
+        refuse_foreign_tokenizer(folder_of(checkpoint))
+    named, vocab_file = vocab_file, vocab_file or _find_vocabulary(checkpoint, bert_config_file)
+    vocabulary = Vocabulary.load(vocab_file)
+    if len(vocabulary) > config.vocab_size:
+        raise UserError(
+            f"{vocab_file}: has {len(vocabulary)} tokens, but the model only knows "
+            f"{config.vocab_size}; name the vocabulary that the model was made with "
+            "(`vocab_file`)."
+        )
+    if named and checkpoint is not None:
+        _check_same_tokens(vocabulary, named, folder_of(checkpoint))
+    own = _NOTHING_SAID if checkpoint is None else read_casing(folder_of(checkpoint))
+    lower, accents = _find_casing(own, checkpoint, do_lower_case, told, default_lower_case)
+    form = NFC if NFC in (own.unicode_form, told.unicode_form) else AS_IS
+    text = Casing(lower, accents, form).settings(vocabulary)
+    if lower not in (own.do_lower_case, told.do_lower_case):
+        _check_choice(text, vocab_file)
+    return ModelSource(checkpoint, config, text)
 
 
 def locate(path_or_name: str | os.PathLike[str]) -> Path:
@@ -194,8 +192,6 @@ def locate(path_or_name: str | os.PathLike[str]) -> Path:
         return found
     if found.is_file():
         raise _not_a_checkpoint(found)
-    if missing := no_such_checkpoint(found):
-        raise missing
     if may_be_hub_name(str(path_or_name)):
         return find_on_hub(str(path_or_name))
     raise UserError(

@@ -14,7 +14,7 @@ from keras_bert_impl.checkpoints import google_tf1
 from keras_bert_impl.checkpoints.hugging_face import HuggingFaceSource
 from keras_bert_impl.checkpoints.names import BILSTM, HEADS, Names, all_names
 from keras_bert_impl.checkpoints.run_checkpoint import RunCheckpointSource
-from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint, no_such_checkpoint
+from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
 from keras_bert_impl.checkpoints.sources import (
     FoundTensor,
     TensorSource,
@@ -91,8 +91,6 @@ def open_source(checkpoint: str | os.PathLike[str]) -> TensorSource:
         return google_tf1.GoogleSource(found)
     if is_run_checkpoint(found):
         return RunCheckpointSource(found)
-    if missing := no_such_checkpoint(found):
-        raise missing
     if found.is_dir():
         return HuggingFaceSource(found)
     raise UserError(

@@ -8,23 +8,23 @@ from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
+from keras_bert_impl.checkpoints.google_tf1 import reading_variables
 from keras_bert_impl.checkpoints.names import BILSTM, HEADS, Names, head_names
 from keras_bert_impl.checkpoints.run_folder import (
     AVERAGES,
     NAMES_FILE,
     STATE,
     check_state_files,
-    told_if_gone,
     variable_key,
 )
 from keras_bert_impl.checkpoints.sources import FoundTensor
-from keras_bert_impl.errors import UserError, reason_of
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import read_typed
 from keras_bert_impl.models.head_settings import LabelUnits
 
 _WEIGHTS = "weights"
 _ROOT = "embeddings/token_embeddings"
-_ANOTHER = "name another checkpoint of the run"
+_WHAT, _ANOTHER = "a checkpoint of a run", "name another checkpoint of the run"
 
 
 def weights_description(
@@ -44,22 +44,15 @@ class RunCheckpointSource:
     """The weights of a run's checkpoint, averaged where the run keeps averages."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        import tensorflow as tf  # late: importing it takes seconds
-
-        self.location, self._folder = str(folder), Path(folder)
-        self._errors = (tf.errors.OpError, ValueError, RuntimeError, LookupError)
-        with told_if_gone(self._folder):
-            names, self._units = _read_names(self._folder)
-            check_state_files(self._folder)
-            try:
-                self._reader = tf.train.load_checkpoint(str(self._folder / STATE))
-                self._shapes = self._reader.get_variable_to_shape_map()
-                types = self._reader.get_variable_to_dtype_map()
-            except self._errors as error:
-                raise self._damaged(reason_of(error)) from error
-            self._keys = self._find_keys(names, types)
+        self.location, folder = str(folder), Path(folder)
+        names, self._units = _read_names(folder)
+        check_state_files(folder)
+        with reading_variables(folder, _WHAT, _ANOTHER) as load:
+            self._reader = load(str(folder / STATE))
+            self._shapes = self._reader.get_variable_to_shape_map()
+            self._keys = self._find_keys(names, self._reader.get_variable_to_dtype_map())
             # The data file is opened now: what the run removes later can still be read.
-            self.read(min(self._keys, key=lambda name: math.prod(self.shape(name))))
+            self._reader.get_tensor(min(self._keys.values(), key=self._size))
         self._others = {
             row.hugging_face: row.ours
             for head in (BILSTM, *HEADS)
@@ -71,12 +64,14 @@ class RunCheckpointSource:
         """The names in the file by ours."""
         group = AVERAGES if self._count(AVERAGES) == len(names) else _WEIGHTS
         if self._count(group) != len(names):
-            reason = f"it holds {self._count(group)} weights, but names {len(names)}"
-            raise self._damaged(reason)
+            raise ValueError(f"it holds {self._count(group)} weights, but names {len(names)}")
         keys = {name: variable_key(group, n) for n, name in enumerate(names)}
         if wrong := [name for name, key in keys.items() if not types[key].is_floating]:
-            raise self._damaged(f"{wrong[0]} holds {types[keys[wrong[0]]].name} numbers")
+            raise ValueError(f"{wrong[0]} holds {types[keys[wrong[0]]].name} numbers")
         return keys
+
+    def _size(self, key: str) -> int:
+        return math.prod(self._shapes[key])
 
     def _count(self, group: str) -> int:
         number = 0
@@ -102,28 +97,21 @@ class RunCheckpointSource:
 
     def read(self, name: str) -> np.ndarray:
         """A weight, of its own type, as the run's model directory will hold it."""
-        with told_if_gone(self._folder):
-            try:
-                array = np.asarray(self._reader.get_tensor(self._keys[name]))
-            except self._errors as error:
-                raise self._damaged(f"{name}: {reason_of(error)}") from error
+        with reading_variables(self.location, _WHAT, _ANOTHER):
+            array = np.asarray(self._reader.get_tensor(self._keys[name]))
         return array if self._units is None else self._units.fold(name, array)
 
     def reason_to_ignore(self, name: str) -> str | None:  # noqa: ARG002
         """Nothing is known to be there in vain."""
         return None
 
-    def _damaged(self, reason: str) -> UserError:
-        return UserError(f"{self.location}: cannot be read ({reason}); {_ANOTHER}.")
-
 
 def _read_names(folder: Path) -> tuple[list[str], LabelUnits | None]:
     path = folder / NAMES_FILE
     if not path.exists():
         raise UserError(
-            f"{path}: no such file, so that only its run can read this checkpoint: a version of "
-            "this package wrote it that did not name its weights; resume the run, whose next "
-            "checkpoint has the file, or name its finished model/."
+            f"{path}: no such file, so that only its run can read this checkpoint; resume the run, "
+            "whose next checkpoint has the file, or name its finished model/."
         )
     values = read_typed(path, _Description, _ANOTHER)
     names, units = values["names"], values.get("label_units")

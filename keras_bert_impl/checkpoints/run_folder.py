@@ -10,13 +10,11 @@ run/model/                       at the end
 ```
 """
 
-import contextlib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import check_file, open_input
+from keras_bert_impl.errors import reading
+from keras_bert_impl.files import check_file
 
 STATE, STEP_FILE, NAMES_FILE = "state", "checkpoint.json", "weights.json"
 CHECKPOINTS, BEST_CHECKPOINT, MODEL = "checkpoints", "best_checkpoint", "model"
@@ -25,8 +23,6 @@ FINISHED_FILE = ".finished"
 AVERAGES = "ema"
 """The group of variables that are averages of the weights, where a run keeps them."""
 _STEP = re.compile(r"^step-([0-9]{1,18})$")
-_MOST_OF_FINISHED = 1000  # bytes
-_WHOLE_NUMBER = re.compile("[0-9]{1,18}")
 
 
 def is_run_checkpoint(folder: Path) -> bool:
@@ -83,10 +79,11 @@ def newest_checkpoint(folder: Path) -> Path | None:
     if steps:
         return step_folder(folder, steps[0])
     newest = next(iter(steps_in(of_run)), None)
-    finished, _ = finished_steps(folder)
-    if newest is None or ((folder / MODEL).is_dir() and newest <= (finished or newest)):
+    if newest is None:
         return None
-    return step_folder(of_run, newest)
+    finished, _ = finished_steps(folder)
+    has_newer_model = (folder / MODEL).is_dir() and newest <= (finished or newest)
+    return None if has_newer_model else step_folder(of_run, newest)
 
 
 def finished_steps(run: Path) -> tuple[int | None, int | None]:
@@ -101,67 +98,7 @@ def finished_steps(run: Path) -> tuple[int | None, int | None]:
         >>> finished_steps(run)
         (20, 15)
     """
-    try:
-        with open_input(run / FINISHED_FILE) as file:
-            words = file.read(_MOST_OF_FINISHED).decode().split()
-    except (UserError, UnicodeDecodeError):
-        words = []
-    steps = (int(word) if _WHOLE_NUMBER.fullmatch(word) else None for word in words)
-    last, best, *_ = [*steps, None, None]
+    with reading(run / FINISHED_FILE, "the mark of a finished run", "remove it and resume the run"):
+        words = path.read_text().split() if (path := run / FINISHED_FILE).is_file() else []
+        last, best, *_ = [*map(int, words), None, None]
     return last, best
-
-
-def no_such_checkpoint(path: Path) -> UserError | None:
-    """What to say of a path that can only mean a checkpoint, where there is none.
-
-    Returns:
-        The sentence; None where the path may mean something else.
-    """
-    parent = path.parent
-    if path.is_dir():
-        if path.name == CHECKPOINTS or (path / CHECKPOINTS).is_dir():
-            return UserError(
-                f"{path}: holds no model and no checkpoint yet; wait for the first one of the run."
-            )
-        return None
-    if path.name == BEST_CHECKPOINT and parent.is_dir():
-        return UserError(
-            f"{path}: no such folder; the first evaluation of a run with `save_best` or "
-            f"`eval_steps` writes it: wait for it, or name {parent} for the newest checkpoint."
-        )
-    if not _STEP.match(path.name) or not (there := steps_in(parent)):
-        return None
-    names = ", ".join(step_folder(parent, step).name for step in there)
-    return UserError(
-        f"{path}: no such checkpoint (a run keeps its newest ones, see `keep_checkpoint_max`); "
-        f"name one of those that are there, {names}, or {parent} for the newest."
-    )
-
-
-@contextlib.contextmanager
-def told_if_gone(checkpoint: Path | None) -> Iterator[None]:
-    """Inside the block a checkpoint is read that its run may remove or replace meanwhile.
-
-    Args:
-        checkpoint: any model; a block without one, or with one of another form, is left alone.
-    """
-    before = _identity(checkpoint) if checkpoint else None
-    # One that was found by its name may be gone before it is looked at.
-    of_run = checkpoint and (is_run_checkpoint(checkpoint) or _STEP.match(checkpoint.name))
-    try:
-        yield
-    except (UserError, OSError) as error:
-        if not checkpoint or not of_run or (before and _identity(checkpoint) == before):
-            raise
-        raise UserError(
-            f"{checkpoint}: was removed or replaced while it was read, because its run goes on; "
-            f"name {checkpoint.parent} for the newest checkpoint."
-        ) from error
-
-
-def _identity(folder: Path) -> tuple[int, int] | None:
-    try:
-        found = folder.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino

@@ -14,17 +14,20 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER
 from keras_bert_impl.checkpoints.hugging_face import weight_files
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
 from keras_bert_impl.checkpoints.sentence_modules import module_files
-from keras_bert_impl.engines.openvino_core import openvino_core
+from keras_bert_impl.engines.config import INT8
+from keras_bert_impl.engines.engine import Features
+from keras_bert_impl.engines.openvino_graph import graph_sha256, openvino_core, openvino_graph
+from keras_bert_impl.engines.quantized_graph import quantize
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import file_sha256, is_named, whole_folder, without_links, writing
 from keras_bert_impl.json_files import read_sealed, sealed
@@ -40,6 +43,10 @@ _PACKAGE = Path(__file__).parent.parent
 _SHAPED_BY = ("checkpoints", "cpu_kernels", "engines", "layers", "models")  # folders of our code
 _CONVERTERS = ("keras", "openvino", "tensorflow")
 _PART = re.compile(r"\.(index|data-\d{5}-of-\d{5})")
+_SOURCE, _OF, _QUANTIZATION = "source", "of", "quantization"
+_FORM_OF_INT8 = 3  # raised when the same graph would be quantized in another way
+
+Calibration = Callable[[], Sequence[Features]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,24 +151,13 @@ def _read(folder: Path, wanted: Mapping[str, Any]) -> KeptGraph | None:
     noted = read_sealed(folder / DESCRIPTION_FILE, dict[str, Any])
     if noted is None or any(noted.get(name) != value for name, value in wanted.items()):
         return None
-    before = _identities(folder)
     if noted.get("form") != _FORM or noted.get("files") != _digests(folder):
         _log.info("%s: is damaged or of another version; it is made again.", folder)
         return None
     try:
-        graph = openvino_core().read_model(folder / GRAPH_FILE)
+        return KeptGraph(openvino_core().read_model(folder / GRAPH_FILE), noted, folder)
     except RuntimeError:  # gone meanwhile: another process replaces it
         return None
-    # Files are replaced, never changed: the same ones are what the digests are of.
-    return KeptGraph(graph, noted, folder) if _identities(folder) == before else None
-
-
-def _identities(folder: Path) -> list[tuple[int, int, int]]:
-    try:
-        found = [(folder / name).stat() for name in _FILES]
-    except OSError:
-        return []
-    return [(one.st_dev, one.st_ino, one.st_mtime_ns) for one in found]
 
 
 def _digests(folder: Path) -> dict[str, str]:
@@ -214,3 +210,75 @@ def _write(folder: Path, graph: Any, description: Mapping[str, Any]) -> None:
         openvino.save_model(graph, aside / GRAPH_FILE, compress_to_fp16=False)
         note = sealed({**description, "form": _FORM, "files": _digests(aside)})
         (aside / DESCRIPTION_FILE).write_text(note, encoding="utf-8")
+
+
+class _Plain(NamedTuple):
+    """A graph in float32, what tells it apart, and what is noted of the files that it is of."""
+
+    graph: Any
+    sha256: str
+    source: Mapping[str, str]
+
+
+def model_graph(model: Any, precision: str, folder: Path | None, calibration: Calibration) -> Any:
+    """The graph of a model.
+
+    That of an `UnbuiltModel` is kept for the next start. Scales of int8 are kept for any model that
+    lies in a folder: what was made for the same graph is taken as it is, whatever its texts were.
+
+    Args:
+        folder: the model's, where graphs are kept; None keeps nothing.
+        calibration: gives inputs of a row each, some hundred of them; called where nothing is kept.
+
+    Returns:
+        An `openvino.Model`.
+    """
+    name = model.name if isinstance(model, UnbuiltModel) else type(model).__name__
+    source = _source_of(model, places_of(folder, name))
+    if precision != INT8:
+        return _plain(model, places_of(folder, name), source).graph
+    places = places_of(folder, f"{name}_{INT8}")
+    kept = read_graph(places, {**source, _QUANTIZATION: _FORM_OF_INT8}) if source else None
+    if kept is None:
+        plain = _plain(model, places_of(folder, name), source, keep=False)
+        return _quantized(plain, places, calibration)
+    _log.info("%s: the scales of int8 are there.", kept.folder)
+    return kept.graph
+
+
+def quantized_graph(graph: Any, name: str, folder: Path | None, calibration: Calibration) -> Any:
+    """A graph in 8-bit integers, kept or made now; see `model_graph`.
+
+    Args:
+        graph: an `openvino.Model`, float32; it is changed.
+    """
+    places = places_of(folder, f"{name}_{INT8}")
+    return _quantized(_Plain(graph, graph_sha256(graph), {}), places, calibration)
+
+
+def _source_of(model: Any, places: Sequence[Path]) -> dict[str, str]:
+    return {_SOURCE: model.fingerprint()} if isinstance(model, UnbuiltModel) and places else {}
+
+
+def _plain(model: Any, places: list[Path], source: Mapping[str, str], keep: bool = True) -> _Plain:
+    kept = read_graph(places, source) if source else None
+    if kept is not None:
+        return _Plain(kept.graph, str(kept.description.get(_OF)), source)
+    made = openvino_graph(model.build() if isinstance(model, UnbuiltModel) else model)
+    # The weights may have been replaced while they were read: nobody knows whose graph it is then.
+    source = source if _source_of(model, places) == source else {}
+    plain = _Plain(made, graph_sha256(made), source)
+    if source and keep:
+        keep_graph(places, made, {**source, _OF: plain.sha256})
+    return plain
+
+
+def _quantized(plain: _Plain, places: list[Path], calibration: Calibration) -> Any:
+    wanted = {_QUANTIZATION: _FORM_OF_INT8, _OF: plain.sha256}
+    kept = read_graph(places, wanted)
+    if kept is not None:
+        _log.info("%s: the scales of int8 are there.", kept.folder)
+    graph = quantize(plain.graph, calibration()) if kept is None else kept.graph
+    if kept is None or plain.source:  # so the next start finds it without the plain graph
+        keep_graph(places, graph, {**plain.source, **wanted})
+    return graph

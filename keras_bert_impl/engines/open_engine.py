@@ -1,23 +1,30 @@
 """The engine of a choice, TensorFlow's or OpenVINO's, for a model that is open."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from keras_bert_impl.engines.config import FLOAT32, INT8, TENSORFLOW, need_openvino
 from keras_bert_impl.engines.engine import Engine, Features, KerasEngine, Outputs
 from keras_bert_impl.engines.kept_graph import GRAPH_FILE, UnbuiltModel
-from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
-from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, Batch, EvaluationSource
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS, EXAMPLE_WEIGHTS
 
 if TYPE_CHECKING:
     from keras_bert_impl.engines.openvino_engine import OpenVinoEngine
 
 _MASK = "input_mask"
+
+
+class OnePass(Protocol):
+    """A finite set in batches, with `example_weights` where the last one is padded."""
+
+    def batches(self) -> Iterator[Mapping[str, np.ndarray]]:
+        """Gives the batches of one pass."""
+        ...
 
 
 class EnginePrediction:
@@ -26,7 +33,7 @@ class EnginePrediction:
     def __init__(self, engine: Engine, input_names: Sequence[str] = ENCODER_INPUTS) -> None:
         self._engine, self._input_names = engine, input_names
 
-    def __call__(self, source: EvaluationSource) -> Iterator[dict[str, np.ndarray]]:
+    def __call__(self, source: OnePass) -> Iterator[dict[str, np.ndarray]]:
         """Gives the outputs for the real rows of each batch, [rows, ...] by name, in order.
 
         An output with a number for each token ends with the batch's longest row.
@@ -39,12 +46,12 @@ class EnginePrediction:
                 yield ready.pop(wanted)
                 wanted += 1
 
-    def _batches(self, source: EvaluationSource) -> Iterator[tuple[int, Features]]:
+    def _batches(self, source: OnePass) -> Iterator[tuple[int, Features]]:
         for number, batch in enumerate(source.batches()):
             yield number, real_features(batch, self._input_names)
 
 
-def real_features(batch: Batch, names: Sequence[str]) -> dict[str, Any]:
+def real_features(batch: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, Any]:
     """A batch without rows that fill it up, and without positions that no row has a token at.
 
     Args:
@@ -91,7 +98,7 @@ def open_engine(
     if engine == TENSORFLOW:
         return KerasEngine(model.build() if isinstance(model, UnbuiltModel) else model)
     need_openvino(precision)
-    from keras_bert_impl.engines.model_graph import model_graph
+    from keras_bert_impl.engines.kept_graph import model_graph
     from keras_bert_impl.engines.openvino_engine import OpenVinoEngine
 
     make = partial(model_graph, model, precision, folder, calibration)
@@ -106,7 +113,7 @@ def open_graph(
 ) -> "OpenVinoEngine":
     """Gives what computes a graph that was exported for OpenVINO; TensorFlow is not needed."""
     need_openvino(precision)
-    from keras_bert_impl.engines.model_graph import quantized_graph
+    from keras_bert_impl.engines.kept_graph import quantized_graph
     from keras_bert_impl.engines.openvino_engine import OpenVinoEngine
     from keras_bert_impl.engines.openvino_graph import read_graph_file
 

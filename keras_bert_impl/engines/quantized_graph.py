@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from keras_bert_impl.engines.engine import Features
-from keras_bert_impl.engines.openvino_core import beside_the_main_thread
+from keras_bert_impl.engines.openvino_graph import beside_the_main_thread
 from keras_bert_impl.errors import UserError
 
 _log = logging.getLogger(__name__)

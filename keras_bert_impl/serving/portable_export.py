@@ -23,7 +23,7 @@ from keras_bert_impl.checkpoints.task_settings import (
     with_task_settings,
 )
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.engines.openvino_core import openvino_core
+from keras_bert_impl.engines.openvino_graph import openvino_core
 from keras_bert_impl.engines.portable_kernels import PortableKernels
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import followed, make_folder, whole_folder

@@ -33,6 +33,9 @@ class PackedInput(NamedTuple):
 ENCODER_INPUTS: tuple[str, ...] = PackedInput._fields
 """The names of what every BERT model reads, int32 [batch, length] each."""
 
+EXAMPLE_WEIGHTS = "example_weights"
+"""The feature that marks real examples: float32 [batch], 1 for a real row and 0 for padding."""
+
 
 def pack_pair(
     ids_a: Sequence[int] | np.ndarray,

@@ -8,10 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-Batch = Mapping[str, np.ndarray]
+from keras_bert_impl.tokenization.packing import EXAMPLE_WEIGHTS
 
-EXAMPLE_WEIGHTS = "example_weights"
-"""The feature that marks real examples: float32 [batch], 1 for a real row and 0 for padding."""
+Batch = Mapping[str, np.ndarray]
 
 
 class BatchSource(Protocol):

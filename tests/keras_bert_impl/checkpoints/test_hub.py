@@ -1,7 +1,6 @@
 import json
 import shutil
 import socket
-import sys
 
 import huggingface_hub
 import pytest
@@ -85,12 +84,6 @@ def test_a_model_that_is_only_a_pickle_is_refused(cache, model, monkeypatch):
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: str(snapshot))
     with pytest.raises(UserError, match=r"has no model\.safetensors of it.*never opened"):
         find_on_hub("old/bert")
-
-
-def test_without_the_package_the_sentence_says_so(monkeypatch):
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(UserError, match="need the package huggingface_hub; check the path"):
-        find_model("klue/bert-base")
 
 
 @pytest.mark.parametrize(

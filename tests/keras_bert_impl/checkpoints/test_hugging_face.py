@@ -96,8 +96,8 @@ def test_shards_are_read_as_one(pretrained):
     ("index", "words"),
     [
         ("{}", "the entry weight_map"),
-        ('{"weight_map": {"a": "../../etc/passwd"}}', "no file of this folder"),
-        ('{"weight_map": {"a": "/x/model.safetensors"}}', "no file of this folder"),
+        ('{"weight_map": {"a": "../../etc/passwd"}}', "must be the name of a file beside it"),
+        ('{"weight_map": {"a": "/x/model.safetensors"}}', "must be the name of a file beside it"),
     ],
 )
 def test_an_index_that_points_elsewhere_is_refused(tmp_path, index, words):

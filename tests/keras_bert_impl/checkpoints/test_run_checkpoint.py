@@ -167,29 +167,3 @@ def test_an_opened_checkpoint_can_be_read_after_its_run_let_it_go(step):
     shutil.rmtree(step)
     for name, array in before.items():
         np.testing.assert_array_equal(opened.read(name), array)
-
-
-def test_a_checkpoint_that_goes_away_while_it_is_looked_at_is_said_so(step, monkeypatch):
-    def gone(folder):
-        shutil.rmtree(folder)
-        return []
-
-    monkeypatch.setattr("keras_bert_impl.checkpoints.model_source.refuse_foreign_tokenizer", gone)
-    with pytest.raises(UserError, match=r"was removed or replaced while .* for the newest"):
-        find_model(step)
-
-
-def test_a_best_checkpoint_that_is_replaced_while_it_is_opened_is_said_so(step, monkeypatch):
-    load = tf.train.load_checkpoint
-
-    def replaced(prefix):
-        reader = load(prefix)
-        twin = shutil.copytree(step, step.with_name("better"))
-        (twin / DATA).write_bytes(bytes((twin / DATA).stat().st_size))
-        shutil.rmtree(step)
-        twin.rename(step)
-        return reader
-
-    monkeypatch.setattr(tf.train, "load_checkpoint", replaced)
-    with pytest.raises(UserError, match="was removed or replaced"):
-        find_model(step)

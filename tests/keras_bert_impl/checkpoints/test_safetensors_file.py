@@ -71,7 +71,6 @@ HOSTILE = {
     "shape of fractions": raw({"a": entry(shape=(2.0,))}, b"\0" * 8),
     "huge shape": raw({"a": entry(shape=(2**40, 2**40))}, b"\0" * 8),
     "zero times huge": raw({"a": entry(shape=(0, 2**70), offsets=(0, 0))}),
-    "too many axes": raw({"a": entry(shape=[1] * 1000, offsets=(0, 4))}, b"\0" * 4),
     "offsets past the end": raw({"a": entry(offsets=(0, 8))}, b"\0" * 4),
     "offsets backwards": raw({"a": entry(offsets=(8, 0))}, b"\0" * 8),
     "offsets of another size": raw({"a": entry(offsets=(0, 4))}, b"\0" * 8),
@@ -89,8 +88,15 @@ def test_a_hostile_file_gives_one_sentence(tmp_path, fault):
     path.write_bytes(HOSTILE[fault])
     with pytest.raises(UserError) as caught:
         read_header(path)
-    assert str(caught.value).startswith(f"{path}: is no whole safetensors file (")
+    assert str(caught.value).startswith(f"{path}: cannot be read as a whole safetensors file (")
     assert len(str(caught.value).removeprefix(str(path))) < 300
+
+
+def test_a_tensor_of_more_axes_than_numpy_has_gives_one_sentence(tmp_path):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(raw({"a": entry(shape=[1] * 1000, offsets=(0, 4))}, b"\0" * 4))
+    with pytest.raises(UserError, match="cannot be read as a whole safetensors file"):
+        read_tensor(path, read_header(path)["a"])
 
 
 @given(st.binary(min_size=1, max_size=300))

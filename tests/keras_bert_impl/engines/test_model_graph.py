@@ -6,9 +6,8 @@ import pytest
 from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import find_model
-from keras_bert_impl.engines import model_graph as model_graphs
-from keras_bert_impl.engines.kept_graph import UnbuiltModel
-from keras_bert_impl.engines.model_graph import model_graph, quantized_graph
+from keras_bert_impl.engines import kept_graph
+from keras_bert_impl.engines.kept_graph import UnbuiltModel, model_graph, quantized_graph
 from keras_bert_impl.engines.openvino_engine import OpenVinoEngine
 from keras_bert_impl.engines.openvino_graph import graph_sha256
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -108,7 +107,7 @@ def test_scales_are_found_once_for_built_and_unbuilt_models(model, folder, unbui
 
 
 def test_nothing_is_put_into_a_checkpoint_of_a_run_or_where_one_was(graph, tmp_path, monkeypatch):
-    monkeypatch.setattr(model_graphs, "quantize", lambda graph, _: graph)
+    monkeypatch.setattr(kept_graph, "quantize", lambda graph, _: graph)
     checkpoint = tmp_path / "step-00000001"
     assert quantized_graph(graph, "a", checkpoint, list) is graph
     assert not checkpoint.exists()

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from keras_bert_impl.engines import short_rows
+from keras_bert_impl.engines import openvino_engine
 from keras_bert_impl.engines.openvino_engine import OpenVinoEngine
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
@@ -71,7 +71,7 @@ def test_a_model_with_fewer_positions_goes_on_with_open_shapes():
 
 def test_nothing_is_compiled_for_a_few_rows(encoder, monkeypatch):
     made = []
-    monkeypatch.setattr(short_rows.ShortRows, "_make", lambda _, length: made.append(length))
+    monkeypatch.setattr(openvino_engine.ShortRows, "_make", lambda _, length: made.append(length))
     engine = engine_of(encoder)
     for _ in range(3):
         engine.compute_one(row(5))
@@ -83,7 +83,7 @@ def test_nothing_is_compiled_for_a_few_rows(encoder, monkeypatch):
 
 def test_nobody_waits_while_a_length_is_compiled(encoder, monkeypatch):
     go = threading.Event()
-    monkeypatch.setattr(short_rows.ShortRows, "_make", lambda *_: go.wait())
+    monkeypatch.setattr(openvino_engine.ShortRows, "_make", lambda *_: go.wait())
     engine = engine_of(encoder)
     for _ in range(8):
         agree(engine, encoder, row(5))
@@ -95,10 +95,10 @@ def test_other_inputs_large_models_and_deterministic_engines_go_the_plain_way(
     model, graph, encoder, monkeypatch
 ):
     made = []
-    monkeypatch.setattr(short_rows.ShortRows, "_make", lambda _, length: made.append(length))
+    monkeypatch.setattr(openvino_engine.ShortRows, "_make", lambda _, length: made.append(length))
     pretrainer = OpenVinoEngine(lambda: graph, threads=1)
     fixed = engine_of(encoder, deterministic=True)
-    monkeypatch.setattr(short_rows, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(openvino_engine, "_MOST_BYTES", 1000)
     large = engine_of(encoder)
     for _ in range(6):
         pretrainer.compute_one({**row(5), "masked_lm_positions": np.array([[1]], np.int32)})

@@ -11,7 +11,7 @@ import pytest
 
 import keras_bert_impl as kb
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
-from keras_bert_impl.engines.openvino_core import beside_the_main_thread
+from keras_bert_impl.engines.openvino_graph import beside_the_main_thread
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving import portable_export
 from keras_bert_impl.serving.embedder import Embedder

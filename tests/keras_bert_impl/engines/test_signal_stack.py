@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from keras_bert_impl.engines.openvino_core import beside_the_main_thread, openvino_core
 from keras_bert_impl.engines.openvino_engine import OpenVinoEngine
+from keras_bert_impl.engines.openvino_graph import beside_the_main_thread, openvino_core
 from tests.keras_bert_impl.engines.test_openvino_engine import inputs
 
 openvino = pytest.importorskip("openvino", reason="needs the extra `openvino`")
