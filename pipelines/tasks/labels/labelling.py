@@ -4,7 +4,7 @@ import hashlib
 import math
 import re
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -30,12 +30,10 @@ class Labelling:
     Attributes:
         kind: what a label is.
         columns: its columns.
-        value_type: the type of the values in JSON lines, which all records share.
     """
 
     kind: Kind
     columns: tuple[str, ...]
-    value_type: str = "text"
 
     def read(self, file: TableFile, record: Record) -> str | None:
         """Reads a record's label, as the heads understand it; None where it has none."""
@@ -52,17 +50,9 @@ class Labelling:
                 return as_label_list(_list_of(value))
             if self.kind == "number":
                 return _number_of(value)
-            return self._one(value)
+            return as_label(value)
         except ValueError as error:
             raise UserError(f"{file.name}: line {record.line}: {error}") from error
-
-    def _one(self, value: Any) -> str:
-        if type_of(value) != self.value_type:
-            raise ValueError(
-                f"the label {shown(value)} is {type_of(value)}, but the first one is "
-                f"{self.value_type}; write all labels alike."
-            )
-        return as_label(value)
 
     def _of_columns(self, values: Sequence[Any]) -> str | None:
         if all(value is None for value in values):
@@ -95,26 +85,11 @@ def as_label(value: Any) -> str:
     raise ValueError(f"the label is {type_of(value)}; it must be text or a number.")
 
 
-def has_any(
-    file: TableFile, record: Record, columns: Sequence[str], labels: Collection[str]
-) -> bool:
-    """Whether one of a record's cells, or of the values in their lists, is one of some labels."""
-    for column in columns:
-        cell = value_of(file, record, column)
-        if isinstance(cell, str) and _is_list_in_text(cell):
-            cell = bounded_loads(cell)
-        values = cell if isinstance(cell, list) else [cell]
-        if any(isinstance(one, str | int | float) and as_label(one) in labels for one in values):
-            return True
-    return False
-
-
 def find_labelling(
     file: TableFile,
     labels: tuple[str, ...],
     *,
     regression: bool,
-    ignored: Collection[str] = (),
 ) -> Labelling | None:
     """Looks at the first label: what labels are in this file; None where no row has one."""
     if regression:
@@ -125,17 +100,14 @@ def find_labelling(
         value = value_of(file, record, labels[0])
         if value is None or value == "" or is_nan(value):
             continue
-        if ignored and has_any(file, record, labels, ignored):
-            continue
         if isinstance(value, list) or _is_list_in_text(value):
             return Labelling("several", labels)
         if isinstance(value, str) and _LIST_OF_PYTHON.match(value):
             raise UserError(
                 f"{file.name}: line {record.line}: the label {shown(value)} looks like a list, "
-                "but is "
-                'not JSON; write lists as ["one", "two"].'
+                'but is not JSON; write lists as ["one", "two"].'
             )
-        return Labelling("one", labels, type_of(value))
+        return Labelling("one", labels)
     return None
 
 
@@ -202,25 +174,17 @@ class Source:
         file: the file.
         columns: where its records have what.
         labelling: what its labels are; None: they are not read.
-        ignored_labels: rows with these labels are left out.
     """
 
     file: TableFile
     columns: Columns
     labelling: Labelling | None
-    ignored_labels: frozenset[str] = frozenset()
 
     def examples(self) -> Iterator[Labelled]:
         """Reads the examples from the beginning."""
         file, labelling = self.file, self.labelling
         for record in file.records():
-            label = None
-            if labelling is not None:
-                # Before it is read: it need not be of the kind that labels have here.
-                ignored = self.ignored_labels
-                if ignored and has_any(file, record, labelling.columns, ignored):
-                    continue
-                label = labelling.read(file, record)
+            label = None if labelling is None else labelling.read(file, record)
             yield Labelled(record.line, *self.columns.read_texts(file, record), label)
 
 

@@ -69,13 +69,13 @@ def test_options_of_nested_configs_hold_as_well(tmp_path, caplog):
     own = LabelledTextsConfig(test_file="new.csv")
     config = RunClassifierConfig(output_dir=tmp_path, own=own)
     settings = LongTexts(long_text="windows", doc_stride=100).settings
-    settings |= {"label_column": ["rude", "toxic"], "ignored_labels": ["-"], "quotation": "auto"}
+    settings |= {"label_column": ["rude", "toxic"], "quotation": "yes"}
     with caplog.at_level(logging.INFO):
         found = with_kept_options(config, trained(**settings))
     assert found.long_texts == LongTexts(long_text="windows", doc_stride=100)
-    assert found.own == replace(own, label_column=("rude", "toxic"), ignored_labels=("-",))
+    assert found.own == replace(own, label_column=("rude", "toxic"), quotation="yes")
     assert caplog.messages == [
-        "as trained was trained: label_column = rude,toxic, ignored_labels = -, "
+        "as trained was trained: label_column = rude,toxic, quotation = yes, "
         "long_text = windows, doc_stride = 100"
     ]
 
