@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, label_names
 from keras_bert_impl.checkpoints.task_settings import served_length, task_settings, without_task
-from keras_bert_impl.errors import UserError, cut, shown
+from keras_bert_impl.errors import UserError, cut
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.training.guesses import Guess
@@ -22,7 +22,6 @@ from pipelines.tasks.tagging.answers import TagAnswer, answer, json_lines, units
 from pipelines.tasks.tagging.files import (
     Document,
     Layout,
-    Sentence,
     find_layout,
     find_short_tags,
     read_documents,
@@ -43,8 +42,7 @@ from pipelines.tasks.tagging.statistics import (
     CHARACTERS,
     WORDS,
     TagStatistics,
-    check_tags,
-    check_types,
+    warn_of_broken_tags,
 )
 
 if TYPE_CHECKING:
@@ -383,20 +381,23 @@ class _Builder(TaskBuilder[TaggingConfig, TaggedFile, _Found, TaggedFile, Taggin
         else:
             labels = self._trained.labels
             types = self._types(labels, scheme)
-        return _Found(statistics, scheme, labels, types, self._unit(statistics))
+        unit = self._known.get("tag_unit", WORDS if statistics.several else CHARACTERS)
+        return _Found(statistics, scheme, labels, types, unit)
 
     def _check(self, split: str, file: TaggedFile, found: _Found) -> TaggedFile:
-        """Holds every line of a file against scheme, types and unit."""
-        characters = found.unit == CHARACTERS
-        file = file.of_characters() if characters else file
-        counted = found.statistics if split == "train" else TagStatistics(file.path)
-        check = check_types if self._config.keep_broken_tags else check_tags
-        for sentence in read_sentences(*file):
-            if split != "train":
-                counted.add(sentence)
-            check(file.path, sentence, found.scheme, found.types)
-            if characters:
-                _check_characters(file.path, sentence)
+        """Holds a file against scheme, types and unit."""
+        file = file.of_characters() if found.unit == CHARACTERS else file
+        counted = found.statistics
+        if split != "train":
+            counted = TagStatistics.of(file.path, read_sentences(*file))
+            if found.unit == CHARACTERS and counted.several:
+                raise UserError(
+                    f"{file.path}: line {counted.several} has several characters, but those of "
+                    "training have one each; write one a line."
+                )
+            counted.types(found.scheme, found.types)
+        if file.labelled:
+            warn_of_broken_tags(file.path, read_sentences(*file), found.scheme)
         counted.log(found.scheme if file.labelled else None, found.unit)
         return file
 
@@ -447,12 +448,6 @@ class _Builder(TaskBuilder[TaggingConfig, TaggedFile, _Found, TaggedFile, Taggin
             return SCHEMES[name]
         return SCHEMES[known] if known else statistics.scheme()
 
-    def _unit(self, statistics: TagStatistics) -> str:
-        if self._config.tag_unit != AUTO:
-            return self._config.tag_unit
-        found = WORDS if statistics.has_words else CHARACTERS
-        return self._known.get("tag_unit", found)
-
     def _types(self, labels: tuple[str, ...], scheme: Scheme) -> list[str]:
         """The types of a trained model's tags."""
         parts = [scheme.split(label) for label in labels]
@@ -464,16 +459,6 @@ class _Builder(TaskBuilder[TaggingConfig, TaggedFile, _Found, TaggedFile, Taggin
                 "name a model that was trained to find entities, or train one (`do_train=True`)."
             )
         return sorted({part.type for part in parts if part and part.type})
-
-
-def _check_characters(path: Path, sentence: Sentence) -> None:
-    for number, item in zip(sentence.numbers, sentence.items, strict=True):
-        if len(item) != 1:
-            raise UserError(
-                f"{path}: line {number} has {shown(item)} where a single character is expected; "
-                "set "
-                "`tag_unit=words`, or mend the line."
-            )
 
 
 def run_ner(config: RunNerConfig) -> "FineTuningResults":

@@ -149,7 +149,7 @@ def test_a_task_of_glue_takes_no_options_of_ones_own_files(tmp_path):
     assert (found.own.text_column, found.max_seq_length) == (None, 9)
 
 
-@pytest.mark.parametrize("given", [frozenset(), frozenset({"context", "tag_unit"})])
+@pytest.mark.parametrize("given", [frozenset(), frozenset({"context"})])
 def test_what_is_left_to_be_found_is_as_the_model_was_trained(tmp_path, given, caplog):
     config = RunNerConfig(output_dir=tmp_path, files=TaggingConfig(data_dir=tmp_path), given=given)
     model = trained(context="sentence", tag_unit="characters", doc_stride=3, tag_column=2)
