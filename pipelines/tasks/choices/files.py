@@ -26,11 +26,7 @@ class Choice:
     """A context and the endings to choose from.
 
     Attributes:
-        identifier: what a file of answers calls it.
-        context: what stands in front.
-        endings: two or more.
         label: the number of the right one, from 0; None where it is not known.
-        line: where it begins in its file, for messages.
     """
 
     identifier: str

@@ -36,13 +36,7 @@ NAME = "swag"
 
 
 class ChoiceFile(NamedTuple):
-    """A file of examples.
-
-    Attributes:
-        path: the file.
-        labelled: whether the right endings are known.
-        encoding: how its text stands in bytes.
-    """
+    """A file of examples."""
 
     path: Path
     labelled: bool
@@ -63,12 +57,7 @@ class ChoiceAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class ChoiceTask(FilesOfSplits[ChoiceFile]):
-    """One of several endings; see `pipelines.fine_tuning.task.Task`.
-
-    Attributes:
-        num_choices: how many endings every example has.
-        sources: the files of the splits "train", "dev" and "test", as far as there are any.
-    """
+    """One of several endings; see `pipelines.fine_tuning.task.Task`."""
 
     NEEDED: ClassVar = "a file with SWAG's columns"
 

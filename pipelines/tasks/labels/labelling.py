@@ -25,12 +25,7 @@ _YES, _NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
 
 @dataclass(frozen=True)
 class Labelling:
-    """How the cells of the label's columns become a label.
-
-    Attributes:
-        kind: what a label is.
-        columns: its columns.
-    """
+    """How the cells of the label's columns become a label."""
 
     kind: Kind
     columns: tuple[str, ...]
@@ -151,14 +146,7 @@ def _number_of(value: Any) -> str:
 
 
 class Labelled(NamedTuple):
-    """One example of a file.
-
-    Attributes:
-        line: the line on which it begins.
-        text_a: the first text.
-        text_b: the second text, or None.
-        label: its label as the heads understand it, or None.
-    """
+    """One example of a file."""
 
     line: int
     text_a: str
@@ -171,8 +159,6 @@ class Source:
     """A file of examples with its columns known.
 
     Attributes:
-        file: the file.
-        columns: where its records have what.
         labelling: what its labels are; None: they are not read.
     """
 

@@ -42,7 +42,6 @@ class HeldOut:
 
     Attributes:
         thresholds: of each label, the hash below which rows are held out.
-        seed: of the hash.
     """
 
     thresholds: Mapping[str, int]
@@ -60,13 +59,8 @@ class LabelledTexts(LabelTask):
     """The task; `open_labelled_texts` makes one of files.
 
     Attributes:
-        kind: what a label is.
         labels: the labels in the order of the classes; () of a regression.
         sources: the file of each split; with `held_out` "dev" is a part of "train".
-        options: what changes rows, as JSON values.
-        long_texts: what becomes of texts that are longer than a row.
-        held_out: the dev set within the training file, or None.
-        class_weights: how much each label counts in the loss, or None.
         label_units: in which a regression is trained, or None; see `LabelUnits`.
     """
 

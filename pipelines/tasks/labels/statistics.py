@@ -27,7 +27,6 @@ class LabelStatistics:
     """Counts of a training file.
 
     Attributes:
-        source: the file.
         labels: how many rows have each label (of several at once: each single label).
         rows: how many rows have a text; the others are not trained on.
         keys: a hash of each row's texts, by the group within which a dev set is cut off.

@@ -50,15 +50,7 @@ def open_labelled_texts(
 
 
 class _Found(NamedTuple):
-    """Findings about the files.
-
-    Attributes:
-        columns: where all of them have what.
-        kind: what a label is.
-        labels: in the order of the classes; () of a regression.
-        training: the counts of the training file, where it is read.
-        held_out: which of its rows are the dev set, or None.
-    """
+    """Findings about the files."""
 
     columns: Columns
     kind: Kind

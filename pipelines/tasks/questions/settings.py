@@ -22,8 +22,6 @@ class ServingSettings:
     """How a served model answers.
 
     Attributes:
-        windows: lengths and stride.
-        answers: how answers are chosen.
         threshold: where there may be no answer, there is none if the null odds are greater.
     """
 

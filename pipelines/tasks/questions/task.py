@@ -75,21 +75,10 @@ class QuestionTask:
     Attributes:
         text: the model's vocabulary and casing, by which spans become the original's text; only a
             served model does without.
-        train_file: questions to train on.
-        predict_file: questions to answer, and to score where it has their answers.
-        doc_stride: tokens from the start of a window to the start of the next one.
-        max_query_length: the most tokens of a question.
-        answer_settings: how answers are chosen.
         null_score_diff_threshold: questions with greater null odds have no answer; None is the
             number with the highest F1, which `calibrated` takes from the scores.
         padding_competes: whether padding competes with the answer in training; see
             `SpanObjective`.
-        evidence: the documents of TriviaQA's files.
-        encoding: how the text of the files stands in bytes.
-        dev_share: the share of the training file's articles that are answered instead of the
-            questions of predict_file.
-        dev_seed: decides which.
-        metric: one of `METRICS`; where there may be no answer, it is SQuAD 2.0's.
         deciding_figure: see `ScoredWithoutLoss`; windows that are scored have several right
             answers, or none.
     """

@@ -22,9 +22,7 @@ class _Asked(NamedTuple):
     """What undoes the rows of some texts.
 
     Attributes:
-        texts: the texts.
         items: of each text and each of its lines, where the words or characters stand.
-        rows: their rows.
     """
 
     texts: Sequence[str]

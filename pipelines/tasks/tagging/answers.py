@@ -20,7 +20,6 @@ class TextEntity(NamedTuple):
     """An entity in a text.
 
     Attributes:
-        type: what it is.
         text: its characters, `text[start:end]` of the document's text.
         start: the position of its first character.
         end: the position after its last one.
@@ -35,12 +34,7 @@ class TextEntity(NamedTuple):
 
 
 class TagAnswer(NamedTuple):
-    """The answer of a model to a document.
-
-    Attributes:
-        tags: those of each sentence's words (or characters).
-        entities: in the order of the text.
-    """
+    """The answer of a model to a document."""
 
     tags: Sequence[Sequence[str]]
     entities: Sequence[TextEntity]
@@ -119,12 +113,7 @@ def answer(
 
 
 class Found(NamedTuple):
-    """The tags of a sentence.
-
-    Attributes:
-        tags: of its words or characters.
-        entities: by the numbers of these, each with its score.
-    """
+    """The tags of a sentence."""
 
     tags: list[str]
     entities: list[tuple[Entity, float]]

@@ -36,7 +36,6 @@ class Scheme:
     """A way to write entities as tags.
 
     Attributes:
-        name: what it is called here.
         first: the letter of the first word of an entity.
         inside: of the words between.
         last: of its last word.

@@ -28,10 +28,6 @@ class TagStatistics:
     """Counts of a file.
 
     Attributes:
-        path: the file.
-        sentences: how many it has.
-        documents: how many documents begin in it.
-        items: how many words or characters.
         several: the line of the first item of several characters; 0: there is none.
     """
 

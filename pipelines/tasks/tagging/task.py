@@ -60,12 +60,7 @@ _MAY_BE_SHORT = (AUTO, IOB2.name)
 
 
 class TaggedFile(NamedTuple):
-    """A file of sentences.
-
-    Attributes:
-        path: the file.
-        layout: of its lines.
-    """
+    """A file of sentences."""
 
     path: Path
     layout: Layout
@@ -85,13 +80,9 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
     """Tags on words or characters; see `pipelines.fine_tuning.task.Task`.
 
     Attributes:
-        labels: all tags, in the order of the classes.
-        scheme: how they write entities.
-        unit: "words" or "characters".
         whole_documents: whether a word is seen in its document, or in its sentence.
         doc_stride: tokens from the start of a window to the start of the next one; 0 is half a
             window.
-        sources: the files of the splits "train", "dev" and "test", as far as there are any.
         layout_settings: what else a model directory says of the files that it was trained on.
     """
 
@@ -316,10 +307,6 @@ class _Found(NamedTuple):
 
     Attributes:
         statistics: the counts of the first file: that of training where there is one.
-        scheme: how tags write entities.
-        labels: all tags, in the order of the classes.
-        types: the types of the entities.
-        unit: "words" or "characters".
     """
 
     statistics: TagStatistics
