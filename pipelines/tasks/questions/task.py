@@ -29,6 +29,7 @@ from pipelines.tasks.questions.answer_files import (
     write_answer_table,
     write_predictions,
 )
+from pipelines.tasks.questions.answerer import QuestionForm, ServingSettings, question_forms
 from pipelines.tasks.questions.answers import (
     AnswerSettings,
     Candidate,
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import LineTokenizer
     from pipelines.fine_tuning.run import FineTuningResults
-    from pipelines.tasks.questions.answerer import QuestionForm
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -318,16 +318,13 @@ class QuestionTask:
             files.append(write_trivia_predictions(folder, best))
         return files
 
-    def forms(self, model: "KnownModel", max_seq_length: int | None) -> "list[QuestionForm]":
+    def forms(self, model: "KnownModel", max_seq_length: int | None) -> list[QuestionForm]:
         """Questions about passages; see `Asked`."""
-        from pipelines.tasks.questions.answerer import question_forms
-
         return question_forms(model, max_seq_length)
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
         """Question and passage in, the answer with its position in the passage out."""
         from pipelines.tasks.questions.served import ServedQuestions
-        from pipelines.tasks.questions.settings import ServingSettings
 
         return ServedQuestions(opened, ServingSettings.of(opened.model.config, max_seq_length))
 

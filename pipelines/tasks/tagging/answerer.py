@@ -1,7 +1,8 @@
 """Texts asked of a model of tags: the entities in them, with their positions."""
 
+import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
 from keras_bert_impl.serving.forms import KnownModel, read_fields
@@ -11,11 +12,54 @@ from pipelines.tasks.row_form import RowForm, single_rows
 from pipelines.tasks.tagging.answers import TextEntity, Units, found_in, units_of
 from pipelines.tasks.tagging.files import Document, Sentence
 from pipelines.tasks.tagging.rows import tag_rows, tokenize_characters, tokenize_words
+from pipelines.tasks.tagging.schemes import Scheme
 from pipelines.tasks.tagging.statistics import CHARACTERS
-from pipelines.tasks.tagging.words import Span, words_of
 
-if TYPE_CHECKING:
-    from pipelines.tasks.tagging.task import TaggingTask
+BLANKS = " \t\r\n"
+RARE_BLANKS = "\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+LINE_BREAK = "\n"
+MARKS = ".,;:!?()[]{}<>\"'`´“”„‟‘’‚‛«»‹›…·¡¿、。，．！？：；（）「」『』《》〈〉【】"
+
+_WORDS = re.compile(f"[^{re.escape(BLANKS)}]+")
+_WORDS_OF_RAW_TEXT = re.compile(f"[^{re.escape(BLANKS + RARE_BLANKS)}]+")
+_MARKED = re.compile(f"([{re.escape(MARKS)}]*)(.*?)([{re.escape(MARKS)}]*)", re.DOTALL)
+
+Span = tuple[int, int]
+
+
+def words_of(text: str, *, split_marks: bool = False) -> list[list[Span]]:
+    r"""Finds the words of each line of a text.
+
+    Returns:
+        Of each line the position in the text of each word's first character, and the one after
+        its last.
+
+    Example:
+        >>> words_of("In Paris.\nYes")
+        [[(0, 2), (3, 9)], [(10, 13)]]
+        >>> words_of("(Paris).", split_marks=True)
+        [[(0, 1), (1, 6), (6, 7), (7, 8)]]
+    """
+    pattern, begin, lines = _WORDS_OF_RAW_TEXT if split_marks else _WORDS, 0, []
+    for line in text.split(LINE_BREAK):
+        spans = [(begin + one.start(), begin + one.end()) for one in pattern.finditer(line)]
+        if split_marks:
+            spans = [part for span in spans for part in _without_marks(text, span)]
+        lines.append(spans)
+        begin += len(line) + 1
+    return lines
+
+
+def _without_marks(text: str, span: Span) -> list[Span]:
+    found = _MARKED.fullmatch(text, *span)
+    if found is None or found.start(2) == found.end(2):  # nothing but marks
+        return [span]
+    (start, end), core = span, found.span(2)
+    return [
+        *((mark, mark + 1) for mark in range(start, core[0])),
+        core,
+        *((mark, mark + 1) for mark in range(core[1], end)),
+    ]
 
 
 class _Asked(NamedTuple):
@@ -49,10 +93,18 @@ class EntityForm(RowForm):
     model_outputs = token_outputs = ("logits",)
 
     def __init__(
-        self, task: "TaggingTask", model: KnownModel, max_seq_length: int, *, raw: bool
+        self,
+        model: KnownModel,
+        scheme: Scheme,
+        unit: str,
+        max_seq_length: int,
+        doc_stride: int,
+        *,
+        raw: bool,
     ) -> None:
         self.signature, self._raw = ("raw_text" if raw else "text"), raw
-        self._task, self._labels, self._length = task, model.labels, max_seq_length
+        self._scheme, self._unit, self._labels = scheme, unit, model.labels
+        self._length, self._stride = max_seq_length, doc_stride
         self._tokenizer = PlainTokenizer(model.text)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
@@ -62,17 +114,15 @@ class EntityForm(RowForm):
             return Prepared([])
         items = [self._items(text) for text in texts]
         documents = [_document(*one) for one in zip(texts, items, strict=True)]
-        if self._task.unit == CHARACTERS:
-            tokens = tokenize_characters(
-                documents, self._tokenizer, self._labels, self._task.scheme
-            )
+        if self._unit == CHARACTERS:
+            tokens = tokenize_characters(documents, self._tokenizer, self._labels, self._scheme)
         else:
             tokens = tokenize_words(documents, self._tokenizer, self._labels, tell=False)
-        rows = tag_rows(tokens, self._tokenizer, self._length, self._task.doc_stride)
+        rows = tag_rows(tokens, self._tokenizer, self._length, self._stride)
         return Prepared(single_rows(rows), _Asked(texts, items, rows))
 
     def _items(self, text: str) -> list[list[Span]]:
-        if self._task.unit != CHARACTERS:
+        if self._unit != CHARACTERS:
             return words_of(text, split_marks=self._raw)
         lines, begin = [], 0
         for line in text.split("\n"):
@@ -94,10 +144,10 @@ class EntityForm(RowForm):
     def _entities(
         self, text: str, lines: Sequence[Sequence[Span]], units: Units
     ) -> Iterator[TextEntity]:
-        before, task = 0, self._task
+        before = 0
         for items in lines:
             own = units.between(before, before + len(items))
-            found = found_in(own, len(items), self._labels, task.scheme, task.unit)
+            found = found_in(own, len(items), self._labels, self._scheme, self._unit)
             for entity, score in found.entities:
                 start, end = items[entity.start][0], items[entity.end - 1][1]
                 yield TextEntity(entity.type, text[start:end], start, end, score)

@@ -18,6 +18,7 @@ from pipelines.fine_tuning.task import Answered, Head
 from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
 from pipelines.metrics.entities import OUTSIDE, EntityScorer
 from pipelines.records.rows import Rows
+from pipelines.tasks.tagging.answerer import EntityForm
 from pipelines.tasks.tagging.answers import TagAnswer, answer, json_lines, units_of
 from pipelines.tasks.tagging.files import (
     Document,
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import LineTokenizer
     from pipelines.fine_tuning.run import FineTuningResults
-    from pipelines.tasks.tagging.answerer import EntityForm
 
 
 NAME = "ner"
@@ -246,13 +246,12 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
             file.writelines(json_lines(answered, self.unit))
         return [columns, entities]
 
-    def forms(self, model: "KnownModel", max_seq_length: int | None) -> "list[EntityForm]":
+    def forms(self, model: "KnownModel", max_seq_length: int | None) -> list[EntityForm]:
         """Texts; see `Asked`."""
-        from pipelines.tasks.tagging.answerer import EntityForm
-
         length = served_length(model.config, max_seq_length)
         model.config.check_length(length, at_least=5)
-        return [EntityForm(self, model, length, raw=raw) for raw in (False, True)]
+        how = self.scheme, self.unit, length, self.doc_stride
+        return [EntityForm(model, *how, raw=raw) for raw in (False, True)]
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
         """Texts to entities; see `ServedTagger`."""
