@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -102,13 +102,6 @@ _BEST = {
 }
 
 
-class _Asked(NamedTuple):
-    """What undoes the rows of some questions."""
-
-    questions: Sequence[Question]
-    rows: Rows
-
-
 class QuestionForm(RowForm):
     """A question and its passage to the answer, or to the best ones."""
 
@@ -138,30 +131,29 @@ class QuestionForm(RowForm):
         rows = question_rows(
             questions, self._tokenizer, self._settings.windows, training=False, tell=False
         )
-        return Prepared(single_rows(rows), _Asked(questions, rows))
+        return Prepared(single_rows(rows), (questions, rows))
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         """See `Answerer.finish`."""
         if not outputs:
             return []
-        asked: _Asked = prepared.state
+        questions, rows = prepared.state
         found = self.joined(outputs)
-        starts, ends = (dense_logits(asked.rows, found[name]) for name in _LOGITS)
+        starts, ends = (dense_logits(rows, found[name]) for name in _LOGITS)
         choice = self._settings.answers
-        spans = find_best_spans(
-            asked.rows, starts, ends, choice.n_best_size, choice.max_answer_length
-        )
-        null = find_null_logits(asked.rows, starts, ends)
+        spans = find_best_spans(rows, starts, ends, choice.n_best_size, choice.max_answer_length)
+        null = find_null_logits(rows, starts, ends)
         return [
-            self._answer(asked, number, spans, score)
+            self._answer(questions[number].passage.text, rows, number, spans, score)
             for number, score in enumerate((null.start + null.end).tolist())
         ]
 
-    def _answer(self, asked: _Asked, number: int, spans: BestSpans, null: float) -> Answer:
+    def _answer(
+        self, passage: str, rows: Rows, number: int, spans: BestSpans, null: float
+    ) -> Answer:
         first, last = spans.offsets[number : number + 2].tolist()
         own = range(first, min(last, first + self._settings.answers.n_best_size))
-        passage = asked.questions[number].passage.text
-        places = [self._place(asked.rows, spans, span, passage) for span in own]
+        places = [_place(rows, spans, span, passage) for span in own]
         scores = [float(spans.start_logit[span] + spans.end_logit[span]) for span in own]
         best = scores[0] if scores else null - SURELY_NO_ANSWER
         answered = null - best <= self._settings.threshold
@@ -185,11 +177,12 @@ class QuestionForm(RowForm):
             "no_answer_score": _float32(null),
         }
 
-    def _place(self, rows: Rows, spans: BestSpans, span: int, passage: str) -> tuple[int, int]:
-        begin = int(rows.offsets()[spans.row[span]])
-        start = int(rows.tokens["text_start"][begin + int(spans.first[span])])
-        end = int(rows.tokens["text_end"][begin + int(spans.last[span])])
-        return start, visible_end(passage, start, end)
+
+def _place(rows: Rows, spans: BestSpans, span: int, passage: str) -> tuple[int, int]:
+    begin = int(rows.offsets()[spans.row[span]])
+    start = int(rows.tokens["text_start"][begin + int(spans.first[span])])
+    end = int(rows.tokens["text_end"][begin + int(spans.last[span])])
+    return start, visible_end(passage, start, end)
 
 
 def _float32(number: Any) -> float:

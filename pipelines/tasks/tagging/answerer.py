@@ -1,15 +1,13 @@
 """Texts asked of a model of tags: the entities in them, with their positions."""
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
 from keras_bert_impl.serving.forms import KnownModel, read_fields
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
-from pipelines.records.rows import Rows
 from pipelines.tasks.row_form import RowForm, single_rows
-from pipelines.tasks.tagging.answers import TextEntity, Units, found_in, units_of
+from pipelines.tasks.tagging.answers import Span, TextEntity, answer_text, units_of
 from pipelines.tasks.tagging.files import Document, Sentence
 from pipelines.tasks.tagging.rows import tag_rows, tokenize_characters, tokenize_words
 from pipelines.tasks.tagging.schemes import Scheme
@@ -23,8 +21,6 @@ MARKS = ".,;:!?()[]{}<>\"'`´“”„‟‘’‚‛«»‹›…·¡¿、。�
 _WORDS = re.compile(f"[^{re.escape(BLANKS)}]+")
 _WORDS_OF_RAW_TEXT = re.compile(f"[^{re.escape(BLANKS + RARE_BLANKS)}]+")
 _MARKED = re.compile(f"([{re.escape(MARKS)}]*)(.*?)([{re.escape(MARKS)}]*)", re.DOTALL)
-
-Span = tuple[int, int]
 
 
 def words_of(text: str, *, split_marks: bool = False) -> list[list[Span]]:
@@ -60,18 +56,6 @@ def _without_marks(text: str, span: Span) -> list[Span]:
         core,
         *((mark, mark + 1) for mark in range(core[1], end)),
     ]
-
-
-class _Asked(NamedTuple):
-    """What undoes the rows of some texts.
-
-    Attributes:
-        items: of each text and each of its lines, where the words or characters stand.
-    """
-
-    texts: Sequence[str]
-    items: Sequence[Sequence[Sequence[Span]]]
-    rows: Rows
 
 
 _OUTPUTS = {
@@ -119,7 +103,7 @@ class EntityForm(RowForm):
         else:
             tokens = tokenize_words(documents, self._tokenizer, self._labels, tell=False)
         rows = tag_rows(tokens, self._tokenizer, self._length, self._stride)
-        return Prepared(single_rows(rows), _Asked(texts, items, rows))
+        return Prepared(single_rows(rows), (texts, items, rows))
 
     def _items(self, text: str) -> list[list[Span]]:
         if self._unit != CHARACTERS:
@@ -134,24 +118,11 @@ class EntityForm(RowForm):
         """See `Answerer.finish`."""
         if not outputs:
             return []
-        asked: _Asked = prepared.state
-        units = units_of(asked.rows, self.joined(outputs)["logits"])
-        return [
-            _answer([*self._entities(*one)])
-            for one in zip(asked.texts, asked.items, units, strict=True)
-        ]
-
-    def _entities(
-        self, text: str, lines: Sequence[Sequence[Span]], units: Units
-    ) -> Iterator[TextEntity]:
-        before = 0
-        for items in lines:
-            own = units.between(before, before + len(items))
-            found = found_in(own, len(items), self._labels, self._scheme, self._unit)
-            for entity, score in found.entities:
-                start, end = items[entity.start][0], items[entity.end - 1][1]
-                yield TextEntity(entity.type, text[start:end], start, end, score)
-            before += len(items)
+        texts, items, rows = prepared.state
+        units = units_of(rows, self.joined(outputs)["logits"])
+        how = self._labels, self._scheme, self._unit
+        found = [answer_text(*one, *how) for one in zip(texts, items, units, strict=True)]
+        return [_answer(one.entities) for one in found]
 
 
 def _document(text: str, lines: Sequence[Sequence[Span]]) -> Document:
