@@ -85,7 +85,7 @@ def read_training_questions(
         if not left_out:
             text, start = question.answers[0]
             where = _where(path, question)
-            _LOGGER.warning("%s is left out: %s does not stand at %d.", where, shown(text), start)
+            _LOGGER.warning("%s is left out: %s is not at %d.", where, shown(text), start)
         left_out += 1
     if left_out:
         _LOGGER.warning(

@@ -101,7 +101,7 @@ class EntityForm(RowForm):
         if self._unit == CHARACTERS:
             tokens = tokenize_characters(documents, self._tokenizer, self._labels, self._scheme)
         else:
-            tokens = tokenize_words(documents, self._tokenizer, self._labels, tell=False)
+            tokens = tokenize_words(documents, self._tokenizer, self._labels)
         rows = tag_rows(tokens, self._tokenizer, self._length, self._stride)
         return Prepared(single_rows(rows), (texts, items, rows))
 

@@ -284,7 +284,7 @@ def _sentence(
         if len(row) != layout.width:
             raise UserError(
                 f"{path}: line {number} has {len(row)} columns where others have {layout.width} "
-                f"(they stand between {'tabs' if layout.tabs else 'blanks'}); mend the line."
+                f"(they stand between {'tabs' if layout.tabs else 'blanks'}); correct the line."
             )
         if layout.tag is not None:
             # A blank behind a tag is no part of it.
@@ -293,7 +293,7 @@ def _sentence(
         for column in empty:
             if not row[column]:
                 what = "word" if column == layout.word else "tag"
-                raise UserError(f"{path}: line {number} has an empty {what}; mend the line.")
+                raise UserError(f"{path}: line {number} has an empty {what}; correct the line.")
     tags = None if layout.tag is None else [row[layout.tag] for row in rows]
     if tags is not None and layout.short_tags:
         tags = spelled_out(tags)
@@ -301,7 +301,7 @@ def _sentence(
             if tag == "I":
                 raise UserError(
                     f"{path}: line {number}: the tag 'I' starts nowhere: there is no B_TYPE in "
-                    "front of it; mend the line."
+                    "front of it; correct the line."
                 )
     items = tuple(row[layout.word] for row in rows)
     return Sentence(

@@ -78,7 +78,7 @@ def test_an_answer_that_is_not_there_is_left_out_of_training_and_counted(path, c
     with caplog.at_level(logging.WARNING):
         assert [question.identifier for question in trainable(path)] == ["x"]
     first, count = caplog.messages
-    assert "'y' (article 'Rain') is left out: 'June' does not stand at 21" in first
+    assert "'y' (article 'Rain') is left out: 'June' is not at 21" in first
     assert "left out 2 of 3 questions" in count
 
 
