@@ -3,7 +3,6 @@
 import hashlib
 import math
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -95,7 +94,7 @@ def find_labelling(
         value = value_of(file, record, labels[0])
         if value is None or value == "" or is_nan(value):
             continue
-        if isinstance(value, list) or _is_list_in_text(value):
+        if _as_list(value) is not None:
             return Labelling("several", labels)
         if isinstance(value, str) and _LIST_OF_PYTHON.match(value):
             raise UserError(
@@ -106,42 +105,39 @@ def find_labelling(
     return None
 
 
-def _is_list_in_text(value: Any) -> bool:
-    if not (isinstance(value, str) and value.startswith("[")):
-        return False
-    try:
-        return isinstance(bounded_loads(value), list)
-    except (ValueError, RecursionError):
-        return False
+def _as_list(value: Any) -> list[Any] | None:
+    """A list, or what a text such as '["a"]' holds; None of anything else."""
+    if isinstance(value, str) and value.startswith("["):
+        try:
+            value = bounded_loads(value)
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, list) else None
 
 
 def _list_of(value: Any) -> list[str]:
-    if isinstance(value, str):
-        value = bounded_loads(value) if _is_list_in_text(value) else value
-    if not isinstance(value, list):
+    found = _as_list(value)
+    if found is None:
         raise ValueError(
             f"the label {shown(value)} is {type_of(value)}, but the first one is a list; write all "
             "labels as lists."
         )
-    labels = [as_label(one) for one in value]
+    labels = [as_label(one) for one in found]
     if len(set(labels)) < len(labels) or "" in labels:
         raise ValueError(f"the label {shown(value)} has a label twice or an empty one; correct it.")
     return labels
 
 
 def _number_of(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"the label is {type_of(value)}; a regression needs numbers.")
     try:
-        number = float(value)
-    except ValueError:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
-    except OverflowError:  # an integer of hundreds of digits
-        number = sys.float_info.max
-    if not math.isfinite(number):
-        raise ValueError(f"the label {shown(value)} is no finite number, as a regression needs.")
-    if abs(number) > _LARGEST:
-        raise ValueError(f"the label {shown(value)} is too large for single precision; scale it.")
+    if not abs(number) <= _LARGEST:
+        raise ValueError(
+            f"the label {shown(value)} is no finite number of single precision, as a regression "
+            "needs."
+        )
     return str(value)
 
 

@@ -188,7 +188,10 @@ class _Builder(TaskBuilder[LabelledTextsConfig, TableFile, _Found, Source, Label
         self, training: LabelStatistics | None, columns: Columns
     ) -> tuple[Kind, tuple[str, ...]]:
         if self._trained is not None:
-            return self._trained_kind(columns), self._trained_labels()
+            if self._is_regression():
+                return "number", ()
+            several: Kind = "columns" if len(columns.labels) > 1 else "several"
+            return several if self._trained.is_multi_label else "one", self._trained.labels
         assert training is not None
         assert training.source.labelling is not None
         kind = training.source.labelling.kind
@@ -199,18 +202,6 @@ class _Builder(TaskBuilder[LabelledTextsConfig, TableFile, _Found, Source, Label
             counted = (f"{label} ({training.labels[label]:,})" for label in labels[:50])
             _LOGGER.info("labels: %s", ", ".join(counted))
         return kind, labels
-
-    def _trained_kind(self, columns: Columns) -> Kind:
-        assert self._trained is not None
-        if self._is_regression():
-            return "number"
-        if self._trained.is_multi_label:
-            return "columns" if len(columns.labels) > 1 else "several"
-        return "one"
-
-    def _trained_labels(self) -> tuple[str, ...]:
-        assert self._trained is not None
-        return () if self._is_regression() else self._trained.labels
 
     def _weights(
         self, kind: Kind, labels: Sequence[str], training: LabelStatistics | None

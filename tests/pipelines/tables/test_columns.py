@@ -159,7 +159,7 @@ def test_a_regression_takes_finite_numbers_only(value):
 
 def test_an_integer_beyond_all_floats_is_named():
     labelling = Labelling("number", ("label",))
-    with pytest.raises(UserError, match=r"line 4: the label 999.* is too large"):
+    with pytest.raises(UserError, match=r"line 4: the label 999.* is no finite number"):
         labelling.read(header("label"), Record(4, {"label": int("9" * 400)}))
 
 
