@@ -1,6 +1,6 @@
 """Anybody's labelled texts as a task: classes, several labels at once, or numbers, from any file.
 
-Labels are found in the training file (`label_survey`) and stand in a stated order: by their value
+Labels are found in the training file (`statistics`) and stand in a stated order: by their value
 where all are numbers, by their characters otherwise, and as the user names the columns where each
 label is one. The model directory keeps them (`id2label`), so scoring and answering need no
 training file.
