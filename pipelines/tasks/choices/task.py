@@ -62,6 +62,7 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
     """One of several endings; see `pipelines.fine_tuning.task.Task`."""
 
     NEEDED: ClassVar = "a file with SWAG's columns"
+    ARCHITECTURE, MODEL = "BertForMultipleChoice", "BertMultipleChoice"
 
     num_choices: int
     sources: Mapping[str, ChoiceFile] = field(default_factory=dict)
@@ -127,7 +128,7 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
     def configure(self, config: "BertConfig") -> "BertConfig":
         """The configuration without the labels of other tasks."""
         config = without_task(config)
-        return config.replace(extra={**config.extra, "architectures": ["BertForMultipleChoice"]})
+        return config.replace(extra={**config.extra, "architectures": [self.ARCHITECTURE]})
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
         """A model with a score for each ending."""

@@ -83,6 +83,8 @@ class QuestionTask:
             answers, or none.
     """
 
+    ARCHITECTURE, MODEL = "BertForQuestionAnswering", "BertSpanLabeler"
+
     text: TextSettings | None = None
     train_file: Path | None = None
     predict_file: Path | None = None

@@ -87,6 +87,7 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
     """
 
     NEEDED: ClassVar = "a file with a word and its tag on each line"
+    ARCHITECTURE, MODEL = "BertForTokenClassification", "BertTokenClassifier"
 
     labels: tuple[str, ...]
     scheme: Scheme
@@ -154,7 +155,7 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
     def configure(self, config: "BertConfig") -> "BertConfig":
         """The configuration with the tags as labels."""
         names = {
-            "architectures": ["BertForTokenClassification"],
+            "architectures": [self.ARCHITECTURE],
             "id2label": {str(number): tag for number, tag in enumerate(self.labels)},
             "label2id": {tag: number for number, tag in enumerate(self.labels)},
         }
