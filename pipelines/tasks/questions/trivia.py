@@ -65,7 +65,7 @@ def trivia_questions(
     of the folder, by its name or by a link, is refused: its words would stand among the answers.
     """
     folder = evidence.folder or path.parent.parent / "evidence"
-    count = missing = without = 0
+    count = missing = 0
     with reading(path, _FORM):
         for entry, kind, page in _pairs(content):
             document, text = _document(path, folder / kind, page["Filename"]), ""
@@ -74,13 +74,10 @@ def trivia_questions(
                 with document.open("rb") as file:
                     text = file.read(_MOST_BYTES).decode("utf-8", "replace")
             except OSError:
-                if not missing:
-                    _LOGGER.warning("%s: %s is missing.", path, shown(str(document))[1:-1])
                 missing += 1
             text = first_words(text, evidence.most_words)
             answer = entry.get("Answer") or {}
             found = find_alias(text, _texts(answer, "NormalizedAliases", "Aliases"))
-            without += found is None
             if found or not training:
                 passage = Passage(str(page.get("Title", page["Filename"])), text)
                 answers = (found,) if found else ()
@@ -92,11 +89,6 @@ def trivia_questions(
         )
     if missing:
         _LOGGER.warning("%s: %d of %d documents are missing.", path, missing, count)
-    if without and training:
-        _LOGGER.info(
-            "%s: left out %d of %d documents that have no answer in their first %d words.",
-            *(path, without, count, evidence.most_words),
-        )
 
 
 def trivia_right_answers(path: Path, content: Any) -> dict[str, Mapping[str, Any]]:
@@ -106,16 +98,10 @@ def trivia_right_answers(path: Path, content: Any) -> dict[str, Mapping[str, Any
     its documents.
     """
     with reading(path, _FORM):
-        keys = {_name(entry, page): entry for entry, _, page in _pairs(content)}
         if _counts_questions(content):
-            asked = {entry["QuestionId"] for entry in keys.values()}
             keys = {entry["QuestionId"]: entry for entry in _entries(content)}
-            if without := len(keys.keys() - asked):
-                _LOGGER.warning(
-                    "%s: %d of %d questions have no document and count as wrong, as in the "
-                    "official figures.",
-                    *(path, without, len(keys)),
-                )
+        else:
+            keys = {_name(entry, page): entry for entry, _, page in _pairs(content)}
         right = dict[str, Mapping[str, Any]]()
         for key, entry in keys.items():
             answer = entry.get("Answer") or {}

@@ -102,8 +102,7 @@ def test_missing_evidence_is_counted_and_asked_of_nothing(tmp_path, caplog):
     path = write_trivia(tmp_path, [RAIN, ("t2", "Which?", ["Spain"], {"gone.txt": None})])
     with caplog.at_level(logging.WARNING):
         assert [x.passage.text for x in read(path)][1] == ""
-    first, count = caplog.messages
-    assert "gone.txt is missing" in first
+    (count,) = caplog.messages
     assert "1 of 2 documents are missing" in count
     assert [x.identifier for x in trained(path)] == ["t1--Rain.txt"]
 
