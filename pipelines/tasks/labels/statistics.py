@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError, shown
+from pipelines.tasks.counts import Counted
 from pipelines.tasks.labels.labelling import Labelled, Source, is_empty, labels_in, text_key
 
 _LOGGER = logging.getLogger(__name__)
@@ -53,37 +54,17 @@ class LabelStatistics:
         self.keys.setdefault(held[0] if held else "", array("Q")).append(key)
 
 
-class _Rows:
-    """Rows of a file with something in common: how many, and the first one's line."""
-
-    def __init__(self) -> None:
-        self.count = self.first = 0
-
-    def add(self, line: int) -> None:
-        """Counts a row."""
-        self.first = self.first or line
-        self.count += 1
-
-    def warn(self, source: Source, what: str) -> None:
-        """Says so, where there are any."""
-        if self.count:
-            _LOGGER.warning(
-                "%s: rows %s: %d, the first on line %d.",
-                *(source.file.name, what, self.count, self.first),
-            )
-
-
 def training_statistics(source: Source, seed: int) -> LabelStatistics:
     """Reads a whole training file."""
-    found, empty = LabelStatistics(source), _Rows()
+    found, empty = LabelStatistics(source), Counted()
     for example in source.examples():
         if example.label is None:
             raise UserError(_without_label(source, example.line))
         if is_empty(example):
-            empty.add(example.line)
+            empty.add(f"on line {example.line}")
         else:
             found.count(example, seed)
-    empty.warn(source, "without text, which are left out of training")
+    empty.warn(source.file.name, "rows without text, which are left out of training")
     _check_labels(found)
     _warn_of_contradictions(found, seed)
     return found
@@ -102,7 +83,7 @@ def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bo
     labelling, file = source.labelling, source.file
     assert labelling is not None
     known, good, bad = frozenset(labels), 0, ""
-    cells, empty = set[str](), _Rows()
+    cells, empty = set[str](), Counted()
     for record in file.records():
         if labelling.kind != "one" and len(cells) <= len(_STAND_INS):
             cells.update(str(record.values.get(column)) for column in labelling.columns)
@@ -114,8 +95,8 @@ def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bo
         good += not wrong
         bad = bad or wrong
         if is_empty(Labelled(record.line, *source.columns.read_texts(file, record), label)):
-            empty.add(record.line)
-    empty.warn(source, "without text, which are predicted all the same")
+            empty.add(f"on line {record.line}")
+    empty.warn(file.name, "rows without text, which are predicted all the same")
     if not required and (not good or (labelling.kind != "one" and cells <= _STAND_INS)):
         return False
     if bad:
@@ -125,14 +106,14 @@ def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bo
 
 def warn_of_shared_rows(training: LabelStatistics, other: Source, seed: int) -> int:
     """Says how many rows of another file stand in the training file as well; gives their number."""
-    known, shared = training.all_keys(), _Rows()
+    known, shared = training.all_keys(), Counted()
     for example in other.examples():
         key = np.uint64(text_key(seed, example.text_a, example.text_b))
         position = int(np.searchsorted(known, key))
         if position < len(known) and known[position] == key and not is_empty(example):
-            shared.add(example.line)
+            shared.add(f"on line {example.line}")
     name = training.source.file.name
-    shared.warn(other, f"that stand in {name} as well, on which figures say little")
+    shared.warn(other.file.name, f"rows of {name} as well, on which figures say little")
     return shared.count
 
 
@@ -143,13 +124,14 @@ def _warn_of_contradictions(found: LabelStatistics, seed: int) -> None:
         return
     distinct = [np.unique(np.frombuffer(keys, np.uint64)) for keys in found.keys.values()]
     texts, labels = np.unique(np.concatenate(distinct), return_counts=True)
-    several, rows = set(texts[labels > 1].tolist()), _Rows()
+    several, rows = set(texts[labels > 1].tolist()), Counted()
     if not several:
         return
     for example in source.examples():
         if text_key(seed, example.text_a, example.text_b) in several and not is_empty(example):
-            rows.add(example.line)
-    rows.warn(source, "with the text of another row and another label; correct them")
+            rows.add(f"on line {example.line}")
+    what = "rows with the text of another row and another label; correct them"
+    rows.warn(source.file.name, what)
 
 
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:

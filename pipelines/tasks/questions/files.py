@@ -3,7 +3,6 @@
 Files in TriviaQA's form are known by what they hold; see `trivia`.
 """
 
-import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +11,12 @@ from typing import Any
 from keras_bert_impl.errors import UserError, reading, shown
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.tables.lines import read_json
+from pipelines.tasks.counts import Counted
 from pipelines.tasks.questions.passages import Passage, PlacedText, Question
 from pipelines.tasks.questions.trivia import BESIDE, Evidence, is_trivia, trivia_questions
 
 WANTED = "a file in SQuAD's form"
 _KINDS = {str: "text", int: "a whole number", list: "a list"}
-
-_LOGGER = logging.getLogger(__name__)
 
 
 def read_questions(
@@ -64,7 +62,7 @@ def read_training_questions(
     A question whose first answer does not stand where `answer_start` says is left out, as in the
     original; how many there are is logged. Further answers are not used.
     """
-    count = left_out = further = 0
+    left_out, further = Counted(), Counted()
     negative = version_2_with_negative
     for question in read_questions(
         path,
@@ -77,31 +75,23 @@ def read_training_questions(
             raise UserError(
                 f"{_where(path, question)} has no answer, so it cannot be trained on; remove it."
             )
-        count += 1
-        further += len(question.answers) > 1 and not question.is_impossible
+        if len(question.answers) > 1 and not question.is_impossible:
+            further.add(_in_words(question))
         if question.is_impossible or question.answer_words is not None:
             yield question
-            continue
-        if not left_out:
+        else:
             text, start = question.answers[0]
-            where = _where(path, question)
-            _LOGGER.warning("%s is left out: %s is not at %d.", where, shown(text), start)
-        left_out += 1
-    if left_out:
-        _LOGGER.warning(
-            "%s: left out %d of %d questions whose answer is not where `answer_start` says.",
-            path,
-            left_out,
-            count,
-        )
-    if further:
-        _LOGGER.warning("%s: of %d questions only the first answer is trained.", path, further)
+            left_out.add(f"{_in_words(question)}: {shown(text)} is not at {start}")
+    left_out.warn(path, "questions left out, whose answer is not where `answer_start` says")
+    further.warn(path, "questions of which only the first answer is trained")
 
 
 def _where(path: Path, question: Question) -> str:
-    return (
-        f"{path}: question {shown(question.identifier)} (article {shown(question.passage.article)})"
-    )
+    return f"{path}: {_in_words(question)}"
+
+
+def _in_words(question: Question) -> str:
+    return f"question {shown(question.identifier)} (article {shown(question.passage.article)})"
 
 
 def _questions(

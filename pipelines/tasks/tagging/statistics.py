@@ -9,6 +9,7 @@ from pathlib import Path
 
 from keras_bert_impl.errors import UserError, cut, shown
 from pipelines.metrics.entities import OUTSIDE
+from pipelines.tasks.counts import Counted
 from pipelines.tasks.tagging.files import Sentence
 from pipelines.tasks.tagging.schemes import BARE, BILOU, BIOES, IOB1, IOB2, Scheme
 
@@ -155,16 +156,13 @@ def _schemes(tag: str) -> set[str]:
 
 def warn_of_broken_tags(path: Path, sentences: Iterable[Sentence], scheme: Scheme) -> None:
     """Says how many tags would be written otherwise, such as an "I-" that continues nothing."""
-    count, first = 0, 0
+    broken = Counted()
     for sentence in sentences:
         tags = sentence.tags or ()
         whole = scheme.write(scheme.entities(tags), len(tags))
         for number, tag, right in zip(sentence.numbers, tags, whole, strict=False):
             if tag != right:
-                count, first = count + 1, first or number
-    if count:
-        _LOGGER.warning(
-            "%s: tags that start or end no entity of %s: %d, the first on line %d; they are read "
-            "as conlleval reads them.",
-            *(path, scheme.name, count, first),
-        )
+                broken.add(f"on line {number}")
+    broken.warn(
+        path, f"tags that start or end no entity of {scheme.name}, read as conlleval reads them"
+    )

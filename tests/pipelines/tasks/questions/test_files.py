@@ -77,9 +77,8 @@ def test_an_answer_that_is_not_there_is_left_out_of_training_and_counted(path, c
     assert len(read(path)) == 3
     with caplog.at_level(logging.WARNING):
         assert [question.identifier for question in trainable(path)] == ["x"]
-    first, count = caplog.messages
-    assert "'y' (article 'Rain') is left out: 'June' is not at 21" in first
-    assert "left out 2 of 3 questions" in count
+    (said,) = caplog.messages
+    assert "says: 2, the first question 'y' (article 'Rain'): 'June' is not at 21." in said
 
 
 def test_only_the_first_answer_is_trained(path, caplog):
@@ -88,7 +87,7 @@ def test_only_the_first_answer_is_trained(path, caplog):
     write(path, both)
     with caplog.at_level(logging.WARNING):
         assert trainable(path)[0].answer_words == (5, 5)
-    assert "of 1 questions only the first answer is trained" in caplog.text
+    assert "of which only the first answer is trained: 1, the first question 'x'" in caplog.text
 
 
 def test_an_identifier_that_comes_twice_is_refused(path):

@@ -94,7 +94,7 @@ def test_tags_that_cannot_stand_where_they_do_are_counted(caplog, scheme, tags, 
     whole = sentence(*scheme.write(scheme.entities(tags), len(tags)))
     warn_of_broken_tags(FILE, [whole, sentence(*tags, first=7)], scheme)
     (said,) = caplog.messages
-    assert f"{scheme.name}: 1, the first on line {line}" in said
+    assert f"{scheme.name}, read as conlleval reads them: 1, the first on line {line}" in said
 
 
 def test_what_a_file_has_is_told_with_its_longest_sentence(caplog):
