@@ -71,6 +71,8 @@ def trivia_questions(
             document, text = _document(path, folder / kind, page["Filename"]), ""
             count += 1
             try:
+                if not document.is_file():  # a pipe would be waited for
+                    raise FileNotFoundError
                 with document.open("rb") as file:
                     text = file.read(_MOST_BYTES).decode("utf-8", "replace")
             except OSError:
