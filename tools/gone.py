@@ -16,6 +16,12 @@ FLAGS: Mapping[str, str] = {
         ("features", "lstm_size", "lstm_learning_rate"),
         "use extract_features --output_format=npz, and learn over its vectors",
     ),
+    "ignored_labels": "take the rows out of the file",
+    "keep_broken_tags": "leave it out, broken tags are read as conlleval does",
+    "num_mistakes": "leave it out, the 1,000 hardest mistakes are written",
+    "prediction_format": "leave it out, predictions are TSV",
+    "scale_labels": "leave it out, your own numbers are always learned in units of their spread",
+    "tag_unit": "leave it out, files of characters are recognised",
     "ensemble": "evaluate each model in a run of its own",
     "reinit_layers": "--bias_correction and --num_train_epochs help most on small data",
     "reinit_pooler": "--bias_correction and --num_train_epochs help most on small data",
@@ -34,5 +40,6 @@ def without_defaults(words: Sequence[str]) -> list[str]:
     """
     nothing = {f"--{name}={value}" for name in FLAGS for value in ("", "0")}
     nothing |= {"--xnli_language=en", "--lstm_size=768", "--lstm_learning_rate=0.001"}
+    nothing |= {"--num_mistakes=1000", "--prediction_format=tsv", "--tag_unit=auto"}
     nothing |= {f"--no{name}" for name in FLAGS}
     return [word for word in words if word not in nothing]

@@ -218,10 +218,6 @@ class RegressionHead:
         numbers = np.clip(self.predictions(logits), self._low, self._high)
         return [f"{number:.3f}" if self._bounded else digits(number) for number in numbers]
 
-    def in_units(self, units: tuple[float, float]) -> "RegressionHead":
-        """The same head, learning in units of labels' mean and deviation."""
-        return RegressionHead(self._low, self._high, units)
-
     def configure(self, config: "BertConfig") -> "BertConfig":
         """Writes into the configuration that the model gives a number."""
         return _with_labels(config, "regression", ("score",))

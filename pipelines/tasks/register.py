@@ -27,24 +27,18 @@ if TYPE_CHECKING:
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
 
+_FAMILIES = (ChoiceTask, QuestionTask, TaggingTask)
+
 SERVED_TASKS: dict[str, Callable[[BertConfig], Asked[Any, Any]]] = {
-    family.name: family.of_model for family in (ChoiceTask, QuestionTask, TaggingTask)
+    family.name: family.of_model for family in _FAMILIES
 }
 """The tasks that serve their models themselves: name → the task of a model."""
 
-_BY_ARCHITECTURE = {
-    "BertForMultipleChoice": ChoiceTask.name,
-    "BertForQuestionAnswering": QuestionTask.name,
-    "BertForTokenClassification": TaggingTask.name,
-}
-"""The tasks of published models, whose directories name none."""
+# Those of published models, whose directories name none.
+_BY_ARCHITECTURE = {family.ARCHITECTURE: family.name for family in _FAMILIES}
 
-_MODELS = {
-    ChoiceTask.name: "BertMultipleChoice",
-    QuestionTask.name: "BertSpanLabeler",
-    TaggingTask.name: "BertTokenClassifier",
-}
-"""The classes of their models, by which kept graphs are found before a model is built."""
+# The classes of their models, by which kept graphs are found before a model is built.
+_MODELS = {family.name: family.MODEL for family in _FAMILIES}
 
 
 def open_and_serve(

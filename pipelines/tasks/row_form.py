@@ -3,7 +3,7 @@
 See `keras_bert_impl.serving.forms` for what a form is.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,23 +38,14 @@ def single_rows(rows: Rows) -> list[Row]:
     ]
 
 
-def joined_outputs(
-    outputs: Sequence[RowOutputs], token_outputs: Collection[str]
-) -> dict[str, NDArray[Any]]:
-    """The outputs of rows in one array each: [rows, ...], or flat where tokens have numbers."""
-    if not outputs:
-        return {}
-    return {
-        name: np.concatenate([one[name] for one in outputs])
-        if name in token_outputs
-        else np.stack([one[name] for one in outputs])
-        for name in outputs[0]
-    }
-
-
 class RowForm(Form):
     """A form of a task: all the numbers of its model are needed."""
 
     def joined(self, outputs: Sequence[RowOutputs]) -> Mapping[str, NDArray[Any]]:
-        """See `joined_outputs`."""
-        return joined_outputs(outputs, self.token_outputs)
+        """The outputs of rows in one array each: [rows, ...], or flat where tokens have numbers."""
+        return {
+            name: (np.concatenate if name in self.token_outputs else np.stack)(
+                [one[name] for one in outputs]
+            )
+            for name in outputs[0]
+        }

@@ -15,8 +15,8 @@ from pipelines.records.reader import RecordReader
 from pipelines.records.tfds_metadata import metadata_files
 from pipelines.tasks.choices.task import ChoiceTask
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
+from pipelines.tasks.questions.answerer import ServingSettings
 from pipelines.tasks.questions.options import RunSquadConfig
-from pipelines.tasks.questions.settings import ServingSettings
 from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
 from pipelines.tasks.tagging.task import TaggingTask
 from pipelines.vectors.vectors_file import growing_vectors

@@ -215,7 +215,7 @@ def run_own(folder, capsys, *flags):
 @pytest.mark.parametrize(
     ("train", "dev", "flags", "sentence"),
     [
-        ("text,label\nx,a\n", None, [], "train.csv: there must be two classes or more"),
+        ("text,label\nx,a\n", None, [], "train.csv: there must be two labels or more"),
         ("text,label\nx,a\ny\n", None, [], "train.csv: line 3 has 1 columns instead of 2"),
         ("text,label\nx,a\ny,\n", None, [], "train.csv: line 3 has no label"),
         ("text,label,label\nx,a,b\n", None, ["--label_column=label"], "'label' 2 times"),
@@ -225,7 +225,7 @@ def run_own(folder, capsys, *flags):
             "text,label\nx,a\ny,b\n",
             "text,label\nx,a\ny,c\n",
             [],
-            "dev.csv: line 3: the label 'c' does not stand in the training file",
+            "dev.csv: line 3: the label 'c' is none of those that are learned",
         ),
         ("text,label\nx,a\ny,b\n", None, ["--do_eval"], "name one with --dev_file"),
         ("text,label\nx,a\ny,b\n", None, ["--do_predict"], "name one with --test_file"),

@@ -16,7 +16,7 @@ from keras_bert_impl.errors import UserError, shown
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.tables.files import Record, open_table
 
-_ENDING = re.compile(r"ending(\d+)")
+_ENDING = re.compile(r"ending\d+")
 _IDENTIFIERS = ("id", "index", "fold-ind")
 _FEWEST = 2
 
@@ -26,11 +26,7 @@ class Choice:
     """A context and the endings to choose from.
 
     Attributes:
-        identifier: what a file of answers calls it.
-        context: what stands in front.
-        endings: two or more.
         label: the number of the right one, from 0; None where it is not known.
-        line: where it begins in its file, for messages.
     """
 
     identifier: str
@@ -91,13 +87,9 @@ def _choice(path: Path, record: Record, number: int, labelled: bool) -> Choice:
 def _endings(values: Mapping[str, Any], where: str) -> Sequence[str]:
     endings = values.get("endings")
     if endings is None:
-        numbered = {
-            int(found[1]): values[column]
-            for column in values
-            if (found := _ENDING.fullmatch(column))
-        }
-        endings = [numbered[number] for number in sorted(numbered)]
-        if sorted(numbered) != list(range(len(numbered))):
+        names = sorted(filter(_ENDING.fullmatch, values), key=lambda name: int(name[6:]))
+        endings = [values[name] for name in names]
+        if names != [f"ending{number}" for number in range(len(names))]:
             raise UserError(f"{where}: its columns of endings are not ending0, ending1, ....")
     if not isinstance(endings, list) or len(endings) < _FEWEST:
         raise UserError(
@@ -106,7 +98,7 @@ def _endings(values: Mapping[str, Any], where: str) -> Sequence[str]:
         )
     for number, ending in enumerate(endings):
         if not isinstance(ending, str) or not ending.strip():
-            raise UserError(f"{where}: the ending {number} is empty; mend or remove the example.")
+            raise UserError(f"{where}: the ending {number} is empty; fix or remove the example.")
     return endings
 
 
@@ -116,7 +108,7 @@ def _label(
     given = values.get("label")
     if given in (None, "", -1, "-1"):
         if labelled:
-            raise UserError(f"{where} has no correct ending (column 'label'); mend or remove it.")
+            raise UserError(f"{where} has no correct ending (column 'label'); fix or remove it.")
         return None
     try:
         label = int(given)
@@ -125,6 +117,6 @@ def _label(
     if isinstance(given, (bool, float)) or not 0 <= label < len(endings):
         raise UserError(
             f"{where}: the label {shown(given)} is none of the endings 0 to {len(endings) - 1}; "
-            "mend it."
+            "fix it."
         )
     return label

@@ -1,6 +1,6 @@
 """The task of a run for endings: each is read with the context in front, and the best is chosen."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from keras_bert_impl.checkpoints.task_settings import served_length, task_settings, without_task
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
+from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
+from keras_bert_impl.serving.forms import KnownModel, read_fields
 from keras_bert_impl.tokenization.packing import truncated_lengths
+from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.training.guesses import Guess
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.fine_tuning.task import Answered, Head
@@ -22,27 +25,20 @@ from pipelines.metrics.constant_answer import constant_scores
 from pipelines.records.rows import Numbers, Rows
 from pipelines.tasks.choices.files import Choice, read_choices
 from pipelines.tasks.choices.options import ANY_NUMBER, RunSwagConfig
+from pipelines.tasks.row_form import RowForm, single_rows
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
-    from keras_bert_impl.serving.forms import KnownModel
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import LineTokenizer
     from pipelines.fine_tuning.run import FineTuningResults
-    from pipelines.tasks.choices.answerer import ChoiceForm
 
 NAME = "swag"
 
 
 class ChoiceFile(NamedTuple):
-    """A file of examples.
-
-    Attributes:
-        path: the file.
-        labelled: whether the right endings are known.
-        encoding: how its text stands in bytes.
-    """
+    """A file of examples."""
 
     path: Path
     labelled: bool
@@ -63,14 +59,10 @@ class ChoiceAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class ChoiceTask(FilesOfSplits[ChoiceFile]):
-    """One of several endings; see `pipelines.fine_tuning.task.Task`.
-
-    Attributes:
-        num_choices: how many endings every example has.
-        sources: the files of the splits "train", "dev" and "test", as far as there are any.
-    """
+    """One of several endings; see `pipelines.fine_tuning.task.Task`."""
 
     NEEDED: ClassVar = "a file with SWAG's columns"
+    ARCHITECTURE, MODEL = "BertForMultipleChoice", "BertMultipleChoice"
 
     num_choices: int
     sources: Mapping[str, ChoiceFile] = field(default_factory=dict)
@@ -136,7 +128,7 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
     def configure(self, config: "BertConfig") -> "BertConfig":
         """The configuration without the labels of other tasks."""
         config = without_task(config)
-        return config.replace(extra={**config.extra, "architectures": ["BertForMultipleChoice"]})
+        return config.replace(extra={**config.extra, "architectures": [self.ARCHITECTURE]})
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
         """A model with a score for each ending."""
@@ -186,10 +178,8 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
                 file.write("\t".join([example.identifier, str(answer.ending), *numbers]) + "\n")
         return [path]
 
-    def forms(self, model: "KnownModel", max_seq_length: int | None) -> "list[ChoiceForm]":
+    def forms(self, model: KnownModel, max_seq_length: int | None) -> "list[ChoiceForm]":
         """Contexts and endings; see `Asked`."""
-        from pipelines.tasks.choices.answerer import ChoiceForm
-
         length = served_length(model.config, max_seq_length)
         model.config.check_length(length, at_least=5)
         return [ChoiceForm(self, model, length)]
@@ -207,6 +197,76 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
         length = served_length(config, max_seq_length)
         config.check_length(length, at_least=5)
         return ServedChooser(opened, self.num_choices, length)
+
+
+_OUTPUTS = {
+    "ending": "the number of the best ending, from 0",
+    "probabilities": "of each ending",
+    "logits": "one of each ending",
+}
+
+
+class ChoiceForm(RowForm):
+    """A context and its endings to the best one."""
+
+    signature, kind = "text", "choice"
+    inputs = (
+        Input("context", about="what is continued"),
+        Input("endings", is_list=True, about="what may follow"),
+    )
+    outputs = _OUTPUTS
+    model_outputs = ("logits",)
+
+    def __init__(self, task: ChoiceTask, model: KnownModel, max_seq_length: int) -> None:
+        self._task, self._length = task, max_seq_length
+        self._tokenizer = PlainTokenizer(model.text)
+
+    def prepare(self, instances: Sequence[Instance]) -> Prepared:
+        """See `Answerer.prepare`."""
+        fields = read_fields(self.inputs, instances)
+        for number, endings in enumerate(fields["endings"], start=1):
+            self._check_count(number, len(endings))
+        pairs = zip(fields["context"], fields["endings"], strict=True)
+        choices = [
+            Choice("", context, some, None, 0)
+            for context, endings in pairs
+            for some in self._of_rows(endings)
+        ]
+        if not choices:
+            return Prepared([])
+        rows = self._task.rows(choices, self._tokenizer, self._length, training=False)
+        counts = [len(endings) for endings in fields["endings"]]
+        return Prepared(single_rows(rows), (rows, counts))
+
+    def _check_count(self, number: int, endings: int) -> None:
+        wanted = self._task.num_choices
+        if (endings < 2) if wanted == ANY_NUMBER else (endings != wanted):
+            most = "two or more" if wanted == ANY_NUMBER else wanted
+            raise UserError(
+                f"instance {number}: `endings` has {endings} texts; this model chooses among "
+                f"{most}: give as many."
+            )
+
+    def _of_rows(self, endings: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """The endings of each row."""
+        own = self._task.num_choices
+        return (tuple(endings[place : place + own]) for place in range(0, len(endings), own))
+
+    def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
+        """See `Answerer.finish`."""
+        if not outputs:
+            return []
+        rows, counts = prepared.state
+        flat = self.joined(outputs)["logits"].astype(np.float32).reshape(-1)
+        return [self._answer(rows, one) for one in np.split(flat, np.cumsum(counts)[:-1])]
+
+    def _answer(self, rows: Rows, logits: NDArray[np.float32]) -> Answer:
+        (best,) = self._task.answers((), rows, {"logits": logits[None]})
+        return {
+            "ending": best.ending,
+            "probabilities": best.probabilities.tolist(),
+            "logits": logits.tolist(),
+        }
 
 
 def _side_by_side(

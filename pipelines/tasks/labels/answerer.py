@@ -14,8 +14,9 @@ from keras_bert_impl.checkpoints.task_settings import (
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
 from keras_bert_impl.serving.forms import KnownModel, read_fields
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
-from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead
+from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
 from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows
+from pipelines.tasks.labels.rows import LabelHead
 from pipelines.tasks.row_form import RowForm, single_rows
 
 if TYPE_CHECKING:
@@ -43,12 +44,16 @@ class LabelForm(RowForm):
     ) -> None:
         self.signature, self._pairs = ("text_pair" if pairs else "text"), pairs
         self.inputs = _inputs(pairs)
-        self._labels, self._tokenizer = model.labels, tokenizer
-        self._length, self._long_texts = max_seq_length, long_texts_of(model.config)
+        self._labels, self._tokenizer, self._length = model.labels, tokenizer, max_seq_length
+        self._long_texts = long_texts_of(model.config)
+        self._head: LabelHead
         if len(model.labels) == 1:
-            self.kind = "number"
+            self.kind, self._head = "number", RegressionHead()
+        elif model.is_multi_label:
+            self.kind, self._head = "labels", MultiLabelHead(model.labels)
         else:
-            self.kind = "labels" if model.is_multi_label else "label"
+            names = dict(zip(model.labels, model.labels, strict=True))
+            self.kind, self._head = "label", ClassificationHead(names)
         self.outputs = _OUTPUTS[self.kind] | ({} if self.kind == "number" else _LOGITS)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
@@ -64,20 +69,20 @@ class LabelForm(RowForm):
         if not outputs:
             return []
         logits = self.joined(outputs)["logits"].astype(np.float32)
-        answers = join_windows(prepared.state, logits, self._long_texts.window_answers)
-        return [self._answer(one) for one in answers]
+        logits = join_windows(prepared.state, logits, self._long_texts.window_answers)
+        if isinstance(self._head, RegressionHead):
+            return [{"score": float(one[0])} for one in logits]
+        found = (self._head.predictions(logits), self._head.values(logits), logits)
+        return [
+            {**self._said(best), "probabilities": values, "logits": scores}
+            for best, values, scores in zip(*(x.tolist() for x in found), strict=True)
+        ]
 
-    def _answer(self, logits: np.ndarray) -> Answer:
-        if self.kind == "number":
-            return {"score": float(logits[0])}
-        if self.kind == "labels":
-            head: Any = MultiLabelHead(self._labels)
-            held = np.flatnonzero(head.predictions(logits)).tolist()
-            said: Answer = {"labels": [self._labels[number] for number in held]}
-        else:
-            head = ClassificationHead(dict(zip(self._labels, self._labels, strict=True)))
-            said = {"label": self._labels[int(head.predictions(logits))]}
-        return {**said, "probabilities": head.values(logits).tolist(), "logits": logits.tolist()}
+    def _said(self, best: Any) -> Answer:
+        """The best label, or those of which a 1 says that they hold."""
+        if self.kind == "label":
+            return {"label": self._labels[best]}
+        return {"labels": [label for label, holds in zip(self._labels, best, strict=True) if holds]}
 
 
 def _inputs(pairs: bool) -> tuple[Input, ...]:

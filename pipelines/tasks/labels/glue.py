@@ -27,9 +27,6 @@ class Layout:
     """Where a task's files have what.
 
     Attributes:
-        text_a: the column of the first text.
-        text_b: the column of the second text, or None.
-        label: the column of the label.
         index: the column that numbers a test set (where it is missing, the rows are counted).
         labelled_columns: the columns of labelled files that have no header.
         skip_broken_rows: whether GLUE's own file has rows that cannot be read.
@@ -60,16 +57,7 @@ class GlueTask(LabelTask):
     r"""One task of GLUE; see `pipelines.fine_tuning.task.Task` for what its methods promise.
 
     Attributes:
-        name: GLUE's name, e.g. "CoLA".
-        layout: where its files have what.
-        head_of: how labels become numbers, and the model over them.
-        metrics: the official metrics by name.
-        evaluation_splits: the labelled splits that are scored.
-        test_splits: the splits that are answered.
         submissions: GLUE's file name of each test split.
-        train_split: the split to train on.
-        data_dir: the folder with its files.
-        long_texts: what becomes of texts that are longer than a row.
         layouts: the layouts of splits that differ from `layout`.
         trained_on: the task whose model answers this one, where it has no training set.
         paths: of splits that are not in `split.tsv`: where they may be in the folder.

@@ -3,8 +3,7 @@
 import hashlib
 import math
 import re
-import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -25,17 +24,10 @@ _YES, _NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
 
 @dataclass(frozen=True)
 class Labelling:
-    """How the cells of the label's columns become a label.
-
-    Attributes:
-        kind: what a label is.
-        columns: its columns.
-        value_type: the type of the values in JSON lines, which all records share.
-    """
+    """How the cells of the label's columns become a label."""
 
     kind: Kind
     columns: tuple[str, ...]
-    value_type: str = "text"
 
     def read(self, file: TableFile, record: Record) -> str | None:
         """Reads a record's label, as the heads understand it; None where it has none."""
@@ -52,17 +44,9 @@ class Labelling:
                 return as_label_list(_list_of(value))
             if self.kind == "number":
                 return _number_of(value)
-            return self._one(value)
+            return as_label(value)
         except ValueError as error:
             raise UserError(f"{file.name}: line {record.line}: {error}") from error
-
-    def _one(self, value: Any) -> str:
-        if type_of(value) != self.value_type:
-            raise ValueError(
-                f"the label {shown(value)} is {type_of(value)}, but the first one is "
-                f"{self.value_type}; write all labels alike."
-            )
-        return as_label(value)
 
     def _of_columns(self, values: Sequence[Any]) -> str | None:
         if all(value is None for value in values):
@@ -95,26 +79,11 @@ def as_label(value: Any) -> str:
     raise ValueError(f"the label is {type_of(value)}; it must be text or a number.")
 
 
-def has_any(
-    file: TableFile, record: Record, columns: Sequence[str], labels: Collection[str]
-) -> bool:
-    """Whether one of a record's cells, or of the values in their lists, is one of some labels."""
-    for column in columns:
-        cell = value_of(file, record, column)
-        if isinstance(cell, str) and _is_list_in_text(cell):
-            cell = bounded_loads(cell)
-        values = cell if isinstance(cell, list) else [cell]
-        if any(isinstance(one, str | int | float) and as_label(one) in labels for one in values):
-            return True
-    return False
-
-
 def find_labelling(
     file: TableFile,
     labels: tuple[str, ...],
     *,
     regression: bool,
-    ignored: Collection[str] = (),
 ) -> Labelling | None:
     """Looks at the first label: what labels are in this file; None where no row has one."""
     if regression:
@@ -125,68 +94,55 @@ def find_labelling(
         value = value_of(file, record, labels[0])
         if value is None or value == "" or is_nan(value):
             continue
-        if ignored and has_any(file, record, labels, ignored):
-            continue
-        if isinstance(value, list) or _is_list_in_text(value):
+        if _as_list(value) is not None:
             return Labelling("several", labels)
         if isinstance(value, str) and _LIST_OF_PYTHON.match(value):
             raise UserError(
                 f"{file.name}: line {record.line}: the label {shown(value)} looks like a list, "
-                "but is "
-                'not JSON; write lists as ["one", "two"].'
+                'but is not JSON; write lists as ["one", "two"].'
             )
-        return Labelling("one", labels, type_of(value))
+        return Labelling("one", labels)
     return None
 
 
-def _is_list_in_text(value: Any) -> bool:
-    if not (isinstance(value, str) and value.startswith("[")):
-        return False
-    try:
-        return isinstance(bounded_loads(value), list)
-    except (ValueError, RecursionError):
-        return False
+def _as_list(value: Any) -> list[Any] | None:
+    """A list, or what a text such as '["a"]' holds; None of anything else."""
+    if isinstance(value, str) and value.startswith("["):
+        try:
+            value = bounded_loads(value)
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, list) else None
 
 
 def _list_of(value: Any) -> list[str]:
-    if isinstance(value, str):
-        value = bounded_loads(value) if _is_list_in_text(value) else value
-    if not isinstance(value, list):
+    found = _as_list(value)
+    if found is None:
         raise ValueError(
             f"the label {shown(value)} is {type_of(value)}, but the first one is a list; write all "
             "labels as lists."
         )
-    labels = [as_label(one) for one in value]
+    labels = [as_label(one) for one in found]
     if len(set(labels)) < len(labels) or "" in labels:
         raise ValueError(f"the label {shown(value)} has a label twice or an empty one; correct it.")
     return labels
 
 
 def _number_of(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"the label is {type_of(value)}; a regression needs numbers.")
     try:
-        number = float(value)
-    except ValueError:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
-    except OverflowError:  # an integer of hundreds of digits
-        number = sys.float_info.max
-    if not math.isfinite(number):
-        raise ValueError(f"the label {shown(value)} is no finite number, as a regression needs.")
-    if abs(number) > _LARGEST:
-        raise ValueError(f"the label {shown(value)} is too large for single precision; scale it.")
+    if not abs(number) <= _LARGEST:
+        raise ValueError(
+            f"the label {shown(value)} is no finite number of single precision, as a regression "
+            "needs."
+        )
     return str(value)
 
 
 class Labelled(NamedTuple):
-    """One example of a file.
-
-    Attributes:
-        line: the line on which it begins.
-        text_a: the first text.
-        text_b: the second text, or None.
-        label: its label as the heads understand it, or None.
-    """
+    """One example of a file."""
 
     line: int
     text_a: str
@@ -199,28 +155,18 @@ class Source:
     """A file of examples with its columns known.
 
     Attributes:
-        file: the file.
-        columns: where its records have what.
         labelling: what its labels are; None: they are not read.
-        ignored_labels: rows with these labels are left out.
     """
 
     file: TableFile
     columns: Columns
     labelling: Labelling | None
-    ignored_labels: frozenset[str] = frozenset()
 
     def examples(self) -> Iterator[Labelled]:
         """Reads the examples from the beginning."""
         file, labelling = self.file, self.labelling
         for record in file.records():
-            label = None
-            if labelling is not None:
-                # Before it is read: it need not be of the kind that labels have here.
-                ignored = self.ignored_labels
-                if ignored and has_any(file, record, labelling.columns, ignored):
-                    continue
-                label = labelling.read(file, record)
+            label = None if labelling is None else labelling.read(file, record)
             yield Labelled(record.line, *self.columns.read_texts(file, record), label)
 
 

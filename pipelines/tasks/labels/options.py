@@ -57,9 +57,6 @@ class LabelledTextsConfig:
         "file's beginning tells.",
         choices=("auto", "yes", "no"),
     )
-    ignored_labels: tuple[str, ...] = option(
-        (), "Rows with these labels are left out, such as - in SNLI."
-    )
     regression: bool = option(False, "Labels are numbers to predict, not classes.")
     dev_share: float = option(
         0.0,
@@ -78,12 +75,6 @@ class LabelledTextsConfig:
         (),
         "How much labels count in the loss: balanced (rare labels more), or LABEL=WEIGHT "
         "separated by commas (1 for all others).",
-    )
-    prediction_format: str = option(
-        "tsv", "The form of the tables of predictions.", choices=("tsv", "csv"), resume=FREE
-    )
-    num_mistakes: int = option(
-        1000, "How many of the hardest mistakes are written.", at_least=1, resume=FREE
     )
     tfds_data_dir: Path | None = option(
         None,
@@ -175,15 +166,6 @@ class RunClassifierConfig(FineTuningConfig):
         "from says, else pooler, or last where attention is from left to right.",
         choices=HEAD_POOLINGS,
     )
-    scale_labels: bool | None = option(
-        None,
-        "Learn numbers in units of the training labels' mean and deviation; predictions, figures "
-        "and the model that is written are in the labels' own units all the same. By default on "
-        "for your own numbers, and off for STS-B, as in the original.",
-        resume=FREE,
-        makes="label_units",
-    )
-
     IN_A_MODEL: ClassVar = {
         "class_weights": dict[str, _Weight],
         "label_units": list[float],
@@ -191,7 +173,7 @@ class RunClassifierConfig(FineTuningConfig):
     PART_OF_THE_MODEL: ClassVar = (*FineTuningConfig.PART_OF_THE_MODEL, "regression")
     OF_FILES: ClassVar = (
         *("text_column", "text_pair_column", "label_column", "header", "quotation"),
-        *("ignored_labels", "dev_share", "dev_seed", "encoding"),
+        *("dev_share", "dev_seed", "encoding"),
     )
 
     def __post_init__(self) -> None:

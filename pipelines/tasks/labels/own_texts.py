@@ -1,6 +1,6 @@
 """Anybody's labelled texts as a task: classes, several labels at once, or numbers, from any file.
 
-Labels are found in the training file (`label_survey`) and stand in a stated order: by their value
+Labels are found in the training file (`statistics`) and stand in a stated order: by their value
 where all are numbers, by their characters otherwise, and as the user names the columns where each
 label is one. The model directory keeps them (`id2label`), so scoring and answering need no
 training file.
@@ -9,7 +9,7 @@ training file.
 import json
 import math
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,19 +17,22 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert_impl.pictures import write_png
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
 from pipelines.fine_tuning.task import Answered
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics.constant_answer import constant_answer
 from pipelines.metrics.correlation import pearson_correlation, spearman_correlation
-from pipelines.metrics.label_scores import ClassScores, LabelSetScores
+from pipelines.metrics.label_scores import ClassFigures, ClassScores, LabelSetScores
 from pipelines.tables.writing import digits, hardest, write_table
-from pipelines.tasks.labels.answers import CLASS_COLUMNS, class_rows, draw_confusion
 from pipelines.tasks.labels.labelling import Kind, Labelled, Source, is_empty, labels_in, text_key
 from pipelines.tasks.labels.rows import LabelAnswer, LabelHead, LabelTask
 
 NAME = "labelled texts"
+_MOST_MISTAKES = 1000  # that are written, the hardest ones
+_MOST_DRAWN = 40  # classes in a picture
+_CLASS_COLUMNS = ("label", "examples", "predicted", "precision", "recall", "f1")
 AnsweredTexts = Answered[TextExample, LabelAnswer]
 
 
@@ -39,7 +42,6 @@ class HeldOut:
 
     Attributes:
         thresholds: of each label, the hash below which rows are held out.
-        seed: of the hash.
     """
 
     thresholds: Mapping[str, int]
@@ -57,16 +59,9 @@ class LabelledTexts(LabelTask):
     """The task; `open_labelled_texts` makes one of files.
 
     Attributes:
-        kind: what a label is.
         labels: the labels in the order of the classes; () of a regression.
         sources: the file of each split; with `held_out` "dev" is a part of "train".
-        options: what changes rows, as JSON values.
-        long_texts: what becomes of texts that are longer than a row.
-        held_out: the dev set within the training file, or None.
-        class_weights: how much each label counts in the loss, or None.
         label_units: in which a regression is trained, or None; see `LabelUnits`.
-        prediction_format: the ending of the tables of predictions.
-        num_mistakes: how many of the hardest mistakes are written.
     """
 
     kind: Kind
@@ -77,8 +72,6 @@ class LabelledTexts(LabelTask):
     held_out: HeldOut | None = None
     class_weights: tuple[float, ...] | None = None
     label_units: tuple[float, float] | None = None
-    prediction_format: str = "tsv"
-    num_mistakes: int = 1000
     name: str = NAME
     train_split: str = "train"
 
@@ -156,8 +149,8 @@ class LabelledTexts(LabelTask):
         if self.kind == "number":
             return []
         counts = self._count(answered)
-        table = self._table(folder, split, "classes")
-        files = [write_table(table, CLASS_COLUMNS, class_rows(self.labels, counts.by_class()))]
+        rows = class_rows(self.labels, counts.by_class())
+        files = [write_table(folder / f"{split}_classes.tsv", _CLASS_COLUMNS, rows)]
         if isinstance(counts, ClassScores):
             files.append(draw_confusion(folder / f"{split}_confusion.png", self.labels, counts))
         return files
@@ -167,11 +160,11 @@ class LabelledTexts(LabelTask):
         labelled = self.sources[split].labelling is not None
         header = self._prediction_columns(split, labelled=labelled)
         rows = (self._prediction(labelled, *one) for one in answered)
-        files = [write_table(self._table(folder, split, "predictions"), header, rows)]
+        files = [write_table(folder / f"{split}_predictions.tsv", header, rows)]
         if labelled:
-            worst = hardest(answered, self._mistake, self.num_mistakes)
+            worst = hardest(answered, self._mistake, _MOST_MISTAKES)
             rows = (self._prediction(labelled, *one) for one in worst)
-            files.append(write_table(self._table(folder, split, "mistakes"), header, rows))
+            files.append(write_table(folder / f"{split}_mistakes.tsv", header, rows))
         return files
 
     def _count(self, answered: AnsweredTexts) -> ClassScores | LabelSetScores:
@@ -184,9 +177,6 @@ class LabelledTexts(LabelTask):
         """A class, a 0 or 1 for each label, or a number."""
         label = self.head_of.encode(str(example.label))
         return np.asarray(label) if isinstance(label, list) else label
-
-    def _table(self, folder: Path, split: str, what: str) -> Path:
-        return folder / f"{split}_{what}.{self.prediction_format}"
 
     def _prediction_columns(self, split: str, *, labelled: bool) -> list[str]:
         texts = ["text", "text_pair"][: len(self.sources[split].columns.texts)]
@@ -228,3 +218,40 @@ def _score_numbers(answered: AnsweredTexts) -> dict[str, float]:
         "mean_squared_error": float(np.mean(errors**2)),
         "mean_absolute_error": float(np.mean(np.abs(errors))),
     }
+
+
+def class_rows(labels: Sequence[str], figures: ClassFigures) -> Iterator[list[Any]]:
+    """The rows of a table with the figures of each class."""
+    for label, examples, predicted, *shares in zip(labels, *figures, strict=True):
+        yield [label, examples, predicted, *(f"{share:.4f}" for share in shares)]
+
+
+def draw_confusion(path: Path, labels: Sequence[str], scores: ClassScores) -> Path:
+    """Draws a confusion matrix as a picture, of many classes the most frequent ones."""
+    from matplotlib.figure import Figure
+
+    figures = scores.by_class()
+    order = np.argsort(-(figures.examples + figures.predicted), kind="stable")
+    shown = sorted(order[:_MOST_DRAWN].tolist())
+    matrix, names = scores.matrix(shown), [_short(labels[number]) for number in shown]
+    size = 2.5 + 0.45 * len(shown)
+    figure = Figure(figsize=(size + 1, size), layout="constrained")
+    axes = figure.subplots()
+    shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
+    picture = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    figure.colorbar(picture, ax=axes, label="share of the label's examples", shrink=0.8)
+    # A label such as $5-$10 is no formula.
+    axes.set_xticks(range(len(shown)), names, rotation=90, parse_math=False)
+    axes.set_yticks(range(len(shown)), names, parse_math=False)
+    axes.set_xlabel("prediction")
+    axes.set_ylabel("label")
+    if len(shown) < len(labels):
+        axes.set_title(f"the {len(shown)} most frequent of {len(labels)} labels")
+    for (row, column), number in np.ndenumerate(matrix):
+        colour = "white" if shares[row, column] > 0.5 else "black"
+        axes.text(column, row, str(number), ha="center", va="center", color=colour, fontsize=8)
+    return write_png(path, figure)
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= 20 else f"{label[:19]}…"

@@ -54,10 +54,6 @@ class LabelAnswer(NamedTuple):
 class LabelTask(TaskDefaults):
     """The part of a task that depends on its labels only; files and figures are the task's own.
 
-    Attributes:
-        head_of: how labels become numbers, and the model over them.
-        long_texts: what becomes of texts that are longer than a row.
-
     Example:
         >>> task = LabelTask()
         >>> task.head_of, task.long_texts = ClassificationHead({"0": "no", "1": "yes"}), LongTexts()

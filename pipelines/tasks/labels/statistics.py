@@ -1,53 +1,41 @@
-"""A first pass over files of examples: what labels there are, and what is wrong, before training.
+"""A first pass over files of labelled texts: what labels there are, and what is wrong with them.
 
-Statistics of ten million rows take 8 bytes of memory a training row (a hash of its texts, by which
-rows that stand in two files are found and a dev set is cut off), and one entry a label.
+Ten million rows take 8 bytes each: a hash of a row's texts, by which rows that stand in two files
+are found and a dev set is cut off.
 """
 
 import logging
 import math
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError, shown
-from pipelines.tables.files import TableFile
-from pipelines.tasks.labels.labelling import (
-    Kind,
-    Labelled,
-    Labelling,
-    Source,
-    is_empty,
-    labels_in,
-    text_key,
-)
+from pipelines.tasks.counts import Counted
+from pipelines.tasks.labels.labelling import Labelled, Source, is_empty, labels_in, text_key
 
 _LOGGER = logging.getLogger(__name__)
 _FEW_LABELS = 50  # so many are plausible for any number of rows
-_MOST_LABELS = 100_000
-_SHOWN = 5
+_STAND_INS = {"None", "", "-1", "-1.0"}  # published in place of labels
 
 
 @dataclass
 class LabelStatistics:
-    """Statistics of a file's labelled rows.
+    """Counts of a training file.
 
     Attributes:
-        source: the file.
         labels: how many rows have each label (of several at once: each single label).
         rows: how many rows have a text; the others are not trained on.
-        numbers: the smallest and the largest number of a regression.
         keys: a hash of each row's texts, by the group within which a dev set is cut off.
     """
 
     source: Source
     labels: Counter[str] = field(default_factory=Counter)
     rows: int = 0
-    numbers: tuple[float, float] = (math.inf, -math.inf)
     keys: dict[str, "array[int]"] = field(default_factory=dict)
 
     def all_keys(self) -> NDArray[np.uint64]:
@@ -57,34 +45,29 @@ class LabelStatistics:
         together.sort()
         return together
 
-    def count(self, example: Labelled, held: Sequence[str], seed: int) -> None:
-        """Counts a row with a text and the single labels that it has."""
+    def count(self, example: Labelled, seed: int) -> None:
+        """Counts a row with a text and a label."""
+        held = labels_in(self.source.labelling, example.label or "")
         self.rows += 1
-        if self.source.labelling and self.source.labelling.kind == "number":
-            number = float(str(example.label))
-            self.numbers = min(self.numbers[0], number), max(self.numbers[1], number)
-        else:
-            self.labels.update(held)
+        self.labels.update(held)
         key = text_key(seed, example.text_a, example.text_b)
         self.keys.setdefault(held[0] if held else "", array("Q")).append(key)
 
 
 def training_statistics(source: Source, seed: int) -> LabelStatistics:
     """Reads a whole training file."""
-    statistics, empty = LabelStatistics(source), _EmptyTexts(source)
+    found, empty = LabelStatistics(source), Counted()
     for example in source.examples():
         if example.label is None:
-            raise UserError(
-                f"{source.file.name}: line {example.line} has no label in "
-                f"{_columns_in_words(source)}; add it or remove the line."
-            )
-        if not empty.note(example):
-            statistics.count(example, labels_in(source.labelling, example.label), seed)
-            _check_number_of_labels(statistics)
-    empty.say("left out of training")
-    _check_labels(statistics)
-    _warn_of_contradictions(statistics, seed)
-    return statistics
+            raise UserError(_without_label(source, example.line))
+        if is_empty(example):
+            empty.add(f"on line {example.line}")
+        else:
+            found.count(example, seed)
+    empty.warn(source.file.name, "rows without text, which are left out of training")
+    _check_labels(found)
+    _warn_of_contradictions(found, seed)
+    return found
 
 
 def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bool:
@@ -97,84 +80,58 @@ def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bo
         Whether it has labels. A test file in which no row has a label of training has none: such
         sets are published with a stand-in such as -1 or ?.
     """
-    known, good, bad = frozenset(labels), 0, None
-    empty = _EmptyTexts(source)
-    for example in source.examples():
-        empty.note(example)
-        wrong = _what_is_wrong(source, example, known)
-        good += wrong is None
-        bad = bad or wrong
-    empty.say("evaluated and predicted as texts without words")
-    if bad and (good or required):
-        raise UserError(bad)
-    return good > 0
-
-
-def are_stand_ins(file: TableFile, columns: Sequence[str], kind: Kind) -> bool:
-    """Whether all rows have the same in place of labels, and it is no label of this kind.
-
-    Test sets are published so, with -1, ? or nothing. Of single labels `check_scored` tells, which
-    knows those of training.
-    """
-    if kind == "one":
-        return False
-    first, cells = None, set[str]()
+    labelling, file = source.labelling, source.file
+    assert labelling is not None
+    known, good, bad = frozenset(labels), 0, ""
+    cells, empty = set[str](), Counted()
     for record in file.records():
-        first = first or record
-        cells.update(str(record.values.get(column)) for column in columns)
-        if len(cells) > 1:
-            return False
-    if first is None or cells <= {"None", ""}:
-        return True
-    try:
-        label = Labelling(kind, tuple(columns)).read(file, first)
-    except UserError:
-        return True
-    return kind == "number" and float(str(label)) == -1
+        if labelling.kind != "one" and len(cells) <= len(_STAND_INS):
+            cells.update(str(record.values.get(column)) for column in labelling.columns)
+        try:
+            label = labelling.read(file, record)
+            wrong = _what_is_wrong(source, record.line, label, known)
+        except UserError as error:
+            label, wrong = None, str(error)
+        good += not wrong
+        bad = bad or wrong
+        if is_empty(Labelled(record.line, *source.columns.read_texts(file, record), label)):
+            empty.add(f"on line {record.line}")
+    empty.warn(file.name, "rows without text, which are predicted all the same")
+    if not required and (not good or (labelling.kind != "one" and cells <= _STAND_INS)):
+        return False
+    if bad:
+        raise UserError(bad)
+    return True
 
 
 def warn_of_shared_rows(training: LabelStatistics, other: Source, seed: int) -> int:
     """Says how many rows of another file stand in the training file as well; gives their number."""
-    known = training.all_keys()
-    lines: list[int] = []
-    count = 0
+    known, shared = training.all_keys(), Counted()
     for example in other.examples():
         key = np.uint64(text_key(seed, example.text_a, example.text_b))
         position = int(np.searchsorted(known, key))
-        if position < len(known) and known[position] == key and example.text_a.strip():
-            count += 1
-            if len(lines) < _SHOWN:
-                lines.append(example.line)
-    if count:
-        _LOGGER.warning(
-            "%s: %s in %s as well (%s); figures on such rows say little about new texts.",
-            other.file.name,
-            "1 row stands" if count == 1 else f"{count} rows stand",
-            training.source.file.name,
-            _lines_in_words(lines, count),
-        )
-    return count
+        if position < len(known) and known[position] == key and not is_empty(example):
+            shared.add(f"on line {example.line}")
+    name = training.source.file.name
+    shared.warn(other.file.name, f"rows of {name} as well, on which figures say little")
+    return shared.count
 
 
 def _warn_of_contradictions(found: LabelStatistics, seed: int) -> None:
     """Says how many rows have the same text as others and another label."""
-    if found.source.labelling is None or found.source.labelling.kind != "one":
+    source = found.source
+    if source.labelling is None or source.labelling.kind != "one":
         return
     distinct = [np.unique(np.frombuffer(keys, np.uint64)) for keys in found.keys.values()]
     texts, labels = np.unique(np.concatenate(distinct), return_counts=True)
-    several = set(texts[labels > 1].tolist())
+    several, rows = set(texts[labels > 1].tolist()), Counted()
     if not several:
         return
-    lines = [
-        example.line
-        for example in found.source.examples()
-        if text_key(seed, example.text_a, example.text_b) in several and not is_empty(example)
-    ]
-    _LOGGER.warning(
-        "%s: %d rows have the text of another row with another label (%s), and no model can be "
-        "right about both; correct them or leave them out.",
-        *(found.source.file.name, len(lines), _lines_in_words(lines[:_SHOWN], len(lines))),
-    )
+    for example in source.examples():
+        if text_key(seed, example.text_a, example.text_b) in several and not is_empty(example):
+            rows.add(f"on line {example.line}")
+    what = "rows with the text of another row and another label; correct them"
+    rows.warn(source.file.name, what)
 
 
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:
@@ -185,13 +142,10 @@ def in_order(labels: Iterable[str]) -> tuple[str, ...]:
         (('-1', '9', '10'), ('10', 'a', 'b'))
     """
     labels = sorted(labels)
-    try:
-        numbers = {label: float(label) for label in labels}
-    except ValueError:
+    numbers = {label: _number(label) for label in labels}
+    if None in numbers.values():
         return tuple(labels)
-    if not all(map(math.isfinite, numbers.values())):
-        return tuple(labels)
-    return tuple(sorted(labels, key=numbers.__getitem__))
+    return tuple(sorted(labels, key=lambda label: numbers[label] or 0.0))
 
 
 def dev_thresholds(statistics: LabelStatistics, share: float) -> Mapping[str, int]:
@@ -209,153 +163,72 @@ def dev_thresholds(statistics: LabelStatistics, share: float) -> Mapping[str, in
     return thresholds
 
 
-class _EmptyTexts:
-    """Counts the rows without text, and says so at the end."""
-
-    def __init__(self, source: Source) -> None:
-        self._source, self._count = source, 0
-        self._lines: list[int] = []
-
-    def note(self, example: Labelled) -> bool:
-        """Whether the example is one."""
-        empty = is_empty(example)
-        if empty:
-            self._count += 1
-            if len(self._lines) < _SHOWN:
-                self._lines.append(example.line)
-        return empty
-
-    def say(self, what_happens: str) -> None:
-        if self._count:
-            lines = _lines_in_words(self._lines, self._count)
-            _LOGGER.warning(
-                "%s: %s no text (%s); %s %s.",
-                self._source.file.name,
-                "1 row has" if self._count == 1 else f"{self._count} rows have",
-                lines,
-                "it is" if self._count == 1 else "they are",
-                what_happens,
+def _what_is_wrong(source: Source, line: int, label: str | None, known: frozenset[str]) -> str:
+    if label is None:
+        return _without_label(source, line)
+    for one in labels_in(source.labelling, label):
+        if one not in known:
+            return (
+                f"{source.file.name}: line {line}: the label {shown(one)} is none of those that "
+                "are learned; correct it, or remove the row."
             )
+    return ""
 
 
-def _what_is_wrong(source: Source, example: Labelled, known: frozenset[str]) -> str | None:
-    where = f"{source.file.name}: line {example.line}"
-    if example.label is None:
-        return f"{where} has no label in {_columns_in_words(source)}; add it or remove the line."
-    unknown = [one for one in labels_in(source.labelling, example.label) if one not in known]
-    if unknown:
-        return (
-            f"{where}: the label {shown(unknown[0])} does not stand in the training file; correct "
-            "it, "
-            "or leave such rows out with `ignored_labels`."
-        )
-    return None
-
-
-def _columns_in_words(source: Source) -> str:
-    return f"the column {', '.join(map(repr, source.columns.labels))}"
-
-
-def _lines_in_words(lines: Sequence[int], count: int) -> str:
-    more = ", ..." if count > len(lines) else ""
-    return f"line{'s' * (count > 1)} {', '.join(map(str, lines))}{more}"
-
-
-def _check_number_of_labels(found: LabelStatistics) -> None:
-    if len(found.labels) > _MOST_LABELS:
-        raise _too_many(found)
-
-
-def _too_many(found: LabelStatistics) -> UserError:
-    return UserError(
-        f"{found.source.file.name}: {_columns_in_words(found.source)} has {len(found.labels)} "
-        f"different labels in {found.rows} rows; for numbers to predict give `regression=True`, "
-        "or name another `label_column`."
+def _without_label(source: Source, line: int) -> str:
+    return (
+        f"{source.file.name}: line {line} has no label in {_in_words(source)}; add it or remove "
+        "the line."
     )
 
 
+def _in_words(source: Source) -> str:
+    return f"the column {', '.join(map(repr, source.columns.labels))}"
+
+
 def _check_labels(found: LabelStatistics) -> None:
-    source, count = found.source, len(found.labels)
-    name = source.file.name
+    """Refuses labels that cannot be learned."""
+    source, labels, name = found.source, found.labels, found.source.file.name
     if not found.rows:
         raise UserError(
             f"{name}: no row is left to train on, for all of them have no text in the column "
-            f"{', '.join(map(repr, source.columns.texts))} or a label that is left out; name "
-            "another `text_column`."
+            f"{', '.join(map(repr, source.columns.texts))}; name another `text_column`."
         )
-    if source.labelling is None:
+    if source.labelling is None or source.labelling.kind == "number":
         return
-    if source.labelling.kind == "number":
-        _check_numbers(found)
-        return
-    fraction = _fraction_in(found.labels)
-    if count > _FEW_LABELS and (fraction or 2 * count > found.rows):
-        raise _too_many(found)
-    several = source.labelling.kind in ("several", "columns")
-    names = ", ".join(map(repr, found.labels)) or "none"
-    if source.labelling.kind == "columns":
-        never = [column for column in source.labelling.columns if column not in found.labels]
-        if never:
+    numbers = [_number(label) for label in labels]
+    is_fraction = None not in numbers and any(one % 1 for one in numbers if one is not None)
+    if len(labels) > _FEW_LABELS and (is_fraction or 2 * len(labels) > found.rows):
+        raise UserError(
+            f"{name}: {_in_words(source)} has {len(labels)} different labels in {found.rows} rows; "
+            "for numbers to predict give `regression=True`, or name another `label_column`."
+        )
+    if len(labels) < 2:
+        raise UserError(
+            f"{name}: there must be two labels or more in {_in_words(source)}, but the only one "
+            f"is {', '.join(map(repr, labels)) or 'none'}; name another `label_column`, or add "
+            "examples."
+        )
+    seen = dict[object, str]()
+    for label, number in zip(labels, numbers, strict=True):
+        other = seen.setdefault(label.strip() if number is None else number, label)
+        if other != label:
             raise UserError(
-                f"{name}: no row has a 1 in the column {shown(never[0])}, so that the label "
-                "cannot be "
-                "learned; leave it out of `label_column`."
+                f"{name}: the labels {other!r} and {label!r} are the same; write each label in one "
+                "way."
             )
-    if count < 2:
-        what = "labels" if several else "classes"
-        raise UserError(
-            f"{name}: there must be two {what} or more in {_columns_in_words(source)}, but the "
-            f"only one is {names}; name another `label_column`, or add examples."
-        )
-    _check_spelling(found)
-    if fraction:
+    if is_fraction:
         _LOGGER.warning(
-            "%s: its labels are numbers such as %s, and are taken for %d classes; to predict "
-            "numbers give `regression=True`.",
-            name,
-            fraction,
-            count,
+            "%s: its labels are numbers, and are taken for %d classes; to predict numbers give "
+            "`regression=True`.",
+            *(name, len(labels)),
         )
 
 
-def _fraction_in(labels: Collection[str]) -> str | None:
-    """A label that is no whole number, where all are numbers."""
-    if not all(map(_is_number, labels)):
-        return None
-    return next((label for label in labels if not float(label).is_integer()), None)
-
-
-def _check_numbers(found: LabelStatistics) -> None:
-    smallest, largest = found.numbers
-    if smallest == largest:
-        raise UserError(
-            f"{found.source.file.name}: all rows have the number {smallest} in "
-            f"{_columns_in_words(found.source)}, so that there is nothing to learn; name another "
-            "`label_column`."
-        )
-
-
-def _check_spelling(found: LabelStatistics) -> None:
-    """Refuses labels that a reader takes for one."""
-    name = found.source.file.name
-    bare = Counter(label.strip() for label in found.labels)
-    if spaced := [label for label in found.labels if bare[label.strip()] > 1]:
-        raise UserError(
-            f"{name}: the labels {' and '.join(map(repr, spaced[:2]))} differ in white space only; "
-            "write each label in one way."
-        )
-    numbers = Counter(float(label) for label in found.labels if _is_number(label))
-    twice = [number for number, times in numbers.items() if times > 1]
-    if twice:
-        same = [label for label in found.labels if _is_number(label) and float(label) == twice[0]]
-        raise UserError(
-            f"{name}: the labels {' and '.join(map(repr, same))} are the same number; write each "
-            "label in one way."
-        )
-
-
-def _is_number(label: str) -> bool:
+def _number(label: str) -> float | None:
+    """The finite number that a label is; None of any other."""
     try:
-        return math.isfinite(float(label))
+        number = float(label)
     except ValueError:
-        return False
+        return None
+    return number if math.isfinite(number) else None

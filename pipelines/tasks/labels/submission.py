@@ -46,11 +46,7 @@ class SubmissionConfig:
 
 
 def write_submission_archive(config: SubmissionConfig) -> dict[str, Path]:
-    """Collects the answers to GLUE's test sets, checks them and writes the archive.
-
-    Returns:
-        The file of each test set that was found.
-    """
+    """Checks the answers to GLUE's test sets and writes the archive; gives the files found."""
     found: dict[str, Path] = {}
     for folder in map(Path, config.run_dir):
         for path in sorted((*folder.glob("*.tsv"), *folder.glob("*/*.tsv"))):
@@ -62,16 +58,14 @@ def write_submission_archive(config: SubmissionConfig) -> dict[str, Path]:
             f"`run_dir={','.join(config.run_dir)}`: holds none of {'.tsv, '.join(ROWS)}.tsv; run "
             "the tasks with `do_predict` first."
         )
-    output = check_output(config.output_file)
-    packed = io.BytesIO()  # a device has no place to go back to
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in sorted(found):
-            _check(name, found[name])
-            entry = zipfile.ZipInfo(f"{name}.tsv", _EARLIEST)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = 0o644 << 16  # readable where it is unpacked
-            archive.writestr(entry, found[name].read_bytes())
-    with open_whole(output, "wb") as file:
+    with open_whole(check_output(config.output_file), "wb") as file:
+        packed = io.BytesIO()  # a device has no place to go back to
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in sorted(found):
+                _check(name, found[name])
+                entry = zipfile.ZipInfo(f"{name}.tsv", _EARLIEST)
+                entry.external_attr = 0o644 << 16  # readable where it is unpacked
+                archive.writestr(entry, found[name].read_bytes(), zipfile.ZIP_DEFLATED)
         file.write(packed.getvalue())
     return found
 
@@ -80,14 +74,15 @@ def _check(name: str, path: Path) -> None:
     """Holds a file against its task: its labels, and how many rows it has."""
     head, number = find_task(name.removesuffix("-mm").removesuffix("-m")).head_of, 1
     for number, line in read_lines(path):
-        columns = line.split("\t")
-        right = columns == ["index", "prediction"] if number == 1 else len(columns) == 2
-        if number > 1 and right:
-            try:
-                head.encode(columns[1])
-            except UserError:
-                right = False
-        if not right:
-            raise UserError(f"{path}: line {number} is {shown(line)}, which is no answer here.")
+        try:
+            _, label = line.split("\t")
+            if number == 1 and line != "index\tprediction":
+                raise ValueError
+            if number > 1:
+                head.encode(label)
+        except (ValueError, UserError) as error:
+            raise UserError(
+                f"{path}: line {number} is {shown(line)}, which is no answer here."
+            ) from error
     if number - 1 != ROWS[name]:
         _LOGGER.warning("%s: has %d answers, not %d, GLUE's.", path, number - 1, ROWS[name])

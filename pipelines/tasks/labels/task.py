@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.json_files import typed
 from keras_bert_impl.tokenization.long_texts import LongTexts
-from keras_bert_impl.training.run_directory import RunDirectory
-from pipelines.fine_tuning.heads import RegressionHead
 from pipelines.fine_tuning.task_builder import TaskBuilder, are_same_file
 from pipelines.tables.columns import Columns, check_columns, check_first_row, choose_columns
 from pipelines.tables.files import TableFile, open_table
@@ -22,7 +19,6 @@ from pipelines.tasks.labels.own_texts import HeldOut, LabelledTexts
 from pipelines.tasks.labels.rows import label_units
 from pipelines.tasks.labels.statistics import (
     LabelStatistics,
-    are_stand_ins,
     check_scored,
     dev_thresholds,
     in_order,
@@ -35,7 +31,6 @@ if TYPE_CHECKING:
 
 
 _LOGGER = logging.getLogger(__name__)
-_UNDECIDED = "-"
 
 
 def open_labelled_texts(
@@ -55,15 +50,7 @@ def open_labelled_texts(
 
 
 class _Found(NamedTuple):
-    """Findings about the files.
-
-    Attributes:
-        columns: where all of them have what.
-        kind: what a label is.
-        labels: in the order of the classes; () of a regression.
-        training: the counts of the training file, where it is read.
-        held_out: which of its rows are the dev set, or None.
-    """
+    """Findings about the files."""
 
     columns: Columns
     kind: Kind
@@ -100,7 +87,7 @@ class _Builder(TaskBuilder[LabelledTextsConfig, TableFile, _Found, Source, Label
         columns, training, held_out = self._columns(files), None, None
         if "train" in files:
             labelling = self._labelling(files["train"], columns)
-            source = self._source(files["train"], columns, labelling)
+            source = Source(files["train"], columns, labelling)
             training = training_statistics(source, config.dev_seed)
             if config.dev_share:
                 self._check_same_share()
@@ -127,8 +114,6 @@ class _Builder(TaskBuilder[LabelledTextsConfig, TableFile, _Found, Source, Label
             self._options(found.columns),
             held_out=found.held_out,
             class_weights=self._weights(found.kind, found.labels, found.training),
-            prediction_format=self._config.prediction_format,
-            num_mistakes=self._config.num_mistakes,
         )
 
     def _held_out(self, training: LabelStatistics) -> HeldOut:
@@ -173,12 +158,7 @@ class _Builder(TaskBuilder[LabelledTextsConfig, TableFile, _Found, Source, Label
 
     def _labelling(self, file: TableFile, columns: Columns) -> Labelling:
         check_columns(file, columns.labels)
-        found = find_labelling(
-            file,
-            columns.labels,
-            regression=self._is_regression(),
-            ignored=self._ignored_labels(),
-        )
+        found = find_labelling(file, columns.labels, regression=self._is_regression())
         if found is None:
             raise UserError(
                 f"{file.name}: no row has a label in the column "
@@ -193,49 +173,25 @@ class _Builder(TaskBuilder[LabelledTextsConfig, TableFile, _Found, Source, Label
         problem = self._trained.config.extra.get("problem_type")
         return problem == "regression" or (problem is None and len(self._trained.labels) == 1)
 
-    def _source(self, file: TableFile, columns: Columns, labelling: Labelling | None) -> Source:
-        return Source(file, columns, labelling, frozenset(self._ignored_labels()))
-
-    def _ignored_labels(self) -> tuple[str, ...]:
-        """The labels whose rows are left out."""
-        return tuple(map(as_label, self._config.ignored_labels))
-
     def _scored(self, split: str, file: TableFile, expected: _Found) -> Source:
         """A dev or test file; of a test file labels are read where it has them."""
-        columns, kind = expected.columns, expected.kind
-        has_columns = bool(columns.labels) and set(columns.labels) <= set(file.columns)
-        if split == "test" and not has_columns:
-            return self._source(file, columns, None)
-        check_columns(file, columns.labels)
-        found = None
-        if split == "dev" or not are_stand_ins(file, columns.labels, kind):
-            found = find_labelling(
-                file,
-                columns.labels,
-                regression=kind == "number",
-                ignored=self._ignored_labels(),
-            )
-        if found is not None and found.kind != kind:
-            raise UserError(
-                f"{file.name}: its labels are {_IN_WORDS[found.kind]}, but those of training are "
-                f"{_IN_WORDS[kind]}; write them alike."
-            )
-        source = self._source(file, columns, found)
-        if found is not None and check_scored(source, expected.labels, required=split == "dev"):
-            return source
-        if split == "dev":
-            raise UserError(
-                f"{file.name}: no row has a label in the column "
-                f"{', '.join(map(repr, columns.labels))}; name another `label_column`."
-            )
-        _LOGGER.warning("%s: its labels are none of training's; it is not evaluated.", file.name)
-        return self._source(file, columns, None)
+        columns, required = expected.columns, split == "dev"
+        if required or (columns.labels and set(columns.labels) <= set(file.columns)):
+            check_columns(file, columns.labels)
+            source = Source(file, columns, Labelling(expected.kind, columns.labels))
+            if check_scored(source, expected.labels, required=required):
+                return source
+            _LOGGER.warning("%s: has none of training's labels; it is not evaluated.", file.name)
+        return Source(file, columns, None)
 
     def _kind_and_labels(
         self, training: LabelStatistics | None, columns: Columns
     ) -> tuple[Kind, tuple[str, ...]]:
         if self._trained is not None:
-            return self._trained_kind(columns), self._trained_labels()
+            if self._is_regression():
+                return "number", ()
+            several: Kind = "columns" if len(columns.labels) > 1 else "several"
+            return several if self._trained.is_multi_label else "one", self._trained.labels
         assert training is not None
         assert training.source.labelling is not None
         kind = training.source.labelling.kind
@@ -245,29 +201,7 @@ class _Builder(TaskBuilder[LabelledTextsConfig, TableFile, _Found, Source, Label
         if labels:
             counted = (f"{label} ({training.labels[label]:,})" for label in labels[:50])
             _LOGGER.info("labels: %s", ", ".join(counted))
-        if _UNDECIDED in labels and not {"+", "0"} & set(labels):
-            _LOGGER.warning(
-                "%s: %d rows have the label %r, which is learned as any other; in SNLI and MNLI "
-                "it says that people did not agree. Leave such rows out with "
-                "`ignored_labels=%s`.",
-                training.source.file.name,
-                training.labels[_UNDECIDED],
-                _UNDECIDED,
-                _UNDECIDED,
-            )
         return kind, labels
-
-    def _trained_kind(self, columns: Columns) -> Kind:
-        assert self._trained is not None
-        if self._is_regression():
-            return "number"
-        if self._trained.is_multi_label:
-            return "columns" if len(columns.labels) > 1 else "several"
-        return "one"
-
-    def _trained_labels(self) -> tuple[str, ...]:
-        assert self._trained is not None
-        return () if self._is_regression() else self._trained.labels
 
     def _weights(
         self, kind: Kind, labels: Sequence[str], training: LabelStatistics | None
@@ -299,7 +233,6 @@ class _Builder(TaskBuilder[LabelledTextsConfig, TableFile, _Found, Source, Label
             "label_column": list(columns.labels),
             "header": self._config.has_header,
             "quotation": config.quotation,
-            "ignored_labels": list(self._ignored_labels()),
             "dev_share": config.dev_share,
             "dev_seed": config.dev_seed,
             # Of a model that is evaluated; they change nothing of it.
@@ -316,14 +249,6 @@ class _Builder(TaskBuilder[LabelledTextsConfig, TableFile, _Found, Source, Label
                 f"{known.get('dev_share') or 0} and a dev_seed of {known.get('dev_seed') or 0}, so "
                 "that some of these rows are training rows; give the same ones."
             )
-
-
-_IN_WORDS: Mapping[Kind, str] = {
-    "one": "single labels",
-    "several": "lists",
-    "columns": "a column each",
-    "number": "numbers",
-}
 
 
 def balanced_weights(kind: Kind, counts: Sequence[int], rows: int) -> tuple[float, ...]:
@@ -404,48 +329,8 @@ def _task_of_files(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
 def _in_label_units(
     config: RunClassifierConfig, task: GlueTask | LabelledTexts
 ) -> GlueTask | LabelledTexts:
-    """The task, which learns numbers in units of the training labels where it should."""
-    if not isinstance(task.head_of, RegressionHead):
-        if config.scale_labels is not None:
-            raise UserError(
-                f"`scale_labels={config.scale_labels}` is for numbers, but the labels of "
-                f"{task.name} are classes; leave it out."
-            )
+    """The task; one's own numbers are learned in units of the training labels."""
+    if not (config.do_train and isinstance(task, LabelledTexts) and task.kind == "number"):
         return task
-    units = _label_units(config, task) if config.do_train else None
-    if units is None:
-        return task
-    if isinstance(task, LabelledTexts):
-        return replace(task, label_units=units)
-    return replace(task, head_of=task.head_of.in_units(units))
-
-
-def _label_units(
-    config: RunClassifierConfig, task: GlueTask | LabelledTexts
-) -> tuple[float, float] | None:
-    """The units of the run's checkpoints, which mean nothing in others; else of its labels."""
-    wanted, began = config.scale_labels, _settings_of_checkpoints(config)
-    if began is not None:  # a run of before there were units goes on without
-        kept = began.get("label_units")
-        if wanted not in (None, kept is not None):
-            raise UserError(
-                f"`scale_labels={wanted}`: the checkpoints in {config.output_dir} were made "
-                f"{'without' if kept is None else 'with'} scaled labels; leave it out, or name "
-                "another `output_dir`."
-            )
-        place = f"{config.output_dir}: its checkpoints' settings: label_units"
-        units: tuple[float, float] | None = typed(kept, tuple[float, float] | None, place)
-        return units
-    if not (isinstance(task, LabelledTexts) if wanted is None else wanted):
-        return None
     where = next(iter(task.files(task.train_split)), task.name)
-    return label_units(task.examples(task.train_split), where)
-
-
-def _settings_of_checkpoints(config: RunClassifierConfig) -> dict[str, Any] | None:
-    directory = RunDirectory(config.output_dir)
-    if not directory.checkpoints.is_dir():
-        return None
-    from pipelines.runs.resume_identity import finished_settings  # TensorFlow
-
-    return finished_settings(directory)
+    return replace(task, label_units=label_units(task.examples(task.train_split), where))

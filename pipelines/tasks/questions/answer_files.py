@@ -1,7 +1,6 @@
 """The files of answers: the original's, and those that people read."""
 
 import json
-import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -94,9 +93,6 @@ _COLUMNS = (
     *("article", "id", "start", "end", "null_odds"),
 )
 _BETWEEN_ANSWERS = " | "
-_MOST_WITH_MORE = 0.05  # of the answers: a few accents in a text are no matter
-
-_LOGGER = logging.getLogger(__name__)
 
 
 def write_answer_table(
@@ -109,23 +105,11 @@ def write_answer_table(
 
     Returns:
         The path. `answer` has the passage's own characters, those from `start` to `end`; what is
-        scored is the original's text, and where that often has more, a warning says so.
+        scored is the original's text, which may have more.
     """
     rows = [_row(question, prediction, threshold, score) for question, prediction in answered]
-    _say_if_words_are_whole(path, sum(row.has_more for row in rows), len(rows))
     rows.sort(key=lambda row: (row.f1, -row.probability))  # stable
     return write_table(path, _COLUMNS, (row.cells() for row in rows))
-
-
-def _say_if_words_are_whole(path: Path, count: int, total: int) -> None:
-    if count > _MOST_WITH_MORE * total:
-        _LOGGER.warning(
-            "%s: %d of %d answers are compared, as in the original, as the whole words that they "
-            "stand in, since lower-casing changes the number of their characters (accents are "
-            "dropped, syllables taken apart). That lowers the figures; a cased vocabulary does not "
-            "do it. The column `answer` and a served model have the characters that were meant.",
-            *(path, count, total),
-        )
 
 
 class _Row(NamedTuple):
@@ -136,7 +120,6 @@ class _Row(NamedTuple):
     start: int
     end: int
     null_odds: float | None
-    has_more: bool
 
     def cells(self) -> list[Any]:
         figures = [f"{100 * self.f1:.2f}", f"{100 * self.exact:.0f}", digits(self.probability)]
@@ -163,12 +146,7 @@ def _row(
     probability = n_best(prediction.candidates)[rank]["probability"]
     ends = best.start, best.end
     shown = tuple(map(_as_unicode, texts))
-    has_more = best.end > 0 and _visible(best.text) > _visible(texts[1])
-    return _Row(scores.f1, scores.exact, probability, shown, *ends, prediction.null_odds, has_more)
-
-
-def _visible(text: str) -> int:
-    return sum(map(len, text.split()))
+    return _Row(scores.f1, scores.exact, probability, shown, *ends, prediction.null_odds)
 
 
 def _as_unicode(text: str) -> str:

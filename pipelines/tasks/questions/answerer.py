@@ -1,26 +1,87 @@
 """Questions asked of a passage: the answer as it stands there, and the runners-up."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from keras_bert_impl.checkpoints.task_settings import served_length
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
 from keras_bert_impl.serving.forms import KnownModel, read_fields
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from pipelines.records.rows import Rows
 from pipelines.tasks.questions.answers import (
     SURELY_NO_ANSWER,
+    AnswerSettings,
     BestSpans,
     dense_logits,
     find_best_spans,
     find_null_logits,
     visible_end,
 )
+from pipelines.tasks.questions.options import THRESHOLD, RunSquadConfig
 from pipelines.tasks.questions.passages import Passage, Question
-from pipelines.tasks.questions.rows import question_rows
-from pipelines.tasks.questions.settings import ANSWERS, ServingSettings
+from pipelines.tasks.questions.rows import WindowSettings, question_rows
 from pipelines.tasks.row_form import RowForm, single_rows
+
+if TYPE_CHECKING:
+    from keras_bert_impl.config import BertConfig
+
+ANSWERS = "answers"
+"""The signature that gives the best answers."""
+
+
+@dataclass(frozen=True)
+class ServingSettings:
+    """How a served model answers.
+
+    Attributes:
+        threshold: where there may be no answer, there is none if the null odds are greater.
+    """
+
+    windows: WindowSettings
+    answers: AnswerSettings
+    threshold: float = 0.0
+
+    @classmethod
+    def of(cls, config: "BertConfig", max_seq_length: int | None = None) -> Self:
+        """Reads the settings in a model's configuration; the original's defaults where it has none.
+
+        Args:
+            max_seq_length: the most tokens of a row; None is as in training.
+        """
+        known = RunSquadConfig.known(config)
+        positions = config.max_position_embeddings
+        default = min(WindowSettings.max_seq_length, positions)
+        length = served_length(config, max_seq_length, default)
+        known.setdefault("max_query_length", _question_tokens(length))
+        windows = _from(WindowSettings, {**known, "max_seq_length": length})
+        if not windows.max_query_length + 3 < length:
+            raise UserError(
+                f"`max_seq_length={length}` must be more than the questions' "
+                f"{windows.max_query_length} tokens and 3; give another number."
+            )
+        threshold = known.get(THRESHOLD, 0.0)
+        return cls(windows, _from(AnswerSettings, known), threshold)
+
+
+def _question_tokens(length: int) -> int:
+    """The most tokens of a question for a model that does not say it: the original's, if it fits.
+
+    Example:
+        >>> _question_tokens(384), _question_tokens(12)
+        (64, 4)
+    """
+    usual = WindowSettings.max_query_length
+    return usual if usual + 3 < length else (length - 3) // 2
+
+
+def _from(kind: Any, values: Mapping[str, Any]) -> Any:
+    """A dataclass of the values that it knows."""
+    return kind(**{name: values[name] for name in kind.__dataclass_fields__ if name in values})
+
 
 _LOGITS = ("start_logits", "end_logits")
 _ONE = {
@@ -39,13 +100,6 @@ _BEST = {
     "no_answer_score": "the sum of the logits at [CLS]",
     "has_answer": "whether the best one is the answer, or there is none",
 }
-
-
-class _Asked(NamedTuple):
-    """What undoes the rows of some questions."""
-
-    questions: Sequence[Question]
-    rows: Rows
 
 
 class QuestionForm(RowForm):
@@ -77,30 +131,29 @@ class QuestionForm(RowForm):
         rows = question_rows(
             questions, self._tokenizer, self._settings.windows, training=False, tell=False
         )
-        return Prepared(single_rows(rows), _Asked(questions, rows))
+        return Prepared(single_rows(rows), (questions, rows))
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         """See `Answerer.finish`."""
         if not outputs:
             return []
-        asked: _Asked = prepared.state
+        questions, rows = prepared.state
         found = self.joined(outputs)
-        starts, ends = (dense_logits(asked.rows, found[name]) for name in _LOGITS)
+        starts, ends = (dense_logits(rows, found[name]) for name in _LOGITS)
         choice = self._settings.answers
-        spans = find_best_spans(
-            asked.rows, starts, ends, choice.n_best_size, choice.max_answer_length
-        )
-        null = find_null_logits(asked.rows, starts, ends)
+        spans = find_best_spans(rows, starts, ends, choice.n_best_size, choice.max_answer_length)
+        null = find_null_logits(rows, starts, ends)
         return [
-            self._answer(asked, number, spans, score)
+            self._answer(questions[number].passage.text, rows, number, spans, score)
             for number, score in enumerate((null.start + null.end).tolist())
         ]
 
-    def _answer(self, asked: _Asked, number: int, spans: BestSpans, null: float) -> Answer:
+    def _answer(
+        self, passage: str, rows: Rows, number: int, spans: BestSpans, null: float
+    ) -> Answer:
         first, last = spans.offsets[number : number + 2].tolist()
         own = range(first, min(last, first + self._settings.answers.n_best_size))
-        passage = asked.questions[number].passage.text
-        places = [self._place(asked.rows, spans, span, passage) for span in own]
+        places = [_place(rows, spans, span, passage) for span in own]
         scores = [float(spans.start_logit[span] + spans.end_logit[span]) for span in own]
         best = scores[0] if scores else null - SURELY_NO_ANSWER
         answered = null - best <= self._settings.threshold
@@ -124,11 +177,12 @@ class QuestionForm(RowForm):
             "no_answer_score": _float32(null),
         }
 
-    def _place(self, rows: Rows, spans: BestSpans, span: int, passage: str) -> tuple[int, int]:
-        begin = int(rows.offsets()[spans.row[span]])
-        start = int(rows.tokens["text_start"][begin + int(spans.first[span])])
-        end = int(rows.tokens["text_end"][begin + int(spans.last[span])])
-        return start, visible_end(passage, start, end)
+
+def _place(rows: Rows, spans: BestSpans, span: int, passage: str) -> tuple[int, int]:
+    begin = int(rows.offsets()[spans.row[span]])
+    start = int(rows.tokens["text_start"][begin + int(spans.first[span])])
+    end = int(rows.tokens["text_end"][begin + int(spans.last[span])])
+    return start, visible_end(passage, start, end)
 
 
 def _float32(number: Any) -> float:

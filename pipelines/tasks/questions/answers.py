@@ -202,13 +202,7 @@ SURELY_NO_ANSWER = 1_000_000.0
 
 @dataclass(frozen=True)
 class AnswerSettings:
-    """How answers are chosen.
-
-    Attributes:
-        n_best_size: how many answers to give for each question.
-        max_answer_length: the most tokens of an answer.
-        version_2_with_negative: whether there may be no answer.
-    """
+    """How answers are chosen."""
 
     n_best_size: int = 20
     max_answer_length: int = 30
@@ -220,9 +214,6 @@ class Candidate(NamedTuple):
 
     Attributes:
         text: as the original writes it, words joined with single blanks; "" is no answer.
-        start_logit: of its first token.
-        end_logit: of its last token.
-        start: the position in the passage of its first character.
         end: the position after its last character; `passage.text[start:end]` is the answer as it
             stands in the text. Both are 0 for no answer.
     """

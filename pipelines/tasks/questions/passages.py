@@ -21,10 +21,6 @@ class Passage:
     A word is what stands between two of the original's blanks: space, tab, carriage return, line
     feed and the narrow no-break space (not the no-break space).
 
-    Attributes:
-        article: the title of the article that it is of, for messages.
-        text: its characters as they stand in the file.
-
     Example:
         >>> passage = Passage("Rain", " It  rained.\n")
         >>> passage.words, passage.word_of_character.tolist()
@@ -55,12 +51,7 @@ class Passage:
 
 
 class PlacedText(NamedTuple):
-    """An answer as a file has it.
-
-    Attributes:
-        text: the answer.
-        start: the position in the passage of its first character.
-    """
+    """An answer as a file has it."""
 
     text: str
     start: int
@@ -98,13 +89,6 @@ def find_words(passage: Passage, answer: PlacedText) -> WordSpan | None:
 @dataclass(frozen=True)
 class Question:
     """A question about a passage.
-
-    Attributes:
-        identifier: its name in the file.
-        text: what is asked.
-        passage: where the answer stands.
-        answers: the right answers, if they are known.
-        is_impossible: whether the file says that the passage has no answer.
 
     Example:
         >>> passage = Passage("Rain", "It rained all day.")

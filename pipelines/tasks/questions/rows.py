@@ -175,13 +175,7 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class WindowSettings:
-    """How questions and passages become rows.
-
-    Attributes:
-        max_seq_length: the most tokens of a row.
-        doc_stride: tokens from the start of a window to the start of the next one.
-        max_query_length: the most tokens of a question; longer ones are truncated.
-    """
+    """How questions and passages become rows."""
 
     max_seq_length: int = 384
     doc_stride: int = 128

@@ -52,10 +52,8 @@ class ScoredAnswers:
     """Answers to a labelled split, by the question's identifier.
 
     Attributes:
-        right: the right answers.
         guesses: the best answer, however likely no answer is.
         odds: how sure "no answer" is; 0 where there must be an answer.
-        articles: the article that a question is about.
     """
 
     right: dict[str, list[str]] = field(default_factory=dict)

@@ -22,9 +22,9 @@ from keras_bert_impl.tokenization.graph_rows import (
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.tasks.questions.answerer import ANSWERS, ServingSettings
 from pipelines.tasks.questions.answers import SURELY_NO_ANSWER, dropped_at_the_end
 from pipelines.tasks.questions.rows import WindowSettings
-from pipelines.tasks.questions.settings import ANSWERS, ServingSettings
 
 if TYPE_CHECKING:
     from keras_bert_impl.serving.opened_model import OpenedModel

@@ -15,7 +15,9 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.guesses import Guess
 from keras_bert_impl.training.learning_curve import CurveStyle
+from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.corpora.encodings import UTF_8, TextEncoding
+from pipelines.fine_tuning.start import starting_point
 from pipelines.fine_tuning.task import Answered, Head, TaskDefaults
 from pipelines.metrics.question_answering import squad_v2_question, trivia_scores
 from pipelines.records.rows import Rows
@@ -27,6 +29,7 @@ from pipelines.tasks.questions.answer_files import (
     write_answer_table,
     write_predictions,
 )
+from pipelines.tasks.questions.answerer import QuestionForm, ServingSettings, question_forms
 from pipelines.tasks.questions.answers import (
     AnswerSettings,
     Candidate,
@@ -34,12 +37,8 @@ from pipelines.tasks.questions.answers import (
     dense_logits,
     predict,
 )
-from pipelines.tasks.questions.files import (
-    WANTED,
-    is_trivia_file,
-    read_questions,
-    read_training_questions,
-)
+from pipelines.tasks.questions.files import WANTED, read_questions, read_training_questions
+from pipelines.tasks.questions.options import THRESHOLD, RunSquadConfig
 from pipelines.tasks.questions.passages import Question
 from pipelines.tasks.questions.rows import WindowSettings, question_rows
 from pipelines.tasks.questions.scores import (
@@ -49,6 +48,7 @@ from pipelines.tasks.questions.scores import (
 from pipelines.tasks.questions.trivia import (
     Evidence,
     best_of_documents,
+    is_trivia,
     trivia_right_answers,
     write_trivia_predictions,
 )
@@ -59,15 +59,7 @@ if TYPE_CHECKING:
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import LineTokenizer
-from typing import TYPE_CHECKING
-
-from keras_bert_impl.training.run_directory import RunDirectory
-from pipelines.fine_tuning.start import starting_point
-from pipelines.tasks.questions.options import THRESHOLD, RunSquadConfig
-
-if TYPE_CHECKING:
     from pipelines.fine_tuning.run import FineTuningResults
-    from pipelines.tasks.questions.answerer import QuestionForm
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -82,24 +74,15 @@ class QuestionTask(TaskDefaults):
     Attributes:
         text: the model's vocabulary and casing, by which spans become the original's text; only a
             served model does without.
-        train_file: questions to train on.
-        predict_file: questions to answer, and to score where it has their answers.
-        doc_stride: tokens from the start of a window to the start of the next one.
-        max_query_length: the most tokens of a question.
-        answer_settings: how answers are chosen.
         null_score_diff_threshold: questions with greater null odds have no answer; None is the
             number with the highest F1, which `calibrated` takes from the scores.
         padding_competes: whether padding competes with the answer in training; see
             `SpanObjective`.
-        evidence: the documents of TriviaQA's files.
-        encoding: how the text of the files stands in bytes.
-        dev_share: the share of the training file's articles that are answered instead of the
-            questions of predict_file.
-        dev_seed: decides which.
-        metric: one of `METRICS`; where there may be no answer, it is SQuAD 2.0's.
         deciding_figure: see `TaskDefaults`; windows that are scored have several right
             answers, or none.
     """
+
+    ARCHITECTURE, MODEL = "BertForQuestionAnswering", "BertSpanLabeler"
 
     text: TextSettings | None = None
     train_file: Path | None = None
@@ -199,15 +182,11 @@ class QuestionTask(TaskDefaults):
         return held_out(titles, self.dev_share, self.dev_seed)
 
     @cached_property
-    def _asks_trivia(self) -> bool:
+    def _trivia(self) -> Any:
+        """The content of the file that is asked, where it is in TriviaQA's form, else None."""
         path = self.train_file if self.dev_share else self.predict_file
-        return path is not None and is_trivia_file(path, self.encoding)
-
-    @cached_property
-    def _trivia(self) -> tuple[Path, Any]:
-        """The file of TriviaQA that is asked, and its content."""
-        (path,) = self.files(self.evaluation_splits[0])
-        return path, read_json(path, WANTED, self.encoding)
+        content = None if path is None else read_json(path, WANTED, self.encoding)
+        return content if is_trivia(content) else None
 
     def texts(self, example: Question) -> list[str]:
         """The question and its passage."""
@@ -260,10 +239,9 @@ class QuestionTask(TaskDefaults):
         Where there may be no answer, they are those at the threshold (where it is to be found, at
         the one with the highest F1), and beside them those of the best thresholds.
         """
-        if self._asks_trivia:
-            path, content = self._trivia
-            best = best_of_documents(path, content, answered)
-            right = trivia_right_answers(path, content)
+        if self._trivia:
+            best = best_of_documents(self._trivia, answered)
+            right = trivia_right_answers(self.files("predict")[0], self._trivia)
             return trivia_scores(best, {k: right[k] for k in best} if self.dev_share else right)
         scored = ScoredAnswers.of(answered)
         if self.answer_settings.version_2_with_negative:
@@ -305,7 +283,7 @@ class QuestionTask(TaskDefaults):
     ) -> Sequence[Path]:
         """Writes all answers as a table, the hardest first, and the curve over thresholds."""
         del split  # there is one
-        if self._asks_trivia:
+        if self._trivia:
             return []
         negative = self.answer_settings.version_2_with_negative
         threshold = self.null_score_diff_threshold or 0.0 if negative else math.inf
@@ -327,21 +305,18 @@ class QuestionTask(TaskDefaults):
             version_2_with_negative=self.answer_settings.version_2_with_negative,
             null_score_diff_threshold=self.null_score_diff_threshold or 0.0,
         )
-        if self._asks_trivia:
-            best = best_of_documents(*self._trivia, answered)
+        if self._trivia:
+            best = best_of_documents(self._trivia, answered)
             files.append(write_trivia_predictions(folder, best))
         return files
 
-    def forms(self, model: "KnownModel", max_seq_length: int | None) -> "list[QuestionForm]":
+    def forms(self, model: "KnownModel", max_seq_length: int | None) -> list[QuestionForm]:
         """Questions about passages; see `Asked`."""
-        from pipelines.tasks.questions.answerer import question_forms
-
         return question_forms(model, max_seq_length)
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
         """Question and passage in, the answer with its position in the passage out."""
         from pipelines.tasks.questions.served import ServedQuestions
-        from pipelines.tasks.questions.settings import ServingSettings
 
         return ServedQuestions(opened, ServingSettings.of(opened.model.config, max_seq_length))
 

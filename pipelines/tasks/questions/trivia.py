@@ -13,11 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
-from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.errors import UserError, reading, shown
 from keras_bert_impl.files import open_whole, real_path
-from keras_bert_impl.json_files import typed
 from pipelines.tasks.questions.answers import Prediction
 from pipelines.tasks.questions.passages import Passage, PlacedText, Question
 
@@ -26,37 +25,10 @@ _LOGGER = logging.getLogger(__name__)
 TRIVIA_PREDICTIONS = "triviaqa_predictions.json"
 _FOLDERS = {"EntityPages": "wikipedia", "SearchResults": "web"}
 _NOT_BLANK, _WORDS, _ARTICLES = re.compile(r"\S+"), re.compile(r"[^\W_]+"), {"a", "an", "the"}
+_GAP = r"[\W_]+(?:(?:an?|the)[\W_]+)*"  # between two words of an alias
 _BETWEEN = "--"  # a question's name and its document's
+_FORM = "a file in TriviaQA's form"
 _MOST_BYTES = 64 << 20  # of a document's beginning
-
-_Aliases = list[str] | None
-
-
-class _Page(TypedDict):
-    Filename: str
-    Title: NotRequired[str]
-    DocPartOfVerifiedEval: NotRequired[bool]
-
-
-class _Answer(TypedDict):
-    NormalizedAliases: NotRequired[_Aliases]
-    Aliases: NotRequired[_Aliases]
-    HumanAnswers: NotRequired[_Aliases]
-
-
-class _Entry(TypedDict):
-    QuestionId: str
-    Question: NotRequired[str]
-    Answer: NotRequired[_Answer | None]
-    EntityPages: NotRequired[list[_Page] | None]
-    SearchResults: NotRequired[list[_Page] | None]
-    QuestionPartOfVerifiedEval: NotRequired[bool]
-
-
-class _File(TypedDict):
-    Data: list[_Entry]
-    Domain: NotRequired[str]
-    VerifiedEval: NotRequired[bool]
 
 
 @dataclass(frozen=True)
@@ -93,26 +65,25 @@ def trivia_questions(
     of the folder, by its name or by a link, is refused: its words would stand among the answers.
     """
     folder = evidence.folder or path.parent.parent / "evidence"
-    count = missing = without = 0
-    for entry, kind, page in _pairs(path, content):
-        document, text = _document(path, folder / kind, page["Filename"]), ""
-        count += 1
-        try:
-            with document.open("rb") as file:
-                text = file.read(_MOST_BYTES).decode("utf-8", "replace")
-        except OSError:
-            if not missing:
-                _LOGGER.warning("%s: %s is missing.", path, shown(str(document))[1:-1])
-            missing += 1
-        text = first_words(text, evidence.most_words)
-        answer = entry.get("Answer") or _Answer()
-        names = [*(answer.get("NormalizedAliases") or ()), *(answer.get("Aliases") or ())]
-        found = find_alias(text, names)
-        without += found is None
-        if found or not training:
-            passage = Passage(page.get("Title", page["Filename"]), text)
-            answers = (found,) if found else ()
-            yield Question(_name(entry, page), entry.get("Question", ""), passage, answers)
+    count = missing = 0
+    with reading(path, _FORM):
+        for entry, kind, page in _pairs(content):
+            document, text = _document(path, folder / kind, page["Filename"]), ""
+            count += 1
+            try:
+                if not document.is_file():  # a pipe would be waited for
+                    raise FileNotFoundError
+                with document.open("rb") as file:
+                    text = file.read(_MOST_BYTES).decode("utf-8", "replace")
+            except OSError:
+                missing += 1
+            text = first_words(text, evidence.most_words)
+            answer = entry.get("Answer") or {}
+            found = find_alias(text, _texts(answer, "NormalizedAliases", "Aliases"))
+            if found or not training:
+                passage = Passage(str(page.get("Title", page["Filename"])), text)
+                answers = (found,) if found else ()
+                yield Question(_name(entry, page), str(entry.get("Question", "")), passage, answers)
     if count == missing:
         raise UserError(
             f"{path}: none of its documents is in {folder}; unpack the evidence there, or name its "
@@ -120,46 +91,36 @@ def trivia_questions(
         )
     if missing:
         _LOGGER.warning("%s: %d of %d documents are missing.", path, missing, count)
-    if without and training:
-        _LOGGER.info(
-            "%s: left out %d of %d documents that have no answer in their first %d words.",
-            *(path, without, count, evidence.most_words),
-        )
 
 
 def trivia_right_answers(path: Path, content: Any) -> dict[str, Mapping[str, Any]]:
-    """The `Answer` objects of a file by what the official figures count; no document is read.
+    """The right answers of a file by what the official figures count; no document is read.
 
     These are the questions, those without a document too, or on the web each question with each of
     its documents.
     """
-    pairs = {_name(entry, page): entry for entry, _, page in _pairs(path, content)}
-    keys = pairs
-    if _counts_questions(path, content):
-        keys = {entry["QuestionId"]: entry for entry in _entries(path, content)}
-        if without := len(keys.keys() - {entry["QuestionId"] for entry in pairs.values()}):
-            _LOGGER.warning(
-                "%s: %d of %d questions have no document and count as wrong, as in the official "
-                "figures.",
-                *(path, without, len(keys)),
-            )
-    right = dict[str, Mapping[str, Any]]()
-    for key, entry in keys.items():
-        answer = entry.get("Answer") or _Answer()
-        if answer.get("NormalizedAliases") is None:
-            raise UserError(
-                f"{path}: question {shown(key)} has no answer to evaluate by; name a file with "
-                "answers."
-            )
-        right[key] = {name: value for name, value in answer.items() if value is not None}
+    with reading(path, _FORM):
+        if _counts_questions(content):
+            keys = {entry["QuestionId"]: entry for entry in _entries(content)}
+        else:
+            keys = {_name(entry, page): entry for entry, _, page in _pairs(content)}
+        right = dict[str, Mapping[str, Any]]()
+        for key, entry in keys.items():
+            answer = entry.get("Answer") or {}
+            if answer.get("NormalizedAliases") is None:
+                raise UserError(
+                    f"{path}: question {shown(key)} has no answer to evaluate by; name a file with "
+                    "answers."
+                )
+            right[key] = {x: _texts(answer, x) for x in ("NormalizedAliases", "HumanAnswers")}
     return right
 
 
 def best_of_documents(
-    path: Path, content: Any, answered: Iterable[tuple[Question, Prediction]]
+    content: Any, answered: Iterable[tuple[Question, Prediction]]
 ) -> dict[str, str]:
     """The surest answer of each question over all its documents, by what the figures count."""
-    whole, best = _counts_questions(path, content), dict[str, tuple[float, str]]()
+    whole, best = _counts_questions(content), dict[str, tuple[float, str]]()
     for question, prediction in answered:
         name = question.identifier
         key, guess = name.partition(_BETWEEN)[0] if whole else name, prediction.best(math.inf)
@@ -176,36 +137,38 @@ def write_trivia_predictions(folder: Path, best: Mapping[str, str]) -> Path:
     return folder / TRIVIA_PREDICTIONS
 
 
-def _file(path: Path, content: Any) -> _File:
-    found: _File = typed(content, _File, str(path), "name a file in TriviaQA's form")
-    return found
-
-
-def _entries(path: Path, content: Any) -> Iterator[_Entry]:
+def _entries(content: Any) -> Iterator[Any]:
     """The questions of a file, of verified ones only these."""
-    file = _file(path, content)
-    for entry in file["Data"]:
-        if not file.get("VerifiedEval") or entry.get("QuestionPartOfVerifiedEval"):
+    for entry in content["Data"]:
+        if not content.get("VerifiedEval") or entry.get("QuestionPartOfVerifiedEval"):
             yield entry
 
 
-def _pairs(path: Path, content: Any) -> Iterator[tuple[_Entry, str, _Page]]:
+def _pairs(content: Any) -> Iterator[tuple[Any, str, Any]]:
     """Each question with each of its documents, and the folder that this lies in."""
     only_verified = content.get("VerifiedEval") is True and content.get("Domain") == "Web"
-    for entry in _entries(path, content):
+    for entry in _entries(content):
         for name, folder in _FOLDERS.items():
-            for page in entry.get(name) or ():  # type: ignore[attr-defined]
+            for page in entry.get(name) or ():
                 if not only_verified or page.get("DocPartOfVerifiedEval"):
                     yield entry, folder, page
 
 
-def _name(entry: _Entry, page: _Page) -> str:
+def _name(entry: Any, page: Any) -> str:
     return f"{entry['QuestionId']}{_BETWEEN}{page['Filename']}"
 
 
-def _counts_questions(path: Path, content: Any) -> bool:
+def _texts(answer: Any, *names: str) -> list[str]:
+    """The texts in some lists of an answer; a list may be missing."""
+    texts = [text for name in names for text in answer.get(name) or []]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError(f"{shown(answer)} has lists of something else than texts")
+    return texts
+
+
+def _counts_questions(content: Any) -> bool:
     """Whether the official figures count questions, rather than questions with documents."""
-    return _file(path, content).get("Domain") == "Wikipedia"
+    return bool(content.get("Domain") == "Wikipedia")
 
 
 def _document(path: Path, folder: Path, name: str) -> Path:
@@ -244,17 +207,11 @@ def find_alias(text: str, aliases: Sequence[str]) -> PlacedText | None:
         PlacedText(text='Lord of the Rings', start=13)
         >>> find_alias("a job", ["ob"])
     """
-    matches = [match for match in _WORDS.finditer(text) if match[0].lower() not in _ARTICLES]
-    words = [match[0].lower() for match in matches]
-    wanted = dict[str, set[tuple[str, ...]]]()
-    for alias in aliases:
-        parts = tuple(word for word in _WORDS.findall(alias.lower()) if word not in _ARTICLES)
-        if parts:
-            wanted.setdefault(parts[0], set()).add(parts)
-    for first, word in enumerate(words):
-        for parts in sorted(wanted.get(word, ()), key=len, reverse=True):
-            last = first + len(parts)
-            if tuple(words[first:last]) == parts:
-                start = matches[first].start()
-                return PlacedText(text[start : matches[last - 1].end()], start)
-    return None
+    wanted = {
+        tuple(word for word in _WORDS.findall(alias.lower()) if word not in _ARTICLES)
+        for alias in aliases
+    }
+    longest_first = sorted(wanted - {()}, key=lambda words: (-len(words), words))
+    some = "|".join(_GAP.join(map(re.escape, words)) for words in longest_first)
+    found = re.search(rf"(?<![^\W_])(?:{some})(?![^\W_])", text, re.IGNORECASE) if some else None
+    return PlacedText(found[0], found.start()) if found else None

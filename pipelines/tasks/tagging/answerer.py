@@ -1,35 +1,61 @@
 """Texts asked of a model of tags: the entities in them, with their positions."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from collections.abc import Sequence
 
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
 from keras_bert_impl.serving.forms import KnownModel, read_fields
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
-from pipelines.records.rows import Rows
 from pipelines.tasks.row_form import RowForm, single_rows
-from pipelines.tasks.tagging.answers import TextEntity, Units, found_in, units_of
+from pipelines.tasks.tagging.answers import Span, TextEntity, answer_text, units_of
 from pipelines.tasks.tagging.files import Document, Sentence
 from pipelines.tasks.tagging.rows import tag_rows, tokenize_characters, tokenize_words
+from pipelines.tasks.tagging.schemes import Scheme
 from pipelines.tasks.tagging.statistics import CHARACTERS
-from pipelines.tasks.tagging.words import Span, words_of
 
-if TYPE_CHECKING:
-    from pipelines.tasks.tagging.task import TaggingTask
+BLANKS = " \t\r\n"
+RARE_BLANKS = "\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+LINE_BREAK = "\n"
+MARKS = ".,;:!?()[]{}<>\"'`´“”„‟‘’‚‛«»‹›…·¡¿、。，．！？：；（）「」『』《》〈〉【】"
+
+_WORDS = re.compile(f"[^{re.escape(BLANKS)}]+")
+_WORDS_OF_RAW_TEXT = re.compile(f"[^{re.escape(BLANKS + RARE_BLANKS)}]+")
+_MARKED = re.compile(f"([{re.escape(MARKS)}]*)(.*?)([{re.escape(MARKS)}]*)", re.DOTALL)
 
 
-class _Asked(NamedTuple):
-    """What undoes the rows of some texts.
+def words_of(text: str, *, split_marks: bool = False) -> list[list[Span]]:
+    r"""Finds the words of each line of a text.
 
-    Attributes:
-        texts: the texts.
-        items: of each text and each of its lines, where the words or characters stand.
-        rows: their rows.
+    Returns:
+        Of each line the position in the text of each word's first character, and the one after
+        its last.
+
+    Example:
+        >>> words_of("In Paris.\nYes")
+        [[(0, 2), (3, 9)], [(10, 13)]]
+        >>> words_of("(Paris).", split_marks=True)
+        [[(0, 1), (1, 6), (6, 7), (7, 8)]]
     """
+    pattern, begin, lines = _WORDS_OF_RAW_TEXT if split_marks else _WORDS, 0, []
+    for line in text.split(LINE_BREAK):
+        spans = [(begin + one.start(), begin + one.end()) for one in pattern.finditer(line)]
+        if split_marks:
+            spans = [part for span in spans for part in _without_marks(text, span)]
+        lines.append(spans)
+        begin += len(line) + 1
+    return lines
 
-    texts: Sequence[str]
-    items: Sequence[Sequence[Sequence[Span]]]
-    rows: Rows
+
+def _without_marks(text: str, span: Span) -> list[Span]:
+    found = _MARKED.fullmatch(text, *span)
+    if found is None or found.start(2) == found.end(2):  # nothing but marks
+        return [span]
+    (start, end), core = span, found.span(2)
+    return [
+        *((mark, mark + 1) for mark in range(start, core[0])),
+        core,
+        *((mark, mark + 1) for mark in range(core[1], end)),
+    ]
 
 
 _OUTPUTS = {
@@ -51,10 +77,18 @@ class EntityForm(RowForm):
     model_outputs = token_outputs = ("logits",)
 
     def __init__(
-        self, task: "TaggingTask", model: KnownModel, max_seq_length: int, *, raw: bool
+        self,
+        model: KnownModel,
+        scheme: Scheme,
+        unit: str,
+        max_seq_length: int,
+        doc_stride: int,
+        *,
+        raw: bool,
     ) -> None:
         self.signature, self._raw = ("raw_text" if raw else "text"), raw
-        self._task, self._labels, self._length = task, model.labels, max_seq_length
+        self._scheme, self._unit, self._labels = scheme, unit, model.labels
+        self._length, self._stride = max_seq_length, doc_stride
         self._tokenizer = PlainTokenizer(model.text)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
@@ -64,17 +98,15 @@ class EntityForm(RowForm):
             return Prepared([])
         items = [self._items(text) for text in texts]
         documents = [_document(*one) for one in zip(texts, items, strict=True)]
-        if self._task.unit == CHARACTERS:
-            tokens = tokenize_characters(
-                documents, self._tokenizer, self._labels, self._task.scheme
-            )
+        if self._unit == CHARACTERS:
+            tokens = tokenize_characters(documents, self._tokenizer, self._labels, self._scheme)
         else:
-            tokens = tokenize_words(documents, self._tokenizer, self._labels, tell=False)
-        rows = tag_rows(tokens, self._tokenizer, self._length, self._task.doc_stride)
-        return Prepared(single_rows(rows), _Asked(texts, items, rows))
+            tokens = tokenize_words(documents, self._tokenizer, self._labels)
+        rows = tag_rows(tokens, self._tokenizer, self._length, self._stride)
+        return Prepared(single_rows(rows), (texts, items, rows))
 
     def _items(self, text: str) -> list[list[Span]]:
-        if self._task.unit != CHARACTERS:
+        if self._unit != CHARACTERS:
             return words_of(text, split_marks=self._raw)
         lines, begin = [], 0
         for line in text.split("\n"):
@@ -86,24 +118,11 @@ class EntityForm(RowForm):
         """See `Answerer.finish`."""
         if not outputs:
             return []
-        asked: _Asked = prepared.state
-        units = units_of(asked.rows, self.joined(outputs)["logits"])
-        return [
-            _answer([*self._entities(*one)])
-            for one in zip(asked.texts, asked.items, units, strict=True)
-        ]
-
-    def _entities(
-        self, text: str, lines: Sequence[Sequence[Span]], units: Units
-    ) -> Iterator[TextEntity]:
-        before, task = 0, self._task
-        for items in lines:
-            own = units.between(before, before + len(items))
-            found = found_in(own, len(items), self._labels, task.scheme, task.unit)
-            for entity, score in found.entities:
-                start, end = items[entity.start][0], items[entity.end - 1][1]
-                yield TextEntity(entity.type, text[start:end], start, end, score)
-            before += len(items)
+        texts, items, rows = prepared.state
+        units = units_of(rows, self.joined(outputs)["logits"])
+        how = self._labels, self._scheme, self._unit
+        found = [answer_text(*one, *how) for one in zip(texts, items, units, strict=True)]
+        return [_answer(one.entities) for one in found]
 
 
 def _document(text: str, lines: Sequence[Sequence[Span]]) -> Document:

@@ -10,17 +10,18 @@ from numpy.typing import NDArray
 
 from pipelines.metrics.entities import OUTSIDE, Entity
 from pipelines.records.rows import Numbers, Rows
-from pipelines.tasks.tagging.files import Document, Sentence
+from pipelines.tasks.tagging.files import Document
 from pipelines.tasks.tagging.rows import UNIT_END, UNIT_START
 from pipelines.tasks.tagging.schemes import Scheme
 from pipelines.tasks.tagging.statistics import CHARACTERS
+
+Span = tuple[int, int]
 
 
 class TextEntity(NamedTuple):
     """An entity in a text.
 
     Attributes:
-        type: what it is.
         text: its characters, `text[start:end]` of the document's text.
         start: the position of its first character.
         end: the position after its last one.
@@ -35,12 +36,7 @@ class TextEntity(NamedTuple):
 
 
 class TagAnswer(NamedTuple):
-    """The answer of a model to a document.
-
-    Attributes:
-        tags: those of each sentence's words (or characters).
-        entities: in the order of the text.
-    """
+    """The answer of a model to a document."""
 
     tags: Sequence[Sequence[str]]
     entities: Sequence[TextEntity]
@@ -96,62 +92,57 @@ def units_of(rows: Rows, logits: NDArray[np.float32]) -> list[Units]:
 def answer(
     document: Document, units: Units, labels: Sequence[str], scheme: Scheme, unit: str
 ) -> TagAnswer:
-    """Gives every word or character of a document its tag, and finds the entities.
+    """Gives every word or character of a document its tag, and finds the entities."""
+    return answer_text(*laid_out(document, unit), units, labels, scheme, unit)
+
+
+def answer_text(
+    text: str,
+    lines: Sequence[Sequence[Span]],
+    units: Units,
+    labels: Sequence[str],
+    scheme: Scheme,
+    unit: str,
+) -> TagAnswer:
+    """Gives every word or character of a text its tag, and finds the entities.
 
     Args:
+        lines: of each sentence, where its words or characters stand in the text.
         unit: "words" or "characters".
     """
-    tags, entities = list[list[str]](), list[TextEntity]()
-    item, place = 0, 0
-    for sentence in document.sentences:
-        count = len(sentence.items)
-        own = units.between(item, item + count)
-        found = found_in(own, count, labels, scheme, unit)
-        text, starts, ends = _text_of(sentence, unit)
+    tags, entities, before = list[list[str]](), list[TextEntity](), 0
+    for items in lines:
+        own = units.between(before, before + len(items))
+        find = _of_characters if unit == CHARACTERS else _of_words
+        found = find(own, len(items), labels, scheme)
         tags.append(found.tags)
         for entity, score in found.entities:
-            start, end = starts[entity.start], ends[entity.end - 1]
-            entities.append(
-                TextEntity(entity.type, text[start:end], place + start, place + end, score)
-            )
-        item, place = item + count, place + len(text) + 1
+            start, end = items[entity.start][0], items[entity.end - 1][1]
+            entities.append(TextEntity(entity.type, text[start:end], start, end, score))
+        before += len(items)
     return TagAnswer(tags, entities)
 
 
-class Found(NamedTuple):
-    """The tags of a sentence.
-
-    Attributes:
-        tags: of its words or characters.
-        entities: by the numbers of these, each with its score.
-    """
+class _Tagged(NamedTuple):
+    """The tags of a sentence's words or characters, and the entities with their scores."""
 
     tags: list[str]
     entities: list[tuple[Entity, float]]
 
 
-def found_in(units: Units, count: int, labels: Sequence[str], scheme: Scheme, unit: str) -> Found:
-    """Gives every word or character of a sentence its tag, and finds the entities.
-
-    Args:
-        count: how many words or characters it has.
-        unit: "words" or "characters".
-    """
-    find = _of_characters if unit == CHARACTERS else _of_words
-    return find(units, count, labels, scheme)
-
-
-def _of_words(units: Units, count: int, labels: Sequence[str], scheme: Scheme) -> Found:
+def _of_words(units: Units, count: int, labels: Sequence[str], scheme: Scheme) -> _Tagged:
     """A word is a unit; one without a token has none, and the tag "O"."""
     scores = np.zeros(count, np.float32)
     scores[units.start] = units.score
     tags = [OUTSIDE] * count
     for word, label in zip(units.start.tolist(), units.label.tolist(), strict=True):
         tags[word] = labels[label]
-    return Found(tags, [(x, float(scores[x.start : x.end].mean())) for x in scheme.entities(tags)])
+    return _Tagged(
+        tags, [(x, float(scores[x.start : x.end].mean())) for x in scheme.entities(tags)]
+    )
 
 
-def _of_characters(units: Units, count: int, labels: Sequence[str], scheme: Scheme) -> Found:
+def _of_characters(units: Units, count: int, labels: Sequence[str], scheme: Scheme) -> _Tagged:
     """A token is a unit; an entity reaches from its first one's to its last one's characters.
 
     A character of several tokens, as a syllable that is taken apart, is the first one's: otherwise
@@ -164,7 +155,7 @@ def _of_characters(units: Units, count: int, labels: Sequence[str], scheme: Sche
         start, end = int(units.start[first]), int(units.end[last])
         score = float(units.score[first : last + 1].mean())
         found.append((Entity(entity.type, start, end), score))
-    return Found(scheme.write([entity for entity, _ in found], count), found)
+    return _Tagged(scheme.write([entity for entity, _ in found], count), found)
 
 
 def _without_shared_items(units: Units) -> Units:
@@ -174,12 +165,17 @@ def _without_shared_items(units: Units) -> Units:
     return Units(start[own], units.end[own], units.label[own], units.score[own])
 
 
-def _text_of(sentence: Sentence, unit: str) -> tuple[str, list[int], list[int]]:
-    """The text of a sentence, and where in it each item begins and ends."""
-    gap = 0 if unit == CHARACTERS else 1
-    lengths = np.array([len(item) for item in sentence.items], np.int64)
-    ends = np.cumsum(lengths + gap) - gap
-    return (" " * gap).join(sentence.items), (ends - lengths).tolist(), ends.tolist()
+def laid_out(document: Document, unit: str) -> tuple[str, list[list[Span]]]:
+    """The text of a document, as `text_of` has it, and where the items of each sentence stand."""
+    lines, begin, gap = list[list[Span]](), 0, 0 if unit == CHARACTERS else 1
+    for sentence in document.sentences:
+        spans = list[Span]()
+        for item in sentence.items:
+            spans.append((begin, begin + len(item)))
+            begin += len(item) + gap
+        lines.append(spans)
+        begin += 1 - gap
+    return text_of(document, unit), lines
 
 
 def text_of(document: Document, unit: str) -> str:
@@ -190,7 +186,8 @@ def text_of(document: Document, unit: str) -> str:
         >>> text_of(Document((first, first)), "words")
         'It rains\nIt rains'
     """
-    return "\n".join(_text_of(sentence, unit)[0] for sentence in document.sentences)
+    gap = "" if unit == CHARACTERS else " "
+    return "\n".join(gap.join(sentence.items) for sentence in document.sentences)
 
 
 def json_lines(answered: Iterable[tuple[Document, TagAnswer]], unit: str) -> Iterator[str]:

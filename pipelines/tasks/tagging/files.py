@@ -27,13 +27,10 @@ class Layout(NamedTuple):
     """How a file's lines are made.
 
     Attributes:
-        tabs: whether tabs stand between columns; otherwise blanks.
-        width: how many columns a line has.
         word: the number of the column of the word, from 0.
         tag: the number of the column of the tag, from 0; None in a file without tags.
         whole_lines: whether a line is a character, be it a blank: a file of characters alone.
         short_tags: whether tags are B_TYPE and I, which are read as B-TYPE and I-TYPE.
-        encoding: how its text stands in bytes.
     """
 
     tabs: bool
@@ -111,7 +108,6 @@ class Aside(NamedTuple):
     """A line that is no word: empty, a comment, or the beginning of a document.
 
     Attributes:
-        text: the line.
         is_counted: whether the official scorer counts it as a word. It does so with lines at which
             a document begins, where they have columns.
     """
@@ -126,12 +122,7 @@ class Sentence:
 
     Attributes:
         items: its words, or its characters.
-        tags: as many tags; None in a file without.
-        lines: the lines that they stand on, as they are.
         numbers: the numbers of these lines, from 1.
-        before: the lines of the file in front of it that are no words.
-        begins_document: whether one of them begins a document.
-        path: the file, for messages.
     """
 
     items: tuple[str, ...]
@@ -148,7 +139,6 @@ class Document:
     """Sentences that are read together.
 
     Attributes:
-        sentences: one or more.
         after: the lines behind the file's last sentence.
     """
 
@@ -294,7 +284,7 @@ def _sentence(
         if len(row) != layout.width:
             raise UserError(
                 f"{path}: line {number} has {len(row)} columns where others have {layout.width} "
-                f"(they stand between {'tabs' if layout.tabs else 'blanks'}); mend the line."
+                f"(they stand between {'tabs' if layout.tabs else 'blanks'}); correct the line."
             )
         if layout.tag is not None:
             # A blank behind a tag is no part of it.
@@ -303,7 +293,7 @@ def _sentence(
         for column in empty:
             if not row[column]:
                 what = "word" if column == layout.word else "tag"
-                raise UserError(f"{path}: line {number} has an empty {what}; mend the line.")
+                raise UserError(f"{path}: line {number} has an empty {what}; correct the line.")
     tags = None if layout.tag is None else [row[layout.tag] for row in rows]
     if tags is not None and layout.short_tags:
         tags = spelled_out(tags)
@@ -311,7 +301,7 @@ def _sentence(
             if tag == "I":
                 raise UserError(
                     f"{path}: line {number}: the tag 'I' starts nowhere: there is no B_TYPE in "
-                    "front of it; mend the line."
+                    "front of it; correct the line."
                 )
     items = tuple(row[layout.word] for row in rows)
     return Sentence(

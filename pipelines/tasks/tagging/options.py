@@ -53,13 +53,6 @@ class TaggingConfig(SplitFiles):
         choices=(AUTO, "iob1", "iob2", "bioes", "bilou", "bare"),
         resume=FREE,  # what it stands for is compared
     )
-    tag_unit: str = option(
-        AUTO,
-        "What stands on a line: words, or characters with blanks among them; auto: characters "
-        "where every line of the training file has one.",
-        choices=(AUTO, "words", "characters"),
-        resume=FREE,  # what it stands for is compared
-    )
     context: str = option(
         AUTO,
         "What the model reads around a word: the document, from one line -DOCSTART- to the next "
@@ -73,12 +66,6 @@ class TaggingConfig(SplitFiles):
         "Tokens from the start of a window to the start of the next one; 0 is half a window, so "
         "that every token is in two.",
         at_least=0,
-        resume=FREE,
-    )
-    keep_broken_tags: bool = option(
-        False,
-        "Read a tag that starts nowhere as the beginning of an entity, as conlleval does, instead "
-        "of refusing it.",
         resume=FREE,
     )
     text_encoding: TextEncoding = nested(TextEncoding)

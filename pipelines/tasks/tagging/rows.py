@@ -4,7 +4,6 @@ A tag is learned and predicted at the first token of a word, in the one window t
 the text around that token; where characters have tags, at every token.
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,8 +21,6 @@ from pipelines.tasks.tagging.schemes import Scheme
 if TYPE_CHECKING:
     from keras_bert_impl.tokenization.tokenizer import LineTokenizer
 
-
-_LOGGER = logging.getLogger(__name__)
 
 TAG_IDS, UNIT_START, UNIT_END = "tag_ids", "unit_start", "unit_end"
 
@@ -101,12 +98,10 @@ def tokenize_words(
     documents: Sequence[Document],
     tokenizer: "LineTokenizer",
     labels: Sequence[str],
-    *,
-    tell: bool = True,
 ) -> TaggedTokens:
     """Tokenizes words one by one; the tag of a word stands at its first token.
 
-    A word without a token (of control characters, say) has no unit; the log names the first one.
+    A word without a token (of control characters, say) has no unit.
 
     Args:
         documents: some documents; all have tags, or none.
@@ -121,8 +116,6 @@ def tokenize_words(
     document = np.repeat(np.arange(len(documents)), np.diff(words_before))  # [words]
     start[first] = (np.arange(len(words)) - words_before[document])[counts > 0]
     end[first] = start[first] + 1
-    if tell and not counts.all():
-        _warn_of_empty(sentences, np.flatnonzero(counts == 0))
     classes = _classes(sentences, labels)
     marks = None
     if classes is not None:
@@ -219,16 +212,3 @@ def _check_tags(sentence: Sentence, known: Mapping[str, int]) -> None:
                 f"{sentence.path}: line {line} has the tag {shown(tag)}, which the model does not "
                 f"know; it knows {cut(', '.join(known), 200)}."
             )
-
-
-def _warn_of_empty(sentences: Sequence[Sentence], words: Numbers) -> None:
-    places = [(x.path, *one) for x in sentences for one in zip(x.numbers, x.items, strict=True)]
-    path, line, item = places[words[0]]
-    _LOGGER.warning(
-        "%s: %d words have no token, the first one on line %d (%r); they are not learned and get "
-        "the tag O.",
-        path,
-        len(words),
-        line,
-        item,
-    )

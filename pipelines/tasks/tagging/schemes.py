@@ -36,7 +36,6 @@ class Scheme:
     """A way to write entities as tags.
 
     Attributes:
-        name: what it is called here.
         first: the letter of the first word of an entity.
         inside: of the words between.
         last: of its last word.
@@ -195,38 +194,3 @@ def in_short(tags: Sequence[str]) -> list[str]:
     for kind, start, end in find_entities(tags):
         short[start:end] = [f"B_{kind}", *["I"] * (end - start - 1)]
     return short
-
-
-def fault(scheme: Scheme, before: str, tag: str, after: str) -> str | None:
-    """Says what is wrong with a tag between its neighbours; None where nothing is.
-
-    Example:
-        >>> fault(IOB2, "O", "I-PER", "O")
-        'starts nowhere: there is no PER in front of it'
-        >>> fault(BIOES, "O", "B-PER", "O")
-        'does not end: no I-PER or E-PER follows it'
-    """
-    parts = scheme.split(tag)
-    if parts is None:
-        return f"is no tag of {scheme.name}"
-    if parts.letter == OUTSIDE or scheme is BARE:
-        return None
-    if scheme is IOB1:
-        if parts.letter == "B" and not _continues(scheme, before, parts.type, "BI"):
-            return f"begins no second entity: there is no {parts.type} in front of it"
-        return None
-    inner, last = scheme.inside, scheme.last
-    starts = {scheme.first, scheme.single}
-    if parts.letter not in starts and not _continues(scheme, before, parts.type, f"B{inner}"):
-        return f"starts nowhere: there is no {parts.type} in front of it"
-    open_letters = {scheme.first, inner} if inner != last else set()
-    ends = f"{inner}{last}"
-    if parts.letter in open_letters and not _continues(scheme, after, parts.type, ends):
-        names = " or ".join(_joined(letter, parts.type) for letter in ends)
-        return f"does not end: no {names} follows it"
-    return None
-
-
-def _continues(scheme: Scheme, tag: str, kind: str, letters: str) -> bool:
-    parts = scheme.split(tag)
-    return parts is not None and parts.type == kind and parts.letter in letters

@@ -149,7 +149,7 @@ def _tags(
                     raise UserError(
                         f"{path}: line {number}: {shown(tag)} is no tag of {scheme.name}, the "
                         "scheme "
-                        "of the others; mend the line, or name another `tagging_scheme`."
+                        "of the others; correct the line, or name another `tagging_scheme`."
                     )
         yield (
             [scheme.as_iob(tag) for tag in sentence.tags or ()],

@@ -1,72 +1,47 @@
 """Statistics of the tags of a file: the scheme that they are in, and what is wrong with them."""
 
+import itertools
 import logging
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.errors import UserError, cut, shown
 from pipelines.metrics.entities import OUTSIDE
+from pipelines.tasks.counts import Counted
 from pipelines.tasks.tagging.files import Sentence
-from pipelines.tasks.tagging.schemes import BARE, BILOU, BIOES, IOB1, IOB2, Scheme, fault
+from pipelines.tasks.tagging.schemes import BARE, BILOU, BIOES, IOB1, IOB2, Scheme
 
 _LOGGER = logging.getLogger(__name__)
 
 WORDS, CHARACTERS = "words", "characters"
 LETTERED = re.compile(r"([BIESLU])-(.+)")
 """A tag of any scheme but bare types: its letter and its type."""
-_IN_FRONT = re.compile(r"(?P<letter>[BI])[-_:./|](?P<type>.+)", re.IGNORECASE)
-_BEHIND = re.compile(r"(?P<type>.+)[-_:./|](?P<letter>[BI])", re.IGNORECASE)
-_LETTERS_ALONE = frozenset("BIESLU")
-_LONG_SENTENCE = 1000
-_MOST_NAMED = 12
-
-
-@dataclass
-class _Places:
-    """How often something was seen, and where first."""
-
-    count: int = 0
-    line: int = 0
-    tag: str = ""
-
-    def add(self, line: int, tag: str) -> None:
-        if not self.count:
-            self.line, self.tag = line, tag
-        self.count += 1
+_OTHER_FORMS = (
+    re.compile(r"(?P<letter>[BI])([-_:./|](?P<type>.+))?", re.IGNORECASE),
+    re.compile(r"(?P<type>.+)[-_:./|](?P<letter>[BI])", re.IGNORECASE),
+)
 
 
 @dataclass
 class TagStatistics:
-    """Counts of a labelled file.
+    """Counts of a file.
 
     Attributes:
-        path: the file.
-        sentences: how many it has.
-        documents: how many documents begin in it.
-        items: how many words or characters.
-        longest: the words of the longest sentence, and the line that it begins on.
+        several: the line of the first item of several characters; 0: there is none.
     """
 
     path: Path
     sentences: int = 0
     documents: int = 0
     items: int = 0
-    longest: tuple[int, int] = (0, 0)
-    _tags: dict[str, int] = field(default_factory=dict)  # to the first line
-    _long: _Places = field(default_factory=_Places)  # items of several characters
-    _blank: _Places = field(default_factory=_Places)  # items of blanks
+    several: int = 0
+    _longest: tuple[int, int] = (0, 0)  # words of a sentence, its first line
     _numerals: int = 0
-    _bare: _Places = field(default_factory=_Places)
-    _lettered: dict[str, _Places] = field(default_factory=dict)
-    _loose: _Places = field(default_factory=_Places)  # "I-" that continues nothing
-    _free: _Places = field(default_factory=_Places)  # "B-" that follows none of its type
-
-    @property
-    def has_words(self) -> bool:
-        """Whether an item has more than one character."""
-        return self._long.count > 0
+    _lines: dict[str, int] = field(default_factory=dict)  # of each tag the first line
+    _loose: int = 0  # "I-" that continues nothing
+    _free: int = 0  # "B-" that follows none of its type
 
     @classmethod
     def of(cls, path: Path, sentences: Iterable[Sentence]) -> "TagStatistics":
@@ -81,90 +56,76 @@ class TagStatistics:
         self.sentences += 1
         self.documents += sentence.begins_document
         self.items += len(sentence.items)
-        self.longest = max(self.longest, (len(sentence.items), sentence.numbers[0]))
+        self._longest = max(self._longest, (len(sentence.items), sentence.numbers[0]))
         for number, item in zip(sentence.numbers, sentence.items, strict=True):
-            if len(item) > 1:
-                self._long.add(number, item)
-            if item.isspace():
-                self._blank.add(number, item)
+            self.several = self.several or (number if len(item) > 1 else 0)
             self._numerals += item.isdecimal()
         before = ""  # the type of the tag in front
         for number, tag in zip(sentence.numbers, sentence.tags or (), strict=False):
-            if tag == OUTSIDE:
-                before = ""
-                continue
-            self._tags.setdefault(tag, number)
             parts = LETTERED.fullmatch(tag)
-            if parts is None:
-                self._bare.add(number, tag)
-                continue
-            letter, kind = parts.groups()
-            self._lettered.setdefault(letter, _Places()).add(number, tag)
-            if letter == "I" and kind != before:
-                self._loose.add(number, tag)
-            if letter == "B" and kind != before:
-                self._free.add(number, tag)
-            before = kind
+            if tag != OUTSIDE:
+                self._lines.setdefault(tag, number)
+            if parts and parts[2] != before:
+                self._loose += parts[1] == "I"
+                self._free += parts[1] == "B"
+            before = parts[2] if parts else ""
 
     def scheme(self) -> Scheme:
         """The scheme that the tags are in."""
-        if self._lettered and self._bare.count:
-            self._refuse(self._bare, min(self._lettered.values(), key=lambda x: x.line))
-        if self._bare.count:
-            self._refuse_other_letters()
+        if self._lines and not any(map(LETTERED.fullmatch, self._lines)):
+            self._refuse_other_forms()
             return BARE
-        ends = [self._lettered[letter] for letter in "ES" if letter in self._lettered]
-        lasts = [self._lettered[letter] for letter in "LU" if letter in self._lettered]
-        if ends and lasts:
-            self._refuse(ends[0], lasts[0])
-        if ends or lasts:
-            return BIOES if ends else BILOU
-        # Without an "I-" that continues nothing the file has no entity in IOB1.
-        return IOB1 if self._loose.count > self._free.count else IOB2
-
-    def _refuse_other_letters(self) -> None:
-        """Refuses tags that as types would be entities of their own: B_PER and I_PER, B and I."""
-        if _LETTERS_ALONE.issuperset(self._tags):
-            raise UserError(
-                f"{self.path}: line {self._bare.line} has the tag {shown(self._bare.tag)} without "
-                "a "
-                f"type; write {self._bare.tag}-NAME (and O outside of entities) or, if it is a "
-                "type, set `tagging_scheme=bare`."
-            )
-        for pattern in (_IN_FRONT, _BEHIND):
-            seen = dict[str, str]()  # type to letter
-            for tag, line in self._tags.items():
-                found = pattern.fullmatch(tag)
-                if found and seen.setdefault(found["type"], found["letter"]) != found["letter"]:
-                    letter, kind = found["letter"].upper(), found["type"]
-                    raise UserError(
-                        f"{self.path}: line {line}: the tag {shown(tag)} seems to be one of words "
-                        "in an "
-                        f"entity in a form that is not read; write {letter}-{kind} (and O outside "
-                        "of entities) or, if it is a type, set `tagging_scheme=bare`."
-                    )
-
-    def _refuse(self, first: _Places, second: _Places) -> None:
+        for scheme in (IOB2, BIOES, BILOU):
+            if all(map(scheme.split, self._lines)):
+                # Without an "I-" that continues nothing the file has no entity in IOB1.
+                is_iob1 = scheme is IOB2 and self._loose > self._free
+                return IOB1 if is_iob1 else scheme
+        pairs = itertools.combinations(self._lines, 2)
+        one, other = next(pair for pair in pairs if not _schemes(pair[0]) & _schemes(pair[1]))
         raise UserError(
-            f"{self.path}: line {first.line} has the tag {shown(first.tag)} and line {second.line} "
-            f"{shown(second.tag)}, which are of different tagging schemes; write all tags in one, "
-            "or "
-            "name it with `tagging_scheme`."
+            f"{self.path}: line {self._lines[one]} has the tag {shown(one)} and line "
+            f"{self._lines[other]} {shown(other)}, which are of different tagging schemes; write "
+            "all tags in one, or name it with `tagging_scheme`."
         )
 
-    def types(self, scheme: Scheme) -> list[str]:
-        """The types of the entities, sorted."""
-        types = set[str]()
-        for tag, line in self._tags.items():
+    def _refuse_other_forms(self) -> None:
+        """Refuses tags that as types would be entities of their own: B_PER and I_PER, B and I."""
+        for form in _OTHER_FORMS:
+            seen = dict[str, str]()  # type to letter
+            for tag, line in self._lines.items():
+                found = form.fullmatch(tag)
+                if found is None:
+                    continue
+                kind, letter = found["type"] or "NAME", found["letter"].upper()
+                if seen.setdefault(kind, letter) != letter:
+                    raise UserError(
+                        f"{self.path}: line {line}: the tag {shown(tag)} is of a form that is not "
+                        f"read; write {letter}-{kind} (and O outside of entities) or, if it is a "
+                        "type, set `tagging_scheme=bare`."
+                    )
+
+    def types(self, scheme: Scheme, known: Iterable[str] | None = None) -> list[str]:
+        """The types of the entities, sorted.
+
+        Args:
+            known: those of training, where others are refused.
+        """
+        types, expected = set[str](), None if known is None else set(known)
+        for tag, line in self._lines.items():
             parts = scheme.split(tag)
             if parts is None:
                 raise UserError(
-                    f"{self.path}: line {line}: {shown(tag)} is no tag of {scheme.name}; name "
-                    "another "
-                    "`tagging_scheme`, or mend the line."
+                    f"{self.path}: line {line}: {shown(tag)} is no tag of {scheme.name}; correct "
+                    "it, or name another `tagging_scheme`."
+                )
+            if expected is not None and parts.type not in expected:
+                raise UserError(
+                    f"{self.path}: line {line}: the tag {shown(tag)} is unknown (training has the "
+                    f"types {cut(', '.join(sorted(expected)), 200)}); correct it, or add examples "
+                    "of it to the training file."
                 )
             types.add(parts.type)
-        if not types:
+        if not types and known is None:
             raise UserError(
                 f"{self.path}: has no entity to learn; all its tags are {shown(OUTSIDE)}."
             )
@@ -172,80 +133,36 @@ class TagStatistics:
 
     def log(self, scheme: Scheme | None, unit: str) -> None:
         """Says what the file has."""
+        documents = f" in {self.documents} documents" if self.documents else ""
         _LOGGER.info(
-            "%s: %d sentences%s, %d %s%s",
-            self.path,
-            self.sentences,
-            f" in {self.documents} documents" if self.documents else "",
-            self.items,
-            unit,
-            f", tags in {scheme.name}" if scheme else ", without tags",
+            "%s: %d sentences%s, %d %s (the longest sentence has %d, from line %d), %s",
+            *(self.path, self.sentences, documents, self.items, unit, *self._longest),
+            f"tags in {scheme.name}" if scheme else "without tags",
         )
-        count, line = self.longest
-        if count > _LONG_SENTENCE and unit == WORDS:
-            _LOGGER.warning(
-                "%s: the sentence that begins on line %d has %d words; is the empty line after it "
-                "missing? It is read in windows.",
-                self.path,
-                line,
-                count,
-            )
         if self._numerals == self.items:
             _LOGGER.warning(
                 "%s: all words are numbers; if words stand in another column, name it with "
                 "`word_column`.",
                 self.path,
             )
-        if unit == WORDS and self._blank.count and self.has_words:
-            _LOGGER.warning(
-                "%s: lines of blanks, as line %d, look like characters, but line %d has %r, which "
-                "is several; if characters are meant, write each as one and set "
-                "`tag_unit=characters`.",
-                self.path,
-                self._blank.line,
-                self._long.line,
-                self._long.tag,
-            )
 
 
-def check_tags(path: Path, sentence: Sentence, scheme: Scheme, types: Iterable[str]) -> None:
-    """Refuses a tag that cannot stand where it does.
-
-    Example:
-        >>> sentence = Sentence(("Ada",), ("I-PER",), ("Ada I-PER",), (7,))
-        >>> check_tags(Path("dev.txt"), sentence, IOB2, ["PER"])
-        Traceback (most recent call last):
-        keras_bert_impl.errors.UserError: dev.txt: line 7: the tag 'I-PER' starts nowhere: there is
-        no PER in front of it (the tags are in iob2); mend the line, name another `tagging_scheme`,
-        or set `keep_broken_tags`.
-    """
-    padded = [OUTSIDE, *(sentence.tags or ()), OUTSIDE]
-    for number, *around in zip(sentence.numbers, padded, padded[1:], padded[2:], strict=False):
-        if around[1] == OUTSIDE:
-            continue
-        if wrong := fault(scheme, *around):
-            raise UserError(
-                f"{path}: line {number}: the tag {shown(around[1])} {wrong} (the tags are in "
-                f"{scheme.name}); mend the line, name another `tagging_scheme`, or set "
-                "`keep_broken_tags`."
-            )
-    check_types(path, sentence, scheme, types)
+def _schemes(tag: str) -> set[str]:
+    """The names of the schemes that a tag may be of."""
+    if not LETTERED.fullmatch(tag):
+        return {BARE.name}
+    return {scheme.name for scheme in (BIOES, BILOU) if scheme.split(tag)}
 
 
-def check_types(path: Path, sentence: Sentence, scheme: Scheme, types: Iterable[str]) -> None:
-    """Refuses a tag that is none of the scheme, or of a type that training does not have."""
-    known = set(types)
-    for number, tag in zip(sentence.numbers, sentence.tags or (), strict=False):
-        parts = scheme.split(tag)
-        if parts is None:
-            raise UserError(
-                f"{path}: line {number}: {shown(tag)} is no tag of {scheme.name}, the scheme of "
-                "the "
-                "others; mend the line, or name another `tagging_scheme`."
-            )
-        if parts.type and parts.type not in known:
-            some = ", ".join(sorted(known)[:_MOST_NAMED])
-            raise UserError(
-                f"{path}: line {number}: the tag {shown(tag)} is unknown (training has the types "
-                f"{some}); mend the line, or add examples of it to the training file."
-            )
+def warn_of_broken_tags(path: Path, sentences: Iterable[Sentence], scheme: Scheme) -> None:
+    """Says how many tags would be written otherwise, such as an "I-" that continues nothing."""
+    broken = Counted()
+    for sentence in sentences:
+        tags = sentence.tags or ()
+        whole = scheme.write(scheme.entities(tags), len(tags))
+        for number, tag, right in zip(sentence.numbers, tags, whole, strict=False):
+            if tag != right:
+                broken.add(f"on line {number}")
+    broken.warn(
+        path, f"tags that start or end no entity of {scheme.name}, read as conlleval reads them"
+    )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, label_names
 from keras_bert_impl.checkpoints.task_settings import served_length, task_settings, without_task
-from keras_bert_impl.errors import UserError, cut, shown
+from keras_bert_impl.errors import UserError, cut
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.training.guesses import Guess
@@ -18,11 +18,11 @@ from pipelines.fine_tuning.task import Answered, Head
 from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
 from pipelines.metrics.entities import OUTSIDE, EntityScorer
 from pipelines.records.rows import Rows
+from pipelines.tasks.tagging.answerer import EntityForm
 from pipelines.tasks.tagging.answers import TagAnswer, answer, json_lines, units_of
 from pipelines.tasks.tagging.files import (
     Document,
     Layout,
-    Sentence,
     find_layout,
     find_short_tags,
     read_documents,
@@ -43,8 +43,7 @@ from pipelines.tasks.tagging.statistics import (
     CHARACTERS,
     WORDS,
     TagStatistics,
-    check_tags,
-    check_types,
+    warn_of_broken_tags,
 )
 
 if TYPE_CHECKING:
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
     from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import LineTokenizer
     from pipelines.fine_tuning.run import FineTuningResults
-    from pipelines.tasks.tagging.answerer import EntityForm
 
 
 NAME = "ner"
@@ -62,12 +60,7 @@ _MAY_BE_SHORT = (AUTO, IOB2.name)
 
 
 class TaggedFile(NamedTuple):
-    """A file of sentences.
-
-    Attributes:
-        path: the file.
-        layout: of its lines.
-    """
+    """A file of sentences."""
 
     path: Path
     layout: Layout
@@ -87,17 +80,14 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
     """Tags on words or characters; see `pipelines.fine_tuning.task.Task`.
 
     Attributes:
-        labels: all tags, in the order of the classes.
-        scheme: how they write entities.
-        unit: "words" or "characters".
         whole_documents: whether a word is seen in its document, or in its sentence.
         doc_stride: tokens from the start of a window to the start of the next one; 0 is half a
             window.
-        sources: the files of the splits "train", "dev" and "test", as far as there are any.
         layout_settings: what else a model directory says of the files that it was trained on.
     """
 
     NEEDED: ClassVar = "a file with a word and its tag on each line"
+    ARCHITECTURE, MODEL = "BertForTokenClassification", "BertTokenClassifier"
 
     labels: tuple[str, ...]
     scheme: Scheme
@@ -165,7 +155,7 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
     def configure(self, config: "BertConfig") -> "BertConfig":
         """The configuration with the tags as labels."""
         names = {
-            "architectures": ["BertForTokenClassification"],
+            "architectures": [self.ARCHITECTURE],
             "id2label": {str(number): tag for number, tag in enumerate(self.labels)},
             "label2id": {tag: number for number, tag in enumerate(self.labels)},
         }
@@ -250,13 +240,12 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
             file.writelines(json_lines(answered, self.unit))
         return [columns, entities]
 
-    def forms(self, model: "KnownModel", max_seq_length: int | None) -> "list[EntityForm]":
+    def forms(self, model: "KnownModel", max_seq_length: int | None) -> list[EntityForm]:
         """Texts; see `Asked`."""
-        from pipelines.tasks.tagging.answerer import EntityForm
-
         length = served_length(model.config, max_seq_length)
         model.config.check_length(length, at_least=5)
-        return [EntityForm(self, model, length, raw=raw) for raw in (False, True)]
+        how = self.scheme, self.unit, length, self.doc_stride
+        return [EntityForm(model, *how, raw=raw) for raw in (False, True)]
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
         """Texts to entities; see `ServedTagger`."""
@@ -311,10 +300,6 @@ class _Found(NamedTuple):
 
     Attributes:
         statistics: the counts of the first file: that of training where there is one.
-        scheme: how tags write entities.
-        labels: all tags, in the order of the classes.
-        types: the types of the entities.
-        unit: "words" or "characters".
     """
 
     statistics: TagStatistics
@@ -376,20 +361,23 @@ class _Builder(TaskBuilder[TaggingConfig, TaggedFile, _Found, TaggedFile, Taggin
         else:
             labels = self._trained.labels
             types = self._types(labels, scheme)
-        return _Found(statistics, scheme, labels, types, self._unit(statistics))
+        unit = self._known.get("tag_unit", WORDS if statistics.several else CHARACTERS)
+        return _Found(statistics, scheme, labels, types, unit)
 
     def _check(self, split: str, file: TaggedFile, found: _Found) -> TaggedFile:
-        """Holds every line of a file against scheme, types and unit."""
-        characters = found.unit == CHARACTERS
-        file = file.of_characters() if characters else file
-        counted = found.statistics if split == "train" else TagStatistics(file.path)
-        check = check_types if self._config.keep_broken_tags else check_tags
-        for sentence in read_sentences(*file):
-            if split != "train":
-                counted.add(sentence)
-            check(file.path, sentence, found.scheme, found.types)
-            if characters:
-                _check_characters(file.path, sentence)
+        """Holds a file against scheme, types and unit."""
+        file = file.of_characters() if found.unit == CHARACTERS else file
+        counted = found.statistics
+        if split != "train":
+            counted = TagStatistics.of(file.path, read_sentences(*file))
+            if found.unit == CHARACTERS and counted.several:
+                raise UserError(
+                    f"{file.path}: line {counted.several} has several characters, but those of "
+                    "training have one each; write one a line."
+                )
+            counted.types(found.scheme, found.types)
+        if file.labelled:
+            warn_of_broken_tags(file.path, read_sentences(*file), found.scheme)
         counted.log(found.scheme if file.labelled else None, found.unit)
         return file
 
@@ -440,12 +428,6 @@ class _Builder(TaskBuilder[TaggingConfig, TaggedFile, _Found, TaggedFile, Taggin
             return SCHEMES[name]
         return SCHEMES[known] if known else statistics.scheme()
 
-    def _unit(self, statistics: TagStatistics) -> str:
-        if self._config.tag_unit != AUTO:
-            return self._config.tag_unit
-        found = WORDS if statistics.has_words else CHARACTERS
-        return self._known.get("tag_unit", found)
-
     def _types(self, labels: tuple[str, ...], scheme: Scheme) -> list[str]:
         """The types of a trained model's tags."""
         parts = [scheme.split(label) for label in labels]
@@ -457,16 +439,6 @@ class _Builder(TaskBuilder[TaggingConfig, TaggedFile, _Found, TaggedFile, Taggin
                 "name a model that was trained to find entities, or train one (`do_train=True`)."
             )
         return sorted({part.type for part in parts if part and part.type})
-
-
-def _check_characters(path: Path, sentence: Sentence) -> None:
-    for number, item in zip(sentence.numbers, sentence.items, strict=True):
-        if len(item) != 1:
-            raise UserError(
-                f"{path}: line {number} has {shown(item)} where a single character is expected; "
-                "set "
-                "`tag_unit=words`, or mend the line."
-            )
 
 
 def run_ner(config: RunNerConfig) -> "FineTuningResults":

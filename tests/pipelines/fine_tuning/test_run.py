@@ -240,16 +240,14 @@ def test_a_regression_is_told_and_written_in_the_units_of_its_labels(encoder, tm
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scaled", [None, False])
-def test_a_regression_that_was_stopped_goes_on_in_the_units_it_began_in(encoder, tmp_path, scaled):
-    """Without units as a run of an older version, whose checkpoints do not name them."""
+def test_a_regression_that_was_stopped_goes_on_in_the_units_it_began_in(encoder, tmp_path):
     given = {"init_checkpoint": str(encoder), "do_train": True, "epochs": 2.0}
-    whole = own_numbers(tmp_path / "data", tmp_path / "whole", scale_labels=scaled, **given)
+    whole = own_numbers(tmp_path / "data", tmp_path / "whole", **given)
     run_classifier(whole)
-    parted = own_numbers(tmp_path / "data", tmp_path / "parted", scale_labels=scaled, **given)
+    parted = own_numbers(tmp_path / "data", tmp_path / "parted", **given)
     training = dataclasses.replace(parted.training, stop_after_step=2)
     run_classifier(dataclasses.replace(parted, training=training))
-    run_classifier(dataclasses.replace(parted, scale_labels=None))
+    run_classifier(parted)
     model = "model/model.safetensors"
     assert (tmp_path / "parted" / model).read_bytes() == (tmp_path / "whole" / model).read_bytes()
 

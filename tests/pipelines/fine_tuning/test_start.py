@@ -79,13 +79,13 @@ def test_options_of_nested_configs_hold_as_well(tmp_path, caplog):
     own = LabelledTextsConfig(test_file="new.csv")
     config = RunClassifierConfig(output_dir=tmp_path, own=own)
     settings = LongTexts(long_text="windows", doc_stride=100).settings
-    settings |= {"label_column": ["rude", "toxic"], "ignored_labels": ["-"], "quotation": "auto"}
+    settings |= {"label_column": ["rude", "toxic"], "quotation": "yes"}
     with caplog.at_level(logging.INFO):
         found = with_kept_options(config, trained(**settings))
     assert found.long_texts == LongTexts(long_text="windows", doc_stride=100)
-    assert found.own == replace(own, label_column=("rude", "toxic"), ignored_labels=("-",))
+    assert found.own == replace(own, label_column=("rude", "toxic"), quotation="yes")
     assert caplog.messages == [
-        "as trained was trained: label_column = rude,toxic, ignored_labels = -, "
+        "as trained was trained: label_column = rude,toxic, quotation = yes, "
         "long_text = windows, doc_stride = 100"
     ]
 
@@ -159,7 +159,7 @@ def test_a_task_of_glue_takes_no_options_of_ones_own_files(tmp_path):
     assert (found.own.text_column, found.max_seq_length) == (None, 9)
 
 
-@pytest.mark.parametrize("given", [frozenset(), frozenset({"context", "tag_unit"})])
+@pytest.mark.parametrize("given", [frozenset(), frozenset({"context"})])
 def test_what_is_left_to_be_found_is_as_the_model_was_trained(tmp_path, given, caplog):
     config = RunNerConfig(output_dir=tmp_path, files=TaggingConfig(data_dir=tmp_path), given=given)
     model = trained(context="sentence", tag_unit="characters", doc_stride=3, tag_column=2)

@@ -9,7 +9,7 @@ from matplotlib.image import imread
 from pipelines.metrics.label_scores import ClassScores
 from pipelines.tables.files import open_table
 from pipelines.tables.writing import hardest, write_table
-from pipelines.tasks.labels.answers import class_rows, draw_confusion
+from pipelines.tasks.labels.own_texts import class_rows, draw_confusion
 
 
 @pytest.mark.parametrize("ending", ["tsv", "csv"])

@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import numpy as np
@@ -73,68 +72,25 @@ def test_numbers_of_ones_own_are_learned_in_units_of_their_deviation(tmp_path):
     scale = scale_of(numbers(tmp_path))
     assert scale.mean == pytest.approx(4000.0)
     assert scale.deviation == pytest.approx(50 * (2 / 3) ** 0.5)
-    assert scale_of(numbers(tmp_path, scale_labels=False)) is None
 
 
 def test_rows_that_are_not_trained_on_have_no_say_in_the_units(tmp_path):
-    left_out = numbers(tmp_path, own={"ignored_labels": ("4050.0",)})
-    assert scale_of(left_out).mean == pytest.approx(3975.0)
     held_out = numbers(tmp_path, own={"dev_share": 0.4})
     labels = [float(example.label) for example in task_of(held_out).examples("train")]
     assert len(labels) < 30
     assert scale_of(held_out).mean == pytest.approx(np.mean(labels))
 
 
-def test_glues_numbers_are_learned_as_they_are_unless_a_flag_says_otherwise(tmp_path):
+def test_glues_numbers_are_learned_as_they_are(tmp_path):
     data = write_sts(tmp_path / "sts")
     given = {"task_name": "sts-b", "data_dir": data, "output_dir": tmp_path / "run"}
     assert scale_of(RunClassifierConfig(**given, do_train=True)) is None
-    scaled = RunClassifierConfig(**given, do_train=True, scale_labels=True)
-    assert scale_of(scaled) == Units(2.5, pytest.approx((35 / 12) ** 0.5))
-    assert scale_of(RunClassifierConfig(**given, do_eval=True, scale_labels=True)) is None
-
-
-@pytest.mark.parametrize("scaled", [True, False])
-def test_classes_have_no_units(tmp_path, scaled):
-    with pytest.raises(
-        UserError, match=f"`scale_labels={scaled}` is for numbers, but the labels of CoLA are cl"
-    ):
-        task_of(config("cola", scale_labels=scaled))
-    own = LabelledTextsConfig(train_file=str(write_classes(tmp_path / "train.csv", 9)))
-    with pytest.raises(UserError, match="labels of labelled texts are classes; leave it out"):
-        task_of(
-            RunClassifierConfig(output_dir=tmp_path, own=own, do_train=True, scale_labels=scaled)
-        )
-
-
-def write_checkpoint(run, **settings):
-    folder = run / "checkpoints" / "step-00000003"
-    folder.mkdir(parents=True)
-    (folder / "checkpoint.json").write_text(json.dumps({"step": 3, "settings": settings}))
-
-
-def test_a_run_keeps_the_units_of_its_checkpoints(tmp_path):
-    """Their weights mean nothing in others: not those of a file that was changed since."""
-    kept = {"mean": 3.25, "deviation": 0.1}
-    write_checkpoint(tmp_path / "run", label_units=[*kept.values()])
-    assert scale_of(numbers(tmp_path)) == Units(**kept)
-    assert scale_of(numbers(tmp_path, scale_labels=True)) == Units(**kept)
-    with pytest.raises(UserError, match=r"`scale_labels=False`: the checkpoints in .*run were mad"):
-        task_of(numbers(tmp_path, scale_labels=False))
-
-
-def test_a_run_of_an_older_version_goes_on_without(tmp_path):
-    write_checkpoint(tmp_path / "run", learning_rate=1e-4)
-    assert scale_of(numbers(tmp_path)) is None
-    assert scale_of(numbers(tmp_path, scale_labels=False)) is None
-    with pytest.raises(UserError, match="were made without scaled labels; leave it out, or name"):
-        task_of(numbers(tmp_path, scale_labels=True))
 
 
 @pytest.mark.parametrize(
     ("mean", "apart", "said"),
     [
-        (3.0, 0.0, "all rows have the number 3.0 in .*, so that there is nothing to learn"),
+        (3.0, 0.0, "all rows to train on have the number 3, so that there is nothing to learn"),
         (1e9, 1e-3, "from 999999999.999 to 1000000000.001, near which .* 64 apart; take a const"),
         (1.7e9, 2.0, r"from 1699999998 to 1700000002, near which .* 128 apart; .* as 1.7e\+09"),
     ],

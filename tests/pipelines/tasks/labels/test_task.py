@@ -25,7 +25,11 @@ def trained_on(task, labels):
     config = with_task_settings(task.configure(BertConfig(vocab_size=9)), dict(task.settings))
     several = config.extra["problem_type"] == "multi_label_classification"
     return SimpleNamespace(
-        checkpoint=Path("trained"), config=config, labels=labels, is_multi_label=several
+        checkpoint=Path("trained"),
+        config=config,
+        labels=labels,
+        is_multi_label=several,
+        found_text=None,
     )
 
 
@@ -131,53 +135,11 @@ def test_stand_ins_for_labels_of_any_kind_are_none(tmp_path, kind, stand_in):
         open_files(train, test=mixed, **options)
 
 
-def test_a_label_that_means_no_agreement_is_pointed_out(tmp_path, caplog):
-    rows = ["text", "label"], ["a", "yes"], ["b", "no"], ["c", "-"], ["d", "-"]
-    train = table(tmp_path / "train.csv", *rows)
-    assert open_files(train).labels == ("-", "no", "yes")
-    assert "2 rows have the label '-'" in caplog.text
-    assert "`ignored_labels=-`" in caplog.text
-    caplog.clear()
-    signs = table(tmp_path / "signs.csv", ["text", "label"], ["a", "+"], ["b", "-"])
-    assert open_files(signs).labels == ("+", "-")
-    assert open_files(train, ignored_labels=("-",)).labels == ("no", "yes")
-    assert "agree" not in caplog.text
-
-
-def test_labels_that_training_ignored_are_ignored_in_scoring(tmp_path):
-    rows = ["text", "label"], ["a", "yes"], ["b", "no"], ["c", "-"]
-    path = table(tmp_path / "train.csv", *rows)
-    trained = trained_on(open_files(path, ignored_labels=("-",)), ("no", "yes"))
-    task = open_trained(trained, dev_file=path)
-    assert [example.text_a for example in task.examples("dev")] == ["a", "b"]
-    assert task.settings["ignored_labels"] == ["-"]
-
-
-def test_ignored_labels_need_not_be_of_the_kind_of_the_others(tmp_path):
-    def texts(*lines, **options):
-        path = tmp_path / "t.jsonl"
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        return [example.text_a for example in open_files(path, **options).examples("train")]
-
-    plain = [{"text": "a", "label": 1}, {"text": "b", "label": 2}]
-    undecided = {"text": "c", "label": "-"}
-    for lines in ([*plain, undecided], [undecided, *plain]):
-        assert texts(*lines, ignored_labels=("-",)) == ["a", "b"]
-        assert texts(*lines, ignored_labels=("-",), regression=True) == ["a", "b"]
-    lists = [{"text": text, "labels": [text, "z"]} for text in "ab"]
-    unclear = {"text": "c", "labels": ["a", "unclear"]}
-    assert texts(*lists, unclear, ignored_labels=("unclear",)) == ["a", "b"]
-    columns = [{"text": text, "x": text == "a", "y": text == "b"} for text in "ab"]
-    unknown = {"text": "c", "x": -1, "y": -1}
-    names = {"label_column": ("x", "y"), "ignored_labels": ("-1",)}
-    assert texts(*columns, unknown, **names) == ["a", "b"]
-
-
-def test_ignored_labels_and_rows_without_text_are_left_out(tmp_path):
-    rows = [("x", "a"), ("y", "b"), ("", "b"), ("z", "-")]
+def test_rows_without_text_are_left_out_of_training(tmp_path):
+    rows = [("x", "a"), ("y", "b"), ("", "b")]
     train = table(tmp_path / "t.csv", ("text", "label"), *rows)
     dev = table(tmp_path / "d.csv", ("text", "label"), *rows)
-    task = open_files(train, dev, ignored_labels=("-",))
+    task = open_files(train, dev)
     assert task.labels == ("a", "b")
     assert [example.text_a for example in task.examples("train")] == ["x", "y"]
     assert [example.text_a for example in task.examples("dev")] == ["x", "y", ""]
@@ -222,7 +184,7 @@ def test_a_dev_share_of_no_row_is_refused(tmp_path):
 
 def test_a_dev_file_whose_labels_are_of_another_kind_is_refused(train, tmp_path):
     dev = write_several(tmp_path / "dev.jsonl", 9)
-    with pytest.raises(UserError, match="its labels are lists, but those of training are single"):
+    with pytest.raises(UserError, match="line 1: the label is a list; it must be text"):
         open_files(train, dev)
 
 
@@ -278,6 +240,7 @@ def test_a_published_model_of_one_label_gives_numbers(tmp_path, problem, labels,
         config=BertConfig(vocab_size=9, extra=extra),
         labels=labels,
         is_multi_label=False,
+        found_text=None,
     )
     path = table(tmp_path / "test.csv", ("text",), ("x",), ("y",))
     assert open_trained(trained, test_file=path).kind == kind
@@ -292,10 +255,10 @@ def apart(text):
 
 
 def test_labels_that_look_the_same_are_one_label_in_files_flags_and_models(tmp_path):
-    rows = ["text", "label"], ["a", GOOD], ["b", apart(GOOD)], ["c", BAD], ["d", apart("보류")]
+    rows = ["text", "label"], ["a", GOOD], ["b", apart(GOOD)], ["c", BAD]
     path = table(tmp_path / "train.csv", *rows)
     weights = (f"{apart(BAD)}=3",)
-    task = open_files(path, ignored_labels=("보류",), class_weights=weights)
+    task = open_files(path, class_weights=weights)
     assert (task.labels, task.class_weights) == ((GOOD, BAD), (1.0, 3.0))
     assert [example.label for example in task.examples("train")] == [GOOD, GOOD, BAD]
     trained = trained_on(task, (GOOD, BAD))

@@ -4,7 +4,6 @@ import csv
 import math
 
 import numpy as np
-import pytest
 from matplotlib.image import imread
 
 from pipelines.metrics.question_answering import squad_v1_question
@@ -40,25 +39,6 @@ def test_the_surest_of_the_worst_mistakes_comes_first(tmp_path):
     assert PASSAGE.text[int(last["start"]) : int(last["end"])] == last["answer"]
     assert (last["article"], last["exact_match"], last["null_odds"]) == ("Rain", "100", "")
     assert 0.73 < float(last["probability"]) < 0.74  # e / (1 + e)
-
-
-@pytest.mark.parametrize(("count", "warned"), [(1, False), (2, True)])
-def test_answers_scored_as_whole_words_are_counted_where_they_are_many(
-    tmp_path, caplog, count, warned
-):
-    part = Candidate("rained", 1.0, 0.0, 4, 8)  # "rain" was meant
-    question, _ = row("part", "rain", 4, 8, 1.0)
-    whole = [row(f"{number}", "day", 15, 18, 1.0) for number in range(20 - count)]
-    answered = [*whole, *[(question, Prediction([part]))] * count]
-    write_answer_table(tmp_path / "x.tsv", answered, math.inf, squad_v1_question)
-    assert (f"{count} of 20 answers are compared, as in the original, as" in caplog.text) == warned
-
-
-def test_an_empty_answer_holds_no_words(tmp_path, caplog):
-    question, _ = row("x", "day", 15, 18, 1.0)
-    answered = [(question, Prediction([Candidate("empty", 0.0, 0.0)]))]
-    write_answer_table(tmp_path / "x.tsv", answered, math.inf, squad_v1_question)
-    assert "whole words" not in caplog.text
 
 
 def test_a_curve_is_a_picture(tmp_path):

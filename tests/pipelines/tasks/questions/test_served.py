@@ -13,11 +13,11 @@ from keras_bert_impl.models.token_models import BertSpanLabeler
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.tasks.questions.answerer import ServingSettings
 from pipelines.tasks.questions.answers import AnswerSettings
 from pipelines.tasks.questions.files import read_questions
 from pipelines.tasks.questions.passages import Passage, Question
 from pipelines.tasks.questions.served import ServedQuestions
-from pipelines.tasks.questions.settings import ServingSettings
 from pipelines.tasks.questions.task import QuestionTask
 from pipelines.tasks.register import open_and_serve
 from tests.support.model_folders import tiny_config

@@ -37,13 +37,12 @@ def test_the_surest_answer_of_all_documents_counts(tmp_path):
     assert task.illustrate(tmp_path, "predict", PAIRS) == []
 
 
-def test_a_question_without_a_document_counts_as_wrong(tmp_path, caplog):
+def test_a_question_without_a_document_counts_as_wrong(tmp_path):
     """As the official script counts it: nobody was asked, and nobody was right."""
     tree = [(name, "Where?", ["Spain"], {"a": ""} if name == "t1" else {}) for name in ("t1", "t3")]
     task = QuestionTask(predict_file=write_trivia(tmp_path, tree))
     figures = task.score(PAIRS[2:3])
     assert (figures["exact_match"], figures["denominator"], figures["common"]) == (50.0, 2, 1)
-    assert "1 of 2 questions have no document and count as wrong" in caplog.text
 
 
 def test_questions_without_answers_are_answered_and_not_scored(tmp_path):

@@ -1,6 +1,5 @@
 """Rows of tagged documents, held to plain loops: every word once, where most is seen around it."""
 
-import logging
 from pathlib import Path
 
 import numpy as np
@@ -102,15 +101,6 @@ def test_every_word_with_a_token_is_predicted_once_and_in_order(documents, lengt
         if TOKENIZER.encode(word)
     ]
     assert [*found] == expected
-
-
-def test_words_without_tokens_are_named_with_file_and_line(tmp_path, caplog):
-    path = tmp_path / "dev.txt"
-    path.write_text("a O\n\u200b O\n", encoding="utf-8")
-    documents = [*read_documents(path, find_layout(path), whole=True)]
-    with caplog.at_level(logging.WARNING):
-        tokenize_words(documents, TOKENIZER, LABELS)
-    assert f"{path}: 1 words have no token, the first one on line 2 ('\\u200b')" in caplog.text
 
 
 def test_a_sentence_of_many_words_loses_none():

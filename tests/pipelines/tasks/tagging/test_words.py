@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pipelines.tasks.tagging.answerer import BLANKS, MARKS, RARE_BLANKS, words_of
 from pipelines.tasks.tagging.served import text_characters
-from pipelines.tasks.tagging.words import BLANKS, MARKS, RARE_BLANKS, words_of
 from tests.support.tokenization import trouble_text
 
 ODD = st.text(st.sampled_from([*"ab각", *BLANKS, *RARE_BLANKS[:3], *MARKS]), max_size=30)
