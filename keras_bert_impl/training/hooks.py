@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import without_links
 from keras_bert_impl.json_files import read_log
@@ -435,10 +436,9 @@ class EvaluateHeldOut(Hook):
     def _least_badness(self, run: Run) -> float:
         """That of the checkpoint that is there as the best: writing a better one may fail."""
         run.checkpoints.settle()
-        try:
-            step = read_description(run.directory.best_checkpoint)["step"]
-        except UserError:
+        if not is_run_checkpoint(run.directory.best_checkpoint):
             return math.inf
+        step = read_description(run.directory.best_checkpoint)["step"]
         return self._badness.get(step, math.inf)
 
     def _read_badness(self, run: Run) -> dict[int, float]:

@@ -29,7 +29,6 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import read_log
 from keras_bert_impl.models.head_settings import frozen_features, has_bilstm, pooling_of
 from keras_bert_impl.tokenization.vocabulary import read_tokenizer_json
-from keras_bert_impl.training.checkpoints import read_description
 from keras_bert_impl.training.guesses import Guess, read_guesses, write_guesses
 from keras_bert_impl.training.learning_curve import CurveStyle, panels_of
 from keras_bert_impl.training.run_directory import RunDirectory
@@ -89,10 +88,6 @@ def read_run(path):
     lines = read_log(run.metrics)
     panels_of(lines, read_log(run.evaluations), read_guesses(run), CurveStyle())
     newest_checkpoint(path.parent)
-
-
-def read_checkpoint(path):
-    return read_description(path.parent)
 
 
 def write_all(root):
@@ -156,7 +151,6 @@ READERS = {
     "run/evaluations.jsonl": read_run,
     "run/eval_results.txt": read_run,
     "run/.finished": read_run,
-    "run/checkpoints/step-00000007/checkpoint.json": read_checkpoint,
     "run/checkpoints/step-00000007/weights.json": lambda path: RunCheckpointSource(path.parent),
 }
 

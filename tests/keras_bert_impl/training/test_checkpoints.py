@@ -8,7 +8,6 @@ import tensorflow as tf
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import changed_settings
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
-from tests.support.damage import DAMAGES, damage
 from tests.support.toy_training import toy_run
 
 
@@ -175,18 +174,3 @@ def test_a_save_that_fails_without_a_word_is_still_a_sentence(tmp_path, monkeypa
     checkpoints.save(7, {})
     with pytest.raises(UserError, match=r"cannot be written \(OSError\); free some space"):
         checkpoints.wait()
-
-
-@pytest.mark.parametrize("name", ["state.index", "state.data-00000-of-00001", "checkpoint.json"])
-@pytest.mark.parametrize("how", DAMAGES)
-def test_of_a_damaged_checkpoint_the_one_before_is_used_and_said(tmp_path, name, how):
-    saved(tmp_path, variables([1.0] * 9), 1)
-    newest = saved(tmp_path, variables([2.0] * 9), 2).path(2)
-    damage(newest / name, how)
-    told, state = [], variables([0.0] * 9)
-    description = Checkpoints(tmp_path, state, keep=5, log=told.append).restore_newest()
-    # What TensorFlow pads its files with may be anything.
-    assert float(state["weights"][0][0]) == description["step"]
-    assert description["step"] == 1 or how in ("longer", "last byte gone")
-    assert len(told) == 2 - description["step"]
-    assert all("cannot be read" in line and "the one before is used" in line for line in told)
