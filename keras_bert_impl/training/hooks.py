@@ -11,6 +11,7 @@ import tensorflow as tf
 from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import without_links
+from keras_bert_impl.interrupts import StopRequestedError
 from keras_bert_impl.json_files import read_log
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.training.checkpoints import read_description
@@ -18,7 +19,6 @@ from keras_bert_impl.training.config import LOW_IS_GOOD, no_such_figure
 from keras_bert_impl.training.rates import Means, Rates, log_line
 from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.step import OF_THE_STEP
-from keras_bert_impl.training.stop_signal import StopRequestedError
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -1,3 +1,5 @@
+import signal
+
 """Each hook by itself; what they do together in a run is told in test_loop.py."""
 
 import math
@@ -265,7 +267,7 @@ def test_a_run_that_stops_is_not_evaluated(tmp_path):
 def test_a_stop_in_an_evaluation_ends_it_saves_and_stops_the_run(tmp_path):
     recorder = Recorder()
     run = toy_run(tmp_path, recorder=recorder, eval_steps=5)
-    EvaluateHeldOut(run.stop.request).after_call(at(run, 5))
+    EvaluateHeldOut(lambda: run.stop(signal.SIGTERM)).after_call(at(run, 5))
     assert run.stopping
     assert recorder.lines == []
     assert saved(run) == [5]

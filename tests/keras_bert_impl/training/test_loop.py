@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.json_files import read_log
 from keras_bert_impl.training.checkpoints import write_checkpoint
 from keras_bert_impl.training.config import dtype_policy
@@ -21,7 +22,6 @@ from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
-from keras_bert_impl.training.stop_signal import on_stop
 from tests.support.array_batches import ArrayBatches, ArrayEvaluation
 from tests.support.toy_training import ToyObjective, toy_config, toy_features, toy_model
 
