@@ -1,7 +1,7 @@
 """The figures of a logged step: means since the line before, and rates."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from keras_bert_impl.training.step import Chunk
 
@@ -22,15 +22,9 @@ class Rates:
 
     The steps of one compiled call share its time. The first call is spent on compiling: its time
     enters the lines of its own steps only.
-
-    Args:
-        peak_flops: what the machine can do in a second.
     """
 
-    def __init__(
-        self, work: Callable[[float], float] | None = None, peak_flops: float | None = None
-    ) -> None:
-        self._work, self._peak_flops = work, peak_flops
+    def __init__(self) -> None:
         self._since, self._seconds_a_step = 0.0, 0.0
         self._calls, self._measured = 0, _Measured()
 
@@ -65,16 +59,13 @@ class Rates:
         elif self._measured.compiling:
             self._measured = _Measured()
 
-    def read(self, step: int) -> dict[str, float]:
-        """The rates of the steps since the last reading, up to `step`."""
+    def read(self) -> dict[str, float]:
+        """The rates of the steps since the last reading."""
         measured, self._measured = self._measured, _Measured()
         seconds = max(measured.seconds, 1e-9)
         rates = {"examples_per_second": round(measured.examples / seconds, 2)}
         if measured.tokens:
             rates["tokens_per_second"] = round(measured.tokens / seconds, 1)
-        if self._work and self._peak_flops:
-            work = self._work(step) - self._work(step - measured.steps)
-            rates["share_of_peak"] = round(work / seconds / self._peak_flops, 4)
         return rates
 
 

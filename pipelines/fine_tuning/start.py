@@ -31,7 +31,7 @@ from keras_bert_impl.tokenization.text_settings import NFC, Casing, TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
-from pipelines.fine_tuning.task import ComparedTask, ScoredWithoutLoss, Task, Truncating
+from pipelines.fine_tuning.task import Task, Truncating
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -71,7 +71,6 @@ def check_run(
     elif config.init_checkpoint and not may_be_hub_name(config.init_checkpoint):
         locate(config.init_checkpoint)  # it is opened, or fetched, when the files were read
     task = task_of(config)
-    check_best_figure(config, task)
     start = starting_point(config, directory)
     start.config.check_length(config.max_seq_length, at_least=5)
     # Some examples of each split are read here, the others when their rows are made.
@@ -80,15 +79,6 @@ def check_run(
         longest = start.config.max_position_embeddings
         tell_of_cut_texts(task, start.text, config.max_seq_length, longest)
     return CheckedRun(config, task, start)
-
-
-def check_best_figure(config: FineTuningConfig, task: Task[Any, Any]) -> None:
-    """Refuses, before anything is trained, to choose by a figure that no evaluation will give."""
-    wanted = config.training.best_figure
-    if wanted is None or not config.do_train or not isinstance(task, ComparedTask):
-        return
-    loss = () if isinstance(task, ScoredWithoutLoss) else ("loss",)
-    config.training.check_best_figure([*loss, *task.figures(task.evaluation_splits[0])])
 
 
 def _check_has_model(config: FineTuningConfig, directory: RunDirectory) -> None:

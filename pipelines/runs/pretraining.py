@@ -304,7 +304,7 @@ class _Job:
 
     def _hooks(self) -> list[Hook]:
         """The usual ones, told what to measure and what to compare with."""
-        peak, phases = self._config.training.peak_tflops, self._config.phases()
+        phases = self._config.phases()
         return standard_hooks(
             evaluate=self._measure,
             held_out=self._describe_held_out(),
@@ -320,7 +320,6 @@ class _Job:
                     for phase in phases
                 ],
             ),
-            peak_flops=peak * 1e12 if peak else None,
         )
 
     def _describe_held_out(self) -> str:

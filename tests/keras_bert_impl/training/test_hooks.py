@@ -1,8 +1,7 @@
-import signal
-
 """Each hook by itself; what they do together in a run is told in test_loop.py."""
 
 import math
+import signal
 
 import pytest
 
@@ -283,8 +282,8 @@ def test_time_spent_on_evaluations_is_no_time_of_steps(tmp_path, monkeypatch):
 
 def test_the_lowest_of_an_error_is_the_best(tmp_path):
     errors = [0.9, 0.1, 0.5]
-    run = toy_run(tmp_path, eval_steps=5, best_figure="mean_absolute_error")
-    hook = EvaluateHeldOut(lambda: {"loss": 1.0, "mean_absolute_error": errors.pop(0)})
+    run, name = toy_run(tmp_path, eval_steps=5), "mean_absolute_error"
+    hook = EvaluateHeldOut(lambda: {"loss": 1.0, name: errors.pop(0)}, best_by=name)
     hook.begin(run)
     for step in (5, 10, 15):
         hook.after_call(at(run, step))

@@ -1,5 +1,3 @@
-import pytest
-
 from keras_bert_impl.training.rates import Rates, log_line
 from tests.support.toy_training import toy_chunk
 
@@ -15,7 +13,7 @@ def test_steps_of_one_call_share_its_time():
     rates = Rates()
     rates.start(0.0)
     counted(rates, 0, 4, now=8.0, examples=10)
-    assert rates.read(4) == {"examples_per_second": 5.0}
+    assert rates.read() == {"examples_per_second": 5.0}
 
 
 def test_compiling_enters_the_first_line_only():
@@ -24,27 +22,20 @@ def test_compiling_enters_the_first_line_only():
     counted(rates, 0, 1, now=60.0, examples=10)
     counted(rates, 1, 1, now=61.0, examples=10)
     counted(rates, 2, 1, now=62.0, examples=10)
-    assert rates.read(3)["examples_per_second"] == 10.0
+    assert rates.read()["examples_per_second"] == 10.0
     rates = Rates()
     rates.start(0.0)
     counted(rates, 0, 1, now=50.0, examples=10)
-    assert rates.read(1)["examples_per_second"] == 0.2
+    assert rates.read()["examples_per_second"] == 0.2
 
 
 def test_each_reading_is_of_what_was_done_since_the_last_one():
     rates = Rates()
     rates.start(0.0)
     counted(rates, 0, 1, now=1.0, tokens=640)
-    rates.read(1)
+    rates.read()
     counted(rates, 1, 1, now=3.0, tokens=640)
-    assert rates.read(2) == {"examples_per_second": 15.0, "tokens_per_second": 320.0}
-
-
-def test_the_share_of_the_peak_is_work_by_time_by_what_the_machine_can_do():
-    rates = Rates(work=lambda steps: 100.0 * steps, peak_flops=1000.0)
-    rates.start(0.0)
-    counted(rates, 0, 2, now=1.0)
-    assert rates.read(2)["share_of_peak"] == pytest.approx(0.2)
+    assert rates.read() == {"examples_per_second": 15.0, "tokens_per_second": 320.0}
 
 
 def test_a_line_has_the_losses_first_and_no_votes():
