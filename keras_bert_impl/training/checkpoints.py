@@ -46,7 +46,6 @@ def check_settings(
     younger = {name: defaults[name] for name in now if name in defaults and name not in before}
     changed = changed_settings({**before, **younger}, now)
     if any(name not in made for name, _, _ in changed):
-        changed = _as_given(changed, made, before)
         listed = ", ".join(
             f"`{name}` was {shown(old)} and is {shown(new)}" for name, old, new in changed
         )
@@ -54,20 +53,6 @@ def check_settings(
             f"{where}: its checkpoint was made with other settings: {listed}; give the old values, "
             "another `output_dir`, or `allow_changed_flags=True` to continue all the same."
         )
-
-
-def _as_given(
-    changed: Sequence[tuple[str, Any, Any]], made: Mapping[str, str], before: Mapping[str, Any]
-) -> list[tuple[str, Any, Any]]:
-    """Names the changed options as the user gave them, not the settings made of them."""
-    settings = {name for name, _, _ in changed}
-    given = [
-        one
-        for one in changed
-        if one[0] not in made.values()
-        and (one[0] not in made or (one[0] in before and made[one[0]] in settings))
-    ]
-    return given or [one for one in changed if one[0] not in made]  # an old checkpoint
 
 
 State = Mapping[str, Sequence[Any]]
