@@ -31,6 +31,7 @@ from keras_bert_impl.checkpoints.run_folder import (
 )
 from keras_bert_impl.errors import UserError, reason_of, shown
 from keras_bert_impl.files import remove, whole_folder
+from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.options import changed_settings
 from keras_bert_impl.training.state import TrainingState, local_copy
 
@@ -86,7 +87,7 @@ def write_checkpoint(
 
 def read_description(folder: Path) -> dict[str, Any]:
     """Reads what a checkpoint says about itself: `step` and the settings it was made with."""
-    return json.loads((folder / STEP_FILE).read_text(encoding="utf-8"))
+    return read_json_object(folder / STEP_FILE)
 
 
 def read_best(folder: Path, state: TrainingState) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def read_best(folder: Path, state: TrainingState) -> dict[str, Any]:
     try:
         description = read_description(folder)
         Checkpoints(folder.parent, weights, keep=1, writes=False).restore(folder, averaged=True)
-    except _UNREADABLE as error:
+    except (*_UNREADABLE, UserError) as error:
         raise UserError(
             f"{folder}: `save_best=True` needs it, but it cannot be read ({reason_of(error)}); end "
             "the run with the last weights by leaving `save_best` out."
@@ -261,22 +262,29 @@ class Checkpoints:
         for step in steps:
             try:
                 description = read_description(self.path(step))
-                accept(description)
+            except UserError as error:
+                self._skip(step, error)
+                continue
+            accept(description)
+            try:
                 self.restore(self.path(step), averaged)
             except _UNREADABLE as error:
-                self._broken.add(step)
-                self._log(
-                    f"{self.path(step)}: this checkpoint cannot be read ({reason_of(error)}); "
-                    "the one before is used."
-                )
-            else:
-                self._newest = step
-                return description
+                self._skip(step, error)
+                continue
+            self._newest = step
+            return description
         if not steps:
             return None
         raise UserError(
             f"{self._folder}: none of the {len(steps)} checkpoints can be read; delete the "
             "folder to start again, or name another `output_dir`."
+        )
+
+    def _skip(self, step: int, error: Exception) -> None:
+        self._broken.add(step)
+        self._log(
+            f"{self.path(step)}: this checkpoint cannot be read ({reason_of(error)}); "
+            "the one before is used."
         )
 
     def restore(self, folder: Path, averaged: bool = False) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from keras_bert_impl.files import open_whole
+from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.training.run_directory import RunDirectory
 
 
@@ -63,5 +64,5 @@ def read_guesses(run: RunDirectory) -> dict[str, Guess]:
     """Reads `guesses.json`; a run from before there was one has none."""
     if not run.guesses.exists():
         return {}
-    kept = json.loads(run.guesses.read_text(encoding="utf-8"))
+    kept = read_json_object(run.guesses)
     return {name: Guess(**one) for name, one in kept.items()}

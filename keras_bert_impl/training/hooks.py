@@ -16,7 +16,7 @@ from keras_bert_impl.json_files import read_log
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.training.checkpoints import read_description
 from keras_bert_impl.training.config import LOW_IS_GOOD
-from keras_bert_impl.training.rates import Means, Rates, log_line
+from keras_bert_impl.training.metric_writers import Means, Rates, log_line
 from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.step import OF_THE_STEP
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from keras_bert_impl.interrupts import Stops
+from keras_bert_impl.training.batches import PhasedBatches
 from keras_bert_impl.training.checkpoints import Checkpoints
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.metric_writers import MetricWriters
-from keras_bert_impl.training.phases import PhasedBatches
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import Chunk

@@ -17,6 +17,7 @@ from keras_bert_impl.backend import need_tensorflow, usable_cores
 from keras_bert_impl.cpu_kernels.kernel_choice import choose_kernels
 from keras_bert_impl.cpu_kernels.xla_programs import safe_in_threads
 from keras_bert_impl.errors import UserError, reading, reason_of, shown
+from keras_bert_impl.json_files import parse_json
 from keras_bert_impl.layers.kernels import PLAIN, PlainKernels
 from keras_bert_impl.models.base import set_kernels
 from keras_bert_impl.training.config import TrainingConfig
@@ -190,8 +191,8 @@ def _place_in_cluster(text: str) -> tuple[int, int]:
         >>> _place_in_cluster(json.dumps(described))
         (3, 2)
     """
+    described = parse_json(text, "TF_CONFIG", f"write it as {_CLUSTER}")
     with reading("TF_CONFIG", "a cluster of a chief and workers", f"write it as {_CLUSTER}"):
-        described = json.loads(text)
         if not described.get("cluster"):
             return 1, 0
         tasks = [
@@ -281,7 +282,9 @@ def restart_when_a_worker_is_lost(
         if config.distribution_strategy != "multi_worker_mirrored":
             raise
         step = newest_step()
-        before, times = json.loads(os.environ.get(_STARTED_AGAIN, "[-1, 0]"))
+        before, times = parse_json(
+            os.environ.get(_STARTED_AGAIN, "[-1, 0]"), _STARTED_AGAIN, "unset it"
+        )
         times = times + 1 if step == before else 1
         if times > _RESTARTS:
             raise

@@ -13,12 +13,12 @@ import tensorflow as tf
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.json_files import read_log
+from keras_bert_impl.training.batches import one_phase
 from keras_bert_impl.training.checkpoints import write_checkpoint
 from keras_bert_impl.training.config import dtype_policy
 from keras_bert_impl.training.evaluation import evaluate
 from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.loop import train
-from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
