@@ -1,18 +1,20 @@
-"""A process that is stopped where nothing can be saved ends soon, with its workers, in a sentence.
+"""How a stopped process ends: it saves where it can, and elsewhere an exception ends it.
 
 Inside of `stops_raise` the signals of `STOPS` raise an exception, so that files under way are
-removed and workers end. Training, which can save, takes them over with
-`training.stop_signal.on_stop`.
+removed and workers end. Inside of `on_stop` they set a flag, and the work saves and ends. After
+either the second Ctrl-C ends the process at once.
 """
 
 import contextlib
+import logging
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import FrameType
-from typing import Any
+
+_LOGGER = logging.getLogger(__name__)
 
 TERMINAL_STOPS = (signal.SIGINT, signal.SIGHUP)
 """What all processes of a terminal get: at Ctrl-C, and when the terminal is closed."""
@@ -23,81 +25,74 @@ STOPS = (signal.SIGTERM, *TERMINAL_STOPS)
 EXIT_SIGNAL = 128
 """Added to the number of the signal that stopped a process, as shells do."""
 
-_SECONDS_TO_TRY_AGAIN = 0.05
-
 
 class TerminatedError(KeyboardInterrupt):
     """SIGTERM or SIGHUP came where nothing can be saved: all ends as after Ctrl-C, workers too."""
 
 
+class StopRequestedError(Exception):
+    """Raised inside `Stops.interrupting` when the run shall stop."""
+
+
 class Stops:
-    """Raises at the first stop; what comes after it changes nothing.
+    """The reaction of a process to a stop: an exception, or a flag where the work `saves`.
 
     Attributes:
-        number: the signal that came; None before.
+        number: the first signal that came, SIGTERM where another process was asked; None before.
+
+    Example:
+        >>> stop = Stops(saves=True)
+        >>> stop.requested
+        False
+        >>> stop(signal.SIGTERM)
+        >>> stop.requested
+        True
     """
 
-    def __init__(self) -> None:
+    def __init__(self, saves: bool = False) -> None:
         self.number: int | None = None
-        self._swallowed = False
-        self.second = _SecondStop()
+        self.saves = saves
+        self._interrupts = False
 
-    def __call__(self, number: int, _frame: FrameType | None) -> None:
+    @property
+    def requested(self) -> bool:
+        """Whether the work shall save and stop."""
+        return self.number is not None
+
+    def __call__(self, number: int, _frame: FrameType | None = None) -> None:
         """Handles a signal."""
-        if self.number is not None and not self._swallowed:
+        if self.requested:
+            if number == signal.SIGINT:
+                end_at_once(number)
             return
-        self.number, self._swallowed = number, False
-        raise KeyboardInterrupt if number == signal.SIGINT else TerminatedError
+        self.number = int(number)
+        if not self.saves:
+            raise KeyboardInterrupt if number == signal.SIGINT else TerminatedError
+        is_key = number == signal.SIGINT
+        again = "; press it again to end at once" if is_key else ""
+        name = "Ctrl-C" if is_key else signal.Signals(number).name
+        _LOGGER.warning("%s: saving and stopping%s.", name, again)
+        if self._interrupts:
+            raise StopRequestedError
 
-    def unraisable(self, unraisable: Any, otherwise: Any) -> None:
-        """Tries again where the exception could not be raised: in a destructor or a callback."""
-        number = self.number
-        if number is None or not issubclass(unraisable.exc_type, KeyboardInterrupt):
-            otherwise(unraisable)
-            return
-
-        main = threading.get_ident()  # handlers and what they raise are in the main thread
-
-        def again() -> None:
-            self._swallowed, self.second.repeated = True, True
-            signal.pthread_kill(main, number)  # wakes it where it waits
-
-        threading.Timer(_SECONDS_TO_TRY_AGAIN, again).start()
-
-
-class _SecondStop:
-    """Ends the process at Ctrl-C after a stop, though the main thread computes and hears nothing.
-
-    Python runs handlers in the main thread between two of its own steps, which may be a minute of
-    compiling; but signals are written to a file descriptor at once, and a thread reads it.
-    """
-
-    def __init__(self) -> None:
-        self.repeated = False  # the next signal is one that came before
+    def note(self) -> None:
+        """Notes that the run stops because another process was asked to."""
+        if self.number is None:
+            self.number = int(signal.SIGTERM)
 
     @contextlib.contextmanager
-    def heeded(self) -> Iterator[None]:
-        """Inside the block there is such a thread."""
-        reading, writing = os.pipe()
-        os.set_blocking(writing, False)
-        before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-        threading.Thread(target=self._watch, args=(reading,), daemon=True).start()
+    def interrupting(self, allowed: bool = True) -> Iterator[None]:
+        """Inside the block a stop does not wait: it raises `StopRequestedError`.
+
+        For work that can be done again (an evaluation takes minutes, a preemption waits seconds).
+        """
+        self._interrupts = allowed
         try:
+            if allowed and self.requested:
+                raise StopRequestedError
             yield
         finally:
-            signal.set_wakeup_fd(before)
-            os.close(writing)
-
-    def _watch(self, reading: int) -> None:
-        stopped = False
-        while numbers := os.read(reading, 64):
-            for number in (one for one in numbers if one in STOPS):
-                if self.repeated:
-                    self.repeated = False
-                elif stopped and number == signal.SIGINT:
-                    end_at_once(number)
-                stopped = True
-        os.close(reading)
+            self._interrupts = False
 
 
 def end_at_once(number: int) -> None:
@@ -111,11 +106,23 @@ def end_at_once(number: int) -> None:
 
 
 @contextlib.contextmanager
+def _heard_by(stops: Stops, numbers: Iterable[signal.Signals]) -> Iterator[None]:
+    """Inside the block `stops` handles these signals."""
+    before = {one: signal.signal(one, stops) for one in numbers}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            # A block that ends late must not take the handler of a later one away.
+            if signal.getsignal(one) is stops:
+                signal.signal(one, handler)
+
+
+@contextlib.contextmanager
 def stops_raise() -> Iterator[Stops]:
     """Inside the block Ctrl-C raises `KeyboardInterrupt`, another stop `TerminatedError`, once.
 
-    Ctrl-C after either ends the process at once. What a process ignores it goes on ignoring, and a
-    handler of somebody else's stays. A block inside of another one is the same.
+    A handler of somebody else's stays. A block inside of another one is the same.
 
     Yields:
         Says which signal came. Whatever exception leaves the block then is the stop: on its way
@@ -126,22 +133,46 @@ def stops_raise() -> Iterator[Stops]:
         yield present
         return
     stops = Stops()
-    defaults = dict.fromkeys(STOPS, signal.SIG_DFL) | {signal.SIGINT: signal.default_int_handler}
     if threading.current_thread() is not threading.main_thread() or present is not signal.SIG_DFL:
         yield stops
         return
-    heeded = {one: was for one, was in defaults.items() if signal.getsignal(one) is was}
-    hook = sys.unraisablehook
-    with stops.second.heeded():
-        sys.unraisablehook = lambda unraisable: stops.unraisable(unraisable, hook)
-        for one in heeded:
-            signal.signal(one, stops)
-        try:
+    defaults = (signal.SIG_DFL, signal.default_int_handler)
+    with _heard_by(stops, [one for one in STOPS if signal.getsignal(one) in defaults]):
+        yield stops
+
+
+_stopped_by: int | None = None  # of the process, as its table of handlers is
+
+
+def take_stop() -> int | None:
+    """The signal that stopped an `on_stop` since the last call; None where nothing was stopped."""
+    global _stopped_by
+    number, _stopped_by = _stopped_by, None
+    return number
+
+
+@contextlib.contextmanager
+def on_stop() -> Iterator[Stops]:
+    """Inside the block a stop sets a flag, and the work saves and ends.
+
+    A block inside of another one has the same flag: what was asked for before it counts.
+    """
+    global _stopped_by
+    present = signal.getsignal(signal.SIGTERM)
+    if isinstance(present, Stops) and present.saves:
+        yield present
+        return
+    stops = Stops(saves=True)
+    if threading.current_thread() is not threading.main_thread():
+        yield stops  # only the main thread may handle signals
+        return
+    heeded = [one for one in STOPS if signal.getsignal(one) is not signal.SIG_IGN]
+    try:
+        with _heard_by(stops, heeded):
             yield stops
-        finally:
-            for one, was in heeded.items():
-                signal.signal(one, was)
-            sys.unraisablehook = hook
+    finally:
+        if stops.requested:
+            _stopped_by = stops.number
 
 
 @contextlib.contextmanager

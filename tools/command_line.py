@@ -18,10 +18,9 @@ from absl import flags
 from keras_bert_impl.backend import choose_tensorflow
 from keras_bert_impl.errors import UserError, cut, escaped, nearest, shown
 from keras_bert_impl.files import appeared, read_small
-from keras_bert_impl.interrupts import EXIT_SIGNAL, Stops
+from keras_bert_impl.interrupts import EXIT_SIGNAL, Stops, take_stop
 from keras_bert_impl.options import as_list_text
 from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly, is_no_retracing
-from keras_bert_impl.training.stop_signal import take_stop
 from tools import gone
 from tools.endings import EXIT_DONE, EXIT_USER_ERROR, end_of_stopped, run_to_an_end
 from tools.list_flags import SeveralFlag, define_several

@@ -11,6 +11,7 @@ TOOLS: Mapping[str, str] = {
 }
 
 FLAGS: Mapping[str, str] = {
+    "best_figure": "the best evaluation is that of the loss, or of the task's own figure",
     "certify": "use python -m tools.benchmarks.tokenizer --task=certify in a checkout",
     **dict.fromkeys(
         ("features", "lstm_size", "lstm_learning_rate"),
@@ -23,9 +24,11 @@ FLAGS: Mapping[str, str] = {
     "scale_labels": "leave it out, your own numbers are always learned in units of their spread",
     "tag_unit": "leave it out, files of characters are recognised",
     "ensemble": "evaluate each model in a run of its own",
+    "peak_tflops": "divide the work that plan_run prints by the seconds of metrics.jsonl",
     "reinit_layers": "--bias_correction and --num_train_epochs help most on small data",
     "reinit_pooler": "--bias_correction and --num_train_epochs help most on small data",
     "work_dir": "leave it out, rows are kept in memory",
+    "save_checkpoints_secs": "a checkpoint is saved every ten minutes, too",
     "xnli_eval_languages": "evaluate each language in a run of its own, --task_name=XNLI-ar",
     "xnli_language": "the task's name has it, --task_name=XNLI-zh",
 }
@@ -41,5 +44,6 @@ def without_defaults(words: Sequence[str]) -> list[str]:
     nothing = {f"--{name}={value}" for name in FLAGS for value in ("", "0")}
     nothing |= {"--xnli_language=en", "--lstm_size=768", "--lstm_learning_rate=0.001"}
     nothing |= {"--num_mistakes=1000", "--prediction_format=tsv", "--tag_unit=auto"}
+    nothing |= {"--save_checkpoints_secs=600.0"}
     nothing |= {f"--no{name}" for name in FLAGS}
     return [word for word in words if word not in nothing]

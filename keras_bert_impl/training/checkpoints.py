@@ -3,16 +3,16 @@
 import contextlib
 import copy
 import dataclasses
+import json
 import os
 import shutil
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Any
 
 import google.protobuf.message
 import numpy as np
@@ -25,15 +25,14 @@ from keras_bert_impl.checkpoints.run_folder import (
     AVERAGES,
     STATE,
     STEP_FILE,
-    check_state_files,
     step_folder,
     steps_in,
     variable_key,
 )
 from keras_bert_impl.errors import UserError, reason_of, shown
-from keras_bert_impl.files import check_parts, remove, whole_folder
-from keras_bert_impl.json_files import read_typed, sealed
-from keras_bert_impl.options import Rules, changed_settings
+from keras_bert_impl.files import remove, whole_folder
+from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.options import changed_settings
 from keras_bert_impl.training.state import TrainingState, local_copy
 
 
@@ -48,7 +47,6 @@ def check_settings(
     younger = {name: defaults[name] for name in now if name in defaults and name not in before}
     changed = changed_settings({**before, **younger}, now)
     if any(name not in made for name, _, _ in changed):
-        changed = _as_given(changed, made, before)
         listed = ", ".join(
             f"`{name}` was {shown(old)} and is {shown(new)}" for name, old, new in changed
         )
@@ -56,20 +54,6 @@ def check_settings(
             f"{where}: its checkpoint was made with other settings: {listed}; give the old values, "
             "another `output_dir`, or `allow_changed_flags=True` to continue all the same."
         )
-
-
-def _as_given(
-    changed: Sequence[tuple[str, Any, Any]], made: Mapping[str, str], before: Mapping[str, Any]
-) -> list[tuple[str, Any, Any]]:
-    """Names the changed options as the user gave them, not the settings made of them."""
-    settings = {name for name, _, _ in changed}
-    given = [
-        one
-        for one in changed
-        if one[0] not in made.values()
-        and (one[0] not in made or (one[0] in before and made[one[0]] in settings))
-    ]
-    return given or [one for one in changed if one[0] not in made]  # an old checkpoint
 
 
 State = Mapping[str, Sequence[Any]]
@@ -86,24 +70,6 @@ _UNREADABLE = (
 )
 
 
-class _Plateau(TypedDict):
-    losses: list[Real]
-    warned: bool
-
-
-class _Kept(TypedDict, total=False):
-    """What hooks remember; a mean may be NaN."""
-
-    sums_since_last_line: dict[str, tuple[Real, Annotated[int, Rules(sentence="", at_least=1)]]]
-    plateau: _Plateau
-
-
-class _Description(TypedDict):
-    step: Annotated[int, Rules(sentence="", at_least=0)]
-    settings: dict[str, Any]
-    kept: NotRequired[_Kept]
-
-
 def write_checkpoint(
     folder: Path,
     state: State,
@@ -116,12 +82,12 @@ def write_checkpoint(
             str(aside / STATE)
         )
         describe_model(aside)
-        (aside / STEP_FILE).write_text(sealed(description), encoding="utf-8")
+        (aside / STEP_FILE).write_text(json.dumps(description, indent=1), encoding="utf-8")
 
 
 def read_description(folder: Path) -> dict[str, Any]:
     """Reads what a checkpoint says about itself: `step` and the settings it was made with."""
-    return dict(read_typed(folder / STEP_FILE, _Description, "name another checkpoint"))
+    return read_json_object(folder / STEP_FILE)
 
 
 def read_best(folder: Path, state: TrainingState) -> dict[str, Any]:
@@ -133,7 +99,6 @@ def read_best(folder: Path, state: TrainingState) -> dict[str, Any]:
     weights = {"weights": state.variables()["weights"]}
     try:
         description = read_description(folder)
-        check_state_files(folder)
         Checkpoints(folder.parent, weights, keep=1, writes=False).restore(folder, averaged=True)
     except (*_UNREADABLE, UserError) as error:
         raise UserError(
@@ -187,6 +152,7 @@ class Checkpoints:
         self.describe_model: Callable[[Path], None] = lambda _folder: None
         self._completed: deque[Save] = deque()  # the writing thread appends
         self._newest: int | None = None  # the step that was restored, or saved last
+        self._broken = set[int]()  # could not be read, and drive out no good one
         self._copy: dict[str, list[Any]] = {}
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
@@ -202,7 +168,7 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """The steps of all complete checkpoints, the newest first."""
-        return steps_in(self._folder)
+        return [step for step in steps_in(self._folder) if step not in self._broken]
 
     def path(self, step: int) -> Path:
         """The folder of the checkpoint at `step`."""
@@ -292,53 +258,37 @@ class Checkpoints:
         Returns:
             Its description, or None where there is no checkpoint.
         """
-        steps, unreadable = self.steps(), list[int]()
+        steps = self.steps()
         for step in steps:
             try:
-                description = self._description(step)
-                accept(description)
+                description = read_description(self.path(step))
+            except UserError as error:
+                self._skip(step, error)
+                continue
+            accept(description)
+            try:
                 self.restore(self.path(step), averaged)
-                break
             except _UNREADABLE as error:
-                self._log(
-                    f"{self.path(step)}: this checkpoint cannot be read ({reason_of(error)}); "
-                    "the one before is used."
-                )
-                unreadable.append(step)
-        else:
-            if not steps:
-                return None
-            raise UserError(
-                f"{self._folder}: none of the {len(steps)} checkpoints can be read; delete the "
-                "folder to start again, or name another `output_dir`."
-            )
-        self._newest = step
-        if self._writes:
-            self._set_aside(unreadable)
-        return description
+                self._skip(step, error)
+                continue
+            self._newest = step
+            return description
+        if not steps:
+            return None
+        raise UserError(
+            f"{self._folder}: none of the {len(steps)} checkpoints can be read; delete the "
+            "folder to start again, or name another `output_dir`."
+        )
 
-    def _description(self, step: int) -> dict[str, Any]:
-        """What the checkpoint of a step says."""
-        try:
-            description = read_description(self.path(step))
-            check_state_files(self.path(step))
-        except UserError as error:
-            raise ValueError(str(error)) from error
-        if description["step"] != step:
-            raise ValueError(f"its {STEP_FILE} is of step {description['step']}")
-        return description
-
-    def _set_aside(self, steps: Sequence[int]) -> None:
-        """Renames checkpoints that cannot be read: they must not pass for the newest ones."""
-        for step in steps:
-            other_name = self.path(step).with_name(f"{self.path(step).name}.unreadable")
-            remove(other_name)
-            with contextlib.suppress(OSError):  # it may be the file system that does not answer
-                self.path(step).rename(other_name)
+    def _skip(self, step: int, error: Exception) -> None:
+        self._broken.add(step)
+        self._log(
+            f"{self.path(step)}: this checkpoint cannot be read ({reason_of(error)}); "
+            "the one before is used."
+        )
 
     def restore(self, folder: Path, averaged: bool = False) -> None:
         """Restores one checkpoint; the run's variables are touched only when all of it is read."""
-        check_parts(folder / STATE)
         saved = tf.train.load_checkpoint(str(folder / STATE)).get_variable_to_shape_map()
         has_averages = variable_key(AVERAGES, 0) in saved
         names = {name: name for name in self._state if name != AVERAGES or has_averages}
@@ -372,6 +322,7 @@ class Checkpoints:
         try:
             for folder in folders:
                 write_checkpoint(folder, self._copy, description, self.describe_model)
+            self._broken.discard(description["step"])
             self._rotate()
             written = sum(file.stat().st_size for folder in folders for file in folder.iterdir())
             seconds = time.monotonic() - start

@@ -1,9 +1,8 @@
 """How a model is trained, in one flat record."""
 
 import dataclasses
-from collections.abc import Collection
 
-from keras_bert_impl.errors import UserError, nearest
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import FREE, ONCE, check_options, option, settings_of
 
 _POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}
@@ -131,13 +130,6 @@ class TrainingConfig:
         at_least=1,
         resume=FREE,
     )
-    save_checkpoints_secs: float = option(
-        600.0,
-        "Also save a checkpoint when the last one is this many seconds old, so that a power cut "
-        "costs no more than that; 0 saves by steps only.",
-        at_least=0,
-        resume=FREE,
-    )
     keep_checkpoint_max: int = option(
         5, "How many of the newest checkpoints to keep.", at_least=1, resume=FREE
     )
@@ -160,13 +152,6 @@ class TrainingConfig:
         "End with the weights of the best held-out evaluation, in place of those of the last step.",
         resume=FREE,
     )
-    best_figure: str | None = option(
-        None,
-        "The held-out figure that says which evaluation is the best: the lowest of one whose name "
-        "ends in loss or error, the highest of another one. By default loss, or the task's own "
-        "figure where there is no loss.",
-        resume=FREE,
-    )
     early_stopping_evals: int = option(
         0,
         "End training after this many evaluations in a row without a better one; 0 never does.",
@@ -180,12 +165,6 @@ class TrainingConfig:
         "themselves.",
         at_least=0,
         at_most=0.999999,
-    )
-    peak_tflops: float | None = option(
-        None,
-        "The machine's peak in 10^12 operations a second; metrics then show the share reached.",
-        at_least=0,
-        resume=FREE,
     )
     profile_steps: tuple[int, int] | None = option(
         None, "First and last step to profile for TensorBoard, e.g. 100,110.", resume=FREE
@@ -242,25 +221,18 @@ class TrainingConfig:
     @property
     def chooses_best(self) -> bool:
         """Whether the best evaluation matters: for the model, the end, or somebody who asked."""
-        asked = self.eval_steps or self.best_figure
-        return bool(self.save_best or self.early_stopping_evals or asked)
+        return bool(self.save_best or self.early_stopping_evals or self.eval_steps)
 
     def check_evaluates(self, evaluates: bool) -> None:
         """Refuses to choose among evaluations where there are none."""
         wanted = {"save_best=True": self.save_best}
         wanted[f"early_stopping_evals={self.early_stopping_evals}"] = self.early_stopping_evals > 0
-        wanted[f"best_figure={self.best_figure}"] = self.best_figure is not None
         for words, is_set in wanted.items():
             if is_set and not (evaluates and self.eval_steps != 0):
                 raise UserError(
                     f"`{words}` needs held-out evaluations during training; add `do_eval=True`, "
                     "and leave `eval_steps=0` out."
                 )
-
-    def check_best_figure(self, figures: Collection[str]) -> None:
-        """Refuses a `best_figure` that no evaluation gives."""
-        if self.best_figure is not None and self.best_figure not in figures:
-            raise no_such_figure(self.best_figure, figures)
 
     def evaluated_each(self, steps: int) -> "TrainingConfig":
         """The same with an evaluation every so many steps, unless the user said how many."""
@@ -270,21 +242,6 @@ class TrainingConfig:
     def mathematics(self) -> dict[str, object]:
         """The settings that fix what is computed: a resumed run must have the same."""
         return settings_of(self)
-
-
-def no_such_figure(name: str, figures: Collection[str]) -> UserError:
-    """Says which figures there are to choose the best evaluation by.
-
-    Example:
-        >>> print(no_such_figure("losss", ["loss"]))
-        `best_figure=losss`: no evaluation gives it; did you mean loss? There are loss.
-    """
-    near = nearest(name, list(figures))
-    return UserError(
-        f"`best_figure={name}`: no evaluation gives it; "
-        + (f"did you mean {near}? There are " if near else "there are ")
-        + f"{', '.join(figures)}."
-    )
 
 
 def _share_of(steps: int, parts: int, at_most: int) -> int:

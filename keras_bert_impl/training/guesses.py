@@ -1,17 +1,12 @@
 """What guessing reaches: the bar beside a figure of an evaluation, kept with the run."""
 
 import json
-import logging
 from collections.abc import Mapping
-from numbers import Real
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
-from keras_bert_impl.json_files import read_typed
+from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.training.run_directory import RunDirectory
-
-_LOGGER = logging.getLogger(__name__)
 
 
 class Guess(NamedTuple):
@@ -31,11 +26,6 @@ class Guess(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.words}: {self.value:.6g}"
-
-
-class _Guess(TypedDict):
-    words: str
-    value: Real  # NaN where it has none
 
 
 def line_of(name: str, value: float, guesses: Mapping[str, Guess]) -> str:
@@ -71,15 +61,8 @@ def write_guesses(run: RunDirectory, guesses: Mapping[str, Guess]) -> None:
 
 
 def read_guesses(run: RunDirectory) -> dict[str, Guess]:
-    """Reads `guesses.json`; a run from before there was one has none.
-
-    Nor has one whose file is damaged, which is warned of: guesses are there for comparison only.
-    """
+    """Reads `guesses.json`; a run from before there was one has none."""
     if not run.guesses.exists():
         return {}
-    try:
-        kept = read_typed(run.guesses, dict[str, _Guess], "the run's figures stand alone")
-    except UserError as error:
-        _LOGGER.warning("%s", error)
-        return {}
-    return {name: Guess(one["words"], float(one["value"])) for name, one in kept.items()}
+    kept = read_json_object(run.guesses)
+    return {name: Guess(**one) for name, one in kept.items()}

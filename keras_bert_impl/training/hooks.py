@@ -8,16 +8,17 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import without_links
+from keras_bert_impl.interrupts import StopRequestedError
 from keras_bert_impl.json_files import read_log
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.training.checkpoints import read_description
-from keras_bert_impl.training.config import LOW_IS_GOOD, no_such_figure
-from keras_bert_impl.training.rates import Means, Rates, log_line
+from keras_bert_impl.training.config import LOW_IS_GOOD
+from keras_bert_impl.training.metric_writers import Means, Rates, log_line
 from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.step import OF_THE_STEP
-from keras_bert_impl.training.stop_signal import StopRequestedError
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -31,7 +32,6 @@ def standard_hooks(
     held_out: str | None = None,
     frequency_loss: float | None = None,
     work: Work | None = None,
-    peak_flops: float | None = None,
     best_by: str = "loss",
     keep_best: bool = True,
 ) -> list[Hook]:
@@ -40,11 +40,10 @@ def standard_hooks(
     Args:
         evaluate: measures the model on held-out data; gives `loss` or another `best_by`, and more.
         held_out: says which data these are; figures of other data are not compared.
-        peak_flops: what the machine can do in a second.
     """
     return [
         CheckFinite(),
-        LogSteps(work, peak_flops),
+        LogSteps(),
         *([WarnOfPlateau(frequency_loss)] if frequency_loss is not None else []),
         ShowProgress(work),
         Profile(),
@@ -97,14 +96,10 @@ class LogSteps(Hook):
     What the objective measures (losses, accuracies) is a mean; the rate of learning, the gradient's
     norm and the loss scale are the step's own. The sums lie in the checkpoints, so that a resumed
     run writes the same lines.
-
-    Args:
-        work: what the steps cost; with `peak_flops` it gives `share_of_peak`.
-        peak_flops: what the machine can do in a second.
     """
 
-    def __init__(self, work: Work | None = None, peak_flops: float | None = None) -> None:
-        self._rates = Rates(work, peak_flops)
+    def __init__(self) -> None:
+        self._rates = Rates()
         self._means = Means({})
 
     def begin(self, run: Run) -> None:
@@ -119,7 +114,7 @@ class LogSteps(Hook):
         self._means.add({n: v for n, v in run.metrics.items() if n not in OF_THE_STEP})
         if run.is_logged:
             metrics = {**run.metrics, **self._means.read()}
-            line = log_line(metrics, run.chunk, run.step, self._rates.read(run.step))
+            line = log_line(metrics, run.chunk, run.step, self._rates.read())
             run.writers.write("train", run.step, line)
 
 
@@ -237,6 +232,8 @@ class Profile(Hook):
             self._running = False
 
 
+SECONDS_BETWEEN_SAVES = 600.0
+"""A power cut costs no more than that."""
 _OLD_BEFORE_EVALUATION = 60.0  # seconds
 
 
@@ -260,8 +257,7 @@ class SaveCheckpoints(Hook):
 
     def before_call(self, run: Run) -> None:
         """Asks for a save where the last one is too old."""
-        seconds = run.config.save_checkpoints_secs
-        old = seconds > 0 and self._clock() - self._saved_at >= seconds
+        old = self._clock() - self._saved_at >= SECONDS_BETWEEN_SAVES
         run.wants_save = run.is_chief and old
 
     def after_call(self, run: Run) -> None:
@@ -334,7 +330,6 @@ class EvaluateHeldOut(Hook):
 
     def begin(self, run: Run) -> None:
         """Does for the step that the run resumes from what a stop or a kill left undone."""
-        self._best_by = run.config.best_figure or self._best_by
         self._badness = self._read_badness(run)
         if run.stopping or run.step == 0:
             return
@@ -377,7 +372,7 @@ class EvaluateHeldOut(Hook):
             run.save()
             return
         run.paused_seconds += time.monotonic() - start
-        badness = self._badness_of(results, run)
+        badness = self._badness_of(results)
         if badness < self._least_badness(run):
             self._save_best(run)
         self._badness[run.step] = badness
@@ -421,13 +416,9 @@ class EvaluateHeldOut(Hook):
     def _name(self) -> dict[str, str]:
         return {"held_out": self._held_out} if self._held_out else {}
 
-    def _badness_of(self, results: Mapping[str, Any], run: Run) -> float:
+    def _badness_of(self, results: Mapping[str, Any]) -> float:
         """The figure that decides, as a number that is to be low."""
-        figure = results.get(self._best_by)
-        if not isinstance(figure, (int, float)):
-            run.save()  # the steps so far are not lost by a mistyped name
-            names = [name for name, value in results.items() if isinstance(value, (int, float))]
-            raise no_such_figure(self._best_by, names)
+        figure = results[self._best_by]
         if math.isnan(figure):
             return math.inf
         return figure if self._best_by.endswith(LOW_IS_GOOD) else -figure
@@ -435,10 +426,9 @@ class EvaluateHeldOut(Hook):
     def _least_badness(self, run: Run) -> float:
         """That of the checkpoint that is there as the best: writing a better one may fail."""
         run.checkpoints.settle()
-        try:
-            step = read_description(run.directory.best_checkpoint)["step"]
-        except UserError:
+        if not is_run_checkpoint(run.directory.best_checkpoint):
             return math.inf
+        step = read_description(run.directory.best_checkpoint)["step"]
         return self._badness.get(step, math.inf)
 
     def _read_badness(self, run: Run) -> dict[int, float]:
@@ -453,7 +443,7 @@ class EvaluateHeldOut(Hook):
                 "without them."
             )
         comparable = [line for line in same if self._best_by in line]
-        return {line["step"]: self._badness_of(line, run) for line in comparable}
+        return {line["step"]: self._badness_of(line) for line in comparable}
 
     def _is_same_set(self, line: Mapping[str, Any]) -> bool:
         """Whether a line is of this held-out set; one from before sets were named is."""

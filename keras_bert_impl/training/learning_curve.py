@@ -1,6 +1,5 @@
 """The learning curve: losses and scores of a run over its steps, beside what guessing reaches."""
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -236,7 +235,7 @@ def draw_panels(panels: Sequence[Panel]) -> Any:
     curves = [curve for panel in panels for curve in panel.curves]
     last_step = max(step for c in curves for step, _ in (*c.trained, *c.evaluated))
     for axes, panel in zip(grid.flat, panels, strict=True):
-        axes.set_xlim(0, 1.14 * last_step)  # with room for the value beside the last point
+        axes.set_xlim(0, 1.02 * last_step)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         axes.xaxis.set_major_formatter("{x:,.0f}")
         _draw_panel(axes, panel)
@@ -254,7 +253,6 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
     for number, curve in enumerate(panel.curves):
         _draw_curve(axes, curve, number, alone=len(panel.curves) == 1)
     _draw_guesses(axes, panel.curves)
-    _label_last_points(axes, panel.curves)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=9, framealpha=0.85)
 
@@ -269,7 +267,21 @@ def _draw_curve(axes: Any, curve: Curve, number: int, *, alone: bool) -> None:
         axes.plot(*zip(*curve.trained, strict=True), label=f"{prefix}training", **look)
     if curve.evaluated:
         look = {"color": evaluation, "lw": 1.5, "marker": "o", "ms": 5}
-        axes.plot(*zip(*curve.evaluated, strict=True), label=f"{prefix}evaluation", **look)
+        label = f"{prefix}evaluation{_newest(curve)}"
+        axes.plot(*zip(*curve.evaluated, strict=True), label=label, **look)
+
+
+def _newest(curve: Curve) -> str:
+    """The value of the newest evaluation, for the legend.
+
+    Example:
+        >>> _newest(Curve("F1", [], [(1, 0.5), (2, 0.25)], last=(1, 0.5)))
+        ': 0.5 (step 1)'
+    """
+    if curve.last is None:
+        return ""
+    step, value = curve.last
+    return f": {value:.4g}" + ("" if step == curve.evaluated[-1][0] else f" (step {step:,})")
 
 
 def _draw_guesses(axes: Any, curves: Sequence[Curve]) -> None:
@@ -299,46 +311,3 @@ def _limits(panel: Panel) -> tuple[float, float]:
     low, high = min(0.0, *values, 0.0), max(*values, 0.0)
     most = math.inf if panel.most is None else 1.05 * panel.most
     return 1.15 * low, min(most, 1.15 * high) if high > 0 else panel.most or 1.0
-
-
-def _label_last_points(axes: Any, curves: Sequence[Curve]) -> None:
-    """Writes the value of each newest evaluation beside its point."""
-    low, high = axes.get_ylim()
-    ends = [(number, c, c.last) for number, c in enumerate(curves) if c.last]
-    heights = spread([(value - low) / (high - low) for _, _, (_, value) in ends], 0.075)
-    for (number, curve, (step, value)), height in zip(ends, heights, strict=True):
-        is_last = step == curve.evaluated[-1][0]
-        axes.annotate(
-            f"{value:.4g}" if is_last else f"{value:.4g} (step {step:,})",
-            (step, low + height * (high - low)),
-            xytext=(7, 0),
-            textcoords="offset points",
-            va="center",
-            color="C1" if len(curves) == 1 else f"C{number}",
-            fontweight="bold",
-            bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1},
-        )
-
-
-def spread(heights: Sequence[float], gap: float) -> list[float]:
-    """Moves heights apart where texts beside them would overlap.
-
-    Args:
-        heights: where the texts belong, from 0 to 1.
-
-    Example:
-        >>> [round(height, 2) for height in spread([0.5, 0.52, 0.1], 0.1)]
-        [0.5, 0.6, 0.1]
-        >>> spread([0.95, 1.0], 0.1)
-        [0.9, 1.0]
-    """
-    order = sorted(range(len(heights)), key=heights.__getitem__)
-    placed = list(heights)
-    for before, number in itertools.pairwise(order):
-        placed[number] = max(placed[number], placed[before] + gap)
-    over = max([*placed, 1.0]) - 1.0
-    if over > 0:  # from above, the other way round
-        placed[order[-1]] = 1.0
-        for after, number in itertools.pairwise(order[::-1]):
-            placed[number] = min(placed[number], placed[after] - gap)
-    return placed

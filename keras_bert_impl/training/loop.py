@@ -7,20 +7,19 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.optimizers.schedules import WarmupSchedule
 from keras_bert_impl.options import default_settings, made_settings
-from keras_bert_impl.training.batches import prefetched
+from keras_bert_impl.training.batches import Phase, PhasedBatches, phased_rate, prefetched
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.hooks import check_finite, standard_hooks
 from keras_bert_impl.training.metric_writers import MetricWriter, MetricWriters, standard_writers
 from keras_bert_impl.training.objectives import Objective
-from keras_bert_impl.training.phases import Phase, PhasedBatches, phased_rate
 from keras_bert_impl.training.run import Hook, Hooks, Run
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import TrainingStep, chunks
-from keras_bert_impl.training.stop_signal import on_stop
 from keras_bert_impl.training.strategy import check_same_step
 
 _LOGGER = logging.getLogger(__name__)

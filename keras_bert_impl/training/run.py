@@ -5,14 +5,14 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from keras_bert_impl.interrupts import Stops
+from keras_bert_impl.training.batches import PhasedBatches
 from keras_bert_impl.training.checkpoints import Checkpoints
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.metric_writers import MetricWriters
-from keras_bert_impl.training.phases import PhasedBatches
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import Chunk
-from keras_bert_impl.training.stop_signal import StopSignal
 
 
 @dataclasses.dataclass
@@ -53,7 +53,7 @@ class Run:
     last_step: int
     chunk: Chunk | None = None
     metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    stop: StopSignal = dataclasses.field(default_factory=StopSignal)
+    stop: Stops = dataclasses.field(default_factory=lambda: Stops(saves=True))
     stopping: bool = False
     ended_early: bool = False
     wants_save: bool = False

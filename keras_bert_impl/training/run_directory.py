@@ -11,18 +11,12 @@ from keras_bert_impl.checkpoints.run_folder import (
     CHECKPOINTS,
     FINISHED_FILE,
     MODEL,
-    STATE,
-    STEP_FILE,
     finished_steps,
     steps_in,
 )
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_input, open_whole, remove, without_links
+from keras_bert_impl.files import make_folder, open_whole, remove, without_links
 from keras_bert_impl.locks import owned
-
-_FOLDERS = ("cells", CHECKPOINTS, BEST_CHECKPOINT, "events", MODEL, "work")
-_OF_CHECKPOINTS = (STEP_FILE, f"{STATE}.index")
-_OF_FILES = {".cfg", ".json", ".jsonl", ".png", ".tsv", ".txt"}  # endings of what a run writes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,11 +96,9 @@ class RunDirectory:
         """The figures of `eval_results.txt`; none without one."""
         if not self.eval_results.is_file():
             return {}
-        with open_input(self.eval_results, may_be_empty=True) as file:
-            lines = file.read().decode("utf-8", "replace").splitlines()
-        values = dict(line.split(" = ", 1) for line in lines if " = " in line)
-        numbers = {name: _figure(value) for name, value in values.items()}
-        return {name: number for name, number in numbers.items() if number is not None}
+        lines = self.eval_results.read_text(encoding="utf-8").splitlines()
+        values = (line.split(" = ") for line in lines)
+        return {name: int(text) if text.isdigit() else float(text) for name, text in values}
 
     def newest_step(self) -> int:
         """The step of the newest checkpoint; 0 without one."""
@@ -174,30 +166,18 @@ class RunDirectory:
         Example:
             >>> import tempfile
             >>> run = RunDirectory.open(tempfile.mkdtemp())
-            >>> run.check_names()
             >>> run.best_checkpoint.touch()
             >>> run.check_names()  # doctest: +ELLIPSIS
             Traceback (most recent call last):
             ...
             keras_bert_impl.errors.UserError: /...: is no folder, but a run makes one here; ...
         """
-        for path in sorted(self.path.iterdir()) if self.path.is_dir() else ():
-            if path.name in _FOLDERS:
-                if not without_links(path).is_dir():
-                    raise UserError(
-                        f"{path}: is no folder, but a run makes one here; move it, or name "
-                        "another `output_dir`."
-                    )
-                names = {child.name for child in path.iterdir()}
-                if path == self.best_checkpoint and names and names.isdisjoint(_OF_CHECKPOINTS):
-                    raise UserError(
-                        f"{path}: holds something else than a run's checkpoint, which would "
-                        "replace it; move it, or name another `output_dir`."
-                    )
-            elif path.suffix in _OF_FILES and not path.is_file():
+        own = (self.checkpoints, self.best_checkpoint, self.events, self.model)
+        for path in (*own, self.path / "work"):
+            if path.exists() and not without_links(path).is_dir():
                 raise UserError(
-                    f"{path}: is {'a folder' if path.is_dir() else 'no file'}, but a run writes "
-                    "files here; move it, or name another `output_dir`."
+                    f"{path}: is no folder, but a run makes one here; move it, or name "
+                    "another `output_dir`."
                 )
 
     def write_flags(self, flags: str) -> None:
@@ -217,11 +197,3 @@ class RunDirectory:
         """
         with open_whole(self.eval_results) as file:
             file.writelines(f"{name} = {results[name]}\n" for name in sorted(results))
-
-
-def _figure(text: str) -> float | None:
-    """The number that a text holds, a whole one as such; None where it holds something else."""
-    try:
-        return int(text) if text.isdigit() else float(text)
-    except ValueError:
-        return None

@@ -13,6 +13,7 @@ from keras_bert_impl.layers.dropout import random_address
 from keras_bert_impl.layers.kernels import PLAIN
 from keras_bert_impl.training.batches import (
     Batch,
+    PhasedBatches,
     chunk_lengths,
     distribute,
     share_of,
@@ -21,7 +22,6 @@ from keras_bert_impl.training.batches import (
 )
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.objectives import Objective
-from keras_bert_impl.training.phases import PhasedBatches
 from keras_bert_impl.training.state import LossScale, TrainingState
 
 OF_THE_STEP = ("stop_votes", "save_votes", "gradient_norm", *LossScale.FIGURES)

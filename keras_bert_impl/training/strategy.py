@@ -8,7 +8,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from http.client import HTTPException
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -16,8 +16,8 @@ import tensorflow as tf
 from keras_bert_impl.backend import need_tensorflow, usable_cores
 from keras_bert_impl.cpu_kernels.kernel_choice import choose_kernels
 from keras_bert_impl.cpu_kernels.xla_programs import safe_in_threads
-from keras_bert_impl.errors import UserError, reason_of, shown
-from keras_bert_impl.json_files import parse_json, typed
+from keras_bert_impl.errors import UserError, reading, reason_of, shown
+from keras_bert_impl.json_files import parse_json
 from keras_bert_impl.layers.kernels import PLAIN, PlainKernels
 from keras_bert_impl.models.base import set_kernels
 from keras_bert_impl.training.config import TrainingConfig
@@ -173,67 +173,37 @@ def _find_devices(config: TrainingConfig) -> Devices:
         count = len(tf.config.list_logical_devices(kind))
         names = [f"/{kind.lower()}:{number}" for number in range(count)]
         return Devices(tf.distribute.MirroredStrategy(names), use_xla, on_cpu=kind == "CPU")
-    described = _read_cluster(os.environ.get("TF_CONFIG", "{}"))
+    # Before TensorFlow waits for ever for a cluster that it cannot understand.
+    workers, worker = _place_in_cluster(os.environ.get("TF_CONFIG") or "{}")
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    workers, worker = _place_in_cluster(described)
     return Devices(strategy, use_xla, worker == 0, workers, worker, on_cpu=kind == "CPU")
 
 
-class _Task(TypedDict, total=False):
-    type: str
-    index: int | str
+_CLUSTER = '{"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", "index": 0}}'
 
 
-class _Cluster(TypedDict, total=False):
-    cluster: dict[str, list[str]]
-    task: _Task
-
-
-def _read_cluster(text: str) -> _Cluster:
-    """Reads a TF_CONFIG; refuses one that TensorFlow would stumble over, or wait with for ever.
-
-    Example:
-        >>> _read_cluster('{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker"}}')
-        Traceback (most recent call last):
-        ...
-        keras_bert_impl.errors.UserError: TF_CONFIG: its task has no index; write it as
-        {"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", "index": 0}}.
-    """
-    form = '{"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", "index": 0}}'
-    remedy = f"write it as {form}"
-    described: _Cluster = typed(
-        parse_json(text, "TF_CONFIG", remedy), _Cluster, "TF_CONFIG", remedy
-    )
-    cluster, task = described.get("cluster", {}), described.get("task", {})
-    kind = task.get("type", "worker")
-    index, known, problem = str(task.get("index", "" if cluster else 0)), {"chief", "worker"}, None
-    if not {*cluster, kind} <= known:
-        others = ", ".join(sorted({*cluster, kind} - known))
-        problem = f"it names {shown(others)[1:-1]}, but only chief and worker train"
-    elif not index:
-        problem = "its task has no index"
-    elif not index.isdecimal() or len(index) > 9:
-        problem = f"its task has the index {shown(index)}, which is no number from 0 on"
-    elif cluster and int(index) >= len(cluster.get(kind, [])):
-        listed = len(cluster.get(kind, []))
-        problem = f"its task is {kind} number {index}, but it lists {listed} of them"
-    if problem:
-        raise UserError(f"TF_CONFIG: {problem}; {remedy}.")
-    return described
-
-
-def _place_in_cluster(described: _Cluster) -> tuple[int, int]:
-    """How many workers TF_CONFIG lists, and which one this process is; a chief comes first.
+def _place_in_cluster(text: str) -> tuple[int, int]:
+    """How many workers a TF_CONFIG lists, and which one this process is; a chief comes first.
 
     Example:
         >>> cluster = {"chief": ["a:1"], "worker": ["b:1", "c:1"]}
-        >>> _place_in_cluster({"cluster": cluster, "task": {"type": "worker", "index": 1}})
+        >>> described = {"cluster": cluster, "task": {"type": "worker", "index": 1}}
+        >>> _place_in_cluster(json.dumps(described))
         (3, 2)
     """
-    cluster, task = described.get("cluster", {}), described.get("task", {})
-    chiefs, workers = len(cluster.get("chief", [])), len(cluster.get("worker", []))
-    before = chiefs if task.get("type") != "chief" else 0
-    return max(chiefs + workers, 1), before + int(task.get("index", 0))
+    described = parse_json(text, "TF_CONFIG", f"write it as {_CLUSTER}")
+    with reading("TF_CONFIG", "a cluster of a chief and workers", f"write it as {_CLUSTER}"):
+        if not described.get("cluster"):
+            return 1, 0
+        tasks = [
+            (kind, number)
+            for kind in sorted(described["cluster"])  # a chief before workers
+            for number, _address in enumerate(described["cluster"][kind])
+        ]
+        if {kind for kind, _ in tasks} - {"chief", "worker"}:
+            raise ValueError("only chief and worker train")
+        own = described["task"]
+        return len(tasks), tasks.index((own.get("type", "worker"), int(own["index"])))
 
 
 def _split_cpu(count: int) -> None:
@@ -312,10 +282,9 @@ def restart_when_a_worker_is_lost(
         if config.distribution_strategy != "multi_worker_mirrored":
             raise
         step = newest_step()
-        remembered = parse_json(
+        before, times = parse_json(
             os.environ.get(_STARTED_AGAIN, "[-1, 0]"), _STARTED_AGAIN, "unset it"
         )
-        before, times = typed(remembered, tuple[int, int], _STARTED_AGAIN, "unset it")
         times = times + 1 if step == before else 1
         if times > _RESTARTS:
             raise

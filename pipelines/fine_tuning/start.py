@@ -67,21 +67,11 @@ def check_run(
     elif config.init_checkpoint and not may_be_hub_name(config.init_checkpoint):
         locate(config.init_checkpoint)  # it is opened, or fetched, when the files were read
     task = task_of(config)
-    check_best_figure(config, task)
     start = starting_point(config, directory)
     start.config.check_length(config.max_seq_length, at_least=5)
     # Some examples of each split are read here, the others when their rows are made.
     check_vocabulary(task, wanted_splits(config, task), start.text, config.unknown)
     return CheckedRun(config, task, start)
-
-
-def check_best_figure(config: FineTuningConfig, task: Task[Any, Any]) -> None:
-    """Refuses, before anything is trained, to choose by a figure that no evaluation will give."""
-    wanted = config.training.best_figure
-    if wanted is None or not config.do_train:
-        return
-    loss = ("loss",) if task.deciding_figure == "loss" else ()
-    config.training.check_best_figure([*loss, *task.figures(task.evaluation_splits[0])])
 
 
 def _check_has_model(config: FineTuningConfig, directory: RunDirectory) -> None:

@@ -17,6 +17,7 @@ from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.options import options_named
 from keras_bert_impl.planning import training_flops
 from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.training.batches import Phase, phased_work
 from keras_bert_impl.training.checkpoints import (
     Checkpoints,
     check_settings,
@@ -29,7 +30,6 @@ from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.learning_curve import draw_learning_curve
 from keras_bert_impl.training.loop import TrainingResult, rehearse
 from keras_bert_impl.training.objectives import PretrainingObjective
-from keras_bert_impl.training.phases import Phase, phased_work
 from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
@@ -304,7 +304,7 @@ class _Job:
 
     def _hooks(self) -> list[Hook]:
         """The usual ones, told what to measure and what to compare with."""
-        peak, phases = self._config.training.peak_tflops, self._config.phases()
+        phases = self._config.phases()
         return standard_hooks(
             evaluate=self._measure,
             held_out=self._describe_held_out(),
@@ -320,7 +320,6 @@ class _Job:
                     for phase in phases
                 ],
             ),
-            peak_flops=peak * 1e12 if peak else None,
         )
 
     def _describe_held_out(self) -> str:

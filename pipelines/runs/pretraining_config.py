@@ -25,12 +25,6 @@ from pipelines.pretraining_data.language_model import (
     most_predictions,
 )
 
-FIGURES = (
-    "loss",
-    *("masked_lm_loss", "next_sentence_loss", "masked_lm_accuracy", "next_sentence_accuracy"),
-)
-"""What an evaluation of pre-training measures."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseConfig:

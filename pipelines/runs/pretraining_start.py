@@ -13,7 +13,7 @@ from keras_bert_impl.tokenization.text_settings import Casing
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.records.check import find_shards
 from pipelines.records.paths import with_local_copies
-from pipelines.runs.pretraining_config import FIGURES, RunPretrainingConfig, options_of_phase
+from pipelines.runs.pretraining_config import RunPretrainingConfig, options_of_phase
 
 
 def check_start(config: RunPretrainingConfig) -> None:
@@ -39,7 +39,6 @@ def check_asked(config: RunPretrainingConfig) -> None:
         raise UserError("`input_file` is missing; name the shards of create_pretraining_data.")
     if config.do_train:
         config.training.check_evaluates(config.do_eval or bool(config.training.eval_steps))
-        config.training.check_best_figure(FIGURES)
 
 
 def checked_start(config: RunPretrainingConfig) -> ModelSource:

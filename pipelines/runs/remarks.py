@@ -15,7 +15,7 @@ from pipelines.records.check import described_words, find_shards
 from pipelines.records.paths import with_local_copies
 
 if TYPE_CHECKING:  # TensorFlow
-    from keras_bert_impl.training.phases import Phase
+    from keras_bert_impl.training.batches import Phase
     from keras_bert_impl.training.strategy import Devices
 
 RECORDS_CHECKED = 2**18

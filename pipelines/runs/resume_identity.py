@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from keras_bert_impl.checkpoints.model_source import find_model, model_identity
+from keras_bert_impl.checkpoints.run_folder import step_folder
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import default_settings, settings_of
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from keras_bert_impl.training.checkpoints import Checkpoints, check_settings, read_description
+from keras_bert_impl.training.checkpoints import check_settings, read_description
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.records.check import find_shards
 from pipelines.records.paths import with_local_copies
@@ -85,14 +86,9 @@ def check_finished_run(config: RunPretrainingConfig, run: RunDirectory) -> None:
 
 
 def finished_settings(run: RunDirectory) -> dict[str, Any] | None:
-    """The settings that a run's newest checkpoint was made with; None without one to read."""
-    checkpoints = Checkpoints(run.checkpoints, {}, keep=1, writes=False)
-    for step in checkpoints.steps():
-        try:
-            return read_description(checkpoints.path(step))["settings"]
-        except UserError:
-            continue
-    return None
+    """The settings that a run's newest checkpoint was made with; None without one."""
+    step = run.newest_step()
+    return read_description(step_folder(run.checkpoints, step))["settings"] if step else None
 
 
 def _settings_as_far_as_known(config: RunPretrainingConfig) -> dict[str, Any]:

@@ -13,18 +13,18 @@ import keras
 from keras_bert_impl.checkpoints.destination import check_apart, check_folder
 from keras_bert_impl.checkpoints.model_directory import describe_checkpoint
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
+from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.training.batches import Phase
 from keras_bert_impl.training.checkpoints import read_best
 from keras_bert_impl.training.config import TrainingConfig, dtype_policy
 from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.loop import TrainingResult, train
 from keras_bert_impl.training.metric_writers import add_evaluation
 from keras_bert_impl.training.objectives import Objective
-from keras_bert_impl.training.phases import Phase
 from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
-from keras_bert_impl.training.stop_signal import on_stop
 from keras_bert_impl.training.strategy import Devices, check_same_step
 
 _LOGGER = logging.getLogger(__name__)

@@ -320,7 +320,7 @@ KINDS = {
                 "*/eval_results.txt": _LINES,
                 "*/checkpoints/*/*.json": _JSON,
             },
-            (readers.files_of_a_run, readers.model_and_weights("run/checkpoints")),
+            (readers.model_and_weights("run/checkpoints"),),
             weight=30,
         ),
         Kind(
@@ -485,19 +485,6 @@ KINDS = {
             {"*.json": "json json json bytes"},
             (readers.request_bodies,),
             weight=30,
-        ),
-        Kind(
-            "resumed_run",
-            seeds.run,
-            {
-                "run/*.jsonl": _LINES,
-                "run/*.json": _JSON,
-                "run/checkpoints/*/*": "json bytes special gone",
-            },
-            (" ".join(["run_classifier", *seeds.run_words("."), "--allow_changed_flags"]),),
-            weight=4,
-            seconds=150,
-            megabytes=2000,
         ),
         Kind(
             "answered_questions",

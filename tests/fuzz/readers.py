@@ -171,24 +171,6 @@ def records_of_shards() -> None:
         records.batch(np.zeros_like(numbers), numbers)
 
 
-def files_of_a_run() -> None:
-    """Reads what a run notes of itself."""
-    from keras_bert_impl.json_files import read_log
-    from keras_bert_impl.training.checkpoints import read_description
-    from keras_bert_impl.training.guesses import read_guesses
-    from keras_bert_impl.training.run_directory import RunDirectory
-
-    for folder in ("run", "finished"):
-        run = RunDirectory(Path(folder))
-        read_guesses(run)
-        run.read_eval_results()
-        run.finished_step()
-        for path in (run.metrics, run.evaluations, run.saves):
-            read_log(path)
-        for path in run.checkpoints.iterdir():
-            read_description(path)
-
-
 def same_shards() -> str:
     """Compares the shards of a continued run with those of an undisturbed one."""
     from tests.support.pretraining_corpus import contents

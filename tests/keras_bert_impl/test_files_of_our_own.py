@@ -10,7 +10,6 @@ import tensorflow as tf
 from keras_bert_impl.checkpoints.hugging_face import HuggingFaceSource
 from keras_bert_impl.checkpoints.model_source import architecture_of, label_names
 from keras_bert_impl.checkpoints.run_checkpoint import RunCheckpointSource, weights_description
-from keras_bert_impl.checkpoints.run_folder import finished_steps, newest_checkpoint
 from keras_bert_impl.checkpoints.safetensors_file import write_safetensors
 from keras_bert_impl.checkpoints.sentence_modules import (
     SentenceSettings,
@@ -29,9 +28,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import read_log
 from keras_bert_impl.models.head_settings import frozen_features, has_bilstm, pooling_of
 from keras_bert_impl.tokenization.vocabulary import read_tokenizer_json
-from keras_bert_impl.training.checkpoints import read_description
-from keras_bert_impl.training.guesses import Guess, read_guesses, write_guesses
-from keras_bert_impl.training.learning_curve import CurveStyle, panels_of
+from keras_bert_impl.training.guesses import Guess, write_guesses
 from keras_bert_impl.training.run_directory import RunDirectory
 from tests.support.damage import other_files
 
@@ -81,18 +78,6 @@ def read_sentences(path):
 
 def read_tokenizer_config(path):
     return read_casing(path.parent), foreign_tokenizer(path.parent)
-
-
-def read_run(path):
-    run = RunDirectory(path.parent)
-    read_guesses(run), run.read_eval_results(), run.evaluated_step(), finished_steps(path.parent)
-    lines = read_log(run.metrics)
-    panels_of(lines, read_log(run.evaluations), read_guesses(run), CurveStyle())
-    newest_checkpoint(path.parent)
-
-
-def read_checkpoint(path):
-    return read_description(path.parent)
 
 
 def write_all(root):
@@ -151,12 +136,6 @@ READERS = {
     "model/1_Pooling/config.json": read_sentences,
     "model/sentence_bert_config.json": read_sentences,
     "model/config_sentence_transformers.json": read_sentences,
-    "run/guesses.json": read_run,
-    "run/metrics.jsonl": read_run,
-    "run/evaluations.jsonl": read_run,
-    "run/eval_results.txt": read_run,
-    "run/.finished": read_run,
-    "run/checkpoints/step-00000007/checkpoint.json": read_checkpoint,
     "run/checkpoints/step-00000007/weights.json": lambda path: RunCheckpointSource(path.parent),
 }
 

@@ -1,20 +1,24 @@
+import os
 import signal
 import subprocess
 import sys
-import time
+import threading
 
 import pytest
 
 from keras_bert_impl.interrupts import (
     STOPS,
     TERMINAL_STOPS,
+    StopRequestedError,
+    Stops,
     TerminatedError,
     held_back,
     kept_so_far,
+    on_stop,
     stops_raise,
+    take_stop,
     what_is_kept,
 )
-from keras_bert_impl.training.stop_signal import on_stop
 
 pytestmark = pytest.mark.usefixtures("keyboard")
 
@@ -52,19 +56,6 @@ def test_training_takes_the_signals_over_and_gives_them_back():
             signal.raise_signal(signal.SIGTERM)
 
 
-class StopsWhenItGoes:
-    def __del__(self):
-        signal.raise_signal(signal.SIGINT)  # Python cannot raise out of here
-
-
-def test_a_stop_that_python_swallows_comes_again():
-    with stops_raise() as stops:
-        StopsWhenItGoes()
-        assert stops.number == signal.SIGINT
-        with pytest.raises(KeyboardInterrupt):
-            time.sleep(10)
-
-
 def test_held_back_lets_what_begins_come_to_its_end():
     done = []
 
@@ -93,21 +84,94 @@ def test_the_innermost_sentence_tells_what_is_kept():
     assert what_is_kept(KeyboardInterrupt()) is None
 
 
-COMPUTES = """
-import hashlib, sys
-from keras_bert_impl.interrupts import stops_raise
-with stops_raise():
-    print("computes", flush=True)
-    hashlib.pbkdf2_hmac("sha256", b"x", b"y", 200_000_000)  # a minute in which no handler runs
+def test_sigterm_asks_for_a_stop_inside_the_block_only():
+    before = signal.getsignal(signal.SIGTERM)
+    assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    with on_stop() as stop:
+        assert signal.getsignal(signal.SIGTERM) is not before
+        assert not stop.requested
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.requested
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_handler_that_another_library_set_inside_does_not_hide_the_next_block():
+    with on_stop():
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        with on_stop() as stop:
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert stop.requested
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_block_that_ends_late_leaves_the_handler_of_a_later_one():
+    forgotten = on_stop()
+    forgotten.__enter__()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with on_stop() as stop:
+        forgotten.__exit__(None, None, None)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.requested
+
+
+def test_an_inner_block_has_the_signal_of_the_outer_one():
+    with on_stop() as outer:
+        os.kill(os.getpid(), signal.SIGTERM)
+        with on_stop() as inner:
+            assert inner is outer
+            assert inner.requested
+    with on_stop() as later:
+        assert not later.requested
+
+
+def test_work_that_may_be_interrupted_is_and_other_work_is_not():
+    stop = Stops(saves=True)
+    with pytest.raises(StopRequestedError), stop.interrupting():
+        stop(signal.SIGTERM)
+    stop(signal.SIGTERM)  # outside of the block it only waits
+    with pytest.raises(StopRequestedError), stop.interrupting():
+        pytest.fail("a stop that was asked for before must not begin the work")
+
+
+def test_with_several_workers_no_work_is_interrupted():
+    stop = Stops(saves=True)
+    with stop.interrupting(allowed=False):
+        stop(signal.SIGTERM)
+    assert stop.requested
+
+
+def test_a_thread_that_may_not_handle_signals_gets_one_that_never_comes():
+    seen = []
+
+    def run():
+        with on_stop() as stop:
+            seen.append(stop.requested)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert seen == [False]
+
+
+def test_a_stop_for_the_sake_of_another_process_counts_as_sigterm():
+    with on_stop() as stop:
+        stop.note()
+    assert take_stop() == signal.SIGTERM
+
+
+TWICE = """
+import signal, time
+from keras_bert_impl.interrupts import on_stop, stops_raise
+with stops_raise() as outer, on_stop() as stop:
+    signal.raise_signal(signal.SIGINT)
+    assert stop.number == signal.SIGINT and outer.number is None
+    print("saves", flush=True)
+    signal.raise_signal(signal.SIGINT)
+    print("goes on", flush=True)
 """
 
 
-def test_a_second_ctrl_c_ends_a_process_whose_main_thread_hears_nothing():
-    with subprocess.Popen([sys.executable, "-c", COMPUTES], stdout=subprocess.PIPE) as process:
-        assert process.stdout.readline() == b"computes\n"
-        time.sleep(0.3)  # until it does
-        process.send_signal(signal.SIGINT)
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(0.3)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(5) == 128 + signal.SIGINT
+def test_a_second_ctrl_c_ends_the_process_at_once():
+    ended = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, check=False)
+    assert (ended.returncode, ended.stdout) == (128 + signal.SIGINT, b"saves\n")
+    assert b"Ended at once." in ended.stderr

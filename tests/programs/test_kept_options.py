@@ -209,20 +209,6 @@ def test_without_a_flag_the_same_model_is_evaluated_alike(run, tmp_path, capsys)
     assert "stands in place of" not in err
 
 
-def test_a_mistyped_figure_is_refused_with_the_names_of_all_before_training(run, tmp_path, capsys):
-    name, tool, files, output = run
-    words = ["--do_train", "--do_eval", "--max_seq_length=8", "--best_figure=figure"]
-    words += FAMILIES[name][1](tmp_path)[1]
-    encoder = f"--init_checkpoint={output.parent}/encoder"
-    assert tool.main([*files, f"--output_dir={tmp_path}/run", encoder, *words]) == 1
-    told = capsys.readouterr().err
-    figures = told.split("here are ")[1].strip().rstrip(".").split(", ")
-    lines = (output / "eval_results.txt").read_text().splitlines()
-    evaluated = {line.split(" = ")[0].removeprefix("eval_") for line in lines}
-    assert set(figures) == {name for name in evaluated if not name.startswith(NO_FIGURES)}
-    assert not (tmp_path / "run").exists()
-
-
 def test_the_same_model_is_served_alike(run):
     name, _, _, output = run
     served = open_and_serve(output / "model")[1]

@@ -123,8 +123,6 @@ def test_two_replicas_average_their_weights_as_one_device_does(flags, tmp_path):
 
 @pytest.mark.long
 def test_two_workers_of_which_one_dies_and_returns_change_no_bit(flags, tmp_path):
-    flags = {**flags, "save_checkpoints_secs": 0.3}  # the workers agree on the moments
-
     def workers(folder):
         return [start(folder, environment, **flags, **WORKERS) for environment in two_workers()]
 

@@ -3,11 +3,11 @@
 import keras
 import numpy as np
 
+from keras_bert_impl.training.batches import PhasedBatches, one_phase
 from keras_bert_impl.training.checkpoints import Checkpoints
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.metric_writers import MetricWriters
 from keras_bert_impl.training.objectives import ClassificationObjective
-from keras_bert_impl.training.phases import PhasedBatches, one_phase
 from keras_bert_impl.training.run import Run
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState

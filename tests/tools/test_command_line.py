@@ -8,9 +8,8 @@ import pytest
 
 from keras_bert_impl.errors import UserError, escaped
 from keras_bert_impl.files import open_whole
-from keras_bert_impl.interrupts import kept_so_far
+from keras_bert_impl.interrupts import kept_so_far, on_stop
 from keras_bert_impl.options import as_list_text
-from keras_bert_impl.training.stop_signal import on_stop
 from tools import command_line
 from tools.__main__ import tool_names
 from tools.endings import tell_stopped

@@ -63,11 +63,6 @@ COMMANDS = [
         "matches no file",
     ),
     (
-        "run_pretraining --input_file={0}/no* --output_dir={0}/run --do_train --do_eval"
-        " --best_figure=masked_lm_acc",
-        "did you mean masked_lm_accuracy?",
-    ),
-    (
         "run_pretraining --input_file={0}/texts.txt --output_dir={0}/run --do_train"
         " --bert_config_file={0}/no.json --vocab_file={0}/model/vocab.txt",
         "no.json: no such file",

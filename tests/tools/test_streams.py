@@ -62,7 +62,7 @@ JOB = """
 import os, sys, time
 from pathlib import Path
 from keras_bert_impl.progress import Progress
-from keras_bert_impl.training.stop_signal import on_stop
+from keras_bert_impl.interrupts import on_stop
 from tools.command_line import FlagSet, run
 from tools.endings import tell_stopped
 

@@ -30,7 +30,6 @@ def run(tmp_path):
         make_step(run / "checkpoints" / f"step-{step:08d}")
     make_step(run / "best_checkpoint")
     (run / "checkpoints" / ".step-00000800.incomplete").mkdir()
-    (run / "checkpoints" / "step-00000850.unreadable").mkdir()
     return run
 
 

@@ -75,20 +75,11 @@ def test_choosing_among_evaluations_needs_evaluations():
         toy_config(save_best=True).check_evaluates(False)
     with pytest.raises(UserError, match=r"`early_stopping_evals=3` needs .* `eval_steps=0` out"):
         toy_config(early_stopping_evals=3, eval_steps=0).check_evaluates(True)
-    with pytest.raises(UserError, match=r"`best_figure=f1` needs held-out evaluations"):
-        toy_config(best_figure="f1").check_evaluates(False)
-
-
-def test_a_figure_to_choose_by_must_be_one_that_is_measured():
-    toy_config().check_best_figure([])
-    toy_config(best_figure="f1").check_best_figure(["loss", "f1"])
-    with pytest.raises(UserError, match=r"`best_figure=f2`: .* there are loss, accuracy"):
-        toy_config(best_figure="f2").check_best_figure(["loss", "accuracy"])
 
 
 def test_an_epoch_lies_between_evaluations_unless_told():
     found = [toy_config(eval_steps=n).evaluated_each(12).eval_steps for n in (None, 0, 5)]
     assert found == [12, 0, 5]
     assert not toy_config(eval_steps=0).chooses_best
-    ways = {"save_best": True, "eval_steps": 1, "best_figure": "f1"}
+    ways = {"save_best": True, "eval_steps": 1}
     assert all(toy_config(**{name: value}).chooses_best for name, value in ways.items())

@@ -1,6 +1,7 @@
 """Each hook by itself; what they do together in a run is told in test_loop.py."""
 
 import math
+import signal
 
 import pytest
 
@@ -265,7 +266,7 @@ def test_a_run_that_stops_is_not_evaluated(tmp_path):
 def test_a_stop_in_an_evaluation_ends_it_saves_and_stops_the_run(tmp_path):
     recorder = Recorder()
     run = toy_run(tmp_path, recorder=recorder, eval_steps=5)
-    EvaluateHeldOut(run.stop.request).after_call(at(run, 5))
+    EvaluateHeldOut(lambda: run.stop(signal.SIGTERM)).after_call(at(run, 5))
     assert run.stopping
     assert recorder.lines == []
     assert saved(run) == [5]
@@ -281,8 +282,8 @@ def test_time_spent_on_evaluations_is_no_time_of_steps(tmp_path, monkeypatch):
 
 def test_the_lowest_of_an_error_is_the_best(tmp_path):
     errors = [0.9, 0.1, 0.5]
-    run = toy_run(tmp_path, eval_steps=5, best_figure="mean_absolute_error")
-    hook = EvaluateHeldOut(lambda: {"loss": 1.0, "mean_absolute_error": errors.pop(0)})
+    run, name = toy_run(tmp_path, eval_steps=5), "mean_absolute_error"
+    hook = EvaluateHeldOut(lambda: {"loss": 1.0, name: errors.pop(0)}, best_by=name)
     hook.begin(run)
     for step in (5, 10, 15):
         hook.after_call(at(run, step))

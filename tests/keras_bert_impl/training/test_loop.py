@@ -11,17 +11,17 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.json_files import read_log
+from keras_bert_impl.training.batches import one_phase
 from keras_bert_impl.training.checkpoints import write_checkpoint
 from keras_bert_impl.training.config import dtype_policy
 from keras_bert_impl.training.evaluation import evaluate
 from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.loop import train
-from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
-from keras_bert_impl.training.stop_signal import on_stop
 from tests.support.array_batches import ArrayBatches, ArrayEvaluation
 from tests.support.toy_training import ToyObjective, toy_config, toy_features, toy_model
 
@@ -106,8 +106,11 @@ def test_a_short_run_has_a_curve_and_checkpoints_unless_told(tmp_path):
     assert len(read_log(tmp_path / "saves.jsonl")) == 10
 
 
-def test_a_checkpoint_that_is_too_old_is_followed_by_another_whatever_the_steps(tmp_path):
-    run(tmp_path, save_checkpoints_secs=1e-9, save_checkpoints_steps=1000, stop_after_step=6)
+def test_a_checkpoint_that_is_too_old_is_followed_by_another_whatever_the_steps(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("keras_bert_impl.training.hooks.SECONDS_BETWEEN_SAVES", 1e-9)
+    run(tmp_path, save_checkpoints_steps=1000, stop_after_step=6)
     assert [line["step"] for line in read_log(tmp_path / "saves.jsonl")] == [*range(1, 7)]
 
 
@@ -155,7 +158,7 @@ def test_a_corrupt_checkpoint_neither_hinders_the_save_of_its_step_nor_drives_ou
     result, _ = run(tmp_path, stop_after_step=14, keep_checkpoint_max=1)
     assert (result.resumed_from, result.step) == (7, 14)
     names = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
-    assert names == ["step-00000014", "step-00000014.unreadable"]
+    assert names == ["step-00000014"]
     result, _ = run(tmp_path, stop_after_step=14, keep_checkpoint_max=1)
     assert result.resumed_from == 14
 
@@ -224,7 +227,6 @@ def test_settings_that_a_checkpoint_is_too_old_to_name_had_their_defaults(tmp_pa
     (path,) = (tmp_path / "checkpoints").glob("*/checkpoint.json")
     description = json.loads(path.read_text())
     del description["settings"]["layer_decay"]
-    del description["seal"]
     path.write_text(json.dumps(description))
     with pytest.raises(UserError, match=r"`layer_decay` was 1\.0 and is 0\.5"):
         run(tmp_path, layer_decay=0.5)
@@ -433,16 +435,6 @@ def test_an_early_end_is_the_same_after_a_resume(tmp_path):
     run(tmp_path, measure=losses_in_turn(3.0, 1.0, 1.5), stop_after_step=10, **patience)
     result, _ = run(tmp_path, measure=losses_in_turn(1.2), **patience)
     assert (result.resumed_from, result.step, result.finished) == (10, 12, True)
-
-
-def test_the_user_says_which_figure_is_the_best(tmp_path):
-    scores = [0.5, 0.8, 0.7, 0.6]
-    measure = lambda: {"loss": 1.0, "accuracy": scores.pop(0)}  # noqa: E731
-    run(tmp_path / "a", measure=measure, eval_steps=5, best_figure="accuracy")
-    assert best_of(tmp_path / "a") == 10
-    with pytest.raises(UserError, match=r"`best_figure=f1`: no evaluation gives it; .* loss"):
-        run(tmp_path / "b", measure=losses_in_turn(1.0), eval_steps=5, best_figure="f1")
-    assert run(tmp_path / "b")[0].resumed_from == 5
 
 
 class Weights(Hook):

@@ -1,3 +1,5 @@
+import signal
+
 import pytest
 
 from keras_bert_impl.training.run import Hook, Hooks
@@ -55,7 +57,7 @@ def test_never_is_a_step_due_every_0_steps(tmp_path):
 def test_a_worker_that_is_alone_stops_at_once_and_others_when_all_voted(tmp_path):
     run = toy_run(tmp_path)
     assert not run.stop_requested()
-    run.stop.request()
+    run.stop(signal.SIGTERM)
     assert run.stop_requested()
     voted = toy_run(tmp_path, metrics={"stop_votes": 0.5})
     assert not voted.stop.requested

@@ -90,23 +90,20 @@ def test_a_tpu_that_nobody_answers_for_is_told_at_once(address):
 @pytest.mark.parametrize(
     ("described", "problem"),
     [
-        ({"cluster": CLUSTER, "task": {"type": "worker"}}, "its task has no index"),
-        (
-            {"cluster": CLUSTER, "task": {"type": "worker", "index": 2}},
-            "its task is worker number 2, but it lists 2 of them",
-        ),
+        ({"cluster": CLUSTER, "task": {"type": "worker"}}, "it has no 'index'"),
+        ({"cluster": CLUSTER, "task": {"type": "worker", "index": 2}}, "not in list"),
         (
             {"cluster": {**CLUSTER, "ps": ["c:1"]}, "task": {"type": "ps", "index": 0}},
-            "it names ps, but only chief and worker train",
+            "only chief and worker train",
         ),
-        ({"cluster": 3}, "cluster is 3"),
+        ({"cluster": 3}, "int"),
     ],
 )
 def test_a_cluster_that_cannot_train_is_refused_with_the_form_it_should_have(
     monkeypatch, described, problem
 ):
     monkeypatch.setenv("TF_CONFIG", json.dumps(described))
-    with pytest.raises(UserError, match=f"TF_CONFIG: {problem}") as error:
+    with pytest.raises(UserError, match=f"TF_CONFIG: cannot be read .*{problem}") as error:
         make_devices(toy_config(distribution_strategy="multi_worker_mirrored"))
     assert '"cluster": {"worker": ["host:port", ...]}' in str(error.value)
 

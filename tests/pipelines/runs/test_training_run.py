@@ -8,8 +8,8 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import read_log
+from keras_bert_impl.training.batches import one_phase
 from keras_bert_impl.training.hooks import standard_hooks
-from keras_bert_impl.training.phases import one_phase
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import present_devices
 from pipelines.runs.training_run import TrainingRun, check_destination, is_finished
