@@ -19,6 +19,7 @@ from tools import command_line
 from tools.command_line import FlagSet
 
 Config = TypeVar("Config")
+Main = Callable[..., int]
 
 _NUMBERS = {int: "whole numbers", float: "numbers"}
 
@@ -61,14 +62,10 @@ class ConfigFlags(FlagSet, Generic[Config]):
         made: Config = _made(self._config_class, values, more)
         return made
 
-    def main_of(
-        self,
-        job: Callable[[Config], None],
-        *,
-        keep_unknown: bool = False,
-        continues: bool = False,
-    ) -> Callable[..., int]:
+    def main_of(self, job: Callable[[Config], Any], *, continues: bool = False) -> Main:
         """The tool's `main`: takes a command line, or else `sys.argv[1:]`, and gives the exit code.
+
+        It prints what the job gives: nothing, a text, lines as they come, or named figures.
 
         Example:
             >>> import dataclasses
@@ -76,16 +73,21 @@ class ConfigFlags(FlagSet, Generic[Config]):
             >>> @dataclasses.dataclass(frozen=True)
             ... class Walk:
             ...     pace: float = option(1.0, "Metres a second.")
-            >>> main = ConfigFlags("Takes a walk.", Walk).main_of(print)
+            >>> main = ConfigFlags("Takes a walk.", Walk).main_of(lambda walk: [str(walk)])
             >>> main(["--pace=2"])
             Walk(pace=2.0)
             0
         """
 
-        def main(arguments: Sequence[str] | None = None) -> int:
+        def main(
+            arguments: Sequence[str] | None = None,
+            *,
+            keep_unknown: bool = False,
+            continues: bool = continues,
+        ) -> int:
             return command_line.run(
                 self,
-                lambda: job(self.config()),
+                lambda: _print(job(self.config())),
                 arguments,
                 keep_unknown=keep_unknown,
                 continues=continues,
@@ -118,6 +120,13 @@ class ConfigFlags(FlagSet, Generic[Config]):
         else:
             text = None if default is None else str(default)
             self.string(name, text, sentence, required=required)
+
+
+def _print(given: Any) -> None:
+    if isinstance(given, Mapping):
+        given = [f"{name} = {value}" for name, value in given.items()]
+    for line in [given] if isinstance(given, str) else given or ():
+        print(line)
 
 
 def _made(

@@ -8,12 +8,10 @@ Example:
   keras-bert demo --output_dir=demo
 """
 
-import importlib
 import json
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +22,7 @@ from keras_bert_impl.progress import format_duration
 from pipelines.many_runs.commands import run_step
 from pipelines.runs.demo_text import write_demo_text
 from tools.config_flags import ConfigFlags
+from tools.table import run_tool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,11 +192,6 @@ def _command() -> str:
         return "keras-bert"
     folder = beside.parent
     return str(beside.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else beside)
-
-
-def run_tool(tool: str, flags: Sequence[str]) -> int:
-    """Runs a tool in this process; gives its exit code."""
-    return int(importlib.import_module(f"{__package__}.{tool}").main(list(flags)))
 
 
 def _write_configuration(folder: Path, vocab_size: int) -> None:

@@ -11,23 +11,6 @@ Example:
   keras-bert fill_mask --model=saved_model --trust_saved_model --text='The [MASK] of the list.'
 """
 
-import sys
+from tools.table import made
 
-from pipelines.answering.named import FillMaskConfig
-from tools.config_flags import ConfigFlags
-
-FLAGS = ConfigFlags(__doc__, FillMaskConfig)
-
-
-def _run(config: FillMaskConfig) -> None:
-    from pipelines.answering.named import fill_mask
-
-    for line in fill_mask(config):
-        print(line)
-
-
-main = FLAGS.main_of(_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

@@ -1,3 +1,4 @@
+import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from pipelines.many_runs.seeds import RunsReport, SeedRun
 from pipelines.tasks.tagging.options import RunNerConfig
 from tools import run_ner
 from tools.config_flags import ConfigFlags
-from tools.fine_tuning import run_once_or_often
+from tools.jobs import fine_tuning_job
 
 
 @dataclass
@@ -38,7 +39,7 @@ def call(monkeypatch):
 def run(*words):
     flags = ConfigFlags("Tags.", RunNerConfig)
     flags.parse(["--output_dir=runs", "--data_dir=conll", *words])
-    run_once_or_often(flags, flags.config(), task_of=None)
+    sys.stdout.writelines(f"{line}\n" for line in fine_tuning_job(flags.config(), flags, None))
     return flags
 
 

@@ -4,12 +4,12 @@ import pytest
 
 from keras_bert_impl.training.loop import TrainingResult
 from pipelines.fine_tuning.run import FineTuningResults
-from tools.fine_tuning import show_results
+from tools.jobs import results_of
 
 
 def printed(capsys, **results):
-    show_results(FineTuningResults(**results))
-    return capsys.readouterr().out.splitlines()
+    lines = list(results_of(FineTuningResults(**results)))
+    return [*capsys.readouterr().out.splitlines(), *lines]
 
 
 FINISHED = "Training was finished before; its model is in model/ of the output folder."
