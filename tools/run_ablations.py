@@ -19,8 +19,11 @@ from collections.abc import Sequence
 from tools.table import made
 
 FLAGS, _run = made(__name__, ends=False)
-FLAGS.string(
-    "recipe", None, "A file of these flags, one a line; flags of the command line override it."
+FLAGS.define(
+    "recipe",
+    str,
+    None,
+    "A file of these flags, one a line; flags of the command line override it.",
 )
 
 

@@ -7,7 +7,6 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import ONCE, REQUIRED, check_options, nested, option
 from keras_bert_impl.training.config import TrainingConfig
 from tools import command_line
-from tools.command_line import FlagSet
 from tools.config_flags import ConfigFlags, add_ignored_flags, add_tpu_flags
 
 
@@ -270,7 +269,7 @@ def test_a_flagfile_of_a_run_on_a_tpu_asks_for_one_again(tmp_path):
 
 
 def test_what_means_nothing_here_is_accepted():
-    flags = FlagSet("Reads.")
+    flags = ConfigFlags("Reads.")
     add_ignored_flags(flags)
     flags.parse(["--use_tpu", "--nouse_one_hot_embeddings", "--master=x", "--num_tpu_cores=8"])
 
