@@ -9,29 +9,67 @@ import codecs
 import contextlib
 import glob
 import hashlib
+import io
 import os
 import platform
+import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from keras_bert_impl.errors import UserError, refusal
-from keras_bert_impl.special_files import (
-    PIPE,
-    kind_of,
-    open_pipe_to_read,
-    open_to_write_plainly,
-    own_descriptor,
-    without_waiting,
-)
 
 MOST_LINE_BYTES = 32 << 20
 """The longest line of text that is read; documents of the field have some megabytes a line."""
 
 appeared: list[Path] = []
 """The files and folders that this process has finished and given their names."""
+
+_STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/thread-self)/fd/(\d+)")
+
+
+def is_special(path: str | os.PathLike[str]) -> bool:
+    """Whether a name is that of a pipe, a device or a socket: neither file nor folder.
+
+    A reader that opens one like a file waits for ever or never comes to an end, and a rename over
+    one replaces it.
+    """
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - a name with NUL, too
+    except (OSError, ValueError):  # whoever opens it tells of that
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def own_descriptor(path: Path) -> int | None:
+    """The number of an open file of this process that a name stands for, as `/dev/stdout` does."""
+    found = _DESCRIPTOR.fullmatch(str(path))
+    return int(found[1]) if found else _STANDARD.get(str(path))
+
+
+class _Stream(io.FileIO):
+    """What comes out of a pipe; a reading gives all that was asked for, but for the last one."""
+
+    _position = 0
+
+    def readinto(self, buffer: Any) -> int:
+        view, filled = memoryview(buffer).cast("B"), 0
+        while filled < len(view) and (count := super().readinto(view[filled:])):
+            filled += count
+        self._position += filled
+        return filled
+
+    def tell(self) -> int:
+        return self._position
+
+
+def without_following(path: str, flags: int) -> int:
+    """Opens for `open` what is no link, without waiting for the other end of a pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
 def _aside(path: Path, ending: str = "incomplete") -> Path:
@@ -109,15 +147,12 @@ def check_output(path: str | os.PathLike[str], *, grows: bool = False) -> Path:
     """
     named = Path(path)
     with writing(named):
-        final, kind = followed(named), kind_of(named)
+        final = followed(named)
         if final.is_dir():
             raise UserError(f"{named}: is a folder; name a file in it.")
-        if kind and grows:
-            raise UserError(
-                f"{named}: is a {kind}, but parts of the result are kept beside it until it is "
-                "whole; name a file."
-            )
-        if not kind:
+        if grows:
+            check_plain([named])
+        if not is_special(named):
             place = real_path(final) if final.is_symlink() else final
             make_folder(place.parent)
             aside = _aside(place)
@@ -213,10 +248,14 @@ def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
     named = Path(path)
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     with writing(named):
-        plainly = open_to_write_plainly(named, mode, text)
-        if plainly is not None:
-            with plainly:
-                yield plainly
+        if (own := own_descriptor(named)) is not None:
+            # Not opened anew: what else is printed there would begin at its beginning again.
+            with os.fdopen(os.dup(own), mode, **text) as file:  # type: ignore[call-overload]
+                yield file
+            return
+        if is_special(named) and not named.is_symlink():
+            with named.open(mode, **text) as file:  # type: ignore[call-overload]
+                yield file
             return
         if named.is_dir() and not named.is_symlink():
             raise UserError(f"{named}: is a folder; name a file in it.")
@@ -249,8 +288,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     final = Path(path)
     with writing(final):
         if final.exists() and not final.is_dir():
-            kind = kind_of(final) or "file"
-            raise UserError(f"{final}: is a {kind}, but a folder is written; name another place.")
+            raise UserError(f"{final}: is a file, but a folder is written; name another place.")
         make_folder(final.parent)
         for older in _left_by_the_dead(final, "replaced"):
             # Its process was killed when the older folder had stepped aside and no other was there.
@@ -290,9 +328,7 @@ def whole_files(folder: str | os.PathLike[str], *names: str) -> Iterator[Path]:
     """
     final = make_folder(folder)
     with writing(final / names[-1]):
-        for name in names:
-            if kind := kind_of(final / name):
-                raise UserError(f"{final / name}: is a {kind}; name another place.")
+        check_plain(final / name for name in names)
         aside = _aside(final / names[-1])
         aside.mkdir()
         try:
@@ -320,7 +356,7 @@ def not_written(path: str | os.PathLike[str], reason: str | None) -> UserError:
 def flush(file: IO) -> None:
     """Waits until what was written is on the disk, if it is a file on a disk."""
     file.flush()
-    if kind_of(file.fileno()) is None:
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         os.fsync(file.fileno())
 
 
@@ -368,7 +404,8 @@ def check_file(path: str | os.PathLike[str]) -> Path:
         >>> check_file("/dev/zero")
         Traceback (most recent call last):
         ...
-        keras_bert_impl.errors.UserError: /dev/zero: is a device, but a file is needed; name a file.
+        keras_bert_impl.errors.UserError: /dev/zero: is a pipe or a device, but a file is needed; \
+write it to a file and name that.
     """
     open_input(path).close()
     return Path(path)
@@ -381,9 +418,11 @@ def is_named(path: Path) -> bool:
 
 def check_plain(paths: Iterable[Path]) -> None:
     """Refuses pipes and devices among files that a foreign reader opens itself, and waits for."""
-    for path in paths:
-        if kind := kind_of(path):
-            raise _no_file(path, kind)
+    for path in filter(is_special, paths):
+        raise UserError(
+            f"{path}: is a pipe or a device, but a file is needed; write it to a file and name "
+            "that."
+        )
 
 
 def check_parts(prefix: str | os.PathLike[str]) -> None:
@@ -392,17 +431,13 @@ def check_parts(prefix: str | os.PathLike[str]) -> None:
     check_plain(path.parent.glob(f"{glob.escape(path.name)}.*"))
 
 
-def _no_file(path: Path, kind: str) -> UserError:
-    remedy = "write it to a file and name that" if kind == PIPE else "name a file"
-    return UserError(f"{path}: is a {kind}, but a file is needed; {remedy}.")
-
-
 def open_input(
     path: str | os.PathLike[str], *, stream: bool = False, may_be_empty: bool = False
 ) -> IO[bytes]:
     """Opens an existing, non-empty file for reading bytes.
 
     Args:
+        stream: whether a pipe will do, which is read as it comes.
         may_be_empty: whether a file of 0 bytes will do.
 
     Example:
@@ -418,21 +453,13 @@ def open_input(
         raise UserError(f"{file}: no such file; check the path.")
     if file.is_dir():
         raise UserError(f"{file}: is a folder, but a file is needed; name a file in it.")
+    if not stream:
+        check_plain([file])
     try:
-        kind = kind_of(file)
-        if kind == PIPE and stream:
-            opened = open_pipe_to_read(file)
-            empty = not opened.peek(1)
-        else:
-            # Opening a pipe waits for its writer, unless it is told not to.
-            opened = open(file, "rb", opener=without_waiting)  # noqa: SIM115
-            kind = kind_of(opened.fileno())
-            empty = kind is None and not os.fstat(opened.fileno()).st_size
+        opened = io.BufferedReader(_Stream(file)) if is_special(file) else file.open("rb")
+        empty = not opened.peek(1)
     except OSError as error:
         raise _unreadable(file, error) from error
-    if kind is not None and not (kind == PIPE and stream):
-        opened.close()
-        raise _no_file(file, kind)
     if empty and not may_be_empty:
         opened.close()
         raise UserError(f"{file}: is empty (0 bytes); name a file with content.")

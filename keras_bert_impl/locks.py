@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import remove
-from keras_bert_impl.special_files import without_following
+from keras_bert_impl.files import remove, without_following
 
 _IN_USE = ".in-use"
 
