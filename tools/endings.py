@@ -113,6 +113,8 @@ def _sentence_of(error: BaseException) -> str | None:
     """
     if isinstance(error, MemoryError):
         return "the memory does not suffice; make the input or the batches smaller."
+    if isinstance(error, RecursionError):
+        return "something in the input is nested too deeply; make it flatter."
     if isinstance(error, UnicodeEncodeError):
         return _about_characters(error)
     reason = refusal(error)

@@ -16,6 +16,7 @@ REFUSED = {
     "the output: Read-only file system": OSError(errno.EROFS, "Read-only file system"),
     "No space left on device": RuntimeError("model.tmp; No space left on device [Op:SaveV2]"),
     "the memory does not suffice": MemoryError(),
+    "nested too deeply": RecursionError(),
     "let TMPDIR name a folder": FileNotFoundError(
         errno.ENOENT, "No usable temporary directory found in ['/tmp']"
     ),
