@@ -114,13 +114,7 @@ def remove(path: Path) -> None:
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
-    """Creates the folder `path` and its parents.
-
-    Example:
-        >>> import tempfile
-        >>> make_folder(tempfile.mkdtemp()).is_dir()
-        True
-    """
+    """Creates the folder `path` and its parents."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -138,12 +132,6 @@ def check_output(path: str | os.PathLike[str], *, grows: bool = False) -> Path:
 
     Returns:
         What to write, see `followed`.
-
-    Example:
-        >>> check_output("/tmp")
-        Traceback (most recent call last):
-        ...
-        keras_bert_impl.errors.UserError: /tmp: is a folder; name a file in it.
     """
     named = Path(path)
     with writing(named):
@@ -163,16 +151,7 @@ def check_output(path: str | os.PathLike[str], *, grows: bool = False) -> Path:
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Inside the block what the system refuses is told as a fault of writing `path`.
-
-    Example:
-        >>> with writing("model"):
-        ...     raise OSError(28, "No space left on device")
-        Traceback (most recent call last):
-        ...
-        keras_bert_impl.errors.UserError: model: cannot be written (No space left on device); \
-free some space or name another place.
-    """
+    """Inside the block what the system refuses is told as a fault of writing `path`."""
     try:
         yield
     except UserError:
@@ -208,16 +187,7 @@ def without_links(path: Path, names: int = 1) -> Path:
 
 @contextlib.contextmanager
 def no_folder_left(path: str | os.PathLike[str]) -> Iterator[None]:
-    """After the block there is no empty folder `path`, or parent of it, that was not there before.
-
-    Example:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> with no_folder_left(folder / "a" / "b"):
-        ...     _ = make_folder(folder / "a" / "b")
-        >>> list(folder.iterdir())
-        []
-    """
+    """After the block there is no empty folder `path`, or parent, that was not there before."""
     new = [folder for folder in (Path(path), *Path(path).parents) if not folder.exists()]
     try:
         yield
@@ -315,17 +285,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def whole_files(folder: str | os.PathLike[str], *names: str) -> Iterator[Path]:
-    """Gives a folder to write several files in; they appear in `folder` when the block ends.
-
-    Example:
-        >>> import tempfile
-        >>> target = Path(tempfile.mkdtemp())
-        >>> with whole_files(target, "data", "index") as aside:
-        ...     for name in ("data", "index"):
-        ...         _ = (aside / name).write_text(name)
-        >>> sorted(child.name for child in target.iterdir())
-        ['data', 'index']
-    """
+    """Gives a folder to write several files in; they appear in `folder` when the block ends."""
     final = make_folder(folder)
     with writing(final / names[-1]):
         check_plain(final / name for name in names)
@@ -343,12 +303,7 @@ def whole_files(folder: str | os.PathLike[str], *names: str) -> Iterator[Path]:
 
 
 def not_written(path: str | os.PathLike[str], reason: str | None) -> UserError:
-    """The one sentence for a result that cannot be written.
-
-    Example:
-        >>> print(not_written("model", "No space left on device"))
-        model: cannot be written (No space left on device); free some space or name another place.
-    """
+    """The one sentence for a result that cannot be written."""
     remedy = "free some space or name another place"
     return UserError(f"{path}: cannot be written ({reason}); {remedy}.")
 
@@ -381,12 +336,7 @@ def _flush_entries(folder: Path) -> None:
 
 
 def is_there(path: str | os.PathLike[str]) -> bool:
-    """Whether there is such a file or folder.
-
-    Example:
-        >>> is_there("/no/such/file")
-        False
-    """
+    """Whether there is such a file or folder."""
     try:
         return Path(path).exists()
     except OSError as error:
@@ -398,15 +348,7 @@ def _unreadable(path: Path, error: OSError) -> UserError:
 
 
 def check_file(path: str | os.PathLike[str]) -> Path:
-    """Checks that a path is a plain file with content, before a foreign reader opens it.
-
-    Example:
-        >>> check_file("/dev/zero")
-        Traceback (most recent call last):
-        ...
-        keras_bert_impl.errors.UserError: /dev/zero: is a pipe or a device, but a file is needed; \
-write it to a file and name that.
-    """
+    """Checks that a path is a plain file with content, before a foreign reader opens it."""
     open_input(path).close()
     return Path(path)
 
@@ -439,12 +381,6 @@ def open_input(
     Args:
         stream: whether a pipe will do, which is read as it comes.
         may_be_empty: whether a file of 0 bytes will do.
-
-    Example:
-        >>> open_input("/no/such/file")
-        Traceback (most recent call last):
-        ...
-        keras_bert_impl.errors.UserError: /no/such/file: no such file; check the path.
     """
     file = Path(path)
     if not is_there(file):
@@ -474,13 +410,6 @@ def read_small(
     Args:
         mebibytes: the most that is read.
         needs: "no vocabulary needs", say, and what to do; the end of the message.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "x"
-        >>> _ = path.write_bytes(b"abc")
-        >>> read_small(path, 1, "no note needs; name a note")
-        b'abc'
     """
     most = mebibytes << 20
     with open_input(path, stream=stream_or_empty, may_be_empty=stream_or_empty) as file:
@@ -491,38 +420,20 @@ def read_small(
 
 
 def file_sha256(path: str | os.PathLike[str]) -> str:
-    """The SHA-256 of a file, hexadecimal.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "x"
-        >>> _ = path.write_bytes(b"abc")
-        >>> file_sha256(path)[:8]
-        'ba7816bf'
-    """
+    """The SHA-256 of a file, hexadecimal."""
     with open_input(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 def not_utf8(path: str | os.PathLike[str], where: str) -> UserError:
-    """The one sentence for a text file in another encoding.
-
-    Example:
-        >>> print(not_utf8("old.txt", "line 3"))
-        old.txt: line 3 is not UTF-8; convert the file (iconv -f ITS_ENCODING -t UTF-8).
-    """
+    """The one sentence for a text file in another encoding."""
     return UserError(
         f"{path}: {where} is not UTF-8; convert the file (iconv -f ITS_ENCODING -t UTF-8)."
     )
 
 
 def line_too_long(path: str | os.PathLike[str], line: int) -> UserError:
-    """The one sentence for a line that no memory should be asked to hold.
-
-    Example:
-        >>> print(line_too_long("x.txt", 7))
-        x.txt: line 7 has more than 32 MiB, the longest that is read; cut it into several lines.
-    """
+    """The one sentence for a line that no memory should be asked to hold."""
     most = f"more than {MOST_LINE_BYTES >> 20} MiB, the longest that is read"
     return UserError(f"{path}: line {line} has {most}; cut it into several lines.")
 

@@ -79,15 +79,7 @@ def read_typed(path: str | os.PathLike[str], wanted: type[_Value], remedy: str) 
 
 
 def sealed(values: Mapping[str, Any]) -> str:
-    """The text of a note on work that is done: a JSON object with a digest of itself.
-
-    Example:
-        >>> print(sealed({"examples": 7}), end="")
-        {
-         "examples": 7,
-         "seal": "8f47596a0baafa3d"
-        }
-    """
+    """The text of a note on work that is done: a JSON object with a digest of itself."""
     plain = bounded_loads(json.dumps(values))
     return json.dumps({**plain, _SEAL: _seal_of(plain)}, indent=1) + "\n"
 
@@ -96,16 +88,6 @@ def read_sealed(path: str | os.PathLike[str], wanted: type[_Value]) -> _Value | 
     """Reads a note that `sealed` made; None where it is missing, damaged or another one.
 
     What it speaks of is then made again, so that nothing is said of the damage.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "note.json"
-        >>> _ = path.write_text(sealed({"examples": 7}))
-        >>> read_sealed(path, dict[str, int])
-        {'examples': 7}
-        >>> _ = path.write_text(path.read_text().replace("7", "8", 1))
-        >>> read_sealed(path, dict[str, int]) is None
-        True
     """
     try:
         return (
@@ -212,13 +194,6 @@ def fault_of_json(
     Args:
         first_line: the line of the file in which the text begins; None where the text is one line,
             which the message names already.
-
-    Example:
-        >>> try:
-        ...     json.loads('{"a": 1,\n "b": }')
-        ... except ValueError as error:
-        ...     print(fault_of_json(error, first_line=7))
-        is not JSON from line 8, column 7 on (Expecting value)
     """
     if isinstance(error, UnicodeDecodeError):
         return f"is not JSON (byte {error.start} is not UTF-8)"
@@ -264,10 +239,6 @@ def typed_entries(
 
     Args:
         types: by the entries' names; see `typed`.
-
-    Example:
-        >>> typed_entries({"stride": 128, "color": [1]}, {"stride": int, "length": int}, "x.json")
-        {'stride': 128, 'color': [1]}
     """
     try:
         return {

@@ -36,17 +36,7 @@ def training_memory(
     on_cpu: bool,
     replicas: int = 1,
 ) -> dict[str, float]:
-    """Estimates one device's memory while it trains, in bytes by part.
-
-    Example:
-        >>> from keras_bert_impl.config import named_config
-        >>> config = TrainingConfig(
-        ...     learning_rate=1e-4, num_train_steps=10, num_warmup_steps=2, train_batch_size=8
-        ... )
-        >>> parts = training_memory(named_config("base", 30522), config, 128, 20, on_cpu=True)
-        >>> round(parts["weights"] / 1e6), round(parts["adam_moments"] / 1e6)
-        (440, 881)
-    """
+    """Estimates one device's memory while it trains, in bytes by part."""
     numbers, averaged = count_parameters(config), training.ema_decay > 0
     # Rounded up: the largest part decides.
     rows = -(-training.train_batch_size // (replicas * training.accumulation_steps))
@@ -188,14 +178,7 @@ def largest_batch(
 
 
 def parameters_by_part(config: BertConfig) -> dict[str, int]:
-    """Counts a pre-training model's numbers by part.
-
-    Example:
-        >>> from keras_bert_impl.config import named_config
-        >>> parts = parameters_by_part(named_config("base", 30522))
-        >>> parts["embeddings"] + parts["layers"] + parts["pooler"]
-        109482240
-    """
+    """Counts a pre-training model's numbers by part."""
     hidden, wide, tokens = config.hidden_size, config.intermediate_size, config.vocab_size
     rows = tokens + config.type_vocab_size + config.max_position_embeddings
     attention = 4 * (hidden * hidden + hidden)
@@ -210,13 +193,7 @@ def parameters_by_part(config: BertConfig) -> dict[str, int]:
 
 
 def count_parameters(config: BertConfig) -> int:
-    """Counts all of a pre-training model's numbers.
-
-    Example:
-        >>> from keras_bert_impl.config import named_config
-        >>> count_parameters(named_config("tiny", 30522))
-        4433468
-    """
+    """Counts all of a pre-training model's numbers."""
     return sum(parameters_by_part(config).values())
 
 
@@ -234,11 +211,6 @@ def training_flops(config: BertConfig, length: int, predictions: int) -> int:
     """Counts the matrix products' floating-point operations of one example's training step.
 
     The backward pass counts twice the forward pass; the heads of pre-training are included.
-
-    Example:
-        >>> from keras_bert_impl.config import named_config
-        >>> round(training_flops(named_config("base", 30522), 128, 20) / 1e9, 1)
-        69.9
     """
     hidden = config.hidden_size
     heads = 2 * predictions * (hidden * hidden + hidden * config.vocab_size)

@@ -105,12 +105,7 @@ def _end_of_refused(error: BaseException) -> int:
 
 
 def _sentence_of(error: BaseException) -> str | None:
-    """What the machine refused, and what the user can do.
-
-    Example:
-        >>> print(_sentence_of(PermissionError(13, "Permission denied", "notes.txt")))
-        notes.txt: Permission denied; free some space, or check the name and permissions.
-    """
+    """What the machine refused, and what the user can do."""
     if isinstance(error, MemoryError):
         return "the memory does not suffice; make the input or the batches smaller."
     if isinstance(error, RecursionError):
@@ -150,12 +145,7 @@ def _print_no_more() -> None:
 
 
 def _kept(continues: bool) -> str:
-    """What a stop leaves of a tool that says nothing of it.
-
-    Example:
-        >>> _kept(continues=True)
-        'what is finished is kept, and the same command continues'
-    """
+    """What a stop leaves of a tool that says nothing of it."""
     if continues:
         return f"what is finished is kept, and {CONTINUES}"
     from keras_bert_impl import files  # not before this module can tell of a stop
