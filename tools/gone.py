@@ -33,5 +33,5 @@ def without_defaults(words: Sequence[str]) -> list[str]:
     """
     nothing = {f"--{name}={value}" for name in FLAGS for value in ("", "0")}
     nothing |= {"--xnli_language=en", "--lstm_size=768", "--lstm_learning_rate=0.001"}
-    nothing |= {f"--no{name}" for name in FLAGS}
+    nothing |= {f"--no{name}" for name in FLAGS} | {"--engine_precision=float32"}
     return [word for word in words if word not in nothing]

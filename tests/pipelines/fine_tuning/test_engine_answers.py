@@ -9,6 +9,7 @@ from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
+from keras_bert_impl.training.config import TrainingConfig
 from pipelines.fine_tuning.outputs import engine_prediction
 from pipelines.tasks.labels.options import RunClassifierConfig
 from pipelines.tasks.labels.task import run_classifier
@@ -25,7 +26,7 @@ def test_a_task_is_scored_by_openvino_as_by_tensorflow(tmp_path):
     for options in (
         {},
         {"engine": "openvino"},
-        {"engine": "openvino", "engine_precision": "int8"},
+        {"engine": "openvino", "training": TrainingConfig(precision="int8")},
     ):
         config = RunClassifierConfig(
             task_name="CoLA",
