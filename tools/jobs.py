@@ -154,10 +154,9 @@ def plan_run(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
         yield flags.in_flags(f"Note: {remark}")
 
 
-def _plan_rows(results: "PlanRunResults") -> Iterator[tuple[str, str]]:
-    plan = results.plan
-    yield "parameters", f"{plan.parameters:,}"
-    yield from ((f"  {name}", f"{count:,}") for name, count in results.parts.items())
+def _plan_rows(plan: "PlanRunResults") -> Iterator[tuple[str, str]]:
+    yield "parameters", f"{sum(plan.parts.values()):,}"
+    yield from ((f"  {name}", f"{count:,}") for name, count in plan.parts.items())
     yield "memory of a device", format_bytes(sum(plan.memory.values()))
     for name, size in plan.memory.items():
         # Gradients take the place of activations where these are larger.
@@ -167,16 +166,16 @@ def _plan_rows(results: "PlanRunResults") -> Iterator[tuple[str, str]]:
     yield "examples", f"{plan.examples:,}"
     yield "tokens", f"{plan.tokens:,}"
     yield "operations", f"{plan.flops:.3g}"
-    if results.epochs:
-        yield "epochs", f"{results.epochs.number:,.1f}"
-    if results.examples_per_second and plan.hours is not None:
-        yield "examples a second", f"{results.examples_per_second:.1f}"
+    if plan.epochs:
+        yield "epochs", f"{plan.epochs.number:,.1f}"
+    if plan.rate and plan.hours is not None:
+        yield "examples a second", f"{plan.rate:.1f}"
         yield "operations a second", f"{plan.flops / plan.hours / 3600:.3g}"
         units = {"hours": 1, "minutes": 60, "seconds": 3600}
         unit = next((unit for unit, part in units.items() if plan.hours * part >= 1), "seconds")
         yield unit, f"{plan.hours * units[unit]:,.1f}"
-    if results.price is not None:
-        yield "price", f"{results.price:,.2f}"
+    if plan.price is not None:
+        yield "price", f"{plan.price:,.2f}"
 
 
 def adapt(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
