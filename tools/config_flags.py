@@ -136,7 +136,6 @@ class ConfigFlags(Generic[Config]):
         self._values.set_gnu_getopt(True)
         self._sentences: dict[str, str] = {}
         self._required: set[str] = set()
-        self._aliases: dict[str, str] = {}
         self._shorthands: dict[str, Mapping[str, Any]] = {}
         self._parameters: dict[str, str] = {}
         self.extra_arguments: list[str] = []
@@ -190,7 +189,6 @@ class ConfigFlags(Generic[Config]):
 
     def parse(self, arguments: Sequence[str], *, keep_unknown: bool = False) -> None:
         """Reads the command line (without the program's name), `--flagfile=FILE` as well."""
-        self._add_aliases()
         rest = list[str]()
         try:
             self._values.unparse_flags()  # a second call in one process starts from the defaults
@@ -207,7 +205,6 @@ class ConfigFlags(Generic[Config]):
             raise UserError(
                 f"'{rest[0]}' is not a flag; write values as --flag=value (--help lists the flags)."
             )
-        self._read_aliases()
         self._read_shorthands()
         for name in sorted(self._required):
             if self._values[name].value is None:
@@ -258,7 +255,7 @@ class ConfigFlags(Generic[Config]):
     def refuse_mistyped(self, arguments: Sequence[str]) -> None:
         """Refuses what `keep_unknown` would pass on though it is meant for this tool."""
         switches = {name for name in self._sentences if self._values[name].boolean}
-        names = {*self._sentences, *self._aliases, *(f"no{n}" for n in switches), "flagfile"}
+        names = {*self._sentences, *self._aliases(), *(f"no{n}" for n in switches), "flagfile"}
         for word, following in itertools.pairwise([*arguments, "--"]):
             name = word.lstrip("-").partition("=")[0]
             if not word.startswith("-") or not name:
@@ -301,7 +298,6 @@ class ConfigFlags(Generic[Config]):
         Args:
             full: otherwise two screens at most hold all, or what most people need.
         """
-        self._add_aliases()
         names = [name for name in self._sentences if name not in _OF_GOOGLE]
         parts = [self._usage, "", "Flags:", *itertools.chain(*map(self._about, names))]
         parts += ["  --flagfile=FILE", f"{_INDENT}Reads more flags from FILE, one a line."]
@@ -315,7 +311,7 @@ class ConfigFlags(Generic[Config]):
 
     def _about(self, name: str) -> list[str]:
         required = " (required)" if name in self._required else ""
-        others = [f"--{alias}" for alias, of in self._aliases.items() if of == name]
+        others = [f"--{alias}" for alias, of in self._aliases().items() if of == name]
         also = f" (also {', '.join(others)})" if others else ""
         first = f"  --{name}{_describe_value(self._values[name])}{required}{also}"
         sentence = self._sentences[name]
@@ -324,13 +320,12 @@ class ConfigFlags(Generic[Config]):
 
     def in_flags(self, message: str) -> str:
         """Turns the parameters that a message of the library names into flags of this tool."""
-        self._add_aliases()
         return _PARAMETER.sub(self._in_flags, message)
 
     def _in_flags(self, parameter: re.Match[str]) -> str:
         name, value = parameter.groups()
         name = self._parameters.get(name, name)
-        name = self._aliases.get(name, name)
+        name = self._aliases().get(name, name)
         if name not in self._sentences:
             return parameter.group()
         if self._values[name].boolean and value in ("True", "False"):
@@ -340,7 +335,7 @@ class ConfigFlags(Generic[Config]):
     def _unknown(self, flag: str) -> str:
         if (instead := gone.FLAGS.get(flag.removeprefix("no"))) is not None:
             return f"--{flag} is gone; {instead}."
-        name = nearest(flag, [*self._sentences, *self._aliases])
+        name = nearest(flag, [*self._sentences, *self._aliases()])
         mean = f" did you mean --{name}?" if name else " --help lists them."
         return f"--{flag} is not a flag;{mean}"
 
@@ -363,11 +358,12 @@ class ConfigFlags(Generic[Config]):
         self, words: Sequence[str], source: str = "", within: tuple[str, ...] = ()
     ) -> Iterator[tuple[str, list[str]]]:
         """The words of a command line, and those of flag files in their places."""
-        part, rest = list[str](), iter(words)
+        part, rest, aliases = list[str](), iter(words), self._aliases()
         for word in rest:
             name, joined, file = word.partition("=")
             if name not in ("--flagfile", "-flagfile"):
-                part.append(word)
+                meant = aliases.get(name.lstrip("-")) if word.startswith("-") else None
+                part.append(f"--{meant}{joined}{file}" if meant else word)
                 if word == "--":
                     part += rest
                 continue
@@ -418,30 +414,17 @@ class ConfigFlags(Generic[Config]):
             separated=not one.rules.repeated,
         )
 
-    def _add_aliases(self) -> None:
-        """Lets the tool understand the other names of its flags."""
-        for group in _SAME_FLAGS:
-            ours = [name for name in group if name in self._sentences]
-            for alias in group if len(ours) == 1 else ():
-                if alias not in self._values:
-                    self._aliases[alias] = ours[0]
-                    flag = self._values[ours[0]]
-                    twin = flags.Flag(flag.parser, flag.serializer, alias, None, flag.help)
-                    if isinstance(flag, SeveralFlag):
-                        twin = SeveralFlag(alias, None, flag.help or "", flag.separated)
-                    flags.DEFINE_flag(twin, self._values)
-
-    def _read_aliases(self) -> None:
-        for alias, name in self._aliases.items():
-            given, flag = self._values[alias], self._values[name]
-            if not given.present:
-                continue
-            if flag.present and flag.value != given.value:
-                raise UserError(
-                    f"--{alias}={given.value} and --{name}={flag.value} differ, but they are two "
-                    "names of one flag; give one of them."
-                )
-            flag.value, flag.present = given.value, given.present
+    def _aliases(self) -> dict[str, str]:
+        """The other names of flags, with the flags that they mean."""
+        ours = [
+            (group, [name for name in group if name in self._sentences]) for group in _SAME_FLAGS
+        ]
+        return {
+            alias: names[0]
+            for group, names in ours
+            for alias in (group if len(names) == 1 else ())
+            if alias not in names
+        }
 
     def _read_shorthands(self) -> None:
         """Sets what the shorthands that are turned on stand for."""

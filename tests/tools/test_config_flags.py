@@ -135,12 +135,9 @@ def test_the_model_is_understood_by_each_of_its_names(name):
     assert "--seed=3\n" in flags.as_flagfile()
 
 
-def test_two_names_of_one_flag_must_agree():
+def test_of_two_names_of_one_flag_the_last_counts():
     assert config("--model=x").init_checkpoint == "x"
-    assert said("--model=y") == (
-        "--model=y and --init_checkpoint=x differ, but they are two names of one flag; give one "
-        "of them."
-    )
+    assert config("--model", "y", "-random_seed=3") == config("--init_checkpoint=y", "--seed=3")
 
 
 def test_a_flag_that_is_missing_is_named():
