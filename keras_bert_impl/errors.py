@@ -9,6 +9,7 @@ import reprlib
 import tokenize
 import unicodedata
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -47,12 +48,7 @@ class UserError(Exception):
 
 
 class SeveralUserError(UserError):
-    """Several mistakes in one input, each of which the user can mend.
-
-    Example:
-        >>> SeveralUserError(["a.txt: line 1 is empty.", "a.txt: line 7 is empty."]).sentences
-        ('a.txt: line 1 is empty.', 'a.txt: line 7 is empty.')
-    """
+    """Several mistakes in one input, each of which the user can mend."""
 
     def __init__(self, sentences: Iterable[str]) -> None:
         self._sentences = tuple(str(UserError(sentence)) for sentence in sentences)
@@ -110,12 +106,7 @@ def _escaped_character(character: str) -> str:
 
 
 def cut(text: str, most: int = 400) -> str:
-    """A text with its middle left out where it is longer than `most` characters.
-
-    Example:
-        >>> cut("0123456789", 5)
-        '01…89'
-    """
+    """A text with its middle left out where it is longer than `most` characters."""
     if len(text) <= most:
         return text
     head = (most - 1) * 2 // 3
@@ -149,12 +140,7 @@ _SHORT = _short_repr()
 
 
 def reason_of(error: BaseException) -> str:
-    """The first line of what an error of the system says; its kind where it says nothing.
-
-    Example:
-        >>> reason_of(OSError(28, "No space left on device")), reason_of(OSError())
-        ('No space left on device', 'OSError')
-    """
+    """The first line of what an error of the system says; its kind where it says nothing."""
     said = error.strerror if isinstance(error, OSError) else getattr(error, "message", None)
     lines = (said or str(error)).strip().splitlines()
     return lines[0] if lines else type(error).__name__
@@ -163,7 +149,7 @@ def reason_of(error: BaseException) -> str:
 # What readers raise at a file that is not theirs; RecursionError is a RuntimeError. Stops are none.
 _OF_READERS = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError),
-    *(SyntaxError, TypeError, ValueError, tokenize.TokenError, zipfile.BadZipFile),
+    *(SyntaxError, TypeError, ValueError, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
 )
 
 

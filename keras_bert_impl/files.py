@@ -9,29 +9,67 @@ import codecs
 import contextlib
 import glob
 import hashlib
+import io
 import os
 import platform
+import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from keras_bert_impl.errors import UserError, refusal
-from keras_bert_impl.special_files import (
-    PIPE,
-    kind_of,
-    open_pipe_to_read,
-    open_to_write_plainly,
-    own_descriptor,
-    without_waiting,
-)
 
 MOST_LINE_BYTES = 32 << 20
 """The longest line of text that is read; documents of the field have some megabytes a line."""
 
 appeared: list[Path] = []
 """The files and folders that this process has finished and given their names."""
+
+_STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/thread-self)/fd/(\d+)")
+
+
+def is_special(path: str | os.PathLike[str]) -> bool:
+    """Whether a name is that of a pipe, a device or a socket: neither file nor folder.
+
+    A reader that opens one like a file waits for ever or never comes to an end, and a rename over
+    one replaces it.
+    """
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - a name with NUL, too
+    except (OSError, ValueError):  # whoever opens it tells of that
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def own_descriptor(path: Path) -> int | None:
+    """The number of an open file of this process that a name stands for, as `/dev/stdout` does."""
+    found = _DESCRIPTOR.fullmatch(str(path))
+    return int(found[1]) if found else _STANDARD.get(str(path))
+
+
+class _Stream(io.FileIO):
+    """What comes out of a pipe; a reading gives all that was asked for, but for the last one."""
+
+    _position = 0
+
+    def readinto(self, buffer: Any) -> int:
+        view, filled = memoryview(buffer).cast("B"), 0
+        while filled < len(view) and (count := super().readinto(view[filled:])):
+            filled += count
+        self._position += filled
+        return filled
+
+    def tell(self) -> int:
+        return self._position
+
+
+def without_following(path: str, flags: int) -> int:
+    """Opens for `open` what is no link, without waiting for the other end of a pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
 def _aside(path: Path, ending: str = "incomplete") -> Path:
@@ -76,13 +114,7 @@ def remove(path: Path) -> None:
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
-    """Creates the folder `path` and its parents.
-
-    Example:
-        >>> import tempfile
-        >>> make_folder(tempfile.mkdtemp()).is_dir()
-        True
-    """
+    """Creates the folder `path` and its parents."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -100,24 +132,15 @@ def check_output(path: str | os.PathLike[str], *, grows: bool = False) -> Path:
 
     Returns:
         What to write, see `followed`.
-
-    Example:
-        >>> check_output("/tmp")
-        Traceback (most recent call last):
-        ...
-        keras_bert_impl.errors.UserError: /tmp: is a folder; name a file in it.
     """
     named = Path(path)
     with writing(named):
-        final, kind = followed(named), kind_of(named)
+        final = followed(named)
         if final.is_dir():
             raise UserError(f"{named}: is a folder; name a file in it.")
-        if kind and grows:
-            raise UserError(
-                f"{named}: is a {kind}, but parts of the result are kept beside it until it is "
-                "whole; name a file."
-            )
-        if not kind:
+        if grows:
+            check_plain([named])
+        if not is_special(named):
             place = real_path(final) if final.is_symlink() else final
             make_folder(place.parent)
             aside = _aside(place)
@@ -128,16 +151,7 @@ def check_output(path: str | os.PathLike[str], *, grows: bool = False) -> Path:
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Inside the block what the system refuses is told as a fault of writing `path`.
-
-    Example:
-        >>> with writing("model"):
-        ...     raise OSError(28, "No space left on device")
-        Traceback (most recent call last):
-        ...
-        keras_bert_impl.errors.UserError: model: cannot be written (No space left on device); \
-free some space or name another place.
-    """
+    """Inside the block what the system refuses is told as a fault of writing `path`."""
     try:
         yield
     except UserError:
@@ -173,16 +187,7 @@ def without_links(path: Path, names: int = 1) -> Path:
 
 @contextlib.contextmanager
 def no_folder_left(path: str | os.PathLike[str]) -> Iterator[None]:
-    """After the block there is no empty folder `path`, or parent of it, that was not there before.
-
-    Example:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> with no_folder_left(folder / "a" / "b"):
-        ...     _ = make_folder(folder / "a" / "b")
-        >>> list(folder.iterdir())
-        []
-    """
+    """After the block there is no empty folder `path`, or parent, that was not there before."""
     new = [folder for folder in (Path(path), *Path(path).parents) if not folder.exists()]
     try:
         yield
@@ -213,10 +218,14 @@ def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
     named = Path(path)
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     with writing(named):
-        plainly = open_to_write_plainly(named, mode, text)
-        if plainly is not None:
-            with plainly:
-                yield plainly
+        if (own := own_descriptor(named)) is not None:
+            # Not opened anew: what else is printed there would begin at its beginning again.
+            with os.fdopen(os.dup(own), mode, **text) as file:  # type: ignore[call-overload]
+                yield file
+            return
+        if is_special(named) and not named.is_symlink():
+            with named.open(mode, **text) as file:  # type: ignore[call-overload]
+                yield file
             return
         if named.is_dir() and not named.is_symlink():
             raise UserError(f"{named}: is a folder; name a file in it.")
@@ -249,8 +258,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     final = Path(path)
     with writing(final):
         if final.exists() and not final.is_dir():
-            kind = kind_of(final) or "file"
-            raise UserError(f"{final}: is a {kind}, but a folder is written; name another place.")
+            raise UserError(f"{final}: is a file, but a folder is written; name another place.")
         make_folder(final.parent)
         for older in _left_by_the_dead(final, "replaced"):
             # Its process was killed when the older folder had stepped aside and no other was there.
@@ -277,22 +285,10 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def whole_files(folder: str | os.PathLike[str], *names: str) -> Iterator[Path]:
-    """Gives a folder to write several files in; they appear in `folder` when the block ends.
-
-    Example:
-        >>> import tempfile
-        >>> target = Path(tempfile.mkdtemp())
-        >>> with whole_files(target, "data", "index") as aside:
-        ...     for name in ("data", "index"):
-        ...         _ = (aside / name).write_text(name)
-        >>> sorted(child.name for child in target.iterdir())
-        ['data', 'index']
-    """
+    """Gives a folder to write several files in; they appear in `folder` when the block ends."""
     final = make_folder(folder)
     with writing(final / names[-1]):
-        for name in names:
-            if kind := kind_of(final / name):
-                raise UserError(f"{final / name}: is a {kind}; name another place.")
+        check_plain(final / name for name in names)
         aside = _aside(final / names[-1])
         aside.mkdir()
         try:
@@ -307,12 +303,7 @@ def whole_files(folder: str | os.PathLike[str], *names: str) -> Iterator[Path]:
 
 
 def not_written(path: str | os.PathLike[str], reason: str | None) -> UserError:
-    """The one sentence for a result that cannot be written.
-
-    Example:
-        >>> print(not_written("model", "No space left on device"))
-        model: cannot be written (No space left on device); free some space or name another place.
-    """
+    """The one sentence for a result that cannot be written."""
     remedy = "free some space or name another place"
     return UserError(f"{path}: cannot be written ({reason}); {remedy}.")
 
@@ -320,7 +311,7 @@ def not_written(path: str | os.PathLike[str], reason: str | None) -> UserError:
 def flush(file: IO) -> None:
     """Waits until what was written is on the disk, if it is a file on a disk."""
     file.flush()
-    if kind_of(file.fileno()) is None:
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         os.fsync(file.fileno())
 
 
@@ -345,12 +336,7 @@ def _flush_entries(folder: Path) -> None:
 
 
 def is_there(path: str | os.PathLike[str]) -> bool:
-    """Whether there is such a file or folder.
-
-    Example:
-        >>> is_there("/no/such/file")
-        False
-    """
+    """Whether there is such a file or folder."""
     try:
         return Path(path).exists()
     except OSError as error:
@@ -362,14 +348,7 @@ def _unreadable(path: Path, error: OSError) -> UserError:
 
 
 def check_file(path: str | os.PathLike[str]) -> Path:
-    """Checks that a path is a plain file with content, before a foreign reader opens it.
-
-    Example:
-        >>> check_file("/dev/zero")
-        Traceback (most recent call last):
-        ...
-        keras_bert_impl.errors.UserError: /dev/zero: is a device, but a file is needed; name a file.
-    """
+    """Checks that a path is a plain file with content, before a foreign reader opens it."""
     open_input(path).close()
     return Path(path)
 
@@ -381,9 +360,11 @@ def is_named(path: Path) -> bool:
 
 def check_plain(paths: Iterable[Path]) -> None:
     """Refuses pipes and devices among files that a foreign reader opens itself, and waits for."""
-    for path in paths:
-        if kind := kind_of(path):
-            raise _no_file(path, kind)
+    for path in filter(is_special, paths):
+        raise UserError(
+            f"{path}: is a pipe or a device, but a file is needed; write it to a file and name "
+            "that."
+        )
 
 
 def check_parts(prefix: str | os.PathLike[str]) -> None:
@@ -392,24 +373,14 @@ def check_parts(prefix: str | os.PathLike[str]) -> None:
     check_plain(path.parent.glob(f"{glob.escape(path.name)}.*"))
 
 
-def _no_file(path: Path, kind: str) -> UserError:
-    remedy = "write it to a file and name that" if kind == PIPE else "name a file"
-    return UserError(f"{path}: is a {kind}, but a file is needed; {remedy}.")
-
-
 def open_input(
     path: str | os.PathLike[str], *, stream: bool = False, may_be_empty: bool = False
 ) -> IO[bytes]:
     """Opens an existing, non-empty file for reading bytes.
 
     Args:
+        stream: whether a pipe will do, which is read as it comes.
         may_be_empty: whether a file of 0 bytes will do.
-
-    Example:
-        >>> open_input("/no/such/file")
-        Traceback (most recent call last):
-        ...
-        keras_bert_impl.errors.UserError: /no/such/file: no such file; check the path.
     """
     file = Path(path)
     if not is_there(file):
@@ -418,21 +389,13 @@ def open_input(
         raise UserError(f"{file}: no such file; check the path.")
     if file.is_dir():
         raise UserError(f"{file}: is a folder, but a file is needed; name a file in it.")
+    if not stream:
+        check_plain([file])
     try:
-        kind = kind_of(file)
-        if kind == PIPE and stream:
-            opened = open_pipe_to_read(file)
-            empty = not opened.peek(1)
-        else:
-            # Opening a pipe waits for its writer, unless it is told not to.
-            opened = open(file, "rb", opener=without_waiting)  # noqa: SIM115
-            kind = kind_of(opened.fileno())
-            empty = kind is None and not os.fstat(opened.fileno()).st_size
+        opened = io.BufferedReader(_Stream(file)) if is_special(file) else file.open("rb")
+        empty = not opened.peek(1)
     except OSError as error:
         raise _unreadable(file, error) from error
-    if kind is not None and not (kind == PIPE and stream):
-        opened.close()
-        raise _no_file(file, kind)
     if empty and not may_be_empty:
         opened.close()
         raise UserError(f"{file}: is empty (0 bytes); name a file with content.")
@@ -447,13 +410,6 @@ def read_small(
     Args:
         mebibytes: the most that is read.
         needs: "no vocabulary needs", say, and what to do; the end of the message.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "x"
-        >>> _ = path.write_bytes(b"abc")
-        >>> read_small(path, 1, "no note needs; name a note")
-        b'abc'
     """
     most = mebibytes << 20
     with open_input(path, stream=stream_or_empty, may_be_empty=stream_or_empty) as file:
@@ -464,38 +420,20 @@ def read_small(
 
 
 def file_sha256(path: str | os.PathLike[str]) -> str:
-    """The SHA-256 of a file, hexadecimal.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "x"
-        >>> _ = path.write_bytes(b"abc")
-        >>> file_sha256(path)[:8]
-        'ba7816bf'
-    """
+    """The SHA-256 of a file, hexadecimal."""
     with open_input(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 def not_utf8(path: str | os.PathLike[str], where: str) -> UserError:
-    """The one sentence for a text file in another encoding.
-
-    Example:
-        >>> print(not_utf8("old.txt", "line 3"))
-        old.txt: line 3 is not UTF-8; convert the file (iconv -f ITS_ENCODING -t UTF-8).
-    """
+    """The one sentence for a text file in another encoding."""
     return UserError(
         f"{path}: {where} is not UTF-8; convert the file (iconv -f ITS_ENCODING -t UTF-8)."
     )
 
 
 def line_too_long(path: str | os.PathLike[str], line: int) -> UserError:
-    """The one sentence for a line that no memory should be asked to hold.
-
-    Example:
-        >>> print(line_too_long("x.txt", 7))
-        x.txt: line 7 has more than 32 MiB, the longest that is read; cut it into several lines.
-    """
+    """The one sentence for a line that no memory should be asked to hold."""
     most = f"more than {MOST_LINE_BYTES >> 20} MiB, the longest that is read"
     return UserError(f"{path}: line {line} has {most}; cut it into several lines.")
 

@@ -1,10 +1,11 @@
 """JSON that somebody else may have written: bounded, and of the types that are expected.
 
-A file that says it is JSON may be anything: nested ten thousand deep, a gigabyte long, a number
-where a name is expected. `parse_json` bounds what is read, `typed` checks it against Python's own
-types, and every fault is one sentence with the file and the entry.
+A file that says it is JSON may be anything: a gigabyte long, a number where a name is expected.
+`parse_json` bounds what is read, `typed` checks it against Python's own types, and every fault is
+one sentence with the file and the entry.
 """
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -22,12 +23,11 @@ from typing import Any, TypeVar
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import is_there, open_input, read_small
-from keras_bert_impl.options import Rules, bounded
+from keras_bert_impl.options import Rules
 
 _LOGGER = logging.getLogger(__name__)
 
 _MOST_MEBIBYTES = 64  # of a configuration, description or tokenizer file
-_MOST_DEPTH = 64  # of lists and objects in one another; files of the field have less than ten
 _LARGEST = 1 << 63  # NumPy and TensorFlow hold nothing beyond
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")  # of surrogates: no text in any encoding
@@ -79,15 +79,7 @@ def read_typed(path: str | os.PathLike[str], wanted: type[_Value], remedy: str) 
 
 
 def sealed(values: Mapping[str, Any]) -> str:
-    """The text of a note on work that is done: a JSON object with a digest of itself.
-
-    Example:
-        >>> print(sealed({"examples": 7}), end="")
-        {
-         "examples": 7,
-         "seal": "8f47596a0baafa3d"
-        }
-    """
+    """The text of a note on work that is done: a JSON object with a digest of itself."""
     plain = bounded_loads(json.dumps(values))
     return json.dumps({**plain, _SEAL: _seal_of(plain)}, indent=1) + "\n"
 
@@ -96,16 +88,6 @@ def read_sealed(path: str | os.PathLike[str], wanted: type[_Value]) -> _Value | 
     """Reads a note that `sealed` made; None where it is missing, damaged or another one.
 
     What it speaks of is then made again, so that nothing is said of the damage.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "note.json"
-        >>> _ = path.write_text(sealed({"examples": 7}))
-        >>> read_sealed(path, dict[str, int])
-        {'examples': 7}
-        >>> _ = path.write_text(path.read_text().replace("7", "8", 1))
-        >>> read_sealed(path, dict[str, int]) is None
-        True
     """
     try:
         return (
@@ -121,45 +103,32 @@ def _seal_of(values: Mapping[str, Any]) -> str:
 
 
 def read_log(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    r"""Reads a log of ours: lines of JSON objects of numbers and texts, each with its `step`.
+    r"""Reads a log of ours: lines of JSON objects, each with its `step`.
 
-    A half-written last line is left out. So is any other damaged line, with a warning: a run need
-    not stop because of its log.
+    A half-written last line is left out, and so is any other that is damaged.
 
     Example:
         >>> import tempfile
-        >>> from pathlib import Path
         >>> path = Path(tempfile.mkdtemp()) / "metrics.jsonl"
-        >>> _ = path.write_text('{"step": 1}\n{"step": "two"}\n{"step": 3}\n{"step": 4, "lo')
+        >>> _ = path.write_text('{"step": 1}\n{"step": 3}\n{"step": 4, "lo')
         >>> read_log(path)
         [{'step': 1}, {'step': 3}]
     """
-    lines, damaged = list[dict[str, Any]](), list[str]()
-    for number, text in _numbered_lines(path):
-        try:
-            lines.append(_log_line(parse_json(text, str(path), "leave the line out")))
-        except (UserError, _MismatchError):
-            damaged.append(str(number))
-    if damaged:
-        some = ", ".join(damaged[:5]) + (", ..." if len(damaged) > 5 else "")
-        _LOGGER.warning("%s: line %s cannot be read and is left out.", path, some)
-    return lines
+    if not is_there(path):
+        return []
+    with open_input(path, may_be_empty=True) as file:
+        lines = [line for line in file if line.endswith(b"\n")]
+    found = list[dict[str, Any]]()
+    for line in lines:
+        with contextlib.suppress(ValueError, RecursionError, UserError):
+            found.append(typed(bounded_loads(line), _LogLine, str(path)))
+    if len(found) < len(lines):
+        _LOGGER.warning("%s: %d lines cannot be read.", path, len(lines) - len(found))
+    return found
 
 
-def _log_line(value: Any) -> dict[str, Any]:
-    line = _typed(value, Mapping[str, Any], ())
-    _typed(line.get("step"), bounded(int, at_least=0), ("step",))
-    for name, figure in line.items():
-        _typed(figure, numbers.Real | str | bool | None, (name,))
-    return dict(line)
-
-
-def _numbered_lines(path: str | os.PathLike[str]) -> Iterable[tuple[int, bytes]]:
-    """The whole lines of a file, which may be missing or empty."""
-    if is_there(path):
-        with open_input(path, may_be_empty=True) as file:
-            lines = enumerate(file, 1)
-            yield from ((at, line) for at, line in lines if line.endswith(b"\n") and line.strip())
+class _LogLine(typing.TypedDict):
+    step: Count
 
 
 def parse_json(
@@ -170,7 +139,7 @@ def parse_json(
     first_line: int | None = 1,
     finite: bool = False,
 ) -> Any:
-    """Parses JSON text, nested at most 64 deep.
+    """Parses JSON text.
 
     Args:
         text: the text; bytes are UTF-8.
@@ -184,15 +153,16 @@ def parse_json(
         ...
         keras_bert_impl.errors.UserError: x.json: is not JSON (nested too deeply); mend it.
     """
+    escape = b"\\ud" if isinstance(text, bytes) else "\\ud"
     try:
         value = bounded_loads(text, finite=finite)
+        if escape in text.lower():  # type: ignore[operator]
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = shown(error.object[error.start])
+        raise UserError(f"{origin}: holds {half}, which is no character; {remedy}.") from error
     except (ValueError, RecursionError) as error:
         raise UserError(f"{origin}: {fault_of_json(error, first_line)}; {remedy}.") from error
-    escape = b"\\ud" if isinstance(text, bytes) else "\\ud"
-    if escape in text.lower() and (  # type: ignore[operator]
-        half := _HALF_PAIR.search(json.dumps(value, ensure_ascii=False))
-    ):
-        raise UserError(f"{origin}: holds {shown(half[0])}, which is no character; {remedy}.")
     return value
 
 
@@ -202,17 +172,14 @@ def bounded_loads(
     *,
     finite: bool = False,
 ) -> Any:
-    """`json.loads` of text that is nested at most 64 deep: the only place that calls it.
+    """`json.loads`: the only place that calls it.
 
     Args:
         text: the text; bytes are UTF-8, and may begin with a byte-order mark.
     """
     content = text.decode("utf-8-sig") if isinstance(text, bytes) else text
     refuse = _refuse_constant if finite else None
-    value = json.loads(content, object_pairs_hook=object_pairs_hook, parse_constant=refuse)
-    if content.count("[") + content.count("{") > _MOST_DEPTH:  # fewer cannot nest deeper
-        _check_depth(value)
-    return value
+    return json.loads(content, object_pairs_hook=object_pairs_hook, parse_constant=refuse)
 
 
 def _refuse_constant(name: str) -> None:
@@ -227,13 +194,6 @@ def fault_of_json(
     Args:
         first_line: the line of the file in which the text begins; None where the text is one line,
             which the message names already.
-
-    Example:
-        >>> try:
-        ...     json.loads('{"a": 1,\n "b": }')
-        ... except ValueError as error:
-        ...     print(fault_of_json(error, first_line=7))
-        is not JSON from line 8, column 7 on (Expecting value)
     """
     if isinstance(error, UnicodeDecodeError):
         return f"is not JSON (byte {error.start} is not UTF-8)"
@@ -279,10 +239,6 @@ def typed_entries(
 
     Args:
         types: by the entries' names; see `typed`.
-
-    Example:
-        >>> typed_entries({"stride": 128, "color": [1]}, {"stride": int, "length": int}, "x.json")
-        {'stride': 128, 'color': [1]}
     """
     try:
         return {
@@ -447,12 +403,3 @@ def _in_words(wanted: Any) -> str:
     if origin is typing.Annotated:
         return _in_words(arms[0])
     return _WORDS.get(wanted, "an object")
-
-
-def _check_depth(value: Any, levels: int = _MOST_DEPTH) -> None:
-    """Refuses what `json` reads and what writes it again with indents would not."""
-    if not levels:
-        raise RecursionError
-    for one in value.values() if isinstance(value, dict) else value:
-        if isinstance(one, dict | list):
-            _check_depth(one, levels - 1)

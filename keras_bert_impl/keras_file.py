@@ -2,14 +2,12 @@
 
 import importlib
 import os
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import keras
 
-from keras_bert_impl.errors import UserError, reason_of, shown
+from keras_bert_impl.errors import UserError, reading
 
 # Importing a module registers its classes with Keras, and imports the layers that they are made of.
 _REGISTERING = (
@@ -24,12 +22,6 @@ _REGISTERING = (
     "optimizers.schedules",
     "tokenization.preprocessor",
 )
-
-# What Keras and h5py raise at a file that is none of Keras, or damaged.
-_BROKEN = (
-    OSError, ValueError, TypeError, LookupError, AttributeError, EOFError, RuntimeError, zlib.error,
-    zipfile.BadZipFile,
-)  # fmt: skip
 
 
 def load_model(path: str | os.PathLike[str], **options: Any) -> Any:
@@ -56,12 +48,5 @@ def load_model(path: str | os.PathLike[str], **options: Any) -> Any:
         )
     for name in _REGISTERING:
         importlib.import_module(f"keras_bert_impl.{name}")
-    if not zipfile.is_zipfile(path):
-        raise UserError(f"{os.fspath(path)}: is no .keras file; save the model again.")
-    try:
+    with reading(path, "a .keras file", "save the model again"):
         return keras.saving.load_model(path, **options)
-    except _BROKEN as error:
-        reason = shown(reason_of(error))[1:-1]
-        raise UserError(
-            f"{os.fspath(path)}: cannot be opened ({reason}); save the model again."
-        ) from error

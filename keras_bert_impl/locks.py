@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.special_files import without_following
+from keras_bert_impl.files import without_following
 
 
 @contextlib.contextmanager

@@ -259,12 +259,7 @@ def nested_configs(config_class: type) -> dict[str, Nested]:
 
 
 def bounded(kind: Any, **rules: Any) -> Any:
-    """A type with bounds or choices, as `json_files.typed` understands it.
-
-    Example:
-        >>> bounded(int, at_least=1).__metadata__[0].broken_by(0)
-        'must be 1 or more'
-    """
+    """A type with bounds or choices, as `json_files.typed` understands it."""
     return typing.Annotated[kind, Rules(sentence="", **rules)]
 
 
@@ -297,12 +292,7 @@ def items_of(text: str) -> list[str]:
 
 
 def as_list_text(items: Iterable[str]) -> str:
-    """The text of which `items_of` makes these items.
-
-    Example:
-        >>> as_list_text(["a, b", "c"])
-        '"a, b",c'
-    """
+    """The text of which `items_of` makes these items."""
     return ",".join(
         item
         if item and item == item.strip() and not re.search('[,"]', item)
@@ -332,15 +322,7 @@ def _written(value: Any) -> str:
 
 @contextlib.contextmanager
 def options_named(names: Mapping[str, str]) -> Iterator[None]:
-    """Gives options other names in a `UserError` raised inside, as the caller knows them.
-
-    Example:
-        >>> with options_named({"length": "second.length"}):
-        ...     raise UserError("`length=5` is not `width`.")
-        Traceback (most recent call last):
-        ...
-        keras_bert_impl.errors.UserError: `second.length=5` is not `width`.
-    """
+    """Gives options other names in a `UserError` raised inside, as the caller knows them."""
     try:
         yield
     except UserError as error:
@@ -349,16 +331,7 @@ def options_named(names: Mapping[str, str]) -> Iterator[None]:
 
 
 def settings_of(config: Any) -> dict[str, Any]:
-    """The values of a config's own options that a resumed run must have the same.
-
-    Example:
-        >>> @dataclasses.dataclass(frozen=True)
-        ... class Walk:
-        ...     pace: float = option(1.0, "Metres a second.")
-        ...     singing: bool = option(False, "Sing on the way.", resume=FREE)
-        >>> settings_of(Walk())
-        {'pace': 1.0}
-    """
+    """The values of a config's own options that a resumed run must have the same."""
     return {
         field.name: getattr(config, field.name)
         for field in dataclasses.fields(config)
@@ -367,16 +340,7 @@ def settings_of(config: Any) -> dict[str, Any]:
 
 
 def default_settings(config_class: type) -> dict[str, Any]:
-    """The defaults of all options, nested ones too, that a resumed run must have the same.
-
-    Example:
-        >>> @dataclasses.dataclass(frozen=True)
-        ... class Walk:
-        ...     goal: str = option(REQUIRED, "Where to.")
-        ...     pace: float = option(1.0, "Metres a second.")
-        >>> default_settings(Walk)
-        {'pace': 1.0}
-    """
+    """The defaults of all options, nested ones too, that a resumed run must have the same."""
     return {
         one.name: one.default
         for one in options_of(config_class)
@@ -385,27 +349,14 @@ def default_settings(config_class: type) -> dict[str, Any]:
 
 
 def made_settings(config_class: type) -> dict[str, str]:
-    """The settings that a job makes of its options, by the options' names.
-
-    Example:
-        >>> @dataclasses.dataclass(frozen=True)
-        ... class Walk:
-        ...     hours: float = option(2.0, "How long.", resume=FREE, makes="steps")
-        >>> made_settings(Walk)
-        {'hours': 'steps'}
-    """
+    """The settings that a job makes of its options, by the options' names."""
     return {one.name: one.rules.makes for one in options_of(config_class) if one.rules.makes}
 
 
 def changed_settings(
     before: Mapping[str, Any], now: Mapping[str, Any]
 ) -> list[tuple[str, Any, Any]]:
-    """Names what differs between two sets of settings, with the old and the new value.
-
-    Example:
-        >>> changed_settings({"seed": 1, "schedule": "linear"}, {"seed": 2, "schedule": "linear"})
-        [('seed', 1, 2)]
-    """
+    """Names what differs between two sets of settings, with the old and the new value."""
     # A setting that one of both lacks is None there: versions of a job differ in their options.
     pairs = [(name, before.get(name), now.get(name)) for name in sorted({*before, *now})]
     return [(name, old, new) for name, old, new in pairs if old != new]

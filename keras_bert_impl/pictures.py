@@ -1,12 +1,9 @@
 """Pictures: figures of Matplotlib, written whole, with fonts for text in any script."""
 
-import contextlib
 import functools
 import logging
-import unicodedata
 import warnings
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +15,6 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 
-_EAST_ASIAN = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "BOPOMOFO", "IDEOGRAPHIC")
-_PACKAGES = {True: "fonts-noto-cjk", False: "fonts-noto-core"}  # Debian's, by East Asian or not
 _SHOWN = 5  # characters without a font that a warning shows
 
 
@@ -47,14 +42,10 @@ def _with_fonts(figure: "Figure") -> None:
 def font_families(text: str) -> list[str]:
     """The font families of this machine that together have a text's characters.
 
-    Matplotlib's own comes first. Where no font has a character, a warning names Debian's package.
+    Matplotlib's own comes first. Where no font has a character, a warning names Debian's packages.
 
     Args:
         text: all characters that will be drawn.
-
-    Example:
-        >>> font_families("plain text")
-        ['DejaVu Sans']
     """
     import matplotlib as mpl
     from matplotlib.font_manager import findfont
@@ -63,27 +54,18 @@ def font_families(text: str) -> list[str]:
     drawn = {character for character in text if character.isprintable()}
     lacking = drawn - _characters_of(findfont(own))
     families = [own]
-    fonts = chain(_fonts(), _fonts_with_new_ones())
+    fonts = _fonts()
     while lacking and (font := next(fonts, None)):
         if found := lacking & _characters_of(font.fname):
             families.append(font.name)
             lacking -= found
     if lacking:
-        _LOGGER.warning("%s", _no_font(lacking))
+        _LOGGER.warning(
+            "no font on this machine has %s, which stand as boxes in the picture; install one "
+            "(Debian's fonts-noto-cjk and fonts-noto-core have most).",
+            ", ".join(sorted(lacking)[:_SHOWN]),
+        )
     return families
-
-
-def _no_font(lacking: Iterable[str]) -> str:
-    """Says which characters stand as boxes, and the packages that bring their fonts."""
-    packages = sorted({_PACKAGES[_is_east_asian(character)] for character in lacking})
-    return (
-        f"no font on this machine has {', '.join(sorted(lacking)[:_SHOWN])}, which stand as boxes "
-        f"in the picture; install one (Debian's {' and '.join(packages)} have them)."
-    )
-
-
-def _is_east_asian(character: str) -> bool:
-    return unicodedata.name(character, "").startswith(_EAST_ASIAN)
 
 
 def _fonts() -> Iterator[Any]:
@@ -99,17 +81,6 @@ def _fonts() -> Iterator[Any]:
 def _is_plain(font: Any) -> tuple[bool, bool, bool]:
     plain = font.style == "normal" and font.weight == 400
     return plain, "Sans" in font.name, "Mono" not in font.name
-
-
-def _fonts_with_new_ones() -> Iterator[Any]:
-    """The same with what was installed after Matplotlib made its list, which it keeps on disk."""
-    from matplotlib.font_manager import findSystemFonts, fontManager
-
-    known = {font.fname for font in fontManager.ttflist}
-    for file in sorted(set(findSystemFonts()) - known):
-        with contextlib.suppress(OSError, RuntimeError, ValueError):  # nothing to draw with
-            fontManager.addfont(file)
-    yield from _fonts()
 
 
 @functools.cache

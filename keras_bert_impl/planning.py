@@ -1,15 +1,11 @@
 """Estimates of a training run: parameters, memory, steps, operations, time."""
 
 import dataclasses
-from collections.abc import Mapping
 
 import numpy as np
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.training.config import MOST_EXAMPLES, TrainingConfig
-
-ESTIMATE_WITHIN = 0.15
-"""How far the estimate may be from a measured run, as a share of it."""
 
 _FLOAT = 4
 _HALF = 2  # bytes of a number in 16-bit precision
@@ -36,17 +32,7 @@ def training_memory(
     on_cpu: bool,
     replicas: int = 1,
 ) -> dict[str, float]:
-    """Estimates one device's memory while it trains, in bytes by part.
-
-    Example:
-        >>> from keras_bert_impl.config import named_config
-        >>> config = TrainingConfig(
-        ...     learning_rate=1e-4, num_train_steps=10, num_warmup_steps=2, train_batch_size=8
-        ... )
-        >>> parts = training_memory(named_config("base", 30522), config, 128, 20, on_cpu=True)
-        >>> round(parts["weights"] / 1e6), round(parts["adam_moments"] / 1e6)
-        (440, 881)
-    """
+    """Estimates one device's memory while it trains, in bytes by part."""
     numbers, averaged = count_parameters(config), training.ema_decay > 0
     # Rounded up: the largest part decides.
     rows = -(-training.train_batch_size // (replicas * training.accumulation_steps))
@@ -73,17 +59,6 @@ def training_memory(
     return {name: float(size) for name, size in parts.items()}
 
 
-def machine_bytes(parts: Mapping[str, float], replicas: int) -> float:
-    """Adds up the parts for CPU devices that share one machine and one process.
-
-    Example:
-        >>> machine_bytes({"runtime": 1.0, "checkpoint_copy": 3.0, "weights": 2.0}, replicas=2)
-        8.0
-    """
-    shared = sum(parts.get(name, 0.0) for name in ("runtime", "checkpoint_copy"))
-    return shared + replicas * (sum(parts.values()) - shared)
-
-
 def activation_bytes(config: BertConfig, training: TrainingConfig, length: int) -> float:
     """Estimates the most that the backward pass of one example holds, in bytes."""
     size = _FLOAT if training.precision == "float32" else _HALF
@@ -96,67 +71,6 @@ def activation_bytes(config: BertConfig, training: TrainingConfig, length: int) 
         inputs = config.num_hidden_layers * length * config.hidden_size
         return size * (inputs + _RECOMPUTED_LAYERS * layer)
     return size * (config.num_hidden_layers + _BACKWARD_LAYERS) * layer
-
-
-@dataclasses.dataclass(frozen=True)
-class Plan:
-    """The needs of a run.
-
-    Attributes:
-        parameters: numbers of the model.
-        memory: bytes of one device by part.
-        largest_batch: examples of a step (over all replicas and micro-batches) that fit the
-            device memory; 0 if not even one does, None where no memory was given.
-        examples: of the whole run.
-        tokens: of the whole run, padding included.
-        flops: matrix products' operations of the whole run.
-        hours: at the given rate; None without one.
-    """
-
-    parameters: int
-    memory: dict[str, float]
-    largest_batch: int | None
-    examples: int
-    tokens: int
-    flops: float
-    hours: float | None
-
-
-def plan_run(
-    config: BertConfig,
-    training: TrainingConfig,
-    length: int,
-    predictions: int,
-    on_cpu: bool,
-    replicas: int = 1,
-    device_bytes: float | None = None,
-    examples_per_second: float | None = None,
-) -> Plan:
-    """Plans a run.
-
-    Example:
-        >>> from keras_bert_impl.config import named_config
-        >>> training = TrainingConfig(
-        ...     learning_rate=1e-4, num_train_steps=1000, num_warmup_steps=2, train_batch_size=256
-        ... )
-        >>> base = named_config("base", 30522)
-        >>> plan = plan_run(base, training, 128, 20, on_cpu=False, examples_per_second=256)
-        >>> plan.tokens, round(plan.hours, 2)
-        (32768000, 0.28)
-    """
-    examples = training.train_batch_size * training.num_train_steps
-    rate = examples_per_second
-    return Plan(
-        parameters=count_parameters(config),
-        memory=training_memory(config, training, length, predictions, on_cpu, replicas),
-        largest_batch=None
-        if device_bytes is None
-        else largest_batch(config, training, length, predictions, on_cpu, replicas, device_bytes),
-        examples=examples,
-        tokens=examples * length,
-        flops=float(examples) * training_flops(config, length, predictions),
-        hours=examples / rate / 3600 if rate else None,
-    )
 
 
 def largest_batch(
@@ -188,14 +102,7 @@ def largest_batch(
 
 
 def parameters_by_part(config: BertConfig) -> dict[str, int]:
-    """Counts a pre-training model's numbers by part.
-
-    Example:
-        >>> from keras_bert_impl.config import named_config
-        >>> parts = parameters_by_part(named_config("base", 30522))
-        >>> parts["embeddings"] + parts["layers"] + parts["pooler"]
-        109482240
-    """
+    """Counts a pre-training model's numbers by part."""
     hidden, wide, tokens = config.hidden_size, config.intermediate_size, config.vocab_size
     rows = tokens + config.type_vocab_size + config.max_position_embeddings
     attention = 4 * (hidden * hidden + hidden)
@@ -210,13 +117,7 @@ def parameters_by_part(config: BertConfig) -> dict[str, int]:
 
 
 def count_parameters(config: BertConfig) -> int:
-    """Counts all of a pre-training model's numbers.
-
-    Example:
-        >>> from keras_bert_impl.config import named_config
-        >>> count_parameters(named_config("tiny", 30522))
-        4433468
-    """
+    """Counts all of a pre-training model's numbers."""
     return sum(parameters_by_part(config).values())
 
 
@@ -234,11 +135,6 @@ def training_flops(config: BertConfig, length: int, predictions: int) -> int:
     """Counts the matrix products' floating-point operations of one example's training step.
 
     The backward pass counts twice the forward pass; the heads of pre-training are included.
-
-    Example:
-        >>> from keras_bert_impl.config import named_config
-        >>> round(training_flops(named_config("base", 30522), 128, 20) / 1e9, 1)
-        69.9
     """
     hidden = config.hidden_size
     heads = 2 * predictions * (hidden * hidden + hidden * config.vocab_size)

@@ -18,12 +18,7 @@ from types import ModuleType
 
 @contextlib.contextmanager
 def standard_error_held_back() -> Iterator[None]:
-    """Catches what is written to file descriptor 2; writes it after all if the block fails.
-
-    Example:
-        >>> with standard_error_held_back():
-        ...     _ = os.write(2, b"nobody sees this")
-    """
+    """Catches what is written to file descriptor 2; writes it after all if the block fails."""
     sys.stderr.flush()  # the lines that Python holds itself come first
     kept = os.dup(2)
     with tempfile.TemporaryFile() as caught:

@@ -12,29 +12,6 @@ Example:
       --task='run_classifier --train_file=train.csv --dev_file=dev.csv --num_train_epochs=2'
 """
 
-import sys
+from tools.table import made
 
-from pipelines.adaptation.config import AdaptConfig
-from tools.config_flags import ConfigFlags
-from tools.programs import ToolPrograms
-
-FLAGS = ConfigFlags(__doc__, AdaptConfig)
-
-
-def _run(config: AdaptConfig) -> None:
-    from pipelines.adaptation.job import adapt
-
-    results = adapt(config, ToolPrograms())
-    if results.already_finished:
-        print(f"{config.output_dir}: this adaptation is finished; its model is in model/.\n")
-    for line in results.lines:
-        print(line)
-    for path in () if results.already_finished else results.files:
-        print(f"wrote {path}")
-
-
-main = FLAGS.main_of(_run, continues=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

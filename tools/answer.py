@@ -9,23 +9,6 @@ Example:
   keras-bert answer --model=squad/model --question='When did it rain?' --passage_file=weather.txt
 """
 
-import sys
+from tools.table import made
 
-from pipelines.answering.named import AnswerConfig
-from tools.config_flags import ConfigFlags
-
-FLAGS = ConfigFlags(__doc__, AnswerConfig)
-
-
-def _run(config: AnswerConfig) -> None:
-    from pipelines.answering.named import answer
-
-    for line in answer(config):
-        print(line)
-
-
-main = FLAGS.main_of(_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

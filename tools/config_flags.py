@@ -1,10 +1,21 @@
-"""A tool's flags, made of the options of its config dataclass."""
+"""A tool's absl flags, made of the options of its config dataclass."""
 
-from collections.abc import Callable, Mapping, Sequence
+import difflib
+import inspect
+import itertools
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from keras_bert_impl.errors import UserError
+from absl import flags
+
+from keras_bert_impl.errors import UserError, cut, nearest, shown
+from keras_bert_impl.files import read_small
 from keras_bert_impl.options import (
     ONCE,
     REQUIRED,
@@ -15,15 +26,89 @@ from keras_bert_impl.options import (
     options_named,
     options_of,
 )
-from tools import command_line
-from tools.command_line import FlagSet
+from tools import command_line, gone
 
 Config = TypeVar("Config")
+Main = Callable[..., int]
 
+_INDENT = " " * 6
+_NEARLY = 0.86  # likeness from which a flag is another one mistyped; Beam's own are less alike
 _NUMBERS = {int: "whole numbers", float: "numbers"}
+_TWO_SCREENS = 100  # lines of help
+
+_SAME_FLAGS = (
+    *(("init_checkpoint", "model", "model_dir"), ("seed", "random_seed")),
+    ("precision", "engine_precision"),
+)
+"""Names of one thing: a tool that has one of them understands the others in its place."""
+
+_OF_FEW = {
+    *("allow_changed_flags", "allow_unknown_words", "best_figure", "bias_correction"),
+    *("clip_norm", "dev_seed", "distribution_strategy", "early_stopping_evals", "ema_decay"),
+    *("encoder_bilstm", "encoding", "eval_steps", "evidence_words", "gcp_project"),
+    *("group_by_length", "header", "ignored_labels", "iterations_per_loop", "keep_broken_tags"),
+    *("keep_checkpoint_max", "kernels", "layer_decay", "log_steps", "num_logical_devices"),
+    *("num_mistakes", "optimizer", "peak_tflops", "pooling", "predict_batch_size"),
+    *("prediction_format", "profile_steps", "quotation", "recompute", "save_best"),
+    *("save_checkpoints_secs", "save_checkpoints_steps", "scale_labels", "schedule", "search"),
+    *("stop_after_step", "tag_unit", "tf1_checkpoint", "tfds_data_dir", "tpu_name", "tpu_zone"),
+    *("train_encoder", "trim_padding", "unicode_form", "use_tpu", "use_xla", "warmup_proportion"),
+    *("weight_decay", "window_answers", "work_dir"),
+}
+"""Flags that `--help` leaves to `--helpfull` where all would be more than two screens."""
+
+_OF_GOOGLE = {"master", "num_tpu_cores", "use_one_hot_embeddings", "verbose_logging"}
+"""Flags of google-research/bert that mean nothing here: accepted, and not shown."""
+
+_PARAMETER = re.compile(r"`([a-z][a-z0-9_.]*)(?:=([^`]*))?`")
+_NO_TEXT = re.compile("[\ud800-\udfff]")  # Python's way to keep bytes that are not of the encoding
+_PATH = re.compile(
+    r"--?(html|picture|input|output|recipe|(\w+_)?(model|file|dir|folder|checkpoint))\b"
+)
+
+_ABOUT_LISTS = (
+    "Flags that hold a list: commas separate its items, and the flag given again adds to them. An "
+    "item with a comma stands in double quotation marks, as in CSV: --flag='\"a,b\",c'. Flags for "
+    "texts take one text each time. What the command line says of a list replaces what a flag file "
+    "says of it."
+)
 
 
-class ConfigFlags(FlagSet, Generic[Config]):
+class SeveralFlag(flags.Flag):
+    """A flag that holds several items: given again it adds to them.
+
+    What a flag file says of it stands for itself: of several places that say something, the
+    command line's words being one, the one that speaks last is believed.
+
+    Attributes:
+        separated: whether commas separate items; otherwise each time gives one.
+        source: the place whose words are read now.
+    """
+
+    def __init__(self, name: str, default: Any, sentence: str, separated: bool) -> None:
+        self.separated, self.source = separated, ""
+        self._given: dict[str, list[str]] = {}
+        parser, serializer = flags.ArgumentParser[str](), flags.ArgumentSerializer[str]()
+        super().__init__(parser, serializer, name, None, sentence)
+        self.default = self.value = default
+        self.default_as_str = as_list_text(default or ())
+
+    def parse(self, argument: Any) -> None:
+        """Adds the items to those that the same place gave before."""
+        try:
+            more = items_of(argument) if self.separated else [argument]
+        except UserError as error:
+            raise UserError(f"--{self.name}: {error}") from error
+        self.value = self._given[self.source] = [*self._given.get(self.source, ()), *more]
+        self.present += 1
+
+    def unparse(self) -> None:
+        """Forgets what was given."""
+        self.value, self.present = self.default, 0
+        self._given.clear()
+
+
+class ConfigFlags(Generic[Config]):
     """The flags of one tool, one for each option of a config dataclass, and its `main`.
 
     Args:
@@ -40,20 +125,91 @@ class ConfigFlags(FlagSet, Generic[Config]):
         >>> flags.parse(["--via=mill,bridge"])
         >>> flags.config()
         Walk(pace=1.0, via=('mill', 'bridge'))
+        >>> flags.in_flags("`pace=5` needs `via`, and `steps` is no flag.")
+        '--pace=5 needs --via, and `steps` is no flag.'
     """
 
-    def __init__(self, usage: str | None, config_class: type[Config]) -> None:
-        super().__init__(usage)
+    def __init__(self, usage: str | None, config_class: type[Config] | None = None) -> None:
+        self._usage = inspect.cleandoc(usage or "")
+        self._values = flags.FlagValues()
+        # A value that follows its flag, as Beam takes it, hides nothing that comes after it.
+        self._values.set_gnu_getopt(True)
+        self._sentences: dict[str, str] = {}
+        self._required: set[str] = set()
+        self._shorthands: dict[str, Mapping[str, Any]] = {}
+        self._parameters: dict[str, str] = {}
+        self.extra_arguments: list[str] = []
         self._config_class = config_class
         # What must be given stands first in the help.
-        self._options = sorted(
-            options_of(config_class), key=lambda one: one.default is not REQUIRED
-        )
+        found = options_of(config_class) if config_class else []
+        found = _with_one_precision(found)
+        self._options = sorted(found, key=lambda one: one.default is not REQUIRED)
         for one in self._options:
             self._parameters.setdefault(one.path[-1], one.name)
         for one in self._options:
             self._parameters[".".join(one.path)] = one.name
             self._add(one)
+
+    def define(
+        self,
+        name: str,
+        kind: type,
+        default: Any,
+        sentence: str,
+        *,
+        required: bool = False,
+        choices: Sequence[str] | None = None,
+        separated: bool = True,
+    ) -> flags.FlagHolder:
+        """Defines a flag.
+
+        Args:
+            kind: `str`, `int`, `float`, `bool` (`--name`, `--noname`) or `list`.
+            separated: whether commas separate the items of a list; otherwise each time gives one.
+        """
+        self._sentences[name] = sentence
+        self._required |= {name} if required else set()
+        if kind is list:
+            return flags.DEFINE_flag(SeveralFlag(name, default, sentence, separated), self._values)
+        if choices is not None:
+            words = list(choices)
+            return flags.DEFINE_enum(name, default, words, sentence, flag_values=self._values)
+        define: Callable[..., flags.FlagHolder] = {
+            str: flags.DEFINE_string,
+            int: flags.DEFINE_integer,
+            float: flags.DEFINE_float,
+            bool: flags.DEFINE_bool,
+        }[kind]  # type: ignore[assignment]
+        return define(name, default, sentence, flag_values=self._values)
+
+    def shorthand(self, name: str, sentence: str, means: Mapping[str, Any]) -> None:
+        """A switch that, turned on, sets other flags: `means` gives their values by name."""
+        self._shorthands[name] = means
+        self.define(name, bool, False, sentence)
+
+    def parse(self, arguments: Sequence[str], *, keep_unknown: bool = False) -> None:
+        """Reads the command line (without the program's name), `--flagfile=FILE` as well."""
+        rest = list[str]()
+        try:
+            self._values.unparse_flags()  # a second call in one process starts from the defaults
+            for source, words in self._parts(arguments):
+                _check_characters(source, words)
+                for several in self.lists():
+                    several.source = source
+                rest += self._values(["tool", *words], known_only=keep_unknown)[1:]
+        except flags.UnrecognizedFlagError as error:
+            raise UserError(self._unknown(error.flagname)) from error
+        except (flags.Error, OSError, ValueError) as error:  # the last: --noswitch=true
+            raise UserError(f"{self._illegal(error)}; --help lists the flags.") from error
+        if rest and not keep_unknown:
+            raise UserError(
+                f"'{rest[0]}' is not a flag; write values as --flag=value (--help lists the flags)."
+            )
+        self._read_shorthands()
+        for name in sorted(self._required):
+            if self._values[name].value is None:
+                raise UserError(f"--{name} is missing; --help lists the flags.")
+        self.extra_arguments = rest
 
     def config(self, **more: Any) -> Config:
         """Reads the flags into the config dataclass."""
@@ -61,31 +217,21 @@ class ConfigFlags(FlagSet, Generic[Config]):
         made: Config = _made(self._config_class, values, more)
         return made
 
-    def main_of(
-        self,
-        job: Callable[[Config], None],
-        *,
-        keep_unknown: bool = False,
-        continues: bool = False,
-    ) -> Callable[..., int]:
+    def main_of(self, job: Callable[[Config], Any], *, continues: bool = False) -> Main:
         """The tool's `main`: takes a command line, or else `sys.argv[1:]`, and gives the exit code.
 
-        Example:
-            >>> import dataclasses
-            >>> from keras_bert_impl.options import option
-            >>> @dataclasses.dataclass(frozen=True)
-            ... class Walk:
-            ...     pace: float = option(1.0, "Metres a second.")
-            >>> main = ConfigFlags("Takes a walk.", Walk).main_of(print)
-            >>> main(["--pace=2"])
-            Walk(pace=2.0)
-            0
+        It prints what the job gives: nothing, a text, lines as they come, or named figures.
         """
 
-        def main(arguments: Sequence[str] | None = None) -> int:
+        def main(
+            arguments: Sequence[str] | None = None,
+            *,
+            keep_unknown: bool = False,
+            continues: bool = continues,
+        ) -> int:
             return command_line.run(
                 self,
-                lambda: job(self.config()),
+                lambda: _print(job(self.config())),
                 arguments,
                 keep_unknown=keep_unknown,
                 continues=continues,
@@ -93,36 +239,277 @@ class ConfigFlags(FlagSet, Generic[Config]):
 
         return main
 
+    def lists(self) -> list[SeveralFlag]:
+        """The flags that hold several items."""
+        flags_here = (self._values[name] for name in self._sentences)
+        return [flag for flag in flags_here if isinstance(flag, SeveralFlag)]
+
+    def value_of(self, name: str) -> Any:
+        """The present value of a flag."""
+        return self._values[name].value
+
+    def given(self) -> frozenset[str]:
+        """The names of the flags that were typed, or stood in a flag file."""
+        return frozenset(name for name in self._sentences if self._values[name].present)
+
+    def refuse_mistyped(self, arguments: Sequence[str]) -> None:
+        """Refuses what `keep_unknown` would pass on though it is meant for this tool."""
+        switches = {name for name in self._sentences if self._values[name].boolean}
+        names = {*self._sentences, *self._aliases(), *(f"no{n}" for n in switches), "flagfile"}
+        for word, following in itertools.pairwise([*arguments, "--"]):
+            name = word.lstrip("-").partition("=")[0]
+            if not word.startswith("-") or not name:
+                continue
+            if word.lstrip("-").removeprefix("no") in switches and not following.startswith("-"):
+                raise UserError(
+                    f"'{following}' is not a flag; write values as --flag=value (--help lists the "
+                    "flags)."
+                )
+            near = difflib.get_close_matches(name, names, n=1, cutoff=_NEARLY)
+            if near and name not in names:
+                raise UserError(f"'--{name}' is not a flag; --{near[0]} is (see --help).")
+
     def as_flagfile(self, without: Sequence[str] = ()) -> str:
         """All flags that a repetition of the run has, in the form that `--flagfile` reads."""
-        once = [one.name for one in self._options if one.rules.resume == ONCE]
-        return super().as_flagfile((*once, *without))
+        left_out = {*without, *(one.name for one in self._options if one.rules.resume == ONCE)}
+        names = (name for name in self._sentences if name not in left_out)
+        return "".join(line for name in names for line in self._lines_of(name))
+
+    def line(self, name: str, value: Any) -> str:
+        r"""A flag with a value, as a line of a flag file: `--count=5\n`."""
+        text = str(value)
+        return _line_of(name, f'"{text}"' if _needs_marks(text) else text)
+
+    def _lines_of(self, name: str) -> list[str]:
+        flag = self._values[name]
+        if flag.value is None:
+            return []
+        if flag.boolean:
+            return [f"{flag.serialize()}\n"]
+        if not isinstance(flag, SeveralFlag):
+            return [self.line(name, flag.value)]
+        if flag.separated:
+            return [_line_of(name, as_list_text(flag.value))]
+        return [self.line(name, text) for text in flag.value]
+
+    def help_text(self, full: bool = True) -> str:
+        """The usage text, then every flag with its default and its sentence.
+
+        Args:
+            full: otherwise two screens at most hold all, or what most people need.
+        """
+        names = [name for name in self._sentences if name not in _OF_GOOGLE]
+        parts = [self._usage, "", "Flags:", *itertools.chain(*map(self._about, names))]
+        parts += ["  --flagfile=FILE", f"{_INDENT}Reads more flags from FILE, one a line."]
+        about = ["", *textwrap.wrap(_ABOUT_LISTS, 98)] if self.lists() else []
+        if not full and len("\n".join([*parts, *about]).splitlines()) > _TWO_SCREENS:
+            names = [name for name in names if name not in _OF_FEW]
+            parts = [self._usage, "", "Flags:", *itertools.chain(*map(self._about, names))]
+            parts += ["  --helpfull", f"{_INDENT}Lists the other flags, too."]
+            about = []
+        return "\n".join([*parts, *about]) + "\n"
+
+    def _about(self, name: str) -> list[str]:
+        required = " (required)" if name in self._required else ""
+        others = [f"--{alias}" for alias, of in self._aliases().items() if of == name]
+        also = f" (also {', '.join(others)})" if others else ""
+        first = f"  --{name}{_describe_value(self._values[name])}{required}{also}"
+        sentence = self._sentences[name]
+        lines = textwrap.wrap(sentence, 96, initial_indent=_INDENT, subsequent_indent=_INDENT)
+        return [first, *lines]
+
+    def in_flags(self, message: str) -> str:
+        """Turns the parameters that a message of the library names into flags of this tool."""
+        return _PARAMETER.sub(self._in_flags, message)
+
+    def _in_flags(self, parameter: re.Match[str]) -> str:
+        name, value = parameter.groups()
+        name = self._parameters.get(name, name)
+        name = self._aliases().get(name, name)
+        if name not in self._sentences:
+            return parameter.group()
+        if self._values[name].boolean and value in ("True", "False"):
+            return f"--{'no' * (value == 'False')}{name}"
+        return f"--{name}" if value is None else f"--{name}={value}"
+
+    def _unknown(self, flag: str) -> str:
+        if (instead := gone.FLAGS.get(flag.removeprefix("no"))) is not None:
+            return f"--{flag} is gone; {instead}."
+        name = nearest(flag, [*self._sentences, *self._aliases()])
+        mean = f" did you mean --{name}?" if name else " --help lists them."
+        return f"--{flag} is not a flag;{mean}"
+
+    def _illegal(self, error: Exception) -> str:
+        """Says what value a flag takes, instead of how absl failed to read the given one."""
+        message = str(error).strip().splitlines()[0]
+        found = re.match(r"flag --(\w+)=", message)
+        if found and isinstance(error.__context__, (TypeError, ValueError)):
+            parser = self._values[found[1]].parser
+            wanted = getattr(parser, "syntactic_help", "")
+            if isinstance(parser, flags.BooleanParser):
+                wanted = "true or false"
+            elif isinstance(parser, flags.EnumParser):
+                wanted = f"one of {', '.join(parser.enum_values)}"
+            given = message.removeprefix("flag ").removesuffix(f": {error.__context__}")
+            return f"{cut(given)} must be {wanted}"
+        return cut(message.removeprefix("FATAL Flags ").rstrip("."))
+
+    def _parts(
+        self, words: Sequence[str], source: str = "", within: tuple[str, ...] = ()
+    ) -> Iterator[tuple[str, list[str]]]:
+        """The words of a command line, and those of flag files in their places."""
+        part, rest, aliases = list[str](), iter(words), self._aliases()
+        for word in rest:
+            name, joined, file = word.partition("=")
+            if name not in ("--flagfile", "-flagfile"):
+                meant = aliases.get(name.lstrip("-")) if word.startswith("-") else None
+                part.append(f"--{meant}{joined}{file}" if meant else word)
+                if word == "--":
+                    part += rest
+                continue
+            yield source, part
+            part, file = [], os.path.expanduser(file if joined else next(rest, ""))  # noqa: PTH111
+            if file in within:
+                raise UserError(f"{file}: is a flag file that names itself; remove its --flagfile.")
+            words_of_file = gone.without_defaults(self._words_of(file))
+            yield from self._parts(words_of_file, file, (*within, file))
+        yield source, part
+
+    def _words_of(self, file: str) -> list[str]:
+        """The flags of a flag file."""
+        try:
+            needs = "no flag file needs; name a flag file"
+            text = read_small(file, 1, needs, stream_or_empty=True).decode("utf-8-sig")
+        except UserError as error:
+            raise UserError(f"--flagfile={error}") from error
+        except UnicodeDecodeError as error:
+            raise UserError(f"--flagfile={file}: is not UTF-8 ({error.reason}).") from error
+        lines = (line.strip() for line in text.split("\n"))
+        words = [line for line in lines if line and not line.startswith(("#", "//"))]
+        lists = {f"--{flag.name}" for flag in self.lists() if flag.separated}
+        for at, word in enumerate(words):
+            name, _, value = word.partition("=")
+            if value == f'"{(inner := value[1:-1])}"' and name not in lists and _needs_marks(inner):
+                words[at] = f"{name}={inner}"
+        return words
 
     def _add(self, one: Option) -> None:
+        kind: type = one.type if one.type in (int, float, bool) else str
         default = None if one.default is REQUIRED else one.default
-        required = one.default is REQUIRED
-        name, sentence, choices = one.name, one.rules.sentence, one.rules.choices
-        if one.rules.repeated:
-            self.texts(name, sentence)
-        elif one.element is not None:
-            items = items_of(default or "") if one.rules.listed else map(str, default or ())
-            self.words(name, list(items), sentence, required=required)
-        elif choices is not None:
-            self.choice(name, default, choices, sentence)
-        elif one.type is bool:
-            self.switch(name, default, sentence)
-        elif one.type is int:
-            self.integer(name, default, sentence, required=required)
-        elif one.type is float:
-            self.number(name, default, sentence)
-        else:
-            text = None if default is None else str(default)
-            self.string(name, text, sentence, required=required)
+        if one.rules.repeated or one.element is not None:
+            kind = list
+            if not one.rules.repeated and one.default is not REQUIRED:
+                default = (
+                    items_of(default or "") if one.rules.listed else [*map(str, default or ())]
+                )
+        elif kind is str and default is not None:
+            default = str(default)
+        self.define(
+            one.name,
+            kind,
+            default,
+            one.rules.sentence,
+            required=one.default is REQUIRED,
+            choices=one.rules.choices if kind is not list else None,
+            separated=not one.rules.repeated,
+        )
+
+    def _aliases(self) -> dict[str, str]:
+        """The other names of flags, with the flags that they mean."""
+        ours = [
+            (group, [name for name in group if name in self._sentences]) for group in _SAME_FLAGS
+        ]
+        return {
+            alias: names[0]
+            for group, names in ours
+            for alias in (group if len(names) == 1 else ())
+            if alias not in names
+        }
+
+    def _read_shorthands(self) -> None:
+        """Sets what the shorthands that are turned on stand for."""
+        for shorthand, means in self._shorthands.items():
+            for name, value in means.items() if self._values[shorthand].value else ():
+                flag = self._values[name]
+                if flag.present and flag.value != value:
+                    raise UserError(
+                        f"--{shorthand} means --{name}={value}, but --{name}={flag.value} is given "
+                        "too; leave one of them out."
+                    )
+                flag.value = value
 
 
-def _made(
-    config_class: type, values: Mapping[tuple[str, ...], Any], more: Mapping[str, Any]
-) -> Any:
+def _with_one_precision(options: list[Option]) -> list[Option]:
+    """The precision of an engine is called so where nothing else has one."""
+    if any(one.name == "precision" for one in options):
+        return options
+    short = {"engine_precision": "precision"}
+    return [replace(one, name=short.get(one.name, one.name)) for one in options]
+
+
+def add_tpu_flags(tool: ConfigFlags[Any]) -> None:
+    """Adds the flags for TPUs of google-research/bert, so that its commands run as they are."""
+    sentence = "The original's way to say --distribution_strategy=tpu."
+    tool.shorthand("use_tpu", sentence, {"distribution_strategy": "tpu"})
+    tool.define("master", str, None, "TF_CONFIG says it now.")
+    tool.define("num_tpu_cores", int, 8, "The TPU says it itself.")
+
+
+def add_ignored_flags(tool: ConfigFlags[Any]) -> None:
+    """Adds the flags of google-research/bert that mean nothing where nothing is trained."""
+    sentence = "Accepted for the original's sake; it changes nothing here."
+    tool.define("use_tpu", bool, False, sentence)
+    tool.define("use_one_hot_embeddings", bool, False, sentence)
+    tool.define("master", str, None, sentence)
+    tool.define("num_tpu_cores", int, 8, sentence)
+
+
+def _print(given: Any) -> None:
+    if isinstance(given, Mapping):
+        given = [f"{name} = {value}" for name, value in given.items()]
+    for line in [given] if isinstance(given, str) else given or ():
+        print(line)
+
+
+def _check_characters(source: str, words: Sequence[str]) -> None:
+    """Refuses words that are no text; names of files may be any bytes, as for the system."""
+    flag = ""
+    for word in words:
+        flag = word if word.startswith("-") else flag
+        if "\0" in word:
+            raise UserError(f"{source}: {shown(word)} holds a NUL character; remove it.")
+        if _NO_TEXT.search(word) and not _PATH.match(flag):
+            encoding = sys.getfilesystemencoding().upper()
+            raise UserError(f"{shown(os.fsencode(word))[1:]} is not in {encoding}; type it anew.")
+
+
+def _line_of(name: str, text: str) -> str:
+    if "\n" in text:
+        raise UserError(
+            f"`{name}` holds a line end, which no flag file can repeat; remove it from {text!r}."
+        )
+    return f"--{name}={text}\n"
+
+
+def _needs_marks(text: str) -> bool:
+    """Whether a value stands in quotation marks in a flag file, so that its blanks are kept."""
+    within = text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else ""
+    return text != text.strip() or (within != "" and _needs_marks(within))
+
+
+def _describe_value(flag: flags.Flag) -> str:
+    """Gives a flag's choices and default, as they follow its name in the help."""
+    if isinstance(flag, flags.EnumFlag):
+        default = f" (default {flag.default})" if flag.default is not None else ""
+        return f"={'|'.join(flag.parser.enum_values)}{default}"
+    if flag.boolean:
+        return f" (on by default; --no{flag.name} turns it off)" if flag.default else ""
+    if flag.default in (None, "", []):
+        return ""
+    return f" (default {str(flag.default_as_str).strip(chr(39))})"
+
+
+def _made(config_class: Any, values: Mapping[tuple[str, ...], Any], more: Mapping[str, Any]) -> Any:
     """A config, and those within it, of values by the paths of their options."""
     own = {path[0]: value for path, value in values.items() if len(path) == 1}
     for name, nested in nested_configs(config_class).items():
@@ -158,34 +545,3 @@ def _numbers(one: Option, words: Sequence[str], kind: type) -> tuple:
         raise UserError(
             f"`{one.name}={','.join(words)}`: give {_NUMBERS[kind]} separated by commas{example}."
         ) from error
-
-
-def add_tpu_flags(flag_set: FlagSet) -> None:
-    """Adds the flags for TPUs of google-research/bert, so that its commands run as they are.
-
-    Example:
-        >>> flag_set = FlagSet("Trains.")
-        >>> devices = flag_set.string("distribution_strategy", "one_device", "Which devices.")
-        >>> add_tpu_flags(flag_set)
-        >>> flag_set.parse(["--use_tpu"])
-        >>> devices.value
-        'tpu'
-    """
-    flag_set.shorthand(
-        "use_tpu",
-        "The original's way to say --distribution_strategy=tpu.",
-        {"distribution_strategy": "tpu"},
-    )
-    flag_set.string("master", None, "Accepted for the original's sake; TF_CONFIG says it now.")
-    flag_set.integer(
-        "num_tpu_cores", 8, "Accepted for the original's sake; the TPU says it itself."
-    )
-
-
-def add_ignored_flags(flag_set: FlagSet) -> None:
-    """Adds the flags of google-research/bert that mean nothing where nothing is trained."""
-    sentence = "Accepted for the original's sake; it changes nothing here."
-    flag_set.switch("use_tpu", False, sentence)
-    flag_set.switch("use_one_hot_embeddings", False, sentence)
-    flag_set.string("master", None, sentence)
-    flag_set.integer("num_tpu_cores", 8, sentence)

@@ -13,20 +13,6 @@ Example:
   keras-bert convert_checkpoint --input=bert --output=google/bert_model.ckpt
 """
 
-import sys
+from tools.table import made
 
-from keras_bert_impl.checkpoints.convert import ConvertConfig, convert_checkpoint
-from tools.config_flags import ConfigFlags
-
-FLAGS = ConfigFlags(__doc__, ConvertConfig)
-
-
-def _run(config: ConvertConfig) -> None:
-    print(convert_checkpoint(config))
-
-
-main = FLAGS.main_of(_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

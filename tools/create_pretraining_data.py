@@ -12,37 +12,18 @@ Options of Beam pass through when --runner names one of its runners.
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 
-from keras_bert_impl.backend import need_extra
 from keras_bert_impl.errors import UserError
-from pipelines.pretraining_data.recipe import PretrainingDataConfig
-from tools.config_flags import ConfigFlags
+from tools.table import made
 
-FLAGS = ConfigFlags(__doc__, PretrainingDataConfig)
-
-
-def _run(config: PretrainingDataConfig) -> None:
-    if config.runner == "local":
-        from pipelines.runners.local import run_local
-
-        description = run_local(config)
-    else:
-        from pipelines.runners.quiet_beam import keep_beam_quiet
-
-        need_extra("beam", ["apache_beam"], f"`runner={config.runner}`")
-        keep_beam_quiet()
-        from pipelines.runners.beam import run_beam
-
-        description = run_beam(replace(config, beam_arguments=tuple(FLAGS.extra_arguments)))
-    print(description.summary())
+FLAGS, _run = made(__name__, ends=False)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the tool; returns its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     beam = _takes_beam_options(words)
-    return FLAGS.main_of(_run, keep_unknown=beam, continues=not beam)(words)
+    return _run(words, keep_unknown=beam, continues=not beam)
 
 
 def _takes_beam_options(words: Sequence[str]) -> bool:

@@ -8,12 +8,11 @@ Example:
   keras-bert demo --output_dir=demo
 """
 
-import importlib
 import json
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +23,7 @@ from keras_bert_impl.progress import format_duration
 from pipelines.many_runs.commands import run_step
 from pipelines.runs.demo_text import write_demo_text
 from tools.config_flags import ConfigFlags
+from tools.table import run_tool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +61,7 @@ _MASKED = (
 
 
 # In short rows there are fewer distances to learn, so the model sees sooner what neighbours say.
-_LENGTHS = ("--max_seq_length=24", "--max_predictions_per_seq=8")
-_PARTS = {  # how often each document is used, with new draws each time, and how much is masked
-    "train": ("--dupe_factor=10", "--masked_lm_prob=0.3"),  # twice BERT's share learns sooner
-    "held_out": ("--dupe_factor=2",),
-}
+_LENGTHS = "--max_seq_length=24 --max_predictions_per_seq=8"
 
 
 class Step(NamedTuple):
@@ -76,109 +72,69 @@ class Step(NamedTuple):
     flags: tuple[str, ...]
 
 
+def _steps(folder: Path, commands: Mapping[str, str]) -> Iterator[Step]:
+    """The steps of commands by what they are for, with the folder for `@`."""
+    for purpose, command in commands.items():
+        tool, *flags = shlex.split(command)
+        yield Step(purpose, tool, tuple(flag.replace("@", str(folder)) for flag in flags))
+
+
 def plan(folder: Path, num_train_steps: int, vocab_size: int) -> list[Step]:
     """The steps of the demo, in order."""
-    data = [_data_steps(folder, part, flags) for part, flags in _PARTS.items()]
-    learn = Step(
-        "A WordPiece vocabulary of our own",
-        "learn_vocabulary",
-        (
-            f"--input_file={folder}/train.txt",
-            f"--vocab_file={folder}/vocab.txt",
-            f"--vocab_size={vocab_size}",
-            "--do_lower_case",
+    create = f"create_pretraining_data --vocab_file=@/vocab.txt --do_lower_case {_LENGTHS}"
+    commands = {
+        "Real text that is already on this machine: the documentation of Python": (
+            "demo --only_text --output_dir=@"
         ),
-    )
-    write = Step(
-        "Real text that is already on this machine: the documentation of Python",
-        "demo",
-        ("--only_text", f"--output_dir={folder}"),
-    )
-    split, create = zip(*data, strict=True)
-    return [write, *split, learn, *create, *_model_steps(folder, num_train_steps)]
-
-
-def _data_steps(folder: Path, part: str, flags: tuple[str, ...]) -> tuple[Step, Step]:
-    split = Step(
-        f"One sentence a line, an empty line between documents ({part})",
-        "split_sentences",
-        (f"--input_file={folder}/{part}.jsonl", f"--output_file={folder}/{part}.txt"),
-    )
-    create = Step(
-        f"Sentence pairs with masked words, as TFRecord shards ({part})",
-        "create_pretraining_data",
-        (
-            f"--input_file={folder}/{part}.txt",
-            f"--output_file={folder}/shards/{part}.tfrecord",
-            f"--vocab_file={folder}/vocab.txt",
-            "--do_lower_case",
-            *_LENGTHS,
-            *flags,
+        "One sentence a line, an empty line between documents (train)": (
+            "split_sentences --input_file=@/train.jsonl --output_file=@/train.txt"
         ),
-    )
-    return split, create
-
-
-def _model_steps(folder: Path, num_train_steps: int) -> list[Step]:
-    return [
-        Step(
-            "Pre-training: masked words and next sentences, then evaluation on held-out text",
-            "run_pretraining",
-            (
-                f"--input_file={folder}/shards/train.tfrecord*",
-                f"--eval_input_file={folder}/shards/held_out.tfrecord*",
-                f"--output_dir={folder}/run",
-                f"--bert_config_file={folder}/bert_config.json",
-                f"--vocab_file={folder}/vocab.txt",
-                *_LENGTHS,
-                "--do_train",
-                "--do_eval",
-                "--train_batch_size=64",
-                f"--num_train_steps={num_train_steps}",
-                f"--num_warmup_steps={num_train_steps // 10}",
-                "--learning_rate=1e-3",
-                "--log_steps=50",
-                f"--save_checkpoints_steps={max(1, num_train_steps // 4)}",
-                "--eval_batch_size=64",
-            ),
+        "One sentence a line, an empty line between documents (held_out)": (
+            "split_sentences --input_file=@/held_out.jsonl --output_file=@/held_out.txt"
         ),
-        Step(
-            "The model is loaded and fills in masked words",
-            "fill_mask",
-            (
-                f"--model={folder}/run/model",
-                *(f"--text={text}" for text in _MASKED),
-            ),
+        "A WordPiece vocabulary of our own": (
+            "learn_vocabulary --input_file=@/train.txt --vocab_file=@/vocab.txt --do_lower_case "
+            f"--vocab_size={vocab_size}"
         ),
-    ]
+        # Each document is used several times, with new draws each time; twice the share that BERT
+        # masks learns sooner.
+        "Sentence pairs with masked words, as TFRecord shards (train)": (
+            f"{create} --input_file=@/train.txt --output_file=@/shards/train.tfrecord "
+            "--dupe_factor=10 --masked_lm_prob=0.3"
+        ),
+        "Sentence pairs with masked words, as TFRecord shards (held_out)": (
+            f"{create} --input_file=@/held_out.txt --output_file=@/shards/held_out.tfrecord "
+            "--dupe_factor=2"
+        ),
+        "Pre-training: masked words and next sentences, then evaluation on held-out text": (
+            "run_pretraining --input_file=@/shards/train.tfrecord* --output_dir=@/run "
+            "--eval_input_file=@/shards/held_out.tfrecord* --vocab_file=@/vocab.txt "
+            f"--bert_config_file=@/bert_config.json {_LENGTHS} --do_train --do_eval "
+            f"--train_batch_size=64 --num_train_steps={num_train_steps} "
+            f"--num_warmup_steps={num_train_steps // 10} --learning_rate=1e-3 --log_steps=50 "
+            f"--save_checkpoints_steps={max(1, num_train_steps // 4)} --eval_batch_size=64"
+        ),
+        "The model is loaded and fills in masked words": "fill_mask --model=@/run/model "
+        + " ".join(f"--text='{text}'" for text in _MASKED),
+    }
+    return list(_steps(folder, commands))
 
 
 def next_steps(folder: Path) -> list[Step]:
     """Three commands to try when the demo has ended."""
-    return [
-        Step(
-            "Fill in a word of your own",
-            "fill_mask",
-            (
-                f"--model={folder}/run/model",
-                "--text=This is a subclass of the base [MASK].",
-            ),
+    commands = {
+        "Fill in a word of your own": (
+            "fill_mask --model=@/run/model --text='This is a subclass of the base [MASK].'"
         ),
-        Step(
-            "Look at what the model was trained on: a page with examples and plots",
-            "inspect_pretraining_data",
-            (
-                f"--input_file={folder}/shards/train.tfrecord",
-                f"--vocab_file={folder}/vocab.txt",
-                f"--html={folder}/train.html",
-            ),
+        "Look at what the model was trained on: a page with examples and plots": (
+            "inspect_pretraining_data --input_file=@/shards/train.tfrecord "
+            "--vocab_file=@/vocab.txt --html=@/train.html"
         ),
-        Step(
-            "Export it as a SavedModel, for programs that know TensorFlow only",
-            "export_saved_model",
-            (f"--model={folder}/run/model", f"--output_dir={folder}/saved_model"),
+        "Export it as a SavedModel, for programs that know TensorFlow only": (
+            "export_saved_model --model=@/run/model --output_dir=@/saved_model"
         ),
-    ]
+    }
+    return list(_steps(folder, commands))
 
 
 def _show(step: Step, head: str) -> None:
@@ -193,11 +149,6 @@ def _command() -> str:
         return "keras-bert"
     folder = beside.parent
     return str(beside.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else beside)
-
-
-def run_tool(tool: str, flags: Sequence[str]) -> int:
-    """Runs a tool in this process; gives its exit code."""
-    return int(importlib.import_module(f"{__package__}.{tool}").main(list(flags)))
 
 
 def _write_configuration(folder: Path, vocab_size: int) -> None:

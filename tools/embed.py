@@ -11,23 +11,6 @@ Examples:
       --output_file=reviews.parquet --precision=bfloat16
 """
 
-import sys
+from tools.table import made
 
-from pipelines.vectors.options import EmbedConfig
-from tools.config_flags import ConfigFlags
-
-FLAGS = ConfigFlags(__doc__, EmbedConfig)
-
-
-def _run(config: EmbedConfig) -> None:
-    from pipelines.vectors.embed import embed_file
-
-    result = embed_file(config)
-    print(f"{result.rows} vectors of {result.width} numbers: {config.output_file}")
-
-
-main = FLAGS.main_of(_run, continues=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

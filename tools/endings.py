@@ -1,17 +1,21 @@
-"""How a tool ends that is stopped, or that the machine refuses something: in one sentence."""
+"""How a tool ends that is stopped, or that the machine refuses something, and its streams.
+
+Standard streams are there whatever the shell closed, and bring no terminal's commands along.
+"""
 
 import atexit
 import codecs
 import contextlib
 import errno
+import io
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import IO, Any, cast
 
-from keras_bert_impl.errors import refusal, shown
+from keras_bert_impl.errors import escaped, refusal, shown
 from keras_bert_impl.interrupts import EXIT_SIGNAL, Stops, signal_of, stops_raise, what_is_kept
-from tools import streams
 
 EXIT_DONE, EXIT_USER_ERROR = 0, 1
 
@@ -61,12 +65,12 @@ def run_to_an_end(work: Callable[[Stops], int], continues: bool = False) -> int:
     """
     global _told
     _told = False
-    streams.open_closed()
-    with streams.shown_streams(), stops_raise() as stops:
+    open_closed()
+    with shown_streams(), stops_raise() as stops:
         try:
             code = work(stops)
             sys.stdout.flush()
-            return _end_of_unread(code) if streams.lost() else code
+            return _end_of_unread(code) if _lost() else code
         except BaseException as error:
             # A stop may have become another exception on its way through foreign code.
             number = stops.number or signal_of(error)
@@ -101,14 +105,11 @@ def _end_of_refused(error: BaseException) -> int:
 
 
 def _sentence_of(error: BaseException) -> str | None:
-    """What the machine refused, and what the user can do.
-
-    Example:
-        >>> print(_sentence_of(PermissionError(13, "Permission denied", "notes.txt")))
-        notes.txt: Permission denied; free some space, or check the name and permissions.
-    """
+    """What the machine refused, and what the user can do."""
     if isinstance(error, MemoryError):
         return "the memory does not suffice; make the input or the batches smaller."
+    if isinstance(error, RecursionError):
+        return "something in the input is nested too deeply; make it flatter."
     if isinstance(error, UnicodeEncodeError):
         return _about_characters(error)
     reason = refusal(error)
@@ -144,12 +145,7 @@ def _print_no_more() -> None:
 
 
 def _kept(continues: bool) -> str:
-    """What a stop leaves of a tool that says nothing of it.
-
-    Example:
-        >>> _kept(continues=True)
-        'what is finished is kept, and the same command continues'
-    """
+    """What a stop leaves of a tool that says nothing of it."""
     if continues:
         return f"what is finished is kept, and {CONTINUES}"
     from keras_bert_impl import files  # not before this module can tell of a stop
@@ -158,3 +154,74 @@ def _kept(continues: bool) -> str:
     more = f" (and {len(there) - _NAMED:,} more)" if len(there) > _NAMED else ""
     written = f"{', '.join(there[:_NAMED])}{more} is written" if there else "no file was written"
     return f"{written}, and {_BEGINS_ANEW}"
+
+
+class _Closed(io.TextIOBase):
+    """A stream that the shell closed; it notes whether something was printed nevertheless."""
+
+    printed = False
+
+    def write(self, text: str) -> int:
+        self.printed = True
+        return len(text)
+
+
+_OUT = _Closed()
+
+
+def open_closed() -> None:
+    """Opens the descriptors 0 to 2 on the null device where the shell closed them (`>&-`).
+
+    The next file that is opened would have the number instead, and whatever is printed in it. To
+    read such an input fails, and so does to write to `/dev/stdout`, as in GNU's programs.
+    """
+    for number, flags in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_RDWR)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, flags), True)  # the lowest free number
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 - for good
+    sys.stdout, sys.stderr = sys.stdout or _OUT, sys.stderr or _Closed()
+
+
+def _lost() -> bool:
+    """Whether something was printed on a closed standard output since the last call."""
+    printed, _OUT.printed = _OUT.printed, False
+    return printed
+
+
+class _Shown:
+    """A stream on which text is shown."""
+
+    def __init__(self, stream: IO[str], escape: bool, may_fail: bool) -> None:
+        self._stream, self._escape, self._may_fail = stream, escape, may_fail
+
+    def write(self, text: str) -> None:
+        self._do(self._stream.write, escaped(text) if self._escape else text)
+
+    def flush(self) -> None:
+        self._do(self._stream.flush)
+
+    def _do(self, act: Callable[..., Any], *arguments: str) -> None:
+        try:
+            act(*arguments)
+        except OSError:
+            if not self._may_fail:
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextlib.contextmanager
+def shown_streams() -> Iterator[None]:
+    """Inside the block results are printed escaped, and what nobody can read any more is lost.
+
+    JSON stays JSON of the same values. What goes to standard error is escaped where it is made,
+    because a progress line moves the cursor.
+    """
+    out = cast(IO[str], _Shown(sys.stdout, True, sys.stdout.isatty()))
+    error = cast(IO[str], _Shown(sys.stderr, False, True))
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
+        yield

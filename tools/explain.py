@@ -11,24 +11,6 @@ Examples:
       --output_file=page.html
 """
 
-import sys
+from tools.table import made
 
-from keras_bert_impl.serving.page.explain import ExplainConfig
-from tools.config_flags import ConfigFlags
-
-FLAGS = ConfigFlags(__doc__, ExplainConfig)
-
-
-def _run(config: ExplainConfig) -> None:
-    from keras_bert_impl.serving.page.explain import explain
-
-    done = explain(config)
-    texts = "1 text" if done.texts == 1 else f"{done.texts} texts"
-    print(f"{texts}, {done.layers} layers of {done.heads} heads: {config.output_file}")
-
-
-main = FLAGS.main_of(_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

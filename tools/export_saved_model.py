@@ -14,15 +14,6 @@ Example:
   keras-bert export_saved_model --model=run/model --output_dir=saved_model
 """
 
-import sys
+from tools.table import made
 
-from keras_bert_impl.serving.config import ExportConfig
-from tools.config_flags import ConfigFlags
-from tools.export_model import export_saved
-
-FLAGS = ConfigFlags(__doc__, ExportConfig)
-main = FLAGS.main_of(export_saved)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

@@ -9,23 +9,6 @@ Example:
       --model=bert --layers=-1 --pooling=mean
 """
 
-import sys
+from tools.table import made
 
-from pipelines.vectors.options import FeaturesConfig
-from tools.config_flags import ConfigFlags, add_ignored_flags
-
-FLAGS = ConfigFlags(__doc__, FeaturesConfig)
-add_ignored_flags(FLAGS)
-
-
-def _run(config: FeaturesConfig) -> None:
-    from pipelines.vectors.feature_files import extract_features
-
-    print(f"{extract_features(config)} lines: {config.output_file}")
-
-
-main = FLAGS.main_of(_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

@@ -10,23 +10,6 @@ Example:
   keras-bert fill_mask --model=run/model --text='The [MASK] of the list is returned.'
 """
 
-import sys
+from tools.table import made
 
-from pipelines.answering.named import FillMaskConfig
-from tools.config_flags import ConfigFlags
-
-FLAGS = ConfigFlags(__doc__, FillMaskConfig)
-
-
-def _run(config: FillMaskConfig) -> None:
-    from pipelines.answering.named import fill_mask
-
-    for line in fill_mask(config):
-        print(line)
-
-
-main = FLAGS.main_of(_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

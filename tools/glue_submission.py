@@ -7,25 +7,6 @@ Example:
   keras-bert glue_submission --run_dir=glue_runs --output_file=submission.zip
 """
 
-import sys
+from tools.table import made
 
-from pipelines.tasks.labels.submission import ROWS, SubmissionConfig, write_submission_archive
-from tools.config_flags import ConfigFlags
-
-FLAGS = ConfigFlags(__doc__, SubmissionConfig)
-
-
-def _run(config: SubmissionConfig) -> None:
-    found = write_submission_archive(config)
-    for name, path in found.items():
-        print(f"{name:8} {path}")
-    if missing := [f"{name}.tsv" for name in ROWS if name not in found]:
-        print(f"missing: {', '.join(missing)}; the server wants all eleven files")
-    print(f"wrote {config.output_file}")
-
-
-main = FLAGS.main_of(_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

@@ -45,5 +45,5 @@ def without_defaults(words: Sequence[str]) -> list[str]:
     nothing |= {"--xnli_language=en", "--lstm_size=768", "--lstm_learning_rate=0.001"}
     nothing |= {"--num_mistakes=1000", "--prediction_format=tsv", "--tag_unit=auto"}
     nothing |= {"--save_checkpoints_secs=600.0"}
-    nothing |= {f"--no{name}" for name in FLAGS}
+    nothing |= {f"--no{name}" for name in FLAGS} | {"--engine_precision=float32"}
     return [word for word in words if word not in nothing]

@@ -9,21 +9,6 @@ Example:
   keras-bert grow_vocabulary --input=bert --output=medical_bert --words=angioplasty,stent
 """
 
-import sys
+from tools.table import made
 
-from keras_bert_impl.checkpoints.grow import GrowConfig, grow_checkpoint
-from tools.config_flags import ConfigFlags
-
-FLAGS = ConfigFlags(__doc__, GrowConfig)
-
-
-def _run(config: GrowConfig) -> None:
-    for entry in grow_checkpoint(config):
-        print(f"{entry.id}\t{entry.token}\t{' '.join(entry.made_from)}")
-
-
-main = FLAGS.main_of(_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

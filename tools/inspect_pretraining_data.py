@@ -6,20 +6,6 @@ r"""Shows what is in pre-training shards: examples in words, figures, and a page
 A masked position is printed as the token that the model sees, with the true token in «…».
 """
 
-import sys
+from tools.table import made
 
-from pipelines.inputs.inspect import InspectConfig, inspect_pretraining_data
-from tools.config_flags import ConfigFlags
-
-FLAGS = ConfigFlags(__doc__, InspectConfig)
-
-
-def _run(config: InspectConfig) -> None:
-    print(inspect_pretraining_data(config))
-
-
-main = FLAGS.main_of(_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

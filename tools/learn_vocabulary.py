@@ -9,25 +9,6 @@ Examples:
       --vocab_size=30000 --nodo_lower_case --show_merges=20
 """
 
-import sys
+from tools.table import made
 
-from pipelines.corpora.learn_vocabulary import LearnVocabularyConfig, learn_vocabulary
-from tools.config_flags import ConfigFlags
-
-FLAGS = ConfigFlags(__doc__, LearnVocabularyConfig)
-
-
-def _run(config: LearnVocabularyConfig) -> None:
-    learned = learn_vocabulary(config)
-    for number, merge in enumerate(learned.merges, 1):
-        joined = merge.left + merge.right.removeprefix("##")
-        print(f"{number:4}  {merge.left} + {merge.right} -> {joined}  ({merge.count} times)")
-    for line in learned.report():
-        print(line)
-
-
-main = FLAGS.main_of(_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

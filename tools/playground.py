@@ -10,22 +10,6 @@ Examples:
   keras-bert playground --model=mrpc/model --model=minilm=all-MiniLM-L6-v2 --engine=openvino
 """
 
-import sys
+from tools.table import made
 
-from pipelines.answering.serving import ServeConfig
-from tools.config_flags import ConfigFlags
-
-FLAGS = ConfigFlags(__doc__, ServeConfig)
-
-
-def _run(config: ServeConfig) -> None:
-    from pipelines.answering.serving import serve_models
-
-    serve_models(config, with_page=True)
-
-
-main = FLAGS.main_of(_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

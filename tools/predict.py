@@ -12,24 +12,6 @@ Examples:
   keras-bert predict --model=squad/model --question='When did it rain?' --passage_file=weather.txt
 """
 
-import sys
+from tools.table import made
 
-from pipelines.answering.config import PredictConfig
-from tools.config_flags import ConfigFlags
-
-FLAGS = ConfigFlags(__doc__, PredictConfig)
-
-
-def _run(config: PredictConfig) -> None:
-    from pipelines.answering.predict import predict
-
-    count = predict(config)
-    if config.output_file:
-        print(f"{count} answer{'s' * (count != 1)}: {config.output_file}")
-
-
-main = FLAGS.main_of(_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

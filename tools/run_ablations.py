@@ -16,30 +16,21 @@ Examples:
 import sys
 from collections.abc import Sequence
 
-from pipelines.ablations.config import RunAblationsConfig
-from tools.config_flags import ConfigFlags
-from tools.programs import ToolPrograms
+from tools.table import made
 
-FLAGS = ConfigFlags(__doc__, RunAblationsConfig)
-FLAGS.string(
-    "recipe", None, "A file of these flags, one a line; flags of the command line override it."
+FLAGS, _run = made(__name__, ends=False)
+FLAGS.define(
+    "recipe",
+    str,
+    None,
+    "A file of these flags, one a line; flags of the command line override it.",
 )
-
-
-def _run(config: RunAblationsConfig) -> None:
-    from pipelines.ablations.report import run_ablations
-
-    lines, files = run_ablations(config, ToolPrograms())
-    for line in lines:
-        print(line)
-    for path in files:
-        print(f"wrote {path}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the tool; returns its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    return FLAGS.main_of(_run, continues=True)(with_recipe(words))
+    return _run(with_recipe(words))
 
 
 def with_recipe(words: Sequence[str]) -> list[str]:

@@ -17,24 +17,6 @@ Examples:
       --init_checkpoint=run/model --do_train --do_eval --max_seq_length=128 --learning_rate=2e-5
 """
 
-import sys
+from tools.table import made
 
-from pipelines.tasks.labels.options import RunClassifierConfig
-from tools.config_flags import ConfigFlags, add_tpu_flags
-from tools.fine_tuning import run_once_or_often
-
-FLAGS = ConfigFlags(__doc__, RunClassifierConfig)
-add_tpu_flags(FLAGS)
-
-
-def _run(config: RunClassifierConfig) -> None:
-    from pipelines.tasks.labels.task import task_of
-
-    run_once_or_often(FLAGS, config, task_of)
-
-
-main = FLAGS.main_of(_run, continues=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

@@ -14,24 +14,6 @@ Examples:
   keras-bert run_ner --test_file=new.txt --output_dir=ner --do_predict
 """
 
-import sys
+from tools.table import made
 
-from pipelines.tasks.tagging.options import RunNerConfig
-from tools.config_flags import ConfigFlags, add_tpu_flags
-from tools.fine_tuning import run_once_or_often
-
-FLAGS = ConfigFlags(__doc__, RunNerConfig)
-add_tpu_flags(FLAGS)
-
-
-def _run(config: RunNerConfig) -> None:
-    from pipelines.tasks.tagging.task import task_of
-
-    run_once_or_often(FLAGS, config, task_of)
-
-
-main = FLAGS.main_of(_run, continues=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

@@ -13,24 +13,6 @@ Example:
       --learning_rate=3e-5 --num_train_epochs=2.0 --max_seq_length=384 --doc_stride=128
 """
 
-import sys
+from tools.table import made
 
-from pipelines.tasks.questions.options import RunSquadConfig
-from tools.config_flags import ConfigFlags, add_tpu_flags
-from tools.fine_tuning import run_once_or_often
-
-FLAGS = ConfigFlags(__doc__, RunSquadConfig)
-add_tpu_flags(FLAGS)
-
-
-def _run(config: RunSquadConfig) -> None:
-    from pipelines.tasks.questions.task import task_of
-
-    run_once_or_often(FLAGS, config, task_of)
-
-
-main = FLAGS.main_of(_run, continues=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

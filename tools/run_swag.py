@@ -12,24 +12,6 @@ Example:
       --do_eval --do_predict --train_batch_size=16 --learning_rate=2e-5 --num_train_epochs=3
 """
 
-import sys
+from tools.table import made
 
-from pipelines.tasks.choices.options import RunSwagConfig
-from tools.config_flags import ConfigFlags, add_tpu_flags
-from tools.fine_tuning import run_once_or_often
-
-FLAGS = ConfigFlags(__doc__, RunSwagConfig)
-add_tpu_flags(FLAGS)
-
-
-def _run(config: RunSwagConfig) -> None:
-    from pipelines.tasks.choices.task import task_of
-
-    run_once_or_often(FLAGS, config, task_of)
-
-
-main = FLAGS.main_of(_run, continues=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

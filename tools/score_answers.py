@@ -8,23 +8,6 @@ Example:
       --null_odds_file=null_odds.json --version_2_with_negative
 """
 
-import sys
+from tools.table import made
 
-from pipelines.tasks.questions.options import ScoreAnswersConfig
-from tools.config_flags import ConfigFlags
-
-FLAGS = ConfigFlags(__doc__, ScoreAnswersConfig)
-
-
-def _run(config: ScoreAnswersConfig) -> None:
-    from pipelines.tasks.questions.scores import score_answers
-
-    for name, value in score_answers(config).items():
-        print(f"{name} = {value}")
-
-
-main = FLAGS.main_of(_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

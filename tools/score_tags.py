@@ -8,23 +8,6 @@ Example:
       --compared_with=sentence/seed-1/dev_predictions.txt
 """
 
-import sys
+from tools.table import made
 
-from pipelines.tasks.tagging.options import ScoreTagsConfig
-from tools.config_flags import ConfigFlags
-
-FLAGS = ConfigFlags(__doc__, ScoreTagsConfig)
-
-
-def _run(config: ScoreTagsConfig) -> None:
-    from pipelines.tasks.tagging.scores import score_tags
-
-    for name, value in score_tags(config).items():
-        print(f"{name} = {value}")
-
-
-main = FLAGS.main_of(_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

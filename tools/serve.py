@@ -13,22 +13,6 @@ Examples:
       curl http://127.0.0.1:8501/v1/embeddings -d '{"model": "minilm", "input": "a text"}'
 """
 
-import sys
+from tools.table import made
 
-from pipelines.answering.serving import ServeConfig
-from tools.config_flags import ConfigFlags
-
-FLAGS = ConfigFlags(__doc__, ServeConfig)
-
-
-def _run(config: ServeConfig) -> None:
-    from pipelines.answering.serving import serve_models
-
-    serve_models(config)
-
-
-main = FLAGS.main_of(_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

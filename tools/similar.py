@@ -8,23 +8,6 @@ Example:
       --query='How do I get my money back?'
 """
 
-import sys
+from tools.table import made
 
-from pipelines.vectors.options import SimilarConfig
-from tools.config_flags import ConfigFlags
-
-FLAGS = ConfigFlags(__doc__, SimilarConfig)
-
-
-def _run(config: SimilarConfig) -> None:
-    from pipelines.vectors.similar import find_similar, lines_of
-
-    for line in lines_of(find_similar(config)):
-        print(line)
-
-
-main = FLAGS.main_of(_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

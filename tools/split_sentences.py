@@ -11,21 +11,6 @@ Examples:
   keras-bert split_sentences --input_file=tfds:wiki40b/ko:train --output_file=sentences.txt
 """
 
-import sys
+from tools.table import made
 
-from pipelines.corpora.split_sentences import SplitSentencesConfig, split_sentences
-from tools.config_flags import ConfigFlags
-
-FLAGS = ConfigFlags(__doc__, SplitSentencesConfig)
-
-
-def _run(config: SplitSentencesConfig) -> None:
-    counts = split_sentences(config)
-    print(f"{counts.documents} documents, {counts.sentences} sentences")
-
-
-main = FLAGS.main_of(_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FLAGS, main = made(__name__)

@@ -105,8 +105,9 @@ class TrainingConfig:
     )
     precision: str = option(
         "float32",
-        "The number format in which the layers compute; weights stay float32.",
-        choices=PRECISIONS,
+        "The number format in which the layers compute; weights stay float32. int8 is for "
+        "evaluating and predicting by openvino.",
+        choices=(*PRECISIONS, "int8"),
     )
     accumulation_steps: int = option(
         1,

@@ -1,14 +1,14 @@
 """The options of fine-tuning: of one run, of many of one command, and of a file for each split."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.engines.config import ENGINES, FLOAT32, PRECISIONS, TENSORFLOW
+from keras_bert_impl.engines.config import ENGINES, FLOAT32, INT8, TENSORFLOW, check_engine
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import (
     has_bilstm,
@@ -232,13 +232,6 @@ class FineTuningConfig:
         choices=ENGINES,
         resume=FREE,
     )
-    engine_precision: str = option(
-        FLOAT32,
-        "The number format that openvino computes in; the scales of int8 are found once on rows "
-        "of the split, and kept next to the model.",
-        choices=PRECISIONS,
-        resume=FREE,
-    )
     num_train_epochs: float = option(
         3.0,
         "Passes over the training split.",
@@ -265,6 +258,7 @@ class FineTuningConfig:
     )
     unknown: UnknownWords = nested(UnknownWords)
     many: ManyRunsConfig = nested(ManyRunsConfig)
+    engine_precision: str = FLOAT32
     flags: str = ""
     given: frozenset[str] | None = None
 
@@ -297,22 +291,21 @@ class FineTuningConfig:
         return {}
 
     def _check_engine(self) -> None:
+        """Gives `precision` to the engine where it is not TensorFlow, which trains nothing then."""
+        precision = self.training.precision
         if self.engine == TENSORFLOW:
-            if self.engine_precision != FLOAT32:
-                raise UserError(
-                    f"`engine_precision={self.engine_precision}` needs `engine=openvino`; for "
-                    "tensorflow give `precision`."
-                )
-        elif self.do_train:
+            if precision == INT8:
+                raise UserError("`precision=int8` needs `engine=openvino`.")
+            return
+        if self.do_train:
             raise UserError(
                 f"`engine={self.engine}` evaluates and predicts, but trains nothing; leave it out "
                 "of the command that trains."
             )
-        elif self.training.precision != FLOAT32:
-            raise UserError(
-                f"`precision={self.training.precision}` is for tensorflow; give "
-                f"`engine_precision` for `engine={self.engine}`."
-            )
+        if precision != FLOAT32:
+            check_engine(self.engine, precision)
+            object.__setattr__(self, "engine_precision", precision)
+            object.__setattr__(self, "training", replace(self.training, precision=FLOAT32))
 
     @property
     def file_encoding(self) -> TextEncoding:

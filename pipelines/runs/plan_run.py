@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from keras_bert_impl.config import MODEL_SIZES, BertConfig, named_config
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import check_options, nested, option
-from keras_bert_impl.planning import Plan, parameters_by_part, plan_run
+from keras_bert_impl.planning import (
+    largest_batch,
+    parameters_by_part,
+    training_flops,
+    training_memory,
+)
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.remarks import Epochs, RunFacts, check_words, names_cluster, remarks
 
@@ -88,40 +93,43 @@ class PlanRunConfig:
 
 @dataclass(frozen=True)
 class PlanRunResults:
-    """The parameters by part, the run's needs, and what follows from what was given."""
+    """What a run needs.
+
+    Attributes:
+        parts: the model's parameters.
+        memory: bytes of one device by part.
+        largest_batch: examples of a step (over all replicas and micro-batches) that fit the
+            device memory; 0 if not even one does, None where no memory was given.
+        tokens: of the whole run, padding included.
+        flops: matrix products' operations of the whole run.
+        rate: examples a second.
+    """
 
     parts: dict[str, int]
-    plan: Plan
-    examples_per_second: float | None
-    price: float | None = None
-    epochs: Epochs | None = None
-    remarks: Sequence[str] = ()
+    memory: dict[str, float]
+    largest_batch: int | None
+    examples: int
+    tokens: int
+    flops: float
+    rate: float | None
+    hours: float | None
+    price: float | None
+    epochs: Epochs | None
+    remarks: Sequence[str]
 
 
 def plan(config: PlanRunConfig) -> PlanRunResults:
     """Plans a run, and measures this machine where that is asked for."""
-    model = _model_config(config)
-    model.check_length(config.max_seq_length)
+    model, training = _model_config(config), config.training
+    length, predictions = config.max_seq_length, config.max_predictions_per_seq
+    model.check_length(length)
     if config.input_file:
         check_words(config.input_file, _LOGGER.warning)
-    rate = config.examples_per_second
-    if config.measure_steps:
-        rate = measure_rate(model, config)
-    planned = plan_run(
-        model,
-        config.training,
-        config.max_seq_length,
-        config.max_predictions_per_seq,
-        config.on_cpu,
-        config.num_replicas,
-        config.device_memory_gb * 1e9 if config.device_memory_gb else None,
-        rate,
-    )
-    training, examples, price = config.training, config.num_examples, None
-    if planned.hours is not None and config.price_per_hour is not None:
-        price = planned.hours * config.price_per_hour
+    rate = measure_rate(model, config) if config.measure_steps else config.examples_per_second
+    examples = training.train_batch_size * training.num_train_steps
+    hours = examples / rate / 3600 if rate else None
     steps = (training.num_train_steps, training.train_batch_size)
-    epochs = None if examples is None else Epochs(*steps, examples)
+    epochs = None if config.num_examples is None else Epochs(*steps, config.num_examples)
     # A run may be planned far from the machine that trains: the replicas are those given.
     facts = RunFacts(
         training,
@@ -129,7 +137,21 @@ def plan(config: PlanRunConfig) -> PlanRunResults:
         epochs=[epochs] if epochs else [],
         has_cluster=config.num_replicas > 1 or names_cluster(),
     )
-    return PlanRunResults(parameters_by_part(model), planned, rate, price, epochs, remarks(facts))
+    sizes = (model, training, length, predictions, config.on_cpu, config.num_replicas)
+    memory = config.device_memory_gb
+    return PlanRunResults(
+        parts=parameters_by_part(model),
+        memory=training_memory(*sizes),
+        largest_batch=largest_batch(*sizes, memory * 1e9) if memory else None,
+        examples=examples,
+        tokens=examples * length,
+        flops=float(examples) * training_flops(model, length, predictions),
+        rate=rate,
+        hours=hours,
+        price=hours * config.price_per_hour if hours and config.price_per_hour else None,
+        epochs=epochs,
+        remarks=remarks(facts),
+    )
 
 
 def measure_rate(model_config: BertConfig, config: PlanRunConfig) -> float:

@@ -20,12 +20,12 @@ from keras_bert_impl.files import (
     make_folder,
     open_whole,
     remove,
+    without_following,
     without_links,
     writing,
 )
 from keras_bert_impl.json_files import read_json_object, read_sealed, sealed
 from keras_bert_impl.locks import owned
-from keras_bert_impl.special_files import without_following
 from pipelines.vectors.options import PARQUET
 
 _NUMBER, _CHECKSUM = np.dtype("<f4"), np.dtype("<u4")  # a CRC-32C for each block

@@ -1,28 +1,13 @@
 """Mends that can be taken back, to see that the cases find what they mend."""
 
-import os
 from collections.abc import Callable
-
-
-class _NeverRaisedError(Exception):
-    """Stands where a mend caught something else."""
-
-
-def _depth() -> None:
-    """JSON may be nested as deep as it likes."""
-    from keras_bert_impl import json_files
-
-    json_files._check_depth = lambda _value: None
-    # A name of the module hides Python's own, so that the reader does not catch it any more.
-    json_files.RecursionError = _NeverRaisedError
 
 
 def _special_files() -> None:
     """A pipe is waited for, and a device read without an end."""
     from keras_bert_impl import files
 
-    files.kind_of = lambda _path: None
-    files.without_waiting = os.open
+    files.is_special = lambda _path: False
 
 
 def _types() -> None:
@@ -33,7 +18,6 @@ def _types() -> None:
 
 
 TAKEN_BACK: dict[str, Callable[[], None]] = {
-    "depth": _depth,
     "special_files": _special_files,
     "types": _types,
 }

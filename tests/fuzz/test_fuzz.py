@@ -78,7 +78,6 @@ def test_every_reader_reads_the_valid_files(folder):
 @pytest.mark.parametrize(
     ("mend", "kinds", "outcome"),
     [
-        ("depth", "google_config,fast_tokenizer", TRACEBACK),
         ("special_files", "vocabulary", HANG),
         ("types", "labels_model,tags_model,questions_model", TRACEBACK),
     ],

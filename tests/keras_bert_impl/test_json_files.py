@@ -42,7 +42,7 @@ def test_any_bytes_are_json_or_one_sentence(content):
     assert fault is None or "\n" not in fault
 
 
-@pytest.mark.parametrize("text", ["[" * 99_999, "[" * 65 + "]" * 65, '{"a":' * 65 + "1" + "}" * 65])
+@pytest.mark.parametrize("text", ["[" * 99_999, '{"a":' * 9_999])
 def test_deep_nesting_is_refused(text):
     with pytest.raises(UserError, match="nested too deeply"):
         parse_json(text, "x.json", "mend it")

@@ -6,10 +6,7 @@ import pytest
 
 from keras_bert_impl.config import named_config
 from keras_bert_impl.planning import (
-    ESTIMATE_WITHIN,
     largest_batch,
-    machine_bytes,
-    plan_run,
     training_memory,
 )
 from keras_bert_impl.training.config import MOST_EXAMPLES, TrainingConfig
@@ -59,7 +56,9 @@ def estimate(size, batch, length, replicas=1, **changes):
 )
 def test_the_estimate_is_near_what_was_measured(size, batch, length, changes, replicas, measured):
     parts = estimate(size, batch, length, replicas, **changes)
-    assert machine_bytes(parts, replicas) / 1e9 == pytest.approx(measured, rel=ESTIMATE_WITHIN)
+    shared = parts["runtime"] + parts["checkpoint_copy"]  # of CPU devices in one process
+    whole = shared + replicas * (sum(parts.values()) - shared)
+    assert whole / 1e9 == pytest.approx(measured, rel=0.15)
 
 
 def test_recomputation_micro_batches_and_bfloat16_save_activations():
@@ -80,7 +79,7 @@ def test_the_largest_batch_fits_and_one_more_part_does_not():
 
     def needed(batch):
         training = dataclasses.replace(TRAINING, train_batch_size=batch)
-        return sum(plan_run(config, training, 128, 20, False).memory.values())
+        return sum(training_memory(config, training, 128, 20, False).values())
 
     assert needed(rows) <= memory < needed(rows + 1)
 
@@ -102,9 +101,3 @@ def test_the_largest_batch_is_one_that_can_be_trained_whatever_the_memory():
 
 def test_a_model_that_does_not_fit_has_largest_batch_zero():
     assert largest_batch(named_config("large", 30522), TRAINING, 512, 76, False, 1, 4e9) == 0
-
-
-def test_steps_tokens_and_hours_follow_from_the_flags():
-    plan = plan_run(named_config("tiny", 30522), TRAINING, 128, 20, True, examples_per_second=10)
-    assert (plan.examples, plan.tokens) == (32_000, 4_096_000)
-    assert plan.hours == pytest.approx(32_000 / 10 / 3600)

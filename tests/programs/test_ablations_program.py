@@ -6,7 +6,7 @@ import pytest
 
 from pipelines.ablations.config import RunAblationsConfig
 from pipelines.ablations.report import run_ablations
-from tools.programs import ToolPrograms
+from tools.table import ToolPrograms
 
 WORDS = (
     "the", "old", "dog", "saw", "a", "small", "red", "fox",

@@ -11,7 +11,7 @@ from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from pipelines.adaptation.config import AdaptConfig
 from tests.support.model_folders import tiny_config, write_any
 from tests.support.toy_study import folder_of
-from tools.programs import ToolPrograms
+from tools.table import ToolPrograms
 
 LETTERS = "abdegiklmnoprstu"
 TOKENS = [*SPECIAL_TOKENS, "[unused0]", ".", *LETTERS, *(f"##{letter}" for letter in LETTERS)]

@@ -11,7 +11,7 @@ from pathlib import Path
 from keras_bert_impl.options import FREE, REQUIRED, option
 from pipelines.fine_tuning.options import FineTuningConfig
 from tools.config_flags import ConfigFlags
-from tools.fine_tuning import run_once_or_often
+from tools.jobs import fine_tuning_job
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,10 +22,10 @@ class RunToyConfig(FineTuningConfig):
 FLAGS = ConfigFlags(__doc__, RunToyConfig)
 
 
-def _run(config: RunToyConfig) -> None:
+def _run(config: RunToyConfig):
     from tests.support.toy_task import ToyTask
 
-    run_once_or_often(FLAGS, config, lambda config: ToyTask(config.data_dir))
+    return fine_tuning_job(config, FLAGS, lambda config: ToyTask(config.data_dir))
 
 
 main = FLAGS.main_of(_run, continues=True)

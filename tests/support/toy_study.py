@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from pipelines.ablations.config import RunAblationsConfig
-from tools.programs import ToolPrograms
+from tools.table import ToolPrograms
 
 _BETTER = {"bert": 0.9, "no-nsp": 0.9, "left-to-right": 0.7, "right-to-left": 0.6}
 

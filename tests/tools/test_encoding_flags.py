@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.model_folders import write_classifier
-from tools.__main__ import _GROUPS
-from tools.programs import ToolPrograms
+from tools.table import ToolPrograms, tool_names
 
 SENTENCE = "한국어 위키백과는 모두가 함께 만들어 가는 백과사전이다."
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -107,7 +106,7 @@ def run(tool, command, folder, capsys):
     )
 
 
-@pytest.mark.parametrize("tool", [name for tools in _GROUPS.values() for name in tools])
+@pytest.mark.parametrize("tool", tool_names())
 def test_a_tool_has_both_flags_or_none_as_the_table_says(tool, capsys):
     assert importlib.import_module(f"tools.{tool}").main(["--helpfull"]) == 0
     said = capsys.readouterr().out.split()

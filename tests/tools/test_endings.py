@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.command_line import FlagSet, run
+from tools.command_line import run
+from tools.config_flags import ConfigFlags
 from tools.endings import EXIT_USER_ERROR, run_to_an_end
 
 FULL = "No space left on device"
@@ -15,6 +16,7 @@ REFUSED = {
     "the output: Read-only file system": OSError(errno.EROFS, "Read-only file system"),
     "No space left on device": RuntimeError("model.tmp; No space left on device [Op:SaveV2]"),
     "the memory does not suffice": MemoryError(),
+    "nested too deeply": RecursionError(),
     "let TMPDIR name a folder": FileNotFoundError(
         errno.ENOENT, "No usable temporary directory found in ['/tmp']"
     ),
@@ -44,8 +46,9 @@ def test_a_bug_keeps_its_traceback():
 
 PRINTS = """
 import sys
-from tools.command_line import FlagSet, run
-sys.exit(run(FlagSet("Prints."), lambda: print(sys.argv[1]), []))
+from tools.command_line import run
+from tools.config_flags import ConfigFlags
+sys.exit(run(ConfigFlags("Prints."), lambda: print(sys.argv[1]), []))
 """
 
 
@@ -91,8 +94,8 @@ def test_a_standard_output_without_the_letters_is_one_sentence():
 
 @pytest.mark.parametrize("content", ["device", "large", "NUL", "folder", "absent"])
 def test_a_flag_file_may_be_anything(tmp_path, capsys, content):
-    flag_set = FlagSet("Counts.")
-    flag_set.string("name", None, "A name.")
+    flag_set = ConfigFlags("Counts.")
+    flag_set.define("name", str, None, "A name.")
     path = tmp_path / "flags"
     if content == "device":
         path.symlink_to("/dev/zero")

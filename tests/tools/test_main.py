@@ -87,3 +87,12 @@ def test_every_flag_stands_on_a_page_or_in_a_recipe():
         help_text = importlib.import_module(f"tools.{tool}").FLAGS.help_text()
         flags = set(re.findall(r"^  --(\w+)", help_text, re.M))
         assert flags - named == set(), f"flags of {tool} that no page and no recipe names"
+
+
+@pytest.mark.parametrize("tool", launcher.tool_names())
+def test_help_fits_two_screens_and_names_no_flag_that_means_nothing(capsys, tool):
+    main = importlib.import_module(f"tools.{tool}").main
+    assert main(["--help"]) == 0
+    assert capsys.readouterr().out.count("\n") <= 110
+    assert main(["--helpfull"]) == 0
+    assert not {"--master", "--num_tpu_cores"} & set(capsys.readouterr().out.split())

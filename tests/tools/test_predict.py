@@ -43,7 +43,7 @@ def test_the_lines_of_a_file_become_json_lines(classifier, tmp_path, capsys):
         (("--text=a", "--text_pair=b", "--text_pair=c"), "give as many"),
         (("--question=a",), "belong together"),
         (("--text=a", "--signature=raw_text"), "choose text, text_pair"),
-        (("--text=a", "--engine_precision=int8", "--engine=tensorflow"), "--engine_precision=int8"),
+        (("--text=a", "--engine_precision=int8", "--engine=tensorflow"), "--precision=int8"),
         (("--text=a", "--signature=text_pair"), "asked with --text and --text_pair; give these"),
         (("--context=a", "--ending=b"), "this model is asked with --text"),
         (("--text=a", "--text_column=b"), "--text_column is a column of --input_file"),

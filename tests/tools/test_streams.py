@@ -16,7 +16,7 @@ from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support.model_folders import tiny_config, write_any, write_classifier, write_tagger
 from tests.support.programs import ROOT
 from tools import embed, fill_mask, predict, similar, tokenize_text
-from tools.streams import shown_streams
+from tools.endings import shown_streams
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
@@ -63,7 +63,8 @@ import os, sys, time
 from pathlib import Path
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.interrupts import on_stop
-from tools.command_line import FlagSet, run
+from tools.command_line import run
+from tools.config_flags import ConfigFlags
 from tools.endings import tell_stopped
 
 os.open(os.ttyname(0), os.O_RDWR)  # from now on it is the terminal of this session
@@ -85,7 +86,7 @@ def train():
     Path("saved").touch()
     tell_stopped("Stopped; all is saved.")
 
-sys.exit(run(FlagSet("Works."), {"wait": wait, "train": train}[sys.argv[1]], []))
+sys.exit(run(ConfigFlags("Works."), {"wait": wait, "train": train}[sys.argv[1]], []))
 """
 
 

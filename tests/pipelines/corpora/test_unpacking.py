@@ -217,6 +217,6 @@ def test_a_stream_is_read_from_its_beginning_though_that_was_looked_at(tmp_path,
 def test_a_stream_is_refused_where_a_text_is_read_again(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(
-        UserError, match="pipe: is a pipe, but a file is needed; write it to a file"
+        UserError, match="pipe: is a pipe or a device, but a file is needed; write it to a file"
     ):
         list(read_line_blocks(str(tmp_path / "pipe")))

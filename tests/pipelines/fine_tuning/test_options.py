@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -111,17 +111,26 @@ def test_files_of_ones_own_need_no_task():
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"engine_precision": "int8"}, "`engine_precision=int8` needs `engine=openvino`"),
+        (
+            {"training": TrainingConfig(precision="int8")},
+            "`precision=int8` needs `engine=openvino`",
+        ),
         ({"engine": "openvino", "do_train": True}, "`engine=openvino` .* trains nothing"),
         (
-            {"engine": "openvino", "training": TrainingConfig(precision="bfloat16")},
-            "`precision=bfloat16` is for tensorflow; give `engine_precision`",
+            {"engine": "openvino", "training": TrainingConfig(precision="float16")},
+            "`precision=float16`",
         ),
     ],
 )
 def test_an_engine_that_only_answers_is_asked_for_answers_only(changes, sentence):
     with pytest.raises(UserError, match=sentence):
         config(**changes)
+
+
+def test_the_precision_is_that_of_the_engine_that_computes():
+    made = config(engine="openvino", training=TrainingConfig(precision="int8"))
+    for one in (made, replace(made, flags="--x")):
+        assert (one.engine_precision, one.training.precision) == ("int8", "float32")
 
 
 def test_the_default_is_one_run():

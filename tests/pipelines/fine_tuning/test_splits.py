@@ -15,6 +15,7 @@ from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.unknown_words import WordCount
+from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.objectives import ClassificationObjective
 from pipelines.fine_tuning import splits
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
@@ -183,7 +184,7 @@ def test_a_task_is_scored_by_openvino_as_by_tensorflow(tmp_path):
     for options in (
         {},
         {"engine": "openvino"},
-        {"engine": "openvino", "engine_precision": "int8"},
+        {"engine": "openvino", "training": TrainingConfig(precision="int8")},
     ):
         config = RunClassifierConfig(
             task_name="CoLA",

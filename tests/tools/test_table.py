@@ -1,4 +1,4 @@
-from tools.programs import ToolPrograms
+from tools.table import ToolPrograms
 
 
 def test_a_tool_says_its_mistakes_and_prints_beside_its_log(capsys, tmp_path):

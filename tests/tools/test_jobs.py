@@ -1,3 +1,4 @@
+import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from pipelines.many_runs.seeds import RunsReport, SeedRun
 from pipelines.tasks.tagging.options import RunNerConfig
 from tools import run_ner
 from tools.config_flags import ConfigFlags
-from tools.fine_tuning import run_once_or_often
+from tools.jobs import fine_tuning_job, results_of
 
 
 @dataclass
@@ -38,7 +39,7 @@ def call(monkeypatch):
 def run(*words):
     flags = ConfigFlags("Tags.", RunNerConfig)
     flags.parse(["--output_dir=runs", "--data_dir=conll", *words])
-    run_once_or_often(flags, flags.config(), task_of=None)
+    sys.stdout.writelines(f"{line}\n" for line in fine_tuning_job(flags.config(), flags, None))
     return flags
 
 
@@ -91,3 +92,31 @@ def test_a_stop_of_the_start_says_that_nothing_was_begun(monkeypatch):
         run("--do_train")
     said = what_is_kept(stopped.value)
     assert said == "training had not begun, and the same command begins it"
+
+
+def printed(capsys, **results):
+    lines = list(results_of(FineTuningResults(**results)))
+    return [*capsys.readouterr().out.splitlines(), *lines]
+
+
+FINISHED = "Training was finished before; its model is in model/ of the output folder."
+
+
+@pytest.mark.parametrize(
+    ("step", "finished", "resumed_from", "lines"),
+    [
+        (7, False, 0, ["Stopped after step 7, which is saved; the same command continues."]),
+        (9, True, 9, [FINISHED]),
+        (9, True, 7, []),
+    ],
+)
+def test_it_says_where_the_training_stands(capsys, step, finished, resumed_from, lines):
+    training = TrainingResult(step, finished, resumed_from, {}, None)
+    assert printed(capsys, training=training) == lines
+
+
+def test_figures_come_in_the_order_of_their_names_and_then_the_files(capsys):
+    lines = printed(
+        capsys, evaluation={"eval_loss": 0.5, "eval_f1": 0.9}, prediction_files=[Path("a.tsv")]
+    )
+    assert lines == ["eval_f1 = 0.9", "eval_loss = 0.5", "wrote a.tsv"]
