@@ -16,9 +16,12 @@ FLAGS: Mapping[str, str] = {
         ("features", "lstm_size", "lstm_learning_rate"),
         "use extract_features --output_format=npz, and learn over its vectors",
     ),
+    "input_format": "a file's beginning tells its form; tfds:NAME:SPLIT is a data set",
     "ensemble": "evaluate each model in a run of its own",
     "reinit_layers": "--bias_correction and --num_train_epochs help most on small data",
+    "max_words": "the rarest words are dropped beyond five million",
     "reinit_pooler": "--bias_correction and --num_train_epochs help most on small data",
+    "show_merges": "the vocabulary has them in their order, after the characters",
     "xnli_eval_languages": "evaluate each language in a run of its own, --task_name=XNLI-ar",
     "xnli_language": "the task's name has it, --task_name=XNLI-zh",
 }

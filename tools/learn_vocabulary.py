@@ -6,7 +6,7 @@ of workers. A report says how the vocabulary splits the words it was learned fro
 Examples:
   keras-bert learn_vocabulary --input_file=sentences.txt --vocab_file=vocab.txt --vocab_size=30000
   keras-bert learn_vocabulary --input_file='wiki/*.jsonl.xz' --vocab_file=vocab.txt \
-      --vocab_size=30000 --nodo_lower_case --show_merges=20
+      --vocab_size=30000 --nodo_lower_case
 """
 
 import sys
@@ -18,11 +18,7 @@ FLAGS = ConfigFlags(__doc__, LearnVocabularyConfig)
 
 
 def _run(config: LearnVocabularyConfig) -> None:
-    learned = learn_vocabulary(config)
-    for number, merge in enumerate(learned.merges, 1):
-        joined = merge.left + merge.right.removeprefix("##")
-        print(f"{number:4}  {merge.left} + {merge.right} -> {joined}  ({merge.count} times)")
-    for line in learned.report():
+    for line in learn_vocabulary(config).report():
         print(line)
 
 

@@ -50,15 +50,6 @@ class LearnerOptions:
         check_options(self)
 
 
-@dataclass(frozen=True)
-class Merge:
-    """A step of the learner: two tokens that become one, and how often they stood side by side."""
-
-    left: str
-    right: str
-    count: int
-
-
 class Learned(NamedTuple):
     """A vocabulary that was learned, and how.
 
@@ -111,29 +102,6 @@ def learn_most_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Lea
         )
     tokens, pairs = _train(counts, fixed, options)
     return Learned(Vocabulary(tokens), pairs)
-
-
-def first_merges(counts: Mapping[str, int], learned: Learned, number: int) -> list[Merge]:
-    """Does the first merges again, by the book, to count them.
-
-    Example:
-        >>> counts = {"hug": 10, "hugs": 5, "pug": 5}
-        >>> first_merges(counts, learn_tokens(counts, LearnerOptions(15)), 2)
-        [Merge(left='##u', right='##g', count=20), Merge(left='h', right='##ug', count=15)]
-    """
-    known = {token.removeprefix(CONTINUATION) for token in learned.vocabulary.tokens}
-    words = {word: _characters(word) for word in counts if known.issuperset(word)}
-    merges = []
-    for left, right in learned.pairs[:number]:
-        joined = left + right.removeprefix(CONTINUATION)
-        count = 0
-        text = joined.removeprefix(CONTINUATION)
-        for word, tokens in words.items():
-            if text in word:
-                words[word] = _join(tokens, left, right)
-                count += counts[word] * (len(tokens) - len(words[word]))
-        merges.append(Merge(left, right, count))
-    return merges
 
 
 class Coverage(NamedTuple):
@@ -231,17 +199,6 @@ class Alphabet:
         return int(np.argmax(lost <= share * words.sum())) + 1
 
 
-def single_share(vocabulary: Vocabulary) -> float:
-    """The share of tokens that are single characters, at a word's beginning or in it.
-
-    Example:
-        >>> single_share(Vocabulary([*SPECIAL_TOKENS, "a", "##a", "##ab"]))
-        0.25
-    """
-    singles = sum(len(token.removeprefix(CONTINUATION)) == 1 for token in vocabulary.tokens)
-    return singles / len(vocabulary)
-
-
 def _ranked(counts: Mapping[str, int]) -> list[str]:
     """The characters of counted words, the most frequent first."""
     characters: Counter[str] = Counter()
@@ -296,17 +253,3 @@ def _as_text(counts: Mapping[str, int]) -> Iterator[str]:
         while left > 0:
             yield f"{word} " * min(left, at_once)
             left -= at_once
-
-
-def _characters(word: str) -> list[str]:
-    return [word[:1], *(f"{CONTINUATION}{character}" for character in word[1:])]
-
-
-def _join(tokens: list[str], left: str, right: str) -> list[str]:
-    joined: list[str] = []
-    for token in tokens:
-        if token == right and joined and joined[-1] == left:
-            joined[-1] = left + right.removeprefix(CONTINUATION)
-        else:
-            joined.append(token)
-    return joined

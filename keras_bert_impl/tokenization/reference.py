@@ -98,28 +98,6 @@ def without_accents(text: str) -> str:
     return "".join(c for c in decomposed if unicodedata.category(c) != "Mn")
 
 
-def loses_letters(word: str) -> bool:
-    """Whether `without_accents` changes more of a word than accents: letters themselves.
-
-    Accents on letters with two cases are meant to go. In a script without cases marks are vowels,
-    or make one consonant another, and syllables come apart.
-
-    Example:
-        >>> [loses_letters(word) for word in ("déjà", "がんばる", "में", "한국", "東京")]
-        [False, True, True, True, False]
-    """
-    letter = ""
-    for character in unicodedata.normalize("NFC", word):
-        parts = unicodedata.normalize("NFD", character)
-        category = unicodedata.category(parts[0])
-        if not category.startswith("M"):
-            letter = parts[0] if category.startswith("L") else ""
-        changes = len(parts) > 1 or category == "Mn"
-        if changes and letter and letter.lower() == letter.upper():
-            return True
-    return False
-
-
 def split_words(
     line: str | bytes, do_lower_case: bool = True, strip_accents: bool | None = None
 ) -> list[str]:

@@ -24,11 +24,6 @@ _NO_FILES = {
     *("mbcs", "oem"),
 }
 _STATEFUL = ("utf-7", "iso2022", "hz")  # a line end may be the same byte in another state
-_MARKS = {
-    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
-    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
-}
-"""The encodings whose first bytes must tell the order of all others."""
 
 _Text = TypeVar("_Text", str, bytes, str | None)
 
@@ -172,30 +167,20 @@ class _Recoded(io.RawIOBase):
         try:
             text = self._decoder.decode(data, final=self._ended)
         except UnicodeError as error:
-            own = codecs.lookup(self._encoding).name
-            undecided = own in _MARKS and before[1] == 2  # so these two decoders say it
-            if undecided and not (before[0] + data).startswith(_MARKS[own]):
-                raise UserError(
-                    f"{self._name}: has no byte-order mark, by which {own} tells the order of its "
-                    f"bytes; give `encoding={own}-le` or {own}-be, or another one."
-                ) from error
-            line = self._line + self._lines_before(error, before, data)
-            raise self._refused(f"line {line} is not {self._encoding}") from error
+            good = getattr(error, "start", 0) - len(before[0])
+            self._decoder.setstate(before)
+            line = self._line + self._decoder.decode(data[: max(good, 0)]).count("\n")
+            raise self._refused(line, f"is not {self._encoding} ({error})") from error
         if "\0" in text:
             line = self._line + text.count("\n", 0, text.index("\0"))
-            raise self._refused(
-                f"line {line} has a NUL, which no text has, when it is read as {self._encoding}"
-            )
+            raise self._refused(line, f"has a NUL when it is read as {self._encoding}")
         return text
 
-    def _lines_before(self, error: UnicodeError, before: Any, data: bytes) -> int:
-        """The line ends between the block's beginning and what cannot be decoded."""
-        good = (error.start if isinstance(error, UnicodeDecodeError) else 0) - len(before[0])
-        self._decoder.setstate(before)
-        return self._decoder.decode(data[: max(good, 0)]).count("\n")
-
-    def _refused(self, fault: str) -> UserError:
-        return UserError(f"{self._name}: {fault}; mend it, or give another `encoding`.")
+    def _refused(self, line: int, fault: str) -> UserError:
+        return UserError(
+            f"{self._name}: line {line} {fault}; correct it, or give another `encoding` (utf-16 "
+            "needs a byte-order mark, utf-16-le and utf-16-be do not)."
+        )
 
 
 UTF_8 = TextEncoding()

@@ -15,10 +15,14 @@ from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import Reading, decode_block, raw_paragraphs_of, read_blocks
 from pipelines.corpora.encodings import UTF_8, TextEncoding
-from pipelines.corpora.sources import Source, expand_patterns, refuse_output_among_input
-from pipelines.corpora.text_kind import OtherKinds
+from pipelines.corpora.sources import (
+    OtherKinds,
+    Source,
+    expand_patterns,
+    refuse_output_among_input,
+    with_content,
+)
 from pipelines.corpora.unpacking import beginning_of_text, lines_of, say_what_was_dropped
-from pipelines.records.paths import with_content
 
 Offsets = Literal["none", "bytes", "characters"]
 _LINES_AT_ONCE = 1024

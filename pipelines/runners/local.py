@@ -25,7 +25,7 @@ from keras_bert_impl.files import (
 from keras_bert_impl.locks import in_turn, owned
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.corpora.sources import refuse_output_among_input
+from pipelines.corpora.sources import match_files, refuse_output_among_input, with_content
 from pipelines.pretraining_data.documents import TextBlock, cut_into_blocks, sample_lines
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts, fingerprint
 from pipelines.processes import run_tasks
@@ -39,7 +39,6 @@ from pipelines.records.names import (
     set_of_shard,
     shard_names,
 )
-from pipelines.records.paths import match_files, with_content
 from pipelines.records.tfds_metadata import metadata_files
 from pipelines.runners import corpus as corpora
 from pipelines.runners import plans, shards

@@ -31,7 +31,7 @@ from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import MOST_LINE_BYTES, line_too_long
 from keras_bert_impl.json_files import bounded_loads, fault_of_json
 from keras_bert_impl.tokenization.reference import as_name, as_text
-from pipelines.corpora.data_sets import opening_data_set
+from pipelines.corpora.documents import opening_data_set
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.corpora.unpacking import MOST_WHOLE_BYTES, beginning_of_text, read_line_blocks
 from pipelines.tables.lines import between, read_lines, read_text

@@ -18,7 +18,6 @@ from pipelines.corpora.unpacking import (
     read_line_blocks,
     read_whole,
     remedy_of_encoding,
-    too_large_for_memory,
 )
 
 AnyPath = str | os.PathLike[str]
@@ -87,7 +86,7 @@ def read_json(path: AnyPath, wanted: str, encoding: TextEncoding | None = None) 
     """Reads a JSON file; `wanted` says in the message what it should be."""
     content = read_whole(os.fspath(path), encoding=encoding)
     if sum(map(content.count, (b"{", b"[", b","))) > _MOST_VALUES:
-        raise too_large_for_memory(path)
+        raise _too_large(path)
     try:
         return bounded_loads(content)
     except (ValueError, RecursionError) as error:
@@ -96,7 +95,11 @@ def read_json(path: AnyPath, wanted: str, encoding: TextEncoding | None = None) 
             remedy = remedy_of_encoding(encoding)
         raise UserError(f"{path}: {fault}; {remedy}, or name {wanted}.") from error
     except MemoryError as error:
-        raise too_large_for_memory(path) from error
+        raise _too_large(path) from error
+
+
+def _too_large(path: AnyPath) -> UserError:
+    return UserError(f"{path}: the memory does not suffice to read it; cut it into several files.")
 
 
 def between(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:

@@ -126,7 +126,7 @@ def test_what_cannot_be_decoded_is_told_with_its_line(tmp_path, monkeypatch, enc
     path, line = tmp_path / "a.txt", "ab\n".encode(encoding)
     path.write_bytes(line * 41 + bad + line)
     encoding = TextEncoding(encoding=encoding)
-    sentence = rf"a\.txt: line 42 is not {encoding.encoding}; mend it, or give another `encoding`\."
+    sentence = rf"a\.txt: line 42 is not {encoding.encoding} \(.*; correct it, or give another `enc"
     with pytest.raises(UserError, match=sentence):
         list(read_lines(path, encoding))
 
@@ -138,9 +138,9 @@ def test_without_the_mark_that_tells_the_order_of_bytes_the_order_is_asked_for(
     tmp_path, monkeypatch, asked, own, block
 ):
     monkeypatch.setattr("pipelines.corpora.encodings._AT_ONCE", block)
-    path, name = tmp_path / "a.txt", codecs.lookup(asked).name
+    path = tmp_path / "a.txt"
     path.write_bytes("한국어\n글\n".encode(own))
-    sentence = rf"a\.txt: has no byte-order mark, .*; give `encoding={name}-le` or {name}-be"
+    sentence = r"a\.txt: line 1 is not .*stream does not start with BOM\); .* utf-16-le"
     with pytest.raises(UserError, match=sentence):
         list(read_lines(path, TextEncoding(encoding=asked)))
 
@@ -169,7 +169,7 @@ def test_a_character_that_the_end_of_the_file_cuts_is_told(tmp_path):
 def test_two_bytes_a_character_read_as_one_each_are_told(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes("x\ny\n".encode("utf-16-le"))
-    with pytest.raises(UserError, match="line 1 has a NUL, which no text has, when it is read as"):
+    with pytest.raises(UserError, match="line 1 has a NUL when it is read as"):
         list(read_lines(path, TextEncoding(encoding="latin-1")))
 
 

@@ -2,12 +2,13 @@ import bz2
 import gzip
 import logging
 import lzma
+import pydoc_data.topics
 import tarfile
 
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.corpora.sources import Source, expand_patterns, find_sources
+from pipelines.corpora.sources import Source, expand_patterns, find_sources, kind_of
 from pipelines.corpora.unpacking import read_line_blocks
 
 
@@ -42,7 +43,6 @@ def test_a_form_that_is_named_counts(folder):
 def test_data_sets_go_by_name():
     expected = [Source("wiki40b/ko:test", "tfds")]
     assert find_sources(["tfds:wiki40b/ko:test"]) == expected
-    assert find_sources(["wiki40b/ko:test"], "tfds") == expected
 
 
 def test_patterns_give_files_in_order_and_each_once(folder):
@@ -71,7 +71,7 @@ def test_what_is_not_there_is_named(folder):
         find_sources([])
 
 
-@pytest.mark.parametrize("form", ["auto", "text"])
+@pytest.mark.parametrize("form", [None, "text"])
 def test_empty_files_are_left_out_unless_all_are(folder, caplog, form):
     """A splitter leaves some where there are fewer documents than files."""
     for name in ("c.txt", "d.txt"):
@@ -145,8 +145,46 @@ def test_what_looks_like_no_text_is_said_once_of_each_kind_unless_text_is_meant(
     assert {source.form for source in find_sources(names)} == {"text"}
     table, page = caplog.messages
     assert table.startswith(f"{folder}/1.txt (and 1 more): begins like CSV and is read as")
-    assert "or give `input_format=text`" in table
     assert page.startswith(f"{folder}/page.txt: begins like HTML")
     caplog.clear()
     find_sources(names, "text")
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("<!DOCTYPE html>\n<html><body><p>One.</p></body></html>\n", "HTML"),
+        ("  <html lang='ko'>\n", "HTML"),
+        ("<div>\n<h1>한글</h1>\n", "HTML"),
+        ('<?xml version="1.0"?>\n<mediawiki>\n', "HTML"),
+        ('<doc id="1" title="A">\nA\n\nText.\n</doc>\n', "HTML"),
+        ('{"text": "One."}\n{"text": "Two."}\n', "JSON"),
+        ('{"title": "a", "text": "' + "word " * 99, "JSON"),  # a line that the sample cuts
+        ('[{"text": "One."}, {"text": "Two."}]', "JSON"),
+        ("[\n {\n", "JSON"),
+        ('\ufeffid,text\r\n7,"Yes, it is."\r\n', "CSV"),
+        ("id\tdocument\tlabel\n1\t좋다\t1\n", "CSV"),
+        ("리뷰;감정\n", "CSV"),
+        ("", None),
+        ("\n\n", None),
+        ("{\n", None),
+        ("{One.}\n", None),
+        ("The <p> tag begins a paragraph, <b> makes letters bold.\n", None),
+        ("<p> begins a paragraph.\n", None),
+        ("[1] A note, and nothing else.\n", None),
+        ("<!-- a remark -->\nAnd a sentence after it.\n", None),
+        ("그는 1,200명을 보았다.\n", None),
+        ("Roses are red,\nviolets are blue,\n", None),
+        ("\tAnd so, it goes.\n", None),
+        ("First; second; third.\n", None),
+        ("One\n", None),
+    ],
+)
+def test_other_kinds_are_told_by_their_first_line(text, kind):
+    assert kind_of(text) == kind
+
+
+def test_pythons_own_documentation_is_text():
+    topics = pydoc_data.topics.topics
+    assert {name: kind for name, text in topics.items() if (kind := kind_of(text))} == {}
