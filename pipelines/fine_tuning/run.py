@@ -64,7 +64,7 @@ from pipelines.fine_tuning.task_data import (
     missing_labels,
 )
 from pipelines.inputs.row_batches import RowBatches
-from pipelines.metrics.constant_answer import CONSTANT, AnswerVariety
+from pipelines.metrics.guessing import CONSTANT, AnswerVariety
 from pipelines.records.row_set import RowSet
 from pipelines.runs.remarks import RunFacts, device_remarks
 from pipelines.runs.training_run import (

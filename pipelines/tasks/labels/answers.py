@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert_impl.pictures import write_png
-from pipelines.metrics.label_scores import ClassFigures, ClassScores
+from pipelines.metrics.classification import ClassFigures, ClassScores
 
 _MOST_SHOWN = 40  # classes in a picture
 

@@ -140,7 +140,7 @@ def test_without_the_mark_that_tells_the_order_of_bytes_the_order_is_asked_for(
     monkeypatch.setattr("pipelines.corpora.encodings._AT_ONCE", block)
     path = tmp_path / "a.txt"
     path.write_bytes("한국어\n글\n".encode(own))
-    sentence = r"a\.txt: line 1 is not .*stream does not start with BOM\); .* utf-16-le"
+    sentence = r"a\.txt: line 1 is not .*\(utf-16 needs a byte-order mark, utf-16-le"
     with pytest.raises(UserError, match=sentence):
         list(read_lines(path, TextEncoding(encoding=asked)))
 

@@ -140,7 +140,7 @@ BAD = {
     (
         "t.csv.gz",
         gzip.compress(b"text,label\na,1\n" * 99, mtime=0)[:-9],
-    ): "cannot be unpacked after line",
+    ): "cannot be unpacked",
     ("t.jsonl", '{"text": "a"}\n{"text": }\n'): r"line 2 is not JSON from column 10 on \(Exp",
     ("t.jsonl", '{"text": "a"}\n{"text": 1\n'): "line 2 is not JSON from column 11 on",
     ("t.jsonl", '{"text": "a"}\n["b"]\n'): "line 2 is no JSON object",
