@@ -28,10 +28,7 @@ def _run(config: PretrainingDataConfig) -> None:
 
         description = run_local(config)
     else:
-        from pipelines.runners.quiet_beam import keep_beam_quiet
-
         need_extra("beam", ["apache_beam"], f"`runner={config.runner}`")
-        keep_beam_quiet()
         from pipelines.runners.beam import run_beam
 
         description = run_beam(replace(config, beam_arguments=tuple(FLAGS.extra_arguments)))

@@ -19,6 +19,7 @@ FLAGS: Mapping[str, str] = {
     "input_format": "a file's beginning tells its form; tfds:NAME:SPLIT is a data set",
     "ensemble": "evaluate each model in a run of its own",
     "reinit_layers": "--bias_correction and --num_train_epochs help most on small data",
+    "invalid_utf8": "correct the text: iconv -f UTF-8 -t UTF-8 -c leaves ill-formed bytes out",
     "max_words": "the rarest words are dropped beyond five million",
     "reinit_pooler": "--bias_correction and --num_train_epochs help most on small data",
     "show_merges": "the vocabulary has them in their order, after the characters",

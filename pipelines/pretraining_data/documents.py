@@ -129,7 +129,7 @@ def read_lines(
         data: the block's bytes.
         encoding: how the text stands in bytes; one that `keeps_lines`, because blocks are cut at
             bytes.
-        drop_invalid: drop ill-formed bytes, as google's tokenizer does, instead of refusing them.
+        drop_invalid: drop ill-formed bytes instead of refusing them.
 
     Example:
         >>> read_lines(TextBlock("x.txt", 0, 9), "Ja.\r\n\nNö.".encode())
@@ -145,9 +145,7 @@ def read_lines(
         line = data.count(b"\n", 0, error.start) + 1
         where = f"line {line}" if block.start == 0 else f"byte {block.start + error.start}"
         raise UserError(
-            f"{block.path}: {where} is not {encoding.name}; "
-            f"{remedy_of_encoding(encoding)}, or pass `invalid_utf8=drop` to "
-            "leave ill-formed bytes out."
+            f"{block.path}: {where} is not {encoding.name}; {remedy_of_encoding(encoding)}."
         ) from error
     return [line.strip() for line in encoding.composed(text).split("\n")]
 
@@ -168,8 +166,6 @@ def sample_lines(
     blocks: Sequence[TextBlock],
     open_file: Callable[[str], AbstractContextManager[IO[bytes]]],
     encoding: TextEncoding = UTF_8,
-    *,
-    drop_invalid: bool = False,
 ) -> list[str]:
     """Lines from the beginnings of some blocks, spread over the text.
 
@@ -184,8 +180,7 @@ def sample_lines(
         is_cut = block.end - block.start > _BYTES_SAMPLED
         whole = data[: data.rfind(b"\n") + 1] if is_cut else data
         # Of a single line its last character may be cut.
-        drop = drop_invalid or not whole
-        lines += read_lines(block, whole or data, encoding, drop_invalid=drop)
+        lines += read_lines(block, whole or data, encoding, drop_invalid=not whole)
     return lines
 
 

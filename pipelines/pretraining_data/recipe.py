@@ -177,12 +177,6 @@ class PretrainingDataConfig:
         "local (processes of this machine) or a Beam runner: DirectRunner, FlinkRunner, "
         "PortableRunner, DataflowRunner, ...",
     )
-    invalid_utf8: str = option(
-        "refuse",
-        "What to do with ill-formed UTF-8 (or bytes of another encoding): stop and name the "
-        "position, or leave the bytes out.",
-        choices=("refuse", "drop"),
-    )
     text_encoding: TextEncoding = nested(TextEncoding)
     work_folder: str | None = option(
         None,
@@ -217,11 +211,6 @@ class PretrainingDataConfig:
                 f"`num_shards={self.num_shards}` contradicts the {len(names)} files that "
                 "`output_file` names; leave it out."
             )
-
-    @property
-    def drops_invalid(self) -> bool:
-        """Whether ill-formed bytes are left out."""
-        return self.invalid_utf8 == "drop"
 
     @property
     def output_names(self) -> list[str]:

@@ -41,7 +41,7 @@ from pipelines.records.names import (
 )
 from pipelines.records.tfds_metadata import metadata_files
 from pipelines.runners import corpus as corpora
-from pipelines.runners import plans, shards
+from pipelines.runners import shards
 from pipelines.runners.common import (
     InputKinds,
     check_partners,
@@ -56,7 +56,7 @@ _LOGGER = logging.getLogger(__name__)
 # all other work.
 _TOKENIZING, _NUMBERS = "pipelines.runners.tokenizing_process", "pipelines.runners.shards"
 # Raise it when tokens or plans are made in another way, so that kept ones are not used again.
-_FORMAT = 4
+_FORMAT = 5
 # A text of up to this size is tokenized without TensorFlow in less time than loading it takes.
 _PLAIN_BYTES = 8 << 20
 
@@ -69,9 +69,7 @@ def run_local(config: PretrainingDataConfig) -> Description:
     text = _Text.of(config.input_file)
     output = Path(config.set_name)
     config.unknown.check(
-        sample_lines(
-            text.blocks, open_input, config.text_encoding, drop_invalid=config.drops_invalid
-        ),
+        sample_lines(text.blocks, open_input, config.text_encoding),
         config.text_settings(vocabulary),
         config.input_file,
     )
@@ -219,11 +217,10 @@ def _corpus(
         vocabulary.sha256,
         config.do_lower_case,
         config.strip_accents,
-        config.drops_invalid,
         config.text_encoding,
     )
     key = {**settings.as_json, "format": _FORMAT}
-    folder = _own_folder(work / f"tokens-{fingerprint([text.stamps, key])}")
+    folder = make_folder(work / f"tokens-{fingerprint([text.stamps, key])}")
     with in_turn(
         folder / "tokens.lock",
         lambda: _LOGGER.info("%s: waiting for another run's tokens of the same text", folder),
@@ -235,13 +232,6 @@ def _corpus(
         return _tokenized(config, text, settings, folder)
 
 
-def _own_folder(path: Path) -> Path:
-    """A folder of the work folder, made where something else has its name."""
-    if path.is_symlink() or not path.is_dir():
-        remove(path)
-    return make_folder(path)
-
-
 def _tokenized(
     config: PretrainingDataConfig,
     text: _Text,
@@ -251,7 +241,7 @@ def _tokenized(
     """Tokenizes what an earlier run has not, and joins the blocks."""
     files = [folder / f"block-{number:06d}.tokens" for number in range(len(text.blocks))]
     pairs = zip(text.blocks, files, strict=True)
-    missing = [pair for pair in pairs if not corpora.is_whole_block(pair[1])]
+    missing = [pair for pair in pairs if not pair[1].is_file()]
     todo = sum(block.end - block.start for block, _ in missing)
     plain = todo <= _PLAIN_BYTES
     stamps = {
@@ -278,13 +268,13 @@ def _tokenized(
 
 def _plan(config: PretrainingDataConfig, corpus: corpora.Corpus, folder: Path) -> list[tuple]:
     """The plan of all examples: the file of each batch and the number of its examples."""
-    tasks = plans.plan_tasks(corpus, config.recipe, folder)
-    examples = [plans.planned_count(task.target) for task in tasks]
+    tasks = shards.plan_tasks(corpus, config.recipe, folder)
+    examples = [shards.planned_count(task.target) for task in tasks]
     missing = [number for number, count in enumerate(examples) if count is None]
     progress = Progress("plan", len(tasks), "batches")
     progress.resume_from(len(tasks) - len(missing))
     chosen = [tasks[number] for number in missing]
-    for number, count in run_tasks(plans.plan_batch, chosen, _beside(config), _NUMBERS):
+    for number, count in run_tasks(shards.plan_batch, chosen, _beside(config), _NUMBERS):
         examples[missing[number]] = count
         progress.advance()
     progress.close()
@@ -302,7 +292,7 @@ def _shards(
     output = str(real_path(Path(config.set_name)))
     recipe = config.recipe.to_json()
     name = [recipe, corpus.text_sha256, Path(corpus.folder).name, output, _FORMAT]
-    folder = _own_folder(work / f"plan-{fingerprint(name)}")
+    folder = make_folder(work / f"plan-{fingerprint(name)}")
     for path in folder.glob("*.incomplete"):
         remove(path)
     plan = _plan(config, corpus, folder)

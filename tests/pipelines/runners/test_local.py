@@ -36,7 +36,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(
         local, "cut_into_blocks", lambda path, file: _cut(path, file, block_bytes=300)
     )
-    monkeypatch.setattr("pipelines.runners.plans._SENTENCES_AT_ONCE", 90)
+    monkeypatch.setattr("pipelines.runners.shards._SENTENCES_AT_ONCE", 90)
 
 
 _cut = local.cut_into_blocks
@@ -112,13 +112,13 @@ def test_another_recipe_of_the_same_text_costs_no_tokenizing(tmp_path, monkeypat
 _KILLED = """
 import sys
 from pathlib import Path
-from pipelines.runners import local, plans, shards
+from pipelines.runners import local, shards
 from pipelines.runners import corpus
 import time
 cut = local.cut_into_blocks
 local.cut_into_blocks = lambda path, file: cut(path, file, block_bytes=300)
-plans._SENTENCES_AT_ONCE = 90
-for module, name in ((corpus, "tokenize_block"), (plans, "plan_batch"), (shards, "write_shard")):
+shards._SENTENCES_AT_ONCE = 90
+for module, name in ((corpus, "tokenize_block"), (shards, "plan_batch"), (shards, "write_shard")):
     def slow(task, true=getattr(module, name)):
         time.sleep(float(sys.argv[2]))
         return true(task)
@@ -366,12 +366,11 @@ def test_one_document_is_enough_where_no_other_is_asked_for(tmp_path, change):
     make_shards(tmp_path, recipe=dataclasses.replace(RECIPE, **change))
 
 
-def test_ill_formed_utf8_is_refused_or_dropped(tmp_path):
+def test_ill_formed_utf8_is_refused(tmp_path):
     path = write_corpus(tmp_path)
     text = path.read_bytes()
     path.write_bytes(text[:500] + b"\xff\xfe" + text[500:])
     _refused(make_config(tmp_path), r"corpus.txt: line \d+ is not UTF-8")
-    make_shards(tmp_path, invalid_utf8="drop")
 
 
 def test_windows_line_ends_change_nothing(tmp_path, expected):
