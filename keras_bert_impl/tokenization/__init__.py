@@ -9,7 +9,7 @@ vocabulary          the tokens and their ids: `vocab.txt`, `tokenizer.json`
 text_settings       vocabulary, casing and accents as one value: what a tokenizer is made of
 tokenizer           `Tokenizer`: what a user calls; lines into ids, texts and pairs into inputs
 packing             texts and pairs into [CLS] A [SEP] B [SEP]: what stays of A and B, padded arrays
-long_texts, windows truncated, their two ends, or several inputs that overlap
+long_texts          truncated, their two ends, or several inputs (windows) that overlap
 preprocessor        Keras layers from strings: the same ids inside a graph, and the model's inputs
 graph_rows          packing and windows inside a graph
 ------------------- -------------------------------------------------------------------------------

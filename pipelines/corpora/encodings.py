@@ -18,11 +18,6 @@ from keras_bert_impl.tokenization.text_settings import AS_IS, NFC
 
 _AT_ONCE = 1 << 16
 _UTF_8 = "utf-8"
-# Python calls them encodings of text, but nobody keeps text in them.
-_NO_FILES = {
-    *("charmap", "idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"),
-    *("mbcs", "oem"),
-}
 _STATEFUL = ("utf-7", "iso2022", "hz")  # a line end may be the same byte in another state
 
 _Text = TypeVar("_Text", str, bytes, str | None)
@@ -134,8 +129,7 @@ names, such as cp949.
 def _is_text(encoding: str) -> bool:
     """Whether there is such an encoding and text is kept in it: not so of hex, zip and the like."""
     try:
-        _ = "a".encode(encoding)
-        return codecs.lookup(encoding).name.replace("-", "_") not in _NO_FILES
+        return bool("a".encode(encoding))
     except (LookupError, ValueError):
         return False
 
