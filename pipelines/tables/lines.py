@@ -7,7 +7,7 @@ with the file and the line.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from keras_bert_impl.errors import UserError
@@ -100,15 +100,3 @@ def read_json(path: AnyPath, wanted: str, encoding: TextEncoding | None = None) 
 
 def _too_large(path: AnyPath) -> UserError:
     return UserError(f"{path}: the memory does not suffice to read it; cut it into several files.")
-
-
-def between(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """The lines without empty ones before the first and after the last of the others."""
-    seen, empty = False, list[tuple[int, str]]()
-    for number, line in lines:
-        if line:
-            yield from empty
-            empty, seen = [], True
-            yield number, line
-        elif seen:
-            empty.append((number, line))
