@@ -19,9 +19,9 @@ from keras_bert_impl.json_files import bounded_loads, fault_of_json
 from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.tokenization.reference import as_text
 from pipelines.corpora.encodings import TextEncoding
+from pipelines.corpora.sentences import join_lines
 from pipelines.corpora.sources import Form, Source
 from pipelines.corpora.unpacking import LineBlock, decode, read_line_blocks
-from pipelines.corpora.wrapping import join_lines
 
 _EXAMPLES_AT_ONCE = 256
 _EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.options import check_options, option
-from keras_bert_impl.tokenization.composing import composed
+from keras_bert_impl.tokenization.reference import composed
 from keras_bert_impl.tokenization.text_settings import AS_IS, NFC
 
 _AT_ONCE = 1 << 16
@@ -161,7 +161,8 @@ class _Recoded(io.RawIOBase):
         try:
             text = self._decoder.decode(data, final=self._ended)
         except UnicodeError as error:
-            good = getattr(error, "start", 0) - len(before[0])
+            start = error.start if isinstance(error, UnicodeDecodeError) else 0
+            good = start - len(before[0])
             self._decoder.setstate(before)
             line = self._line + self._decoder.decode(data[: max(good, 0)]).count("\n")
             raise self._refused(line, f"is not {self._encoding} ({error})") from error

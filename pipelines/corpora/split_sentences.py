@@ -22,7 +22,7 @@ from pipelines.corpora.documents import (
     raw_paragraphs_of,
     read_blocks,
 )
-from pipelines.corpora.sentences import split_paragraph
+from pipelines.corpora.sentences import find_width, split_paragraph
 from pipelines.corpora.sources import (
     Source,
     find_sources,
@@ -30,7 +30,6 @@ from pipelines.corpora.sources import (
     refuse_output_among_input,
 )
 from pipelines.corpora.unpacking import say_what_was_dropped
-from pipelines.corpora.wrapping import find_width
 from pipelines.processes import in_order
 
 _LOGGER = logging.getLogger(__name__)

@@ -5,9 +5,9 @@ from typing import IO, Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import items_of
+from pipelines.corpora.sentences import find_width
 from pipelines.corpora.sources import OtherKinds
 from pipelines.corpora.unpacking import SAMPLE_BYTES
-from pipelines.corpora.wrapping import find_width
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts
 from pipelines.records.description import Description, ShardEntry, versions_in_use
 

@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_input, open_whole
+from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
@@ -237,8 +238,7 @@ def find_corpus(folder: Path) -> Corpus | None:
     """
     if not all((folder / name).is_file() for name in (*_FILES, _END)):
         return None
-    noted = json.loads((folder / _END).read_text(encoding="utf-8"))
-    return Corpus(**noted).in_folder(folder)
+    return Corpus(**read_json_object(folder / _END)).in_folder(folder)
 
 
 def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str) -> Corpus:

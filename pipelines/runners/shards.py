@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_bert_impl.files import open_whole
+from keras_bert_impl.json_files import read_json_object
 from pipelines.pretraining_data.chunks import DocumentBatch, plan_chunks
 from pipelines.pretraining_data.draws import key_ranges, seed_word
 from pipelines.pretraining_data.pairs import PlannedExamples, find_partners, truncate
@@ -116,7 +117,7 @@ def planned_count(path: str | Path) -> int | None:
     note = Path(path).with_suffix(".json")
     if not (note.is_file() and Path(path).is_file()):
         return None
-    return json.loads(note.read_text(encoding="utf-8"))["examples"]
+    return read_json_object(note)["examples"]
 
 
 def _read_rows(path: str, examples: int, first_key: int, end_key: int) -> PlannedExamples:
@@ -193,6 +194,6 @@ def finished_shard(task: ShardTask) -> ShardEntry | None:
     target, note = Path(task.target), Path(task.note)
     if not (note.is_file() and target.is_file() and Path(index_path(target)).is_file()):
         return None
-    entry = ShardEntry(**json.loads(note.read_text(encoding="utf-8")))
+    entry = ShardEntry(**read_json_object(note))
     same = target.stat().st_size == entry.bytes and file_crc32c(target) == entry.crc32c
     return entry if same else None
