@@ -90,13 +90,7 @@ def trim_to_longest(packed: dict[str, Any]) -> dict[str, Any]:
 
 
 class GraphWindows(NamedTuple):
-    """Windows over the tokens of some documents; see `long_texts.Windows`.
-
-    Attributes:
-        document: int64 [windows], the number of the document.
-        start: int64 [windows], the position of its first token in the document.
-        end: int64 [windows], the position after its last token.
-    """
+    """Windows over the tokens of some documents; see `long_texts.Windows`."""
 
     document: tf.Tensor
     start: tf.Tensor

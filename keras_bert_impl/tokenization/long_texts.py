@@ -84,12 +84,7 @@ class LongTexts:
 
 
 def head_length(kept: Any) -> Any:
-    """How many of the kept tokens are a text's first ones; the others are its last ones.
-
-    Example:
-        >>> head_length(510), head_length(3)
-        (127, 0)
-    """
+    """How many of the kept tokens are a text's first ones; the others are its last ones."""
     return kept // _HEAD_SHARE
 
 
@@ -191,11 +186,6 @@ def window_tokens(windows: Windows) -> tuple[Numbers, Numbers]:
     Returns:
         The number of the window and the position in the document of each token: two int64
         [tokens of all windows].
-
-    Example:
-        >>> number, position = window_tokens(make_windows([3], size=2, stride=1))
-        >>> number.tolist(), position.tolist()
-        ([0, 0, 1, 1], [0, 1, 1, 2])
     """
     lengths = windows.lengths
     number = np.repeat(np.arange(len(lengths)), lengths)

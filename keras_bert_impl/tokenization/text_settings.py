@@ -79,12 +79,6 @@ class TextSettings:
 
         Returns:
             A sentence, or None.
-
-        Example:
-            >>> special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-            >>> cased = Vocabulary([*special, *(f"Word{number}" for number in range(100))])
-            >>> TextSettings(cased, do_lower_case=True).contradiction()
-            'do_lower_case is on, but 100 of 105 tokens of the vocabulary have capitals ...'
         """
         # Tokens in brackets, [CLS] and [unused1], never come out of text.
         words = [token for token in self.vocabulary.tokens if not token.startswith("[")]

@@ -29,13 +29,7 @@ _LONGEST_PARAGRAPH = 1 << 14  # of lines that may be parts of it; a longer one i
 
 
 class TextBlock(NamedTuple):
-    """Some lines of a source.
-
-    Attributes:
-        lines: the lines; of a data set they are JSON.
-        ends_source: whether it is the source's last block.
-        width: at which its lines are cut; None where they are paragraphs.
-    """
+    """Some lines of a source."""
 
     source: Source
     lines: LineBlock
@@ -44,13 +38,7 @@ class TextBlock(NamedTuple):
 
 
 class DecodedBlock(NamedTuple):
-    """A decoded block of lines.
-
-    Attributes:
-        first_line: the number of the first line, from 1.
-        text: the lines with their ends.
-        dropped_bytes: how many bytes were left out because they are not UTF-8.
-    """
+    """A decoded block of lines."""
 
     source: Source
     first_line: int

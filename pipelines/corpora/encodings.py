@@ -25,15 +25,7 @@ _Text = TypeVar("_Text", str, bytes, str | None)
 
 @dataclass(frozen=True, kw_only=True)
 class TextEncoding:
-    """How the text of files stands in bytes.
-
-    Example:
-        >>> TextEncoding(encoding="cp94")
-        Traceback (most recent call last):
-        ...
-        keras_bert_impl.errors.UserError: `encoding`: 'cp94' is unknown; give one of Python's \
-names, such as cp949.
-    """
+    """How the text of files stands in bytes."""
 
     encoding: str = option(
         _UTF_8,
@@ -85,12 +77,7 @@ names, such as cp949.
         return usual | ({"unicode_form": self.unicode_form} if self.composes else {})
 
     def composed(self, text: _Text) -> _Text:
-        r"""Composes text where that is asked for; bytes are whole lines of UTF-8, None is no text.
-
-        Example:
-            >>> TextEncoding(unicode_form="nfc").composed("e\u0301")
-            'é'
-        """
+        """Composes text where that is asked for; bytes are whole lines of UTF-8."""
         if not self.composes or not text:
             return text
         if isinstance(text, str):

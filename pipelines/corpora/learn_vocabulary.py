@@ -17,11 +17,12 @@ from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization import reference
 from keras_bert_impl.tokenization.learner import (
-    Alphabet,
     Coverage,
     LearnerOptions,
     coverage,
     learn_tokens,
+    limit_for,
+    ranked_characters,
 )
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import (
@@ -50,14 +51,7 @@ _MOST_WORDS = 5_000_000  # different ones held in memory, about 150 bytes each
 
 
 class CountedBlock(NamedTuple):
-    """The words of one block.
-
-    Attributes:
-        counts: how often each word occurs that is not too long for the learner.
-        packed_bytes: how much of the input this was.
-        too_long: how many occurrences of words that are too long were left out.
-        dropped_bytes: how many bytes were left out because they are not UTF-8.
-    """
+    """The words of one block."""
 
     counts: dict[str, int]
     packed_bytes: int
@@ -168,25 +162,14 @@ class LearnVocabularyConfig:
 
 
 class LearnedVocabulary(NamedTuple):
-    """The learned vocabulary and its sources.
-
-    Attributes:
-        vocabulary: the vocabulary.
-        words: how many words the text has.
-        different_words: how many different ones were held.
-        dropped: how many occurrences were dropped: of words that are too long for WordPiece, and
-            of rare words to bound memory.
-        coverage: how the vocabulary splits these words.
-        alphabet: the characters of these words.
-        config: what was asked for.
-    """
+    """The learned vocabulary and its sources."""
 
     vocabulary: Vocabulary
     words: int
     different_words: int
     dropped: int
     coverage: Coverage
-    alphabet: Alphabet
+    characters: int
     config: LearnVocabularyConfig
 
     def report(self) -> list[str]:
@@ -197,22 +180,11 @@ class LearnedVocabulary(NamedTuple):
         return [
             f"{len(self.vocabulary)} tokens from {self.words} words ({self.different_words} "
             f"different; {self.dropped} dropped as rare or too long)",
-            f"{self.alphabet.characters} different characters ({casing}, {accents}), "
-            f"{min(limit, self.alphabet.characters)} of them kept; "
-            f"{self.alphabet.lost_share(limit):.2%} of words have another one and are [UNK]",
+            f"{self.characters} different characters ({casing}, {accents}), "
+            f"{min(limit, self.characters)} of them kept",
             f"{found.unknown_share:.2%} of words are [UNK]; {found.tokens_per_word:.3f} tokens a "
             f"word of the others; {found.whole_share:.1%} of words are one token",
         ]
-
-    def warn_of_the_limit(self) -> None:
-        """Says what the limit on characters costs, where that is much, and what to do."""
-        limit, lost = self.config.options.limit_alphabet, self.alphabet.lost_share
-        if lost(limit) > _MUCH_LOST:
-            _LOGGER.warning(
-                "`limit_alphabet=%d` makes %.1f%% of words [UNK]; give `limit_alphabet=%d`, and a "
-                "larger `vocab_size` if that leaves too little room for words.",
-                *(limit, 100 * lost(limit), self.alphabet.limit_for(_LITTLE_LOST)),
-            )
 
 
 def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
@@ -233,10 +205,15 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
         different_words=len(counts),
         dropped=dropped,
         coverage=coverage(counts, learned.vocabulary),
-        alphabet=Alphabet.of(counts),
+        characters=len(ranked_characters(counts)),
         config=config,
     )
-    result.warn_of_the_limit()
+    if result.coverage.unknown_share > _MUCH_LOST:
+        _LOGGER.warning(
+            "%.1f%% of words are [UNK]; give `limit_alphabet=%d`, and a larger `vocab_size` if "
+            "that leaves too little room for words.",
+            *(100 * result.coverage.unknown_share, limit_for(counts, _LITTLE_LOST)),
+        )
     return result
 
 

@@ -135,12 +135,7 @@ def _between(before: str, after: str) -> str:
 
 
 def columns(text: str) -> int:
-    """The columns that a text takes; Hangul and other wide characters take two each.
-
-    Example:
-        >>> columns("a 배")
-        4
-    """
+    """The columns that a text takes; Hangul and other wide characters take two each."""
     wide = () if text.isascii() else map(unicodedata.east_asian_width, text)
     return len(text) + sum(one in "WF" for one in wide)
 

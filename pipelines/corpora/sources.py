@@ -38,12 +38,7 @@ _MAGIC = frozenset("*?[")
 
 
 class Source(NamedTuple):
-    """One file or data set.
-
-    Attributes:
-        name: the file's path; for a data set its name and split ("wiki40b/ko:train").
-        form: how the text is stored in it.
-    """
+    """One file or data set."""
 
     name: str
     form: Form
@@ -72,11 +67,7 @@ def kind_of(sample: str) -> Kind | None:
 
 @dataclass
 class OtherKinds:
-    """Collects files that look like something else than plain text, and warns once of each kind.
-
-    Attributes:
-        remedy: what to do about them.
-    """
+    """Collects files that look like something else than plain text, and warns once of each kind."""
 
     remedy: str
     _files: dict[Kind, list[str]] = field(default_factory=dict)
@@ -157,15 +148,7 @@ def expand_patterns(patterns: Sequence[str]) -> list[str]:
 def refuse_output_among_input(
     inputs: Iterable[str], outputs: Iterable[str | os.PathLike[str]], parameter: str
 ) -> None:
-    """Refuses to write over what is read: a user's text, or an earlier run's output taken for it.
-
-    Example:
-        >>> refuse_output_among_input(["text.txt"], ["./text.txt"], "output_file")
-        Traceback (most recent call last):
-        ...
-        keras_bert_impl.errors.UserError: text.txt: is input, but the output would take its place; \
-name another `output_file`, or leave the file out of `input_file`.
-    """
+    """Refuses to write over what is read: a text, or an earlier run's output taken for one."""
     taken = {real_path(Path(path)) for path in outputs}
     for name in inputs:
         if real_path(Path(name)) in taken:
@@ -206,12 +189,7 @@ def _form_of(path: str, others: OtherKinds, encoding: TextEncoding) -> Form:
 
 
 def has_magic(pattern: str) -> bool:
-    """Whether a name is a pattern.
-
-    Example:
-        >>> has_magic("train.tfrecord-*"), has_magic("train.tfrecord")
-        (True, False)
-    """
+    """Whether a name is a pattern."""
     return bool(_MAGIC & set(pattern))
 
 
@@ -222,12 +200,6 @@ def match_files(pattern: str) -> list[str]:
 
     Args:
         pattern: a path, in which `*`, `?`, `[...]` and `**` may stand.
-
-    Example:
-        >>> match_files("corpus.txt")
-        ['corpus.txt']
-        >>> match_files("/no/such/folder/*.txt")
-        []
     """
     if not has_magic(pattern) or is_there(pattern):  # "[" may be part of it
         return [pattern]

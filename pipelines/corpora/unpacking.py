@@ -42,12 +42,7 @@ _OTHER_UNICODE = {
 
 
 class Decoded(NamedTuple):
-    """Text that was bytes.
-
-    Attributes:
-        text: the text.
-        dropped_bytes: how many bytes were left out because they are not UTF-8.
-    """
+    """Text that was bytes, and how many bytes were left out because they are not UTF-8."""
 
     text: str
     dropped_bytes: int
@@ -56,14 +51,10 @@ class Decoded(NamedTuple):
 def decode(
     name: str, first_line: int, data: bytes, encoding: TextEncoding | None = None
 ) -> Decoded:
-    r"""Decodes a part of a file.
+    """Decodes a part of a file.
 
     Args:
         encoding: how the file was read; see `open_unpacked`.
-
-    Example:
-        >>> decode("x.txt", 1, b"caf\xc3\xa9 \xff!")
-        Decoded(text='café !', dropped_bytes=1)
     """
     try:
         text, dropped = data.decode("utf-8"), 0
@@ -86,10 +77,6 @@ def remedy_of_encoding(encoding: TextEncoding | None) -> str:
 
     Args:
         encoding: how they were read; None where that cannot be chosen.
-
-    Example:
-        >>> remedy_of_encoding(None)
-        'convert the file (iconv -f ITS_ENCODING -t UTF-8)'
     """
     convert = "convert the file (iconv -f ITS_ENCODING -t UTF-8)"
     return convert if encoding is None else f"give its `encoding` (cp949, latin-1), or {convert}"
@@ -175,13 +162,7 @@ def _unpacking(path: str) -> Iterator[None]:
 
 
 class LineBlock(NamedTuple):
-    """Some whole lines of a file.
-
-    Attributes:
-        first_line: the number of the first one, from 1.
-        text: the lines with their ends.
-        packed_bytes: how much of the file on disk was read for them.
-    """
+    """Some whole lines of a file, and how much of the file on disk was read for them."""
 
     first_line: int
     text: bytes
@@ -288,12 +269,7 @@ def beginning_of_text(path: str, encoding: TextEncoding | None = None) -> bytes:
 
 
 def lines_of(block: LineBlock) -> Iterator[bytes]:
-    r"""The lines of a block without their ends.
-
-    Example:
-        >>> list(lines_of(LineBlock(1, b"One.\r\n\nTwo.\n", 12)))
-        [b'One.', b'', b'Two.']
-    """
+    """The lines of a block without their ends."""
     lines = block.text.split(b"\n")
     for line in lines if lines[-1] else lines[:-1]:
         yield line.removesuffix(b"\r")

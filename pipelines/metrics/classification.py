@@ -21,10 +21,6 @@ def accuracy(predictions: Classes, labels: Classes) -> float:
     Args:
         predictions: [examples] predicted class ids.
         labels: [examples] true class ids.
-
-    Example:
-        >>> accuracy([0, 1, 1, 0], [0, 1, 0, 0])
-        0.75
     """
     from sklearn.metrics import accuracy_score
 
@@ -39,10 +35,6 @@ def f1_score(predictions: Classes, labels: Classes, positive: int = 1) -> float:
     Args:
         predictions: [examples] predicted class ids.
         labels: [examples] true class ids.
-
-    Example:
-        >>> f1_score([1, 1, 0, 0], [1, 0, 1, 0])
-        0.5
     """
     from sklearn.metrics import f1_score as f1_scores
 
@@ -59,12 +51,6 @@ def matthews_correlation(predictions: Classes, labels: Classes) -> float:
     Args:
         predictions: [examples] predicted class ids.
         labels: [examples] true class ids.
-
-    Example:
-        >>> matthews_correlation([1, 1, 0, 0], [1, 1, 0, 0])
-        1.0
-        >>> matthews_correlation([1, 1, 1, 1], [1, 1, 0, 0])
-        0.0
     """
     from sklearn.metrics import matthews_corrcoef
 
@@ -97,10 +83,6 @@ def pearson_correlation(predictions: Values, labels: Values) -> float:
     Args:
         predictions: [examples] predicted values.
         labels: [examples] true values.
-
-    Example:
-        >>> round(pearson_correlation([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]), 12)
-        1.0
     """
     from scipy.stats import pearsonr
 
@@ -121,10 +103,6 @@ def spearman_correlation(predictions: Values, labels: Values) -> float:
     Args:
         predictions: [examples] predicted values.
         labels: [examples] true values.
-
-    Example:
-        >>> round(spearman_correlation([1.0, 2.0, 30.0], [0.1, 0.2, 0.3]), 12)
-        1.0
     """
     from scipy.stats import rankdata
 

@@ -44,14 +44,7 @@ def constant_answer(labels: np.ndarray) -> np.ndarray:
 
 
 def constant_scores(metrics: Mapping[str, Metric], labels: np.ndarray) -> dict[str, float]:
-    """The figures of the constant answer; a correlation, which is NaN there, counts as 0.
-
-    Example:
-        >>> from pipelines.metrics.classification import accuracy, matthews_correlation
-        >>> metrics = {"accuracy": accuracy, "matthews_correlation": matthews_correlation}
-        >>> constant_scores(metrics, np.array([1, 1, 1, 0]))
-        {'accuracy': 0.75, 'matthews_correlation': 0.0}
-    """
+    """The figures of the constant answer; a correlation, which is NaN there, counts as 0."""
     answer = constant_answer(labels)
     scores = {name: metric(answer, labels) for name, metric in metrics.items()}
     return {name: 0.0 if math.isnan(score) else score for name, score in scores.items()}
@@ -120,12 +113,7 @@ _BATCHES_TO_COUNT, _TOKENS_TO_COUNT = 64, 100_000
 
 
 class FrequencyBaseline(NamedTuple):
-    """How well the most frequent token, and the tokens' shares, predict the masked tokens.
-
-    Attributes:
-        accuracy: share of the masked positions that the most frequent token gets right.
-        loss: mean cross-entropy in nats of the shares at the masked positions.
-    """
+    """How well the most frequent token, and the tokens' shares, predict the masked tokens."""
 
     accuracy: float
     loss: float
@@ -139,12 +127,6 @@ def count_masked_tokens(batches: Iterable[Batch], vocab_size: int) -> np.ndarray
 
     Returns:
         Counts, int64 [vocab_size].
-
-    Example:
-        >>> batch = {"masked_lm_ids": np.array([[2, 2, 0]]),
-        ...          "masked_lm_weights": np.array([[1.0, 1.0, 0.0]])}
-        >>> count_masked_tokens([batch], 4).tolist()
-        [0, 0, 2, 0]
     """
     counts = np.zeros(vocab_size, np.int64)
     for batch in batches:
@@ -159,10 +141,6 @@ def frequency_baseline(train_counts: np.ndarray, held_out_counts: np.ndarray) ->
     Args:
         train_counts: token counts of the training data, [vocab_size].
         held_out_counts: token counts at the positions to guess, [vocab_size].
-
-    Example:
-        >>> frequency_baseline(np.array([7, 1, 0]), np.array([3, 1, 0])).accuracy
-        0.75
     """
     shares = (train_counts + 1) / (train_counts + 1).sum()
     total = max(int(held_out_counts.sum()), 1)
@@ -172,12 +150,7 @@ def frequency_baseline(train_counts: np.ndarray, held_out_counts: np.ndarray) ->
 
 
 class AnswerCounts(NamedTuple):
-    """How often each right answer occurs in a set of examples.
-
-    Attributes:
-        tokens: how often each token is masked, int64 [vocab_size].
-        labels: how many examples have each next-sentence label, int64 [2].
-    """
+    """How often each right answer occurs in a set of examples."""
 
     tokens: np.ndarray
     labels: np.ndarray
@@ -189,16 +162,7 @@ class AnswerCounts(NamedTuple):
 
 
 def count_answers(batches: Iterable[Batch], vocab_size: int) -> AnswerCounts:
-    """Counts the right answers of an evaluation set; rows that only fill a batch count nowhere.
-
-    Example:
-        >>> batch = {"masked_lm_ids": np.array([[2], [2]]), "masked_lm_weights": np.ones([2, 1]),
-        ...          "next_sentence_labels": np.array([[1], [1]]),
-        ...          "example_weights": np.array([1.0, 0.0])}
-        >>> counts = count_answers([batch], 4)
-        >>> counts.tokens.tolist(), counts.labels.tolist()
-        ([0, 0, 1, 0], [0, 1])
-    """
+    """Counts the right answers of an evaluation set; rows that only fill a batch count nowhere."""
     labels = np.zeros(2, np.int64)
 
     def real_rows() -> Iterator[Batch]:

@@ -105,12 +105,7 @@ def best_scores(
 
 
 class BestThreshold(NamedTuple):
-    """The threshold with the highest score.
-
-    Attributes:
-        score: the mean score of all questions at that threshold, in percent.
-        threshold: one of the questions' null odds; 0.0 where answering nothing is best.
-    """
+    """The threshold with the highest score."""
 
     score: float
     threshold: float
@@ -174,12 +169,7 @@ class PrecisionRecall(NamedTuple):
 def precision_recall(
     scores: Mapping[str, float], null_odds: Mapping[str, float], has_answer: Mapping[str, bool]
 ) -> PrecisionRecall:
-    """Makes the curve of the official script of SQuAD 2.0.
-
-    Example:
-        >>> precision_recall({"x": 1.0, "y": 0.0}, {"x": -3.5, "y": 2.0}, {"x": True, "y": False})
-        PrecisionRecall(precision=[1.0, 1.0, 0.5], recall=[0.0, 1.0, 1.0], average=100.0)
-    """
+    """Makes the curve of the official script of SQuAD 2.0."""
     order = sorted(null_odds, key=null_odds.__getitem__)
     right, average = 0.0, 0.0
     precision, recall = [1.0], [0.0]
@@ -211,12 +201,7 @@ def squad_v1_scores(predictions: Predictions, answers: Answers) -> dict[str, flo
 
 
 def squad_v1_question(prediction: str, answers: Iterable[str]) -> Scores:
-    """The scores of one prediction by the rules of SQuAD 1.1.
-
-    Example:
-        >>> squad_v1_question("the house", ["House!"])
-        Scores(exact=1.0, f1=1.0)
-    """
+    """The scores of one prediction by the rules of SQuAD 1.1."""
     return best_scores(prediction, answers, squad_words)
 
 
@@ -224,21 +209,12 @@ def korquad_scores(predictions: Predictions, answers: Answers) -> dict[str, floa
     """`exact_match` and `f1` of KorQuAD 1.0, whose F1 counts characters.
 
     A question without a prediction counts as wrong.
-
-    Example:
-        >>> korquad_scores({"x": "이광수가"}, {"x": ["이광수"]})["f1"]
-        85.71428571428571
     """
     return _exact_match_and_f1(_scored(predictions, answers, korquad_question), len(answers))
 
 
 def korquad_question(prediction: str, answers: Iterable[str]) -> Scores:
-    """The scores of one prediction by the rules of KorQuAD 1.0.
-
-    Example:
-        >>> korquad_question("이광수", ["《이광수》"])
-        Scores(exact=1.0, f1=1.0)
-    """
+    """The scores of one prediction by the rules of KorQuAD 1.0."""
     return best_scores(prediction, answers, korquad_words, _characters_f1)
 
 
@@ -250,11 +226,6 @@ def trivia_scores(
     Returns:
         `exact_match` and `f1`, and the counts `common` (questions with a prediction),
         `denominator` (all questions), `pred_len` and `gold_len`.
-
-    Example:
-        >>> answers = {"x": {"NormalizedAliases": ["sunset boulevard"]}}
-        >>> trivia_scores({"x": "Sunset_Boulevard", "z": ""}, answers)["exact_match"]
-        100.0
     """
 
     def score(prediction: str, answer: Mapping[str, Any]) -> Scores:
@@ -318,10 +289,6 @@ def squad_v2_question(prediction: str, answers: Sequence[str]) -> Scores:
 
     An answer without a word (an article only, say) is none; without any answer only a prediction
     without a word is right.
-
-    Example:
-        >>> squad_v2_question("", [])
-        Scores(exact=1.0, f1=1.0)
     """
     right = [text for text in answers if squad_words(text)] or [""]
     return best_scores(prediction, right, squad_words, _f1_or_both_empty)

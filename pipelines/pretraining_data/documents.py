@@ -32,12 +32,7 @@ _PACKED = {b"\x1f\x8b": "gunzip", b"\xfd7zXZ": "unxz", b"BZh": "bunzip2", b"PK\x
 
 @dataclasses.dataclass(frozen=True)
 class TextBlock:
-    """Whole documents of one file.
-
-    Attributes:
-        path: the file.
-        start, end: byte positions.
-    """
+    """Whole documents of one file."""
 
     path: str
     start: int

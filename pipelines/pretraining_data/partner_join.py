@@ -40,12 +40,7 @@ class BlockBases:
 
     @classmethod
     def of(cls, sizes: Sequence[tuple[int, int, int]]) -> "BlockBases":
-        """Adds up (block number, sentences, documents) of all blocks, in any order.
-
-        Example:
-            >>> BlockBases.of([(1, 5, 2), (0, 7, 3)]).sentences.tolist()
-            [0, 7, 12]
-        """
+        """Adds up (block number, sentences, documents) of all blocks, in any order."""
         table = np.array(sorted(sizes), np.int64).reshape(-1, 3)
         sums = np.concatenate([np.zeros((1, 3), np.int64), np.cumsum(table, axis=0)])
         return cls(sentences=sums[:, 1], documents=sums[:, 2])

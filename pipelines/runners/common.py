@@ -87,12 +87,7 @@ class InputKinds:
 
 
 def split_names(patterns: str) -> list[str]:
-    """The names and globs of `input_file`, read as `items_of` does.
-
-    Example:
-        >>> split_names("a.txt, b*.txt")
-        ['a.txt', 'b*.txt']
-    """
+    """The names and globs of `input_file`, read as `items_of` does."""
     names = [name for name in items_of(patterns) if name]
     if not names:
         raise UserError("`input_file` names no file; name at least one.")

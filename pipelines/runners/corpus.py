@@ -38,13 +38,6 @@ class MappedArray:
 
     Pages that were read count as this process's memory until `forget` gives them back; they stay in
     the system's page cache, so reading them again is cheap.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "numbers.bin"
-        >>> _ = path.write_bytes(np.arange(3, dtype=np.int64).tobytes())
-        >>> MappedArray(path, np.int64).array.tolist()
-        [0, 1, 2]
     """
 
     def __init__(self, path: str | os.PathLike[str], dtype: DTypeLike) -> None:
@@ -94,15 +87,7 @@ class TextFingerprint:
 
 @dataclasses.dataclass(frozen=True)
 class BlockTask:
-    """One text block to tokenize, and where its tokens go.
-
-    Attributes:
-        block: the text.
-        settings: how it becomes ids.
-        target: the file for the ids.
-        stamp: size and time of the text's file when it was found.
-        plain: with the tokenizer that needs no TensorFlow (the same ids, slower for much text).
-    """
+    """One text block to tokenize, and where its tokens go; `plain` is without TensorFlow."""
 
     block: TextBlock
     settings: TextFingerprint
@@ -121,16 +106,7 @@ class BlockTasks:
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """A tokenized corpus.
-
-    Attributes:
-        folder: where its files are.
-        dtype: name of the ids' type.
-        tokens, sentences, documents: counts.
-        text_bytes: size of the text it was made from.
-        text_sha256: of that text (the digests of its blocks, joined).
-        words, unknown_words: its words, and how many of them are [UNK].
-    """
+    """A tokenized corpus."""
 
     folder: str
     dtype: str

@@ -103,14 +103,7 @@ def run_local(config: PretrainingDataConfig) -> Description:
 
 @dataclasses.dataclass(frozen=True)
 class _Text:
-    """The input.
-
-    Attributes:
-        files: its files.
-        blocks: its blocks of whole documents, in order.
-        stamps: path, size and time of each file, by which a change is noticed.
-        bytes: its size.
-    """
+    """The input; `stamps` are path, size and time of each file, by which a change is noticed."""
 
     files: list[str]
     blocks: list[TextBlock]

@@ -39,15 +39,7 @@ _SENTENCES_AT_ONCE = 1_000_000  # sentences times copies planned at once: bounds
 
 @dataclasses.dataclass(frozen=True)
 class PlanTask:
-    """Neighbouring documents to plan in some copies.
-
-    Attributes:
-        corpus: the whole corpus.
-        recipe: the rules.
-        first_document, end_document: which documents.
-        first_copy, end_copy: which copies.
-        target: file for the plan.
-    """
+    """Neighbouring documents to plan in some copies."""
 
     corpus: Corpus
     recipe: Recipe
@@ -151,15 +143,7 @@ _EXAMPLES_AT_ONCE = 1 << 18  # examples of the plan sorted at once: bounds the m
 
 @dataclasses.dataclass(frozen=True)
 class ShardTask:
-    """One shard to write.
-
-    Attributes:
-        corpus, recipe, facts: what it is made from.
-        plan: the file of each batch of the plan and the number of its examples.
-        number, of: which shard of how many.
-        target: its file.
-        note: file that says that it is finished.
-    """
+    """One shard to write."""
 
     corpus: Corpus
     recipe: Recipe

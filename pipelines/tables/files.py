@@ -227,18 +227,11 @@ def read_table(
     columns: Sequence[str] | None = None,
     skip_broken_rows: bool = False,
 ) -> Iterator[Record]:
-    r"""Reads a file of GLUE's form: tabs, and quotation marks are characters like any other.
+    """Reads a file of GLUE's form: tabs, and quotation marks are characters like any other.
 
     Args:
         path: the file. Of several columns empty lines are left out; of one column they are empty
             texts.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "dev.tsv"
-        >>> _ = path.write_text('sentence\tlabel\na "fine" film\t1\n')
-        >>> list(read_table(path, ["sentence", "label"]))
-        [Record(line=2, values={'sentence': 'a "fine" film', 'label': '1'})]
     """
     file = TableFile(
         str(path),

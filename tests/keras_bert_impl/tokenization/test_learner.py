@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.learner import (
-    Alphabet,
     LearnerOptions,
     coverage,
     learn_tokens,
+    limit_for,
+    ranked_characters,
 )
 from keras_bert_impl.tokenization.reference import split_tokens
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -104,22 +105,12 @@ def test_the_share_of_unknown_words_is_that_of_words_cut_one_by_one(counts, toke
     assert found == pytest.approx(unknown / sum(counts.values()))
 
 
-@given(WORDS, st.integers(1, 5))
-def test_the_words_that_a_limit_loses_are_those_with_a_rarer_character(counts, limit):
-    letters = Counter()
-    for word, count in counts.items():
-        for letter in word:
-            letters[letter] += count
-    kept = sorted(letters, key=lambda letter: (-letters[letter], letter))[:limit]
-    lost = sum(count for word, count in counts.items() if set(word) - set(kept))
-    alphabet = Alphabet.of(counts)
-    assert alphabet.characters == len(letters)
-    assert alphabet.lost_share(limit) == pytest.approx(lost / sum(counts.values()))
-
-
 @given(WORDS, st.sampled_from([0.0, 0.05, 0.3, 0.99]))
 def test_the_limit_for_a_share_is_the_smallest_one(counts, share):
-    alphabet = Alphabet.of(counts)
-    limit = alphabet.limit_for(share)
-    assert alphabet.lost_share(limit) <= share
-    assert limit == 1 or alphabet.lost_share(limit - 1) > share
+    def lost(limit):
+        kept = {*ranked_characters(counts)[:limit]}
+        return sum(n for word, n in counts.items() if set(word) - kept) / sum(counts.values())
+
+    limit = limit_for(counts, share)
+    assert lost(limit) <= share
+    assert limit == 1 or lost(limit - 1) > share

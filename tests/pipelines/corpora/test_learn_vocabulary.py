@@ -194,11 +194,10 @@ def test_the_report_says_what_the_limit_on_characters_costs(tmp_path, caplog):
     # The tokens: five special ones, a, b and ##b.
     assert learn_vocabulary(config).report() == [
         "8 tokens from 40 words (3 different; 0 dropped as rare or too long)",
-        "4 different characters (lower-cased, accents stripped), 2 of them kept; 25.00% of words "
-        "have another one and are [UNK]",
+        "4 different characters (lower-cased, accents stripped), 2 of them kept",
         "25.00% of words are [UNK]; 2.000 tokens a word of the others; 0.0% of words are one token",
     ]
     assert caplog.messages == [
-        "`limit_alphabet=2` makes 25.0% of words [UNK]; give `limit_alphabet=4`, and a larger "
+        "25.0% of words are [UNK]; give `limit_alphabet=4`, and a larger "
         "`vocab_size` if that leaves too little room for words."
     ]
