@@ -163,9 +163,6 @@ def longest_tokens(
 ) -> list[str] | None:
     """Cuts a word.
 
-    Returns:
-        The tokens; None where the word cannot be cut to its end.
-
     Example:
         >>> longest_tokens("unaffable", {"un", "##aff", "##able", "##a"})
         ['un', '##aff', '##able']

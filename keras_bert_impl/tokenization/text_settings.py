@@ -75,11 +75,7 @@ class TextSettings:
         return {"do_lower_case": self.do_lower_case, "strip_accents": self.strip_accents, **form}
 
     def contradiction(self) -> str | None:
-        """Says what is wrong where the casing does not go with the vocabulary.
-
-        Returns:
-            A sentence, or None.
-        """
+        """Says what is wrong where the casing does not go with the vocabulary."""
         # Tokens in brackets, [CLS] and [unused1], never come out of text.
         words = [token for token in self.vocabulary.tokens if not token.startswith("[")]
         if self.do_lower_case:

@@ -100,11 +100,7 @@ class TextEncoding:
         return file if self.is_utf8 else _Recoded(name, file.read, self.encoding)
 
     def recoded_lines(self, name: str, lines: Iterable[bytes]) -> Iterator[bytes]:
-        """The lines of a stream, as UTF-8 and composed.
-
-        Args:
-            lines: its bytes, cut anywhere if they are not UTF-8.
-        """
+        """The lines of a stream, as UTF-8 and composed."""
         if not self.is_utf8:
             parts = iter(lines)
             raw: Any = _Recoded(name, lambda _: next(parts, b""), self.encoding)

@@ -185,13 +185,6 @@ class _Boundary(NamedTuple):
 def split_paragraph(paragraph: str, language: str = "en") -> list[str]:
     """Splits a paragraph into sentences; together they have all of its text.
 
-    Args:
-        language: ISO 639 code of its language; one that the library does not know is split by
-            general rules.
-
-    Returns:
-        The sentences without white space around them; none where there is no text.
-
     Example:
         >>> split_paragraph("Dr. Smith paid $3.50. Why?")
         ['Dr. Smith paid $3.50.', 'Why?']

@@ -47,9 +47,6 @@ class Source(NamedTuple):
 def kind_of(sample: str) -> Kind | None:
     r"""What a text looks like by its first line that is not empty; None for plain text.
 
-    Args:
-        sample: the text's beginning; its last line may be cut off.
-
     Example:
         >>> print(kind_of("One sentence, here.\n"))
         None

@@ -51,11 +51,7 @@ class Decoded(NamedTuple):
 def decode(
     name: str, first_line: int, data: bytes, encoding: TextEncoding | None = None
 ) -> Decoded:
-    """Decodes a part of a file.
-
-    Args:
-        encoding: how the file was read; see `open_unpacked`.
-    """
+    """Decodes a part of a file."""
     try:
         text, dropped = data.decode("utf-8"), 0
     except UnicodeDecodeError:
@@ -73,11 +69,7 @@ def decode(
 
 
 def remedy_of_encoding(encoding: TextEncoding | None) -> str:
-    """What to do about bytes that are not UTF-8, after a semicolon.
-
-    Args:
-        encoding: how they were read; None where that cannot be chosen.
-    """
+    """What to do about bytes that are not UTF-8, after a semicolon."""
     convert = "convert the file (iconv -f ITS_ENCODING -t UTF-8)"
     return convert if encoding is None else f"give its `encoding` (cp949, latin-1), or {convert}"
 
@@ -210,10 +202,6 @@ def read_line_blocks(
     """Reads a file in blocks of about `block_bytes` that end where a line ends.
 
     A byte-order mark at the file's beginning is no text: it is left out here, for all readers.
-
-    Args:
-        longest: bytes of the longest line; by default `MOST_LINE_BYTES`.
-        encoding: see `open_unpacked`; the lines are composed, where that is asked for.
     """
     most = MOST_LINE_BYTES if longest is None else longest
     line, position = 1, 0
@@ -235,12 +223,7 @@ def read_line_blocks(
 def read_whole(
     path: str, most_bytes: int = MOST_WHOLE_BYTES, encoding: TextEncoding | None = None
 ) -> bytes:
-    """All bytes of a file, unpacked, without a byte-order mark at their beginning.
-
-    Args:
-        most_bytes: how many are read at most, whole MiB.
-        encoding: see `open_unpacked`; nothing is composed.
-    """
+    """All bytes of a file, unpacked, without a byte-order mark at their beginning."""
     content = io.BytesIO()
     with _unpacking(path), open_unpacked(path, encoding=encoding) as file:
         while part := file.read(BLOCK_BYTES):

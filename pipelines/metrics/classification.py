@@ -189,11 +189,7 @@ class ClassScores:
         return ClassFigures(examples, predicted, precision, recall, f1)
 
     def matrix(self, classes: Sequence[int] | None = None) -> NDArray[np.int64]:
-        """Gives the confusion matrix: int64 [classes, classes], rows are labels.
-
-        Args:
-            classes: the classes to show; by default all.
-        """
+        """Gives the confusion matrix: int64 [classes, classes], rows are labels."""
         shown = range(self._num_classes) if classes is None else classes
         return np.array([[self._counts[label, other] for other in shown] for label in shown])
 

@@ -88,9 +88,6 @@ def best_scores(
 ) -> Scores:
     """Compares a prediction with every answer of its question.
 
-    Args:
-        answers: the right answers; without any, both scores are 0.
-
     Example:
         >>> best_scores("the red house", ["house", "Red house."], squad_words)
         Scores(exact=1.0, f1=1.0)

@@ -57,13 +57,6 @@ class SentenceBlock:
 def find_cut(file: IO[bytes], position: int) -> int | None:
     r"""The first position at or after `position` where a document begins, after an empty line.
 
-    Args:
-        file: opened for reading bytes.
-        position: byte position.
-
-    Returns:
-        A byte position, or None where the file ends before another document begins.
-
     Example:
         >>> import io
         >>> find_cut(io.BytesIO(b"One.\nTwo.\n\nThree.\n"), 3)
@@ -84,9 +77,6 @@ def find_cut(file: IO[bytes], position: int) -> int | None:
 
 def cut_into_blocks(path: str, file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> list[TextBlock]:
     r"""Cuts a file into blocks of whole documents of about `block_bytes`.
-
-    Args:
-        file: the same file, opened for reading bytes.
 
     Example:
         >>> import io
@@ -119,12 +109,6 @@ def read_lines(
     block: TextBlock, data: bytes, encoding: TextEncoding = UTF_8, *, drop_invalid: bool = False
 ) -> list[str]:
     r"""The lines of a block, as text.
-
-    Args:
-        data: the block's bytes.
-        encoding: how the text stands in bytes; one that `keeps_lines`, because blocks are cut at
-            bytes.
-        drop_invalid: drop ill-formed bytes instead of refusing them.
 
     Example:
         >>> read_lines(TextBlock("x.txt", 0, 9), "Ja.\r\n\nNö.".encode())
@@ -162,11 +146,7 @@ def sample_lines(
     open_file: Callable[[str], AbstractContextManager[IO[bytes]]],
     encoding: TextEncoding = UTF_8,
 ) -> list[str]:
-    """Lines from the beginnings of some blocks, spread over the text.
-
-    Args:
-        open_file: opens a file of it for reading bytes.
-    """
+    """Lines from the beginnings of some blocks, spread over the text."""
     lines: list[str] = []
     for block in blocks[:: -(-len(blocks) // _BLOCKS_SAMPLED) or 1]:
         with open_file(block.path) as file:

@@ -134,11 +134,7 @@ def take_spans(tokens: Tokens, starts: Numbers, lengths: Numbers) -> Tokens:
 def plan_block(
     number: int, block: SentenceBlock, bases: BlockBases, recipe: Recipe
 ) -> tuple[ExampleBlock, dict[int, RequestBlock]]:
-    """Plans a block's documents in all copies.
-
-    Returns:
-        The examples whose B follows A, and for each block that is asked the requests to it.
-    """
+    """Plans a block's documents in all copies."""
     chunks = plan_chunks(
         bases.document_batch(number, block),
         recipe.chunk_rules(),

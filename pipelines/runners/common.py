@@ -61,11 +61,7 @@ class InputKinds:
         )
 
     def look(self, path: str, file: IO[bytes]) -> None:
-        """Looks at the beginning of a file.
-
-        Args:
-            file: opened for reading bytes.
-        """
+        """Looks at the beginning of a file."""
         file.seek(0)
         start = file.read(SAMPLE_BYTES)
         if find_width(start.decode("utf-8", "ignore").split("\n")):

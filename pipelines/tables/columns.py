@@ -79,11 +79,6 @@ def choose_columns(
 ) -> Columns:
     """Finds the columns that the user names, and guesses the others where it is plain.
 
-    Args:
-        text_column: the first text's column, or None.
-        text_pair_column: the second text's column, or None.
-        label_columns: the label's columns; () if they are to be guessed.
-
     Example:
         >>> file = TableFile("train.tsv", "tsv", ("id", "document", "label"))
         >>> choose_columns(file, None, None, (), labelled=True)

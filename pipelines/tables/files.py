@@ -172,10 +172,6 @@ def open_table(
 ) -> TableFile:
     r"""Looks at the beginning of a file: what it is, and its columns.
 
-    Args:
-        data_dir: the folder of TensorFlow Datasets; None: where they usually are.
-        encoding: how its text stands in bytes.
-
     Example:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "train.csv"

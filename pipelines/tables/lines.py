@@ -37,10 +37,6 @@ def read_lines(
     Only `\n` ends a line: `str.splitlines` would also cut at characters inside a sentence, such as
     U+2028. What stands in front of it as `\r` is of the line's end, too.
 
-    Args:
-        encoding: how its text stands in bytes; None is UTF-8, where the user cannot choose.
-        keep_ends: give lines with their ends; where the last one has none, it gets one.
-
     Example:
         >>> import gzip, tempfile
         >>> path = os.path.join(tempfile.mkdtemp(), "lines.txt.gz")

@@ -65,10 +65,6 @@ def hardest(
 ) -> list[Item]:
     """The worst mistakes among any number of items, the worst first; keeps `most` in memory.
 
-    Args:
-        mistake: how large an item's mistake is; None where it is none.
-        most: how many to give at most.
-
     Example:
         >>> hardest([3, -5, 4, 1], lambda number: abs(number) if number != 1 else None, 2)
         [-5, 4]
