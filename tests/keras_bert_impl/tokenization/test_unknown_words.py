@@ -62,11 +62,6 @@ def test_the_count_of_ids_is_the_count_of_words_cut_one_by_one(text, lower, stri
     assert counted([text], TextSettings(SOME, lower, strip)) == WordCount(len(words), unknown)
 
 
-def test_the_share_of_nothing_is_none():
-    assert WordCount().share == 0
-    assert not WordCount().is_large
-
-
 @pytest.mark.parametrize(
     ("words", "unknown", "large", "refused"),
     [

@@ -193,8 +193,3 @@ def test_what_goes_wrong_is_said_with_its_name_and_what_to_check(error, reason):
     with pytest.raises(UserError) as caught, opening_data_set("tfds:x", "its name"):
         raise error
     assert str(caught.value) == f"tfds:x: cannot be read ({reason}); check its name."
-
-
-def test_a_mistake_of_our_own_is_none_of_the_users():
-    with pytest.raises(TypeError), opening_data_set("tfds:x", "its name"):
-        raise TypeError("a bug")

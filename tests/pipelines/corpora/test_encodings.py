@@ -1,4 +1,3 @@
-import codecs
 import contextlib
 import encodings
 import gzip
@@ -103,18 +102,6 @@ def test_what_is_no_encoding_of_files_is_unknown(name):
         TextEncoding(encoding=name)
 
 
-@given(st.text(max_size=30))
-def test_any_name_is_known_or_told_in_a_sentence(name):
-    try:
-        codecs.lookup(TextEncoding(encoding=name).encoding)
-    except UserError as error:
-        told = str(error)
-    else:
-        return
-    assert told.endswith(".")
-    assert "\n" not in told
-
-
 @pytest.mark.parametrize("block", [1, 1 << 16])
 @pytest.mark.parametrize(
     ("encoding", "bad"), [("cp949", b"\xff"), ("utf-16-be", b"\xd8\x00\x00a"), ("cp932", b"\x82\n")]
@@ -157,13 +144,6 @@ def test_whatever_python_calls_an_encoding_is_read_or_told_in_a_sentence(name):
             list(encoding.recoded_lines("a.txt", [data[:3], data[3:]]))
 
 
-def test_a_character_that_the_end_of_the_file_cuts_is_told(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_bytes("하나\n둘".encode("cp949")[:-1])
-    with pytest.raises(UserError, match="line 2 is not cp949"):
-        list(read_lines(path, TextEncoding(encoding="cp949")))
-
-
 def test_two_bytes_a_character_read_as_one_each_are_told(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes("x\ny\n".encode("utf-16-le"))
@@ -201,12 +181,6 @@ def test_decomposed_text_is_composed_in_lines_in_whole_texts_and_in_json(tmp_pat
     json = f'{{"text": ["{text if escaped else pieces}"]}}\n'
     (record,) = open_table(written(tmp_path / "a.jsonl", json, "utf-8"), encoding=NFC).records()
     assert record.values == {"text": ["한국어 é"]}
-
-
-def test_composing_leaves_ill_formed_bytes_for_the_reader_to_tell(tmp_path):
-    (tmp_path / "a.txt").write_bytes("e\u0301\n".encode() + b"\xff\n")
-    with pytest.raises(UserError, match="line 2 is not UTF-8"):
-        list(read_lines(tmp_path / "a.txt", NFC))
 
 
 @given(st.lists(st.text("가é😀ab", max_size=5), max_size=4), st.sampled_from(["cp949", "utf-16"]))

@@ -55,33 +55,8 @@ def test_words_that_are_too_long_for_the_learner_are_only_counted(tmp_path):
     assert merge_counts([counted, counted], 100)[1] == 4
 
 
-def test_only_short_parts_are_remembered(monkeypatch):
-    monkeypatch.setattr(job, "_MEMORY", {})
-    sentence = "东" * 21
-    counted = count_block(block(f"Short. {sentence} {'a' * 20}\n"), Reading(), True, True)
-    assert counted.counts == {"short": 1, ".": 1, "东": 21, "a" * 20: 1}
-    assert job._MEMORY == {(True, True): {"Short.": "short .", "a" * 20: "a" * 20}}
-
-
-def test_what_is_remembered_does_not_show(monkeypatch):
-    text = "Low, lower; the lowest of words-beyond-twenty-characters! 东京都 " * 3 + "\n"
-    first, second = (count_block(block(text), Reading(), True, True) for _ in range(2))
-    monkeypatch.setattr(job, "_LONGEST_REMEMBERED", -1)
-    monkeypatch.setattr(job, "_MEMORY", {})
-    assert first == second == count_block(block(text), Reading(), True, True)
-
-
-def test_ill_formed_bytes_are_counted():
-    ill_formed = TextBlock(Source("x", "text"), LineBlock(1, b"a \xff b", 7), True)
-    assert count_block(ill_formed, Reading(), True, True).dropped_bytes == 1
-
-
 def blocks(*counts):
     return [CountedBlock(Counter(words), 0) for words in counts]
-
-
-def test_counts_of_blocks_are_added():
-    assert merge_counts(blocks("aab", "bc"), 100) == (Counter(a=2, b=2, c=1), 0)
 
 
 def test_the_rarest_words_go_where_there_are_too_many():

@@ -25,11 +25,6 @@ from pipelines.corpora.unpacking import (
 KOREAN = "첫 문장이다. 둘째 문장이다.\n" * 5
 
 
-@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
-def test_utf8_is_decoded_whole(text):
-    assert decode("x", 1, text.encode()) == (text, 0)
-
-
 @given(st.binary(max_size=8))
 def test_a_few_ill_formed_bytes_are_dropped_and_counted(few):
     data = b"a" * 30 + few
@@ -99,19 +94,6 @@ def test_packed_files_are_known_by_their_first_bytes(tmp_path, ending, name):
     path.write_bytes(PACKERS[ending](TEXT))
     with open_unpacked(str(path)) as file:
         assert file.read() == TEXT
-
-
-def test_the_first_bytes_count_more_than_the_name(tmp_path):
-    (tmp_path / "text.gz").write_bytes(lzma.compress(TEXT))
-    with open_unpacked(str(tmp_path / "text.gz")) as file:
-        assert file.read() == TEXT
-
-
-def test_text_may_begin_like_the_name_of_a_packer(tmp_path):
-    for start in (b"BZh is no beginning", b"LZIP is one.", b"PK", b"7z", b"Rar!"):
-        (tmp_path / "text").write_bytes(start)
-        with open_unpacked(str(tmp_path / "text")) as file:
-            assert file.read() == start
 
 
 def test_a_zip_archive_is_refused_whatever_its_name(tmp_path):

@@ -81,7 +81,7 @@ def test_no_examples_have_no_score(score):
 
 
 # fmt: off
-RECORDED = [
+CORRELATIONS = [
     (
         [4.201, 0.562, 3.019, 2.396, 2.973, 3.296, 1.533, 4.807, 2.329, 3.141, 3.176, 0.919, 0.309,
          2.058, 3.82],
@@ -96,7 +96,7 @@ RECORDED = [
 # fmt: on
 
 
-@pytest.mark.parametrize(("predictions", "labels", "pearson", "spearman"), RECORDED)
+@pytest.mark.parametrize(("predictions", "labels", "pearson", "spearman"), CORRELATIONS)
 def test_correlations_equal_the_recorded_ones(predictions, labels, pearson, spearman):
     assert pearson_correlation(predictions, labels) == pytest.approx(pearson, abs=1e-14)
     assert spearman_correlation(predictions, labels) == pytest.approx(spearman, abs=1e-14)

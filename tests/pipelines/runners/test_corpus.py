@@ -1,6 +1,5 @@
 """The tokenized corpus, compared with the tokenizer's answers line by line."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -125,9 +124,3 @@ def test_a_corpus_without_a_token_is_refused_and_leaves_nothing(tmp_path, tasks)
     with pytest.raises(UserError, match=r"corpus.txt: has no sentence with a token"):
         _assembled([task], tmp_path / "corpus")
     assert list((tmp_path / "corpus").iterdir()) == []
-
-
-def test_ids_are_stored_in_the_vocabulary_s_type(tmp_path, tasks):
-    corpus = _assembled(tasks, tmp_path / "corpus")
-    assert json.loads((tmp_path / "corpus" / "corpus.json").read_text())["dtype"] == "uint16"
-    assert corpus.ids().array.dtype == np.uint16

@@ -165,11 +165,6 @@ def test_what_cannot_be_read_is_named_with_its_line(tmp_path, name, content):
     assert str(error.value).startswith(str(tmp_path))
 
 
-def test_a_missing_file_is_named():
-    with pytest.raises(UserError, match="no such file"):
-        open_table("/no/such/train.csv")
-
-
 CELLS = st.text(st.characters(blacklist_characters="\r\x00", blacklist_categories=["Cs"]))
 
 
