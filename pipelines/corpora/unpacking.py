@@ -87,13 +87,8 @@ def say_what_was_dropped(dropped_bytes: int) -> None:
 _Unpacker = Callable[[IO[bytes]], Any]
 
 
-_UNPACKERS_BY_ENDING: dict[str, _Unpacker] = {
-    ".gz": gzip.open,
-    ".xz": lzma.open,
-    ".bz2": bz2.open,
-}
 # How a packed file begins, longer than any text would begin by chance.
-_UNPACKERS_BY_MAGIC: dict[bytes, _Unpacker] = {
+_UNPACKERS: dict[bytes, _Unpacker] = {
     b"\x1f\x8b\x08": gzip.open,
     b"\xfd7zXZ\0": lzma.open,
     **{b"BZh%d1AY&SY" % level: bz2.open for level in range(1, 10)},
@@ -167,7 +162,7 @@ _begun: dict[str, Unpacked] = {}  # streams whose beginning was looked at
 def open_unpacked(
     path: str, *, stream: bool = False, encoding: TextEncoding | None = None
 ) -> Unpacked:
-    """Opens a file for reading bytes, unpacking it by its first bytes or its name's ending.
+    """Opens a file for reading bytes, unpacking it by its first bytes.
 
     Args:
         stream: whether a pipe will do, because it is read once; `beginning_of_text` does not count.
@@ -178,12 +173,7 @@ def open_unpacked(
         return _begun.pop(path)
     packed = open_input(path, stream=stream)
     try:
-        if packed.seekable():
-            start = packed.read(_LONGEST_MAGIC)
-            packed.seek(0)
-        else:
-            start = packed.peek(_LONGEST_MAGIC)[:_LONGEST_MAGIC]  # type: ignore[attr-defined]
-        unpack = _unpacker(path, start)
+        unpack = _unpacker(path, packed.peek(_LONGEST_MAGIC))  # type: ignore[attr-defined]
         plain = _Bounded(path, packed, unpack(packed)) if unpack else packed
         return Unpacked(packed, encoding.recoded(path, plain) if encoding else plain)
     except BaseException:
@@ -271,8 +261,8 @@ def refuse_no_text(path: str, start: bytes, encoding: TextEncoding | None = None
 
 
 def _unpacker(path: str, start: bytes) -> _Unpacker | None:
-    """Chooses the decompressor of a file: by its first bytes, then by the ending of its name."""
-    for magic, unpack in _UNPACKERS_BY_MAGIC.items():
+    """Chooses the decompressor of a file by its first bytes."""
+    for magic, unpack in _UNPACKERS.items():
         if start.startswith(magic):
             return unpack
     for magic, packing in _OTHER_PACKINGS.items():
@@ -280,6 +270,4 @@ def _unpacker(path: str, start: bytes) -> _Unpacker | None:
             raise UserError(
                 f"{path}: is packed with {packing}; unpack it, or pack it with gzip, xz or bzip2."
             )
-    name = path.lower()
-    endings = _UNPACKERS_BY_ENDING.items()
-    return next((unpack for ending, unpack in endings if name.endswith(ending)), None)
+    return None

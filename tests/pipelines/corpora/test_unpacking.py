@@ -118,11 +118,10 @@ def test_lines_come_without_their_ends(tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".gz", ".xz", ".bz2"])
-@pytest.mark.parametrize("damage", ["cut", "no archive"])
-def test_a_damaged_archive_is_named(tmp_path, ending, damage):
+def test_a_damaged_archive_is_named(tmp_path, ending):
     packed = PACKERS[ending](TEXT)
     path = tmp_path / f"text{ending}"
-    path.write_bytes(packed[: len(packed) // 2] if damage == "cut" else b"no archive at all")
+    path.write_bytes(packed[: len(packed) // 2])
     with pytest.raises(UserError, match=rf"text{ending}: cannot be unpacked \(.+\)"):
         list(read_line_blocks(str(path)))
 
