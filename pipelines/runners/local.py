@@ -28,7 +28,7 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.sources import match_files, refuse_output_among_input, with_content
 from pipelines.pretraining_data.documents import TextBlock, cut_into_blocks, sample_lines
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts, fingerprint
-from pipelines.processes import run_tasks
+from pipelines.processes import in_order
 from pipelines.records.description import Description, ShardEntry
 from pipelines.records.names import (
     DESCRIPTION_SUFFIX,
@@ -247,13 +247,13 @@ def _tokenized(
     progress = Progress("tokenize", text.bytes / 1e6, "MB")
     progress.resume_from((text.bytes - todo) / 1e6)
     if plain:
-        done = run_tasks(corpora.tokenize_block, tasks, _beside(config), _NUMBERS)
+        done = in_order(corpora.tokenize_block, tasks, _beside(config), _NUMBERS)
     else:
         threads = max(1, config.num_workers)
         starts = range(0, len(tasks), 4 * threads)
         groups = [corpora.BlockTasks(tasks[at : at + 4 * threads], threads) for at in starts]
-        done = run_tasks(corpora.tokenize_blocks, groups, min(1, config.num_workers), _TOKENIZING)
-    for _, size in done:
+        done = in_order(corpora.tokenize_blocks, groups, min(1, config.num_workers), _TOKENIZING)
+    for size in done:
         progress.advance(size / 1e6)
     progress.close()
     return corpora.assemble(folder, files, text.bytes, config.input_file)
@@ -267,8 +267,9 @@ def _plan(config: PretrainingDataConfig, corpus: corpora.Corpus, folder: Path) -
     progress = Progress("plan", len(tasks), "batches")
     progress.resume_from(len(tasks) - len(missing))
     chosen = [tasks[number] for number in missing]
-    for number, count in run_tasks(shards.plan_batch, chosen, _beside(config), _NUMBERS):
-        examples[missing[number]] = count
+    counts = in_order(shards.plan_batch, chosen, _beside(config), _NUMBERS)
+    for number, count in zip(missing, counts, strict=True):
+        examples[number] = count
         progress.advance()
     progress.close()
     return [(task.target, count) for task, count in zip(tasks, examples, strict=True)]
@@ -317,8 +318,9 @@ def _shards(
     for task in chosen:  # nor may it look complete: old shards beside new ones would pass for a set
         remove(Path(task.target))
         remove(Path(index_path(task.target)))
-    for number, entry in run_tasks(shards.write_shard, chosen, _beside(config), _NUMBERS):
-        entries[missing[number]] = entry
+    written = in_order(shards.write_shard, chosen, _beside(config), _NUMBERS)
+    for number, entry in zip(missing, written, strict=True):
+        entries[number] = entry
         progress.advance(entry.counts.get("examples", 0))
     progress.close()
     return [entry for entry in entries if entry is not None]

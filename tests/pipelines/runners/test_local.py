@@ -80,13 +80,13 @@ def test_stages_that_are_done_are_not_done_again(tmp_path, monkeypatch, expected
     config = make_shards(tmp_path, work_folder=str(tmp_path / "work"))
     (tmp_path / "out" / "train.tfrecord-00001-of-00003").unlink()
     done = []
-    true_run = local.run_tasks
+    true_run = local.in_order
 
-    def run_tasks(function, tasks, *args):
+    def in_order(function, tasks, *args):
         done.extend((function.__name__, Path(task.target).name) for task in tasks)
         return true_run(function, tasks, *args)
 
-    monkeypatch.setattr(local, "run_tasks", run_tasks)
+    monkeypatch.setattr(local, "in_order", in_order)
     run_local(config)
     assert done == [("write_shard", "train.tfrecord-00001-of-00003")]
     assert contents(tmp_path / "out") == expected
