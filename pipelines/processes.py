@@ -2,8 +2,7 @@
 
 A worker of Python's `ProcessPoolExecutor` is left alone where its parent is killed: it keeps its
 memory and holds locks that the next run needs. `worker_pool` gives workers that watch their parent.
-On it stand `in_order`, a map over an endless stream of work that keeps its order, and `run_tasks`,
-which runs a known list of tasks and gives each result as soon as it is there.
+On it stands `in_order`, a map over an endless stream of work that keeps its order.
 """
 
 import contextlib
@@ -15,8 +14,8 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -128,26 +127,30 @@ _REMEDY = "run the same command again with a smaller `num_workers`"
 
 
 def in_order(
-    function: Callable[[_Work], _Result], work: Iterable[_Work], num_workers: int | None = None
+    function: Callable[[_Work], _Result],
+    work: Iterable[_Work],
+    num_workers: int | None = None,
+    preload: str | None = None,
 ) -> Iterator[_Result]:
     """Gives `function(item)` for each item, in the items' order whatever the number of workers.
 
     At most three items for each worker are in flight, so that memory does not grow with the work.
     The function is one of a module (it is sent by name). By default there are as many workers as
-    processors; 1 is this process.
+    processors; 0 is this process, and so is 1 unless something is to be loaded, which goes with the
+    worker. Where the system can fork, several workers are forked from one process that has loaded
+    `preload`.
 
     Example:
         >>> list(in_order(abs, [-1, -2], num_workers=1))
         [1, 2]
     """
-    count = num_workers or os.cpu_count() or 1
-    if count == 1:
+    count = (os.cpu_count() or 1) if num_workers is None else num_workers
+    if count == 0 or (count == 1 and not preload):
         yield from map(function, work)
         return
-    # Fresh processes: a fork of a process with threads (TensorFlow's) can hang.
-    context = multiprocessing.get_context("spawn")
     waiting: deque[Future[_Result]] = deque()
-    with worker_pool(count, context, _REMEDY) as pool:
+    context = _context(preload if count > 1 else None)
+    with worker_pool(count, context, _REMEDY, preload) as pool:
         for item in work:
             waiting.append(pool.submit(function, item))
             if len(waiting) >= 3 * count:
@@ -156,54 +159,10 @@ def in_order(
             yield waiting.popleft().result()
 
 
-Task = TypeVar("Task")
-Result = TypeVar("Result")
-
-_TASKS_AHEAD = 2  # tasks handed out for each worker, so that none waits for the next
-_REMEDY_CONTINUE = (
-    "run the same command again to continue, with a smaller `num_workers` if it happens again"
-)
-
-
-def run_tasks(
-    function: Callable[[Task], Result],
-    tasks: Sequence[Task],
-    num_workers: int,
-    preload: str | None = None,
-) -> Iterator[tuple[int, Result]]:
-    """Runs a function on every task, in processes of their own.
-
-    The processes end with the iteration, so what they loaded does not stay in memory. With 0
-    workers this process works. A script that calls this must be importable without side effects
-    (`if __name__ == "__main__":`), as for every use of `multiprocessing`. Where the system can
-    fork, several workers are forked from one process that has loaded `preload`.
-
-    Yields:
-        (number of the task, result) in the order in which tasks finish.
-
-    Example:
-        >>> sorted(run_tasks(abs, [-1, 2, -3], num_workers=2))
-        [(0, 1), (1, 2), (2, 3)]
-    """
-    if num_workers == 0 or not tasks:
-        yield from ((number, function(task)) for number, task in enumerate(tasks))
-        return
-    context = _context(preload if num_workers > 1 else None)
-    waiting = iter(enumerate(tasks))
-    running: dict[Future[Result], int] = {}
-    with worker_pool(min(num_workers, len(tasks)), context, _REMEDY_CONTINUE, preload) as pool:
-        while True:
-            while len(running) < _TASKS_AHEAD * num_workers and (job := next(waiting, None)):
-                running[pool.submit(function, job[1])] = job[0]
-            if not running:
-                return
-            for done in wait(running, return_when=FIRST_COMPLETED).done:
-                yield running.pop(done), done.result()
-
-
 def _context(preload: str | None) -> multiprocessing.context.BaseContext:
     if preload and "forkserver" in multiprocessing.get_all_start_methods():
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([preload])
         return context
+    # Fresh processes: a fork of a process with threads (TensorFlow's) can hang.
     return multiprocessing.get_context("spawn")

@@ -134,10 +134,7 @@ def create_pretraining_data(config: Any, flags: ConfigFlags[Any]) -> str:
         from pipelines.runners.local import run_local
 
         return run_local(config).summary()
-    from pipelines.runners.quiet_beam import keep_beam_quiet
-
     need_extra("beam", ["apache_beam"], f"`runner={config.runner}`")
-    keep_beam_quiet()
     from pipelines.runners.beam import run_beam
 
     return run_beam(replace(config, beam_arguments=tuple(flags.extra_arguments))).summary()
@@ -216,11 +213,7 @@ def learn_vocabulary(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     """Learns a vocabulary."""
     from pipelines.corpora.learn_vocabulary import learn_vocabulary
 
-    learned = learn_vocabulary(config)
-    for number, merge in enumerate(learned.merges, 1):
-        joined = merge.left + merge.right.removeprefix("##")
-        yield f"{number:4}  {merge.left} + {merge.right} -> {joined}  ({merge.count} times)"
-    yield from learned.report()
+    yield from learn_vocabulary(config).report()
 
 
 def tokenize_text(config: Any, _: ConfigFlags[Any]) -> None:

@@ -6,7 +6,7 @@ of workers. A report says how the vocabulary splits the words it was learned fro
 Examples:
   keras-bert learn_vocabulary --input_file=sentences.txt --vocab_file=vocab.txt --vocab_size=30000
   keras-bert learn_vocabulary --input_file='wiki/*.jsonl.xz' --vocab_file=vocab.txt \
-      --vocab_size=30000 --nodo_lower_case --show_merges=20
+      --vocab_size=30000 --nodo_lower_case
 """
 
 from tools.table import made

@@ -22,12 +22,6 @@ class RememberingReference:
     """The reference, with what it did to the text between two spaces kept for the next time.
 
     Nothing in the rules looks across a space, so a line's ids are those of its parts in a row.
-
-    Example:
-        >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
-        >>> vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "##s"])
-        >>> RememberingReference(TextSettings(vocabulary)).encode("The thes")
-        [5, 5, 6]
     """
 
     def __init__(self, settings: TextSettings) -> None:
@@ -67,15 +61,7 @@ class Comparison:
 
 
 def certify_lines(tokenizer: Tokenizer, lines: Iterable[str | bytes]) -> Comparison:
-    """Compares the tokenizer with the reference, line by line.
-
-    Example:
-        >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
-        >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
-        >>> tokenizer = Tokenizer(TextSettings(Vocabulary(tokens)))
-        >>> certify_lines(tokenizer, ["The words.", "Others"])
-        Comparison(compared=2, differing=0, left_out=0, first_differences=[])
-    """
+    """Compares the tokenizer with the reference, line by line."""
     expected, result, source = RememberingReference(tokenizer.settings), Comparison(), iter(lines)
     drifted = {chr(number) for number in drifted_code_points()}
     while batch := list(islice(source, _LINES_AT_ONCE)):

@@ -25,13 +25,13 @@ from keras_bert_impl.tokenization.character_table import (
     CharacterTable,
     character_class,
 )
-from keras_bert_impl.tokenization.composing import joining_characters
 from keras_bert_impl.tokenization.kernel_models import (
     KernelModels,
     longest_word_position,
     with_longest_word,
 )
 from keras_bert_impl.tokenization.kernels import CutTokens, Replaced
+from keras_bert_impl.tokenization.reference import joining_characters
 from keras_bert_impl.tokenization.vocabulary import (
     MAX_CHARACTERS_PER_WORD,
     SPECIAL_TOKENS,

@@ -4,10 +4,9 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_bert_impl.tokenization.long_texts import HEAD_TAIL, TRUNCATE, head_length
+from keras_bert_impl.tokenization.long_texts import HEAD_TAIL, TRUNCATE, check_stride, head_length
 from keras_bert_impl.tokenization.packing import truncated_lengths
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from keras_bert_impl.tokenization.windows import check_stride
 
 
 def pack_in_graph(
@@ -91,13 +90,7 @@ def trim_to_longest(packed: dict[str, Any]) -> dict[str, Any]:
 
 
 class GraphWindows(NamedTuple):
-    """Windows over the tokens of some documents; see `windows.Windows`.
-
-    Attributes:
-        document: int64 [windows], the number of the document.
-        start: int64 [windows], the position of its first token in the document.
-        end: int64 [windows], the position after its last token.
-    """
+    """Windows over the tokens of some documents; see `long_texts.Windows`."""
 
     document: tf.Tensor
     start: tf.Tensor
@@ -115,7 +108,7 @@ class GraphWindows(NamedTuple):
 
 
 def windows_in_graph(lengths: Any, size: Any, stride: int) -> GraphWindows:
-    """Covers documents with windows that overlap; see `windows.make_windows`.
+    """Covers documents with windows that overlap; see `long_texts.make_windows`.
 
     Args:
         lengths: int [documents], the tokens of each document.
@@ -159,7 +152,7 @@ def window_contents(tokens: tf.RaggedTensor, windows: GraphWindows) -> tf.Ragged
 
 
 def owned_in_graph(windows: GraphWindows) -> tf.RaggedTensor:
-    """Tells which window owns each token; see `windows.owned_tokens`.
+    """Tells which window owns each token; see `long_texts.owned_tokens`.
 
     Returns:
         bool [windows, (tokens)].

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import bounded_loads
@@ -50,22 +49,8 @@ class LearnerOptions:
         check_options(self)
 
 
-@dataclass(frozen=True)
-class Merge:
-    """A step of the learner: two tokens that become one, and how often they stood side by side."""
-
-    left: str
-    right: str
-    count: int
-
-
 class Learned(NamedTuple):
-    """A vocabulary that was learned, and how.
-
-    Attributes:
-        vocabulary: the tokens: special ones, characters, then joined ones as they were learned.
-        pairs: the two tokens that each joined one was made from, in that order.
-    """
+    """A vocabulary that was learned, and how."""
 
     vocabulary: Vocabulary
     pairs: list[tuple[str, str]]
@@ -81,7 +66,7 @@ def learn_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Learned:
     """
     learned = learn_most_tokens(counts, options)
     if len(learned.vocabulary) != options.vocab_size:
-        characters = len(_ranked(counts))
+        characters = len(ranked_characters(counts))
         dropped = characters > options.limit_alphabet
         wider = f", raise `limit_alphabet` (the text has {characters})" if dropped else ""
         raise UserError(
@@ -93,15 +78,10 @@ def learn_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Learned:
 
 
 def learn_most_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Learned:
-    """Learns a vocabulary of the size that is asked for, or as large as the text makes it.
-
-    Example:
-        >>> len(learn_most_tokens({"hug": 10}, LearnerOptions(1000)).vocabulary)
-        12
-    """
+    """Learns a vocabulary of the size that is asked for, or as large as the text makes it."""
     # A longer word is [UNK] to the tokenizer: no token that it needs would ever be used.
     counts = {word: n for word, n in counts.items() if len(word) <= MAX_CHARACTERS_PER_WORD}
-    alphabet = set(_ranked(counts)[: options.limit_alphabet])
+    alphabet = set(ranked_characters(counts)[: options.limit_alphabet])
     counts = {word: n for word, n in counts.items() if alphabet.issuperset(word)}
     fixed = _fixed_tokens(counts, alphabet, options)
     if len(fixed) > options.vocab_size:
@@ -111,29 +91,6 @@ def learn_most_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Lea
         )
     tokens, pairs = _train(counts, fixed, options)
     return Learned(Vocabulary(tokens), pairs)
-
-
-def first_merges(counts: Mapping[str, int], learned: Learned, number: int) -> list[Merge]:
-    """Does the first merges again, by the book, to count them.
-
-    Example:
-        >>> counts = {"hug": 10, "hugs": 5, "pug": 5}
-        >>> first_merges(counts, learn_tokens(counts, LearnerOptions(15)), 2)
-        [Merge(left='##u', right='##g', count=20), Merge(left='h', right='##ug', count=15)]
-    """
-    known = {token.removeprefix(CONTINUATION) for token in learned.vocabulary.tokens}
-    words = {word: _characters(word) for word in counts if known.issuperset(word)}
-    merges = []
-    for left, right in learned.pairs[:number]:
-        joined = left + right.removeprefix(CONTINUATION)
-        count = 0
-        text = joined.removeprefix(CONTINUATION)
-        for word, tokens in words.items():
-            if text in word:
-                words[word] = _join(tokens, left, right)
-                count += counts[word] * (len(tokens) - len(words[word]))
-        merges.append(Merge(left, right, count))
-    return merges
 
 
 class Coverage(NamedTuple):
@@ -191,58 +148,21 @@ def _count_unknown(counts: Mapping[str, int], vocabulary: Vocabulary) -> int:
     )
 
 
-@dataclass(frozen=True)
-class Alphabet:
-    """The characters of a text, and what becomes of its words where only some are kept.
-
-    Attributes:
-        characters: how many different characters the text has.
-        words_by_rank: int64 [characters], how many words have the character of this rank as their
-            rarest one; rank 0 is the most frequent character.
+def limit_for(counts: Mapping[str, int], share: float) -> int:
+    """The smallest `limit_alphabet` that makes at most this share of the words [UNK].
 
     Example:
-        >>> alphabet = Alphabet.of({"aa": 6, "ab": 3, "abc": 1})
-        >>> alphabet.characters, alphabet.lost_share(2), alphabet.limit_for(0.2)
-        (3, 0.1, 2)
+        >>> limit_for({"aa": 6, "ab": 3, "abc": 1}, 0.2)
+        2
     """
-
-    characters: int
-    words_by_rank: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, counts: Mapping[str, int]) -> "Alphabet":
-        """Looks at counted words."""
-        ranks = {character: rank for rank, character in enumerate(_ranked(counts))}
-        rarest = np.fromiter((max(map(ranks.__getitem__, word)) for word in counts), np.int64)
-        times = np.fromiter(counts.values(), np.int64)
-        by_rank = np.zeros(len(ranks), np.int64)
-        np.add.at(by_rank, rarest, times)
-        return cls(len(ranks), by_rank)
-
-    def lost_share(self, limit: int) -> float:
-        """The share of words that have a character beyond the `limit` most frequent ones."""
-        words = self.words_by_rank
-        return float(words[limit:].sum() / max(words.sum(), 1))
-
-    def limit_for(self, share: float) -> int:
-        """The smallest limit that loses at most this share of the words."""
-        words = self.words_by_rank
-        lost = words.sum() - np.cumsum(words)
-        return int(np.argmax(lost <= share * words.sum())) + 1
+    ranks = {character: rank for rank, character in enumerate(ranked_characters(counts))}
+    rarest = [max(map(ranks.__getitem__, word)) for word in counts]
+    words = np.bincount(rarest, list(counts.values()), len(ranks))
+    lost = words.sum() - np.cumsum(words)
+    return int(np.argmax(lost <= share * words.sum())) + 1
 
 
-def single_share(vocabulary: Vocabulary) -> float:
-    """The share of tokens that are single characters, at a word's beginning or in it.
-
-    Example:
-        >>> single_share(Vocabulary([*SPECIAL_TOKENS, "a", "##a", "##ab"]))
-        0.25
-    """
-    singles = sum(len(token.removeprefix(CONTINUATION)) == 1 for token in vocabulary.tokens)
-    return singles / len(vocabulary)
-
-
-def _ranked(counts: Mapping[str, int]) -> list[str]:
+def ranked_characters(counts: Mapping[str, int]) -> list[str]:
     """The characters of counted words, the most frequent first."""
     characters: Counter[str] = Counter()
     for word, count in counts.items():
@@ -296,17 +216,3 @@ def _as_text(counts: Mapping[str, int]) -> Iterator[str]:
         while left > 0:
             yield f"{word} " * min(left, at_once)
             left -= at_once
-
-
-def _characters(word: str) -> list[str]:
-    return [word[:1], *(f"{CONTINUATION}{character}" for character in word[1:])]
-
-
-def _join(tokens: list[str], left: str, right: str) -> list[str]:
-    joined: list[str] = []
-    for token in tokens:
-        if token == right and joined and joined[-1] == left:
-            joined[-1] = left + right.removeprefix(CONTINUATION)
-        else:
-            joined.append(token)
-    return joined

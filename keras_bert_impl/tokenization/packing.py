@@ -46,10 +46,6 @@ def pack_pair(
 ) -> PackedInput:
     """Packs one segment (`ids_b` is None) or two into inputs of length `max_seq_length`.
 
-    Args:
-        ids_b: of the second one.
-        long_text: what stays of a longer segment; see `LongTexts`. Windows are more than one row.
-
     Example:
         >>> vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"])
         >>> packed = pack_pair([5, 5, 5], [6], 8, vocabulary)
@@ -177,10 +173,6 @@ def pack_batch(
     """Packs a batch as [CLS] A [SEP] or [CLS] A [SEP] B [SEP], as in training.
 
     A second text without tokens counts as none.
-
-    Args:
-        ids_b: those of each second text.
-        max_seq_length: longer texts are truncated to this many tokens; see `pack_pair`.
 
     Returns:
         `input_ids`, `input_mask` and `segment_ids`, int32 [batch, length] each.

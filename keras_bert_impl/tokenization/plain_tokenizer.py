@@ -30,9 +30,10 @@ from keras_bert_impl.tokenization.character_table import (
     SIGMA,
     CharacterTable,
 )
-from keras_bert_impl.tokenization.composing import composed, composed_places
 from keras_bert_impl.tokenization.reference import (
     as_text,
+    composed,
+    composed_places,
     is_chinese,
     longest_matches,
 )

@@ -17,10 +17,13 @@ What a character is comes from the `unicodedata` of the running Python. `charact
 same facts for one fixed version of Unicode.
 """
 
+import functools
 import re
 import unicodedata
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from typing import TypeVar
+
+import numpy as np
 
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, MAX_CHARACTERS_PER_WORD
 
@@ -81,43 +84,17 @@ def as_text(line: str | bytes) -> str:
 
 
 def as_name(text: str) -> str:
-    r"""A name of a label or a column as it is compared and kept: composed (Unicode's NFC).
+    """A name of a label or a column as it is compared and kept: composed (Unicode's NFC).
 
     What looks the same is then the same, whatever wrote it: some systems write "é" as two.
-
-    Example:
-        >>> as_name("cafe\u0301") == "caf\u00e9"
-        True
     """
-    return unicodedata.normalize("NFC", text)
+    return composed(text)
 
 
 def without_accents(text: str) -> str:
     """A text decomposed (NFD) and without its accents (Mn)."""
     decomposed = unicodedata.normalize("NFD", text)
     return "".join(c for c in decomposed if unicodedata.category(c) != "Mn")
-
-
-def loses_letters(word: str) -> bool:
-    """Whether `without_accents` changes more of a word than accents: letters themselves.
-
-    Accents on letters with two cases are meant to go. In a script without cases marks are vowels,
-    or make one consonant another, and syllables come apart.
-
-    Example:
-        >>> [loses_letters(word) for word in ("déjà", "がんばる", "में", "한국", "東京")]
-        [False, True, True, True, False]
-    """
-    letter = ""
-    for character in unicodedata.normalize("NFC", word):
-        parts = unicodedata.normalize("NFD", character)
-        category = unicodedata.category(parts[0])
-        if not category.startswith("M"):
-            letter = parts[0] if category.startswith("L") else ""
-        changes = len(parts) > 1 or category == "Mn"
-        if changes and letter and letter.lower() == letter.upper():
-            return True
-    return False
 
 
 def split_words(
@@ -186,9 +163,6 @@ def longest_tokens(
 ) -> list[str] | None:
     """Cuts a word.
 
-    Returns:
-        The tokens; None where the word cannot be cut to its end.
-
     Example:
         >>> longest_tokens("unaffable", {"un", "##aff", "##able", "##a"})
         ['un', '##aff', '##able']
@@ -227,3 +201,41 @@ def longest_matches(
         found.append(match)
         start, prefix = end, CONTINUATION
     return found
+
+
+def composed(text: str) -> str:
+    """The text composed."""
+    return unicodedata.normalize("NFC", text)
+
+
+def composed_places(text: str) -> Iterator[tuple[str, int]]:
+    r"""The characters of a composed text, and where in the text each came from.
+
+    Text is composed unit by unit: a unit is a character with all behind it that may become one with
+    it or change places. What becomes of a unit came from where the unit begins; the characters of
+    one that stays as it is keep their places. A space is a unit by itself, where lines are cut.
+
+    Example:
+        >>> list(composed_places("ae\u0301b"))
+        [('a', 0), ('é', 1), ('b', 3)]
+    """
+    for unit in re.finditer(f"(?s) |.[{joining_characters()}]*", text):
+        whole = composed(unit[0])
+        moves = whole == unit[0]
+        for number, character in enumerate(whole):
+            yield character, unit.start() + number * moves
+
+
+@functools.cache
+def joining_characters() -> str:
+    """The characters that belong to the unit before them, as ranges of a regular expression."""
+    found = {*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)}  # parts of Hangul syllables
+    for number in range(0x20000):  # there are none above
+        parts = unicodedata.decomposition(chr(number)).split()
+        if len(parts) == 2 and not parts[0].startswith("<"):
+            found.add(int(parts[1], 16))
+        if unicodedata.combining(chr(number)):
+            found.add(number)
+    numbers = np.array(sorted(found))
+    runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
+    return "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in runs)

@@ -75,17 +75,7 @@ class TextSettings:
         return {"do_lower_case": self.do_lower_case, "strip_accents": self.strip_accents, **form}
 
     def contradiction(self) -> str | None:
-        """Says what is wrong where the casing does not go with the vocabulary.
-
-        Returns:
-            A sentence, or None.
-
-        Example:
-            >>> special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-            >>> cased = Vocabulary([*special, *(f"Word{number}" for number in range(100))])
-            >>> TextSettings(cased, do_lower_case=True).contradiction()
-            'do_lower_case is on, but 100 of 105 tokens of the vocabulary have capitals ...'
-        """
+        """Says what is wrong where the casing does not go with the vocabulary."""
         # Tokens in brackets, [CLS] and [unused1], never come out of text.
         words = [token for token in self.vocabulary.tokens if not token.startswith("[")]
         if self.do_lower_case:

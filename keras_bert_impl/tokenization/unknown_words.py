@@ -6,12 +6,10 @@ begins a word exactly where it does not begin with "##", so that ids alone give 
 """
 
 import logging
-import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +27,6 @@ WARNED_ABOVE, REFUSED_ABOVE = 0.05, 0.5
 _FEW_WORDS = 50  # of so few an unusual name is a large share
 _SAMPLE_LINES, _SAMPLE_CHARACTERS = 1000, 200_000
 _EXAMPLES, _SHOWN_CHARACTERS = 3, 20
-_MOST_TOKENS = 4.0  # of a word on average; Korean has two or three with a vocabulary of its own
-_LONGEST_WORDS = 8.0  # characters on average; Thai, which has no spaces, has far longer ones
-_OTHER_LANGUAGE = 0.2  # below that, most words of the text are known: it is of the same language
 
 
 @dataclass(frozen=True)
@@ -114,13 +109,11 @@ def check_words(
 ) -> WordCount:
     """Counts the words of a sample of texts, and says it where the vocabulary does not fit them.
 
-    Above 5 % of [UNK] a warning is logged, or above four tokens a word in a language that has
-    spaces. Above half of at least 50 words [UNK] the text is refused.
+    Above 5 % of [UNK] a warning is logged; above half of at least 50 words the text is refused.
     """
     sample = list(_sample(texts))
     count = _count(sample, settings)
     if not count.is_large:
-        _tell_of_many_tokens(sample, settings, name, count)
         return count
     message = f"{name}: {_describe(sample, settings, count)}"
     if may_refuse and count.is_refused:
@@ -144,28 +137,6 @@ def _count(lines: Sequence[str], settings: TextSettings) -> WordCount:
     return WordCounter(settings.vocabulary).count(ids)
 
 
-def _tell_of_many_tokens(
-    lines: Sequence[str], settings: TextSettings, name: str, count: WordCount
-) -> None:
-    """Warns of words in crumbs: English with a Korean vocabulary makes no [UNK], and no sense."""
-    each = _tokens_of_a_word(lines, settings, count)
-    if count.words >= _FEW_WORDS and each > _MOST_TOKENS:
-        _LOGGER.warning(
-            "%s: a word of a sample takes %.1f tokens of %s on average, where a vocabulary of the "
-            "text's language takes one or two: it is of another language, or far too small; take "
-            "another model, or learn a vocabulary for the text.",
-            *(name, each, settings.vocabulary.name),
-        )
-
-
-def _tokens_of_a_word(lines: Sequence[str], settings: TextSettings, count: WordCount) -> float:
-    """How many a word has on average; 0 of a text without spaces, whose words are none."""
-    characters = sum(len("".join(line.split())) for line in lines)
-    if characters > _LONGEST_WORDS * count.words:
-        return 0.0
-    return len(PlainTokenizer(settings).encode_lines(lines).ids) / max(count.words, 1)
-
-
 def _describe(lines: Sequence[str], settings: TextSettings, count: WordCount) -> str:
     words = _unknown_words(lines, settings)
     frequent = [reference.as_name(word) for word, _ in words.most_common(_EXAMPLES)]
@@ -186,76 +157,38 @@ def _unknown_words(lines: Iterable[str], settings: TextSettings) -> Counter[str]
     return unknown
 
 
-class _Remedy(NamedTuple):
-    """Something that a user may change, and what is said where it helps."""
-
-    change_lines: Callable[[str], str]
-    settings: TextSettings
-    sentence: str
-
-
-_COMPOSE = (
-    "compose it (Unicode's NFC: unicodedata.normalize('NFC', text) in Python, or uconv -x any-nfc)"
-)
-
-
-def _decomposed(text: str) -> str:
-    return unicodedata.normalize("NFD", text)
-
-
-def _remedies(settings: TextSettings) -> Iterator[_Remedy]:
-    other = replace(settings, do_lower_case=not settings.do_lower_case)
-    casing = f"give `do_lower_case={other.do_lower_case}`"
-    yield _Remedy(str, other, f"the vocabulary's casing seems to be another; {casing}")
-    if settings.removes_accents:
-        yield _Remedy(
-            str,
-            replace(settings, strip_accents=False),
-            "the vocabulary seems to have accents, or letters of a script without capitals, which "
-            "do not stay whole where accents are stripped; give `strip_accents=False`",
-        )
-    yield _Remedy(
-        reference.as_name,
-        settings,
-        "the text is decomposed (Unicode's NFD), as some systems write it, and the vocabulary is "
-        f"not; {_COMPOSE}",
-    )
-    yield _Remedy(
-        _decomposed,
-        settings,
-        "the vocabulary is decomposed (Unicode's NFD) and the text is not; decompose it "
-        "(unicodedata.normalize('NFD', text) in Python, or uconv -x any-nfd)",
-    )
-    yield _Remedy(
-        reference.as_name,
-        other,
-        "the text is decomposed (Unicode's NFD) and the vocabulary is not, and its casing seems to "
-        f"be another; {_COMPOSE} and {casing}",
-    )
-
-
 def _reason(
     lines: Sequence[str], words: Counter[str], settings: TextSettings, count: WordCount
 ) -> str:
     """The likely reason: what would make the share less than half, or else another language."""
+    other = replace(settings, do_lower_case=not settings.do_lower_case)
+    composed = [reference.as_name(line) for line in lines]
     tried = [
-        (_count([one.change_lines(line) for line in lines], one.settings).share, one.sentence)
-        for one in _remedies(settings)
+        (
+            _count(lines, other).share,
+            f"the vocabulary's casing seems to be another; give `do_lower_case="
+            f"{other.do_lower_case}`",
+        ),
+        (
+            _count(lines, replace(settings, strip_accents=False)).share,
+            "the vocabulary seems to have accents, or letters of a script without capitals, which "
+            "do not stay whole where accents are stripped; give `strip_accents=False`",
+        ),
+        (
+            _count(composed, settings).share,
+            "the text is decomposed (Unicode's NFD), as some systems write it, and the vocabulary "
+            "is not; compose it (unicodedata.normalize('NFC', text) in Python, uconv -x any-nfc, "
+            "or `unicode_form=nfc` where a tool has it)",
+        ),
     ]
     share, sentence = min(tried, key=lambda pair: pair[0])  # of equal ones the first, the simplest
     if share < count.share / 2:
         return sentence
     missing = _missing_characters(words, settings.vocabulary)
     lacks = f", which has no {', '.join(missing)}," if missing else ""
-    in_crumbs = _tokens_of_a_word(lines, settings, count) > _MOST_TOKENS
-    if lacks and count.share < _OTHER_LANGUAGE and not in_crumbs:
-        return (
-            f"the vocabulary{lacks} lacks characters of the text; learn one that keeps "
-            "more of them (limit_alphabet of learn_vocabulary), or take a model that has them"
-        )
     return (
-        f"the vocabulary{lacks} seems to be of another language than the text; take a model, or "
-        "learn a vocabulary, for the text's language"
+        f"the vocabulary{lacks} seems to be of another language than the text, or to lack many of "
+        "its characters; take a model, or learn a vocabulary, for the text"
     )
 
 

@@ -15,13 +15,7 @@ from keras_bert_impl.json_files import read_json_object, typed
 
 @dataclasses.dataclass(frozen=True)
 class TokenizerFile:
-    """The content of a `tokenizer.json`.
-
-    Attributes:
-        tokens: the tokens in the order of their ids, added tokens included.
-        do_lower_case: whether text is lower-cased; None where the file leaves it open.
-        strip_accents: whether accents are removed; None means "as `do_lower_case`".
-    """
+    """The content of a `tokenizer.json`."""
 
     tokens: tuple[str, ...]
     do_lower_case: bool | None

@@ -23,7 +23,7 @@ from pipelines.many_runs.spread import (
     welch_interval,
     without_nan,
 )
-from pipelines.metrics.frequency_baseline import count_answers
+from pipelines.metrics.guessing import count_answers
 from pipelines.runs.pretraining_config import RunPretrainingConfig
 
 ORIGINAL, GROWN, ADAPTED = "original", "grown", "adapted"

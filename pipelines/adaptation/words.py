@@ -20,7 +20,6 @@ from keras_bert_impl.tokenization.reference import (
 )
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS, UNK, Vocabulary
-from pipelines.corpora.documents import Reading
 from pipelines.corpora.learn_vocabulary import LearnVocabularyConfig, count_words
 from pipelines.corpora.sources import find_sources
 
@@ -66,16 +65,14 @@ def count_words_of(
     files: Sequence[str], text: TextSettings, num_workers: int | None
 ) -> Counter[str]:
     """How often each word of files of sentences occurs, cased as a model's text is."""
-    reading = Reading(input_format="text")
     asked = LearnVocabularyConfig(
         input_file=files,
         vocab_file="",
         do_lower_case=text.do_lower_case,
         strip_accents=text.strip_accents,
         num_workers=num_workers,
-        reading=reading,
     )
-    return count_words(asked, find_sources(files, reading.input_format))[0]
+    return count_words(asked, find_sources(files, "text"))[0]
 
 
 def choose_words(

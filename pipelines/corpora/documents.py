@@ -9,6 +9,7 @@ import html
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
@@ -17,11 +18,10 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import bounded_loads, fault_of_json
 from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.tokenization.reference import as_text
-from pipelines.corpora.data_sets import opening_data_set
 from pipelines.corpora.encodings import TextEncoding
-from pipelines.corpora.sources import FORMS, Form, Source
+from pipelines.corpora.sentences import join_lines
+from pipelines.corpora.sources import Form, Source
 from pipelines.corpora.unpacking import LineBlock, decode, read_line_blocks
-from pipelines.corpora.wrapping import join_lines
 
 _EXAMPLES_AT_ONCE = 256
 _EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
@@ -29,14 +29,7 @@ _LONGEST_PARAGRAPH = 1 << 14  # of lines that may be parts of it; a longer one i
 
 
 class TextBlock(NamedTuple):
-    """Some lines of a source.
-
-    Attributes:
-        source: the source.
-        lines: the lines; of a data set they are JSON.
-        ends_source: whether it is the source's last block.
-        width: at which its lines are cut; None where they are paragraphs.
-    """
+    """Some lines of a source."""
 
     source: Source
     lines: LineBlock
@@ -45,15 +38,7 @@ class TextBlock(NamedTuple):
 
 
 class DecodedBlock(NamedTuple):
-    """A decoded block of lines.
-
-    Attributes:
-        source: the source.
-        first_line: the number of the first line, from 1.
-        text: the lines with their ends.
-        dropped_bytes: how many bytes were left out because they are not UTF-8.
-        ends_source: whether it is the source's last block.
-    """
+    """A decoded block of lines."""
 
     source: Source
     first_line: int
@@ -76,11 +61,6 @@ class Reading:
     )
     data_dir: str | None = option(
         None, "The folder of TensorFlow Datasets; ~/tensorflow_datasets if not given."
-    )
-    input_format: str = option(
-        "auto",
-        "The form of the input; auto looks at the beginning of each file.",
-        choices=FORMS,
     )
     text_encoding: TextEncoding = nested(TextEncoding)
 
@@ -180,7 +160,7 @@ def _texts_in(line: str, where: str, text_field: str) -> list[str]:
     try:
         values = bounded_loads(line.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{where} {fault_of_json(error, None)}; mend the line.") from error
+        raise UserError(f"{where} {fault_of_json(error, None)}; correct the line.") from error
     if not isinstance(values, dict):
         raise UserError(f"{where} is no JSON object; write one object a line.")
     if text_field not in values:
@@ -210,6 +190,24 @@ def _start_of_rest(text: bytes, form: Form) -> int:
     # A title follows the line that opens a document.
     opens = form == "wikiextractor" and text[last:].startswith(b"<doc ")
     return last if opens else len(text)
+
+
+@contextmanager
+def opening_data_set(name: str, options: str) -> Iterator[None]:
+    """Says what is wrong where a data set cannot be opened inside the block."""
+    import tensorflow_datasets as tfds
+
+    try:
+        yield
+    except (
+        ValueError,
+        KeyError,
+        AssertionError,
+        OSError,
+        tfds.core.registered.DatasetNotFoundError,
+    ) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else "?"
+        raise UserError(f"{name}: cannot be read ({reason}); check {options}.") from error
 
 
 def _read_data_set(name: str, reading: Reading) -> Iterator[LineBlock]:

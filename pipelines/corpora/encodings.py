@@ -13,37 +13,19 @@ from typing import Any, TypeVar
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.options import check_options, option
-from keras_bert_impl.tokenization.composing import composed
+from keras_bert_impl.tokenization.reference import composed
 from keras_bert_impl.tokenization.text_settings import AS_IS, NFC
 
 _AT_ONCE = 1 << 16
 _UTF_8 = "utf-8"
-# Python calls them encodings of text, but nobody keeps text in them.
-_NO_FILES = {
-    *("charmap", "idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"),
-    *("mbcs", "oem"),
-}
 _STATEFUL = ("utf-7", "iso2022", "hz")  # a line end may be the same byte in another state
-_MARKS = {
-    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
-    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
-}
-"""The encodings whose first bytes must tell the order of all others."""
 
 _Text = TypeVar("_Text", str, bytes, str | None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextEncoding:
-    """How the text of files stands in bytes.
-
-    Example:
-        >>> TextEncoding(encoding="cp94")
-        Traceback (most recent call last):
-        ...
-        keras_bert_impl.errors.UserError: `encoding`: 'cp94' is unknown; give one of Python's \
-names, such as cp949.
-    """
+    """How the text of files stands in bytes."""
 
     encoding: str = option(
         _UTF_8,
@@ -95,12 +77,7 @@ names, such as cp949.
         return usual | ({"unicode_form": self.unicode_form} if self.composes else {})
 
     def composed(self, text: _Text) -> _Text:
-        r"""Composes text where that is asked for; bytes are whole lines of UTF-8, None is no text.
-
-        Example:
-            >>> TextEncoding(unicode_form="nfc").composed("e\u0301")
-            'é'
-        """
+        """Composes text where that is asked for; bytes are whole lines of UTF-8."""
         if not self.composes or not text:
             return text
         if isinstance(text, str):
@@ -123,11 +100,7 @@ names, such as cp949.
         return file if self.is_utf8 else _Recoded(name, file.read, self.encoding)
 
     def recoded_lines(self, name: str, lines: Iterable[bytes]) -> Iterator[bytes]:
-        """The lines of a stream, as UTF-8 and composed.
-
-        Args:
-            lines: its bytes, cut anywhere if they are not UTF-8.
-        """
+        """The lines of a stream, as UTF-8 and composed."""
         if not self.is_utf8:
             parts = iter(lines)
             raw: Any = _Recoded(name, lambda _: next(parts, b""), self.encoding)
@@ -139,8 +112,7 @@ names, such as cp949.
 def _is_text(encoding: str) -> bool:
     """Whether there is such an encoding and text is kept in it: not so of hex, zip and the like."""
     try:
-        _ = "a".encode(encoding)
-        return codecs.lookup(encoding).name.replace("-", "_") not in _NO_FILES
+        return bool("a".encode(encoding))
     except (LookupError, ValueError):
         return False
 
@@ -172,30 +144,21 @@ class _Recoded(io.RawIOBase):
         try:
             text = self._decoder.decode(data, final=self._ended)
         except UnicodeError as error:
-            own = codecs.lookup(self._encoding).name
-            undecided = own in _MARKS and before[1] == 2  # so these two decoders say it
-            if undecided and not (before[0] + data).startswith(_MARKS[own]):
-                raise UserError(
-                    f"{self._name}: has no byte-order mark, by which {own} tells the order of its "
-                    f"bytes; give `encoding={own}-le` or {own}-be, or another one."
-                ) from error
-            line = self._line + self._lines_before(error, before, data)
-            raise self._refused(f"line {line} is not {self._encoding}") from error
+            start = error.start if isinstance(error, UnicodeDecodeError) else 0
+            good = start - len(before[0])
+            self._decoder.setstate(before)
+            line = self._line + self._decoder.decode(data[: max(good, 0)]).count("\n")
+            raise self._refused(line, f"is not {self._encoding} ({error})") from error
         if "\0" in text:
             line = self._line + text.count("\n", 0, text.index("\0"))
-            raise self._refused(
-                f"line {line} has a NUL, which no text has, when it is read as {self._encoding}"
-            )
+            raise self._refused(line, f"has a NUL when it is read as {self._encoding}")
         return text
 
-    def _lines_before(self, error: UnicodeError, before: Any, data: bytes) -> int:
-        """The line ends between the block's beginning and what cannot be decoded."""
-        good = (error.start if isinstance(error, UnicodeDecodeError) else 0) - len(before[0])
-        self._decoder.setstate(before)
-        return self._decoder.decode(data[: max(good, 0)]).count("\n")
-
-    def _refused(self, fault: str) -> UserError:
-        return UserError(f"{self._name}: {fault}; mend it, or give another `encoding`.")
+    def _refused(self, line: int, fault: str) -> UserError:
+        return UserError(
+            f"{self._name}: line {line} {fault}; correct it, or give another `encoding` (utf-16 "
+            "needs a byte-order mark, utf-16-le and utf-16-be do not)."
+        )
 
 
 UTF_8 = TextEncoding()

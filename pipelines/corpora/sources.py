@@ -1,49 +1,99 @@
-"""Finds the sources of text that a user names, and recognises the form of each."""
+"""Finds the sources of text that a user names, and recognises the form of each.
 
+A table, a page of HTML or JSON lines read as text give names of fields, tags and braces as words,
+without any error: one look at the first line warns of them. In doubt it is prose.
+"""
+
+import glob
+import logging
 import os
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import is_there, real_path
 from pipelines.corpora.encodings import UTF_8, TextEncoding
-from pipelines.corpora.text_kind import OtherKinds
-from pipelines.corpora.unpacking import beginning_of_text
-from pipelines.records.paths import match_files, with_content
+from pipelines.corpora.unpacking import SAMPLE_BYTES, beginning_of_text
+
+_LOGGER = logging.getLogger(__name__)
 
 Form = Literal["text", "json_lines", "wikiextractor", "tfds"]
-FORMS = ("auto", "text", "json_lines", "wikiextractor", "tfds")
 _DATA_SET = "tfds:"
 _TABLE = re.compile(r"\.(csv|tsv|tab)(\.(gz|xz|bz2))?$", re.IGNORECASE)
-_EXTRACT = (
-    "take the text out of it first (plain text and JSON lines are read), or give "
-    "`input_format=text` if all of it is meant"
-)
+_EXTRACT = "take the text out of it first (plain text and JSON lines are read)"
 _JSON_ARRAY = re.compile(rb"\[\s*\{")
+
+Kind = Literal["JSON", "CSV", "HTML"]
+
+_MARKUP = re.compile(r"<(!doctype html|html|\?xml|mediawiki|doc |(head|body|div|table)[ >])", re.I)
+_JSON_BEGINS = re.compile(r'\{\s*"(?:[^"\\]|\\.)*"\s*:|\[\s*(?:\{|$)')
+# A header names its columns: each begins with a letter, and no blank follows a separator.
+_NAME = r'"?[^\W\d][\w.#-]*(?: [\w.#-]+)?"?'
+_HEADER = re.compile(rf"{_NAME}(?:([,;\t|]){_NAME})(?:\1{_NAME})*")
+_READ_AS_WORDS = {"JSON": "names of fields, braces", "CSV": "separators", "HTML": "tags"}
+_MAGIC = frozenset("*?[")
 
 
 class Source(NamedTuple):
-    """One file or data set.
-
-    Attributes:
-        name: the file's path; for a data set its name and split ("wiki40b/ko:train").
-        form: how the text is stored in it.
-    """
+    """One file or data set."""
 
     name: str
     form: Form
 
 
+def kind_of(sample: str) -> Kind | None:
+    r"""What a text looks like by its first line that is not empty; None for plain text.
+
+    Example:
+        >>> print(kind_of("One sentence, here.\n"))
+        None
+        >>> kind_of('{"text": "One."}\n'), kind_of("id,text\n7,fine\n"), kind_of("<html>\n")
+        ('JSON', 'CSV', 'HTML')
+    """
+    text = sample.removeprefix("\ufeff").lstrip()
+    line = text.partition("\n")[0].rstrip()
+    if _MARKUP.match(line):
+        return "HTML"
+    if _JSON_BEGINS.match(line):
+        return "JSON"
+    return "CSV" if _HEADER.fullmatch(line) else None
+
+
+@dataclass
+class OtherKinds:
+    """Collects files that look like something else than plain text, and warns once of each kind."""
+
+    remedy: str
+    _files: dict[Kind, list[str]] = field(default_factory=dict)
+
+    def look(self, path: str, start: bytes) -> Kind | None:
+        """Looks at the beginning of a file; gives what it looks like."""
+        kind = kind_of(start[:SAMPLE_BYTES].decode("utf-8", "ignore"))
+        if kind is not None:
+            self._files.setdefault(kind, []).append(path)
+        return kind
+
+    def warn(self) -> None:
+        """Says what was found, one line a kind."""
+        for kind, files in self._files.items():
+            more = f" (and {len(files) - 1:,} more)" if len(files) > 1 else ""
+            _LOGGER.warning(
+                "%s%s: begins like %s and is read as plain text, %s and all; %s.",
+                *(files[0], more, kind, _READ_AS_WORDS[kind], self.remedy),
+            )
+
+
 def find_sources(
-    patterns: Sequence[str], form: str = "auto", encoding: TextEncoding = UTF_8
+    patterns: Sequence[str], form: Form | None = None, encoding: TextEncoding = UTF_8
 ) -> list[Source]:
     """Finds the sources that are meant, in a fixed order, each once; without empty files.
 
     Args:
         patterns: paths, glob patterns, folders (all files below them), or "tfds:NAME[:SPLIT]".
-        form: one of `FORMS`; "auto" looks at the beginning of each file.
+        form: what files are; None looks at the beginning of each.
         encoding: how their text stands in bytes.
 
     Example:
@@ -54,7 +104,7 @@ def find_sources(
         raise UserError("`input_file` names no file; name at least one.")
     found: list[tuple[str, bool]] = []  # name, whether it is a data set
     for pattern in patterns:
-        if form == "tfds" or pattern.startswith(_DATA_SET):
+        if pattern.startswith(_DATA_SET):
             found.append((pattern.removeprefix(_DATA_SET), True))
         else:
             found += [(path, False) for path in expand_patterns([pattern])]
@@ -65,8 +115,7 @@ def find_sources(
         if is_data_set:
             sources[Source(name, "tfds")] = None
         elif name in kept:
-            found_form = _form_of(name, others, encoding) if form == "auto" else form
-            sources[Source(name, found_form)] = None  # type: ignore[arg-type]
+            sources[Source(name, form or _form_of(name, others, encoding))] = None
     others.warn()
     return list(sources)
 
@@ -96,15 +145,7 @@ def expand_patterns(patterns: Sequence[str]) -> list[str]:
 def refuse_output_among_input(
     inputs: Iterable[str], outputs: Iterable[str | os.PathLike[str]], parameter: str
 ) -> None:
-    """Refuses to write over what is read: a user's text, or an earlier run's output taken for it.
-
-    Example:
-        >>> refuse_output_among_input(["text.txt"], ["./text.txt"], "output_file")
-        Traceback (most recent call last):
-        ...
-        keras_bert_impl.errors.UserError: text.txt: is input, but the output would take its place; \
-name another `output_file`, or leave the file out of `input_file`.
-    """
+    """Refuses to write over what is read: a text, or an earlier run's output taken for one."""
     taken = {real_path(Path(path)) for path in outputs}
     for name in inputs:
         if real_path(Path(name)) in taken:
@@ -131,7 +172,7 @@ def _form_of(path: str, others: OtherKinds, encoding: TextEncoding) -> Form:
     if _TABLE.search(path):
         raise UserError(
             f"{path}: is a table, and its header and all its cells would be read as text; write "
-            "its texts as JSON lines, or give `input_format=text` to read its lines as they are."
+            "its texts as JSON lines, or, if it is plain text, let its name end in .txt."
         )
     start = beginning_of_text(path, encoding)
     if start.startswith(b"<doc "):
@@ -142,3 +183,33 @@ def _form_of(path: str, others: OtherKinds, encoding: TextEncoding) -> Form:
         return "json_lines"
     others.look(path, start)
     return "text"
+
+
+def has_magic(pattern: str) -> bool:
+    """Whether a name is a pattern."""
+    return bool(_MAGIC & set(pattern))
+
+
+def match_files(pattern: str) -> list[str]:
+    """The files that match a name or glob, sorted; the name of a file is given back as it is.
+
+    Hidden files match only where the pattern itself has the dot, as in a shell.
+
+    Args:
+        pattern: a path, in which `*`, `?`, `[...]` and `**` may stand.
+    """
+    if not has_magic(pattern) or is_there(pattern):  # "[" may be part of it
+        return [pattern]
+    # Not `Path.glob`: there `*` also matches hidden files, which are half written.
+    return sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
+
+
+def with_content(files: list[str]) -> list[str]:
+    """Passes over empty files, unless all are: a splitter leaves some where documents are few."""
+    there = {name: Path(name) for name in files if is_there(name)}
+    empty = {name for name, path in there.items() if path.is_file() and not path.stat().st_size}
+    if empty.issuperset(files):
+        return files
+    for path in sorted(empty):
+        _LOGGER.info("%s: is empty and left out", path)
+    return [path for path in files if path not in empty]

@@ -22,7 +22,7 @@ from pipelines.corpora.documents import (
     raw_paragraphs_of,
     read_blocks,
 )
-from pipelines.corpora.sentences import split_paragraph
+from pipelines.corpora.sentences import find_width, split_paragraph
 from pipelines.corpora.sources import (
     Source,
     find_sources,
@@ -30,7 +30,6 @@ from pipelines.corpora.sources import (
     refuse_output_among_input,
 )
 from pipelines.corpora.unpacking import say_what_was_dropped
-from pipelines.corpora.wrapping import find_width
 from pipelines.processes import in_order
 
 _LOGGER = logging.getLogger(__name__)
@@ -116,9 +115,7 @@ class SplitBlock(NamedTuple):
 
 def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
     """Writes the sentences; the same bytes whatever the number of workers."""
-    sources = find_sources(
-        config.input_file, config.reading.input_format, config.reading.text_encoding
-    )
+    sources = find_sources(config.input_file, encoding=config.reading.text_encoding)
     wrapped: list[str] = []
     blocks = (block for source in sources for block in _read(source, config, wrapped))
     work = functools.partial(split_block, reading=config.reading, language=config.language)
@@ -136,7 +133,7 @@ def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
             is_open = split.is_open if split.text else is_open
             progress.advance(split.packed_bytes)
         if not sentences:
-            raise UserError(f"{config.input_file[0]}: has no text; check `input_format`.")
+            raise UserError(f"{config.input_file[0]}: has no text; name another file.")
     progress.close()
     say_what_was_dropped(dropped)
     if wrapped:
@@ -167,7 +164,7 @@ def check_text(config: SplitSentencesConfig) -> None:
     Pipes and data sets are left alone: they are read once.
     """
     reading = config.reading
-    sources = find_sources(config.input_file, reading.input_format, reading.text_encoding)
+    sources = find_sources(config.input_file, encoding=reading.text_encoding)
     files = (source for source in sources if Path(source.name).is_file())
     blocks = (block for source in files for block in read_blocks(source, reading))
     for block in itertools.islice(blocks, _BLOCKS_LOOKED_AT):

@@ -15,10 +15,14 @@ from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import Reading, decode_block, raw_paragraphs_of, read_blocks
 from pipelines.corpora.encodings import UTF_8, TextEncoding
-from pipelines.corpora.sources import Source, expand_patterns, refuse_output_among_input
-from pipelines.corpora.text_kind import OtherKinds
+from pipelines.corpora.sources import (
+    OtherKinds,
+    Source,
+    expand_patterns,
+    refuse_output_among_input,
+    with_content,
+)
 from pipelines.corpora.unpacking import beginning_of_text, lines_of, say_what_was_dropped
-from pipelines.records.paths import with_content
 
 Offsets = Literal["none", "bytes", "characters"]
 _LINES_AT_ONCE = 1024
@@ -104,13 +108,7 @@ def read_all_lines(
     output_file: str | None = None,
     encoding: TextEncoding = UTF_8,
 ) -> Iterator[str | bytes]:
-    """The lines of files, without their ends; .gz, .xz and .bz2 files are unpacked.
-
-    Args:
-        text_field: the field of JSON lines whose lines are meant; None for plain lines.
-        output_file: what will be written meanwhile; None where that is no file.
-        encoding: how their text stands in bytes. Positions in bytes are those in UTF-8.
-    """
+    """The lines of files, without their ends; .gz, .xz and .bz2 files are unpacked."""
     paths = with_content(expand_patterns(patterns))
     refuse_output_among_input(paths, [output_file] if output_file else [], "output_file")
     return _lines_of_files(paths, text_field, encoding)
@@ -143,11 +141,7 @@ def _lines_of_files(
 
 
 def tokenize_text(config: TokenizeTextConfig, lines: Iterable[str | bytes], output: IO[str]) -> int:
-    """Writes a JSON object for each line: `tokens`, `ids` and, if asked for, `spans`.
-
-    Returns:
-        The number of lines.
-    """
+    """Writes a JSON object for each line: `tokens`, `ids` and, if asked for, `spans`."""
     settings, source = config.text_settings(), iter(lines)
     first = list(itertools.islice(source, _LINES_AT_ONCE))
     name = ", ".join(config.input_file) or "standard input"

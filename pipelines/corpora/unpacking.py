@@ -16,7 +16,6 @@ import gzip
 import io
 import logging
 import lzma
-import os
 import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any, NamedTuple
@@ -24,7 +23,6 @@ from typing import IO, Any, NamedTuple
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import MOST_LINE_BYTES, line_too_long, open_input
 from pipelines.corpora.encodings import TextEncoding
-from pipelines.corpora.text_kind import SAMPLE_BYTES
 
 MOST_WHOLE_BYTES = 1 << 30
 """The largest file that is read at once, unpacked; TriviaQA's have some hundred megabytes."""
@@ -44,12 +42,7 @@ _OTHER_UNICODE = {
 
 
 class Decoded(NamedTuple):
-    """Text that was bytes.
-
-    Attributes:
-        text: the text.
-        dropped_bytes: how many bytes were left out because they are not UTF-8.
-    """
+    """Text that was bytes, and how many bytes were left out because they are not UTF-8."""
 
     text: str
     dropped_bytes: int
@@ -58,15 +51,7 @@ class Decoded(NamedTuple):
 def decode(
     name: str, first_line: int, data: bytes, encoding: TextEncoding | None = None
 ) -> Decoded:
-    r"""Decodes a part of a file.
-
-    Args:
-        encoding: how the file was read; see `open_unpacked`.
-
-    Example:
-        >>> decode("x.txt", 1, b"caf\xc3\xa9 \xff!")
-        Decoded(text='café !', dropped_bytes=1)
-    """
+    """Decodes a part of a file."""
     try:
         text, dropped = data.decode("utf-8"), 0
     except UnicodeDecodeError:
@@ -84,31 +69,9 @@ def decode(
 
 
 def remedy_of_encoding(encoding: TextEncoding | None) -> str:
-    """What to do about bytes that are not UTF-8, after a semicolon.
-
-    Args:
-        encoding: how they were read; None where that cannot be chosen.
-
-    Example:
-        >>> remedy_of_encoding(None)
-        'convert the file (iconv -f ITS_ENCODING -t UTF-8)'
-    """
+    """What to do about bytes that are not UTF-8, after a semicolon."""
     convert = "convert the file (iconv -f ITS_ENCODING -t UTF-8)"
     return convert if encoding is None else f"give its `encoding` (cp949, latin-1), or {convert}"
-
-
-def refuse_other_unicode(name: str, start: bytes, encoding: TextEncoding | None = None) -> None:
-    """Refuses a file whose byte order mark says that it is not UTF-8.
-
-    Args:
-        encoding: how it was read; see `open_unpacked`.
-    """
-    for mark, found in _OTHER_UNICODE.items():
-        if start.startswith(mark):
-            give = "" if encoding is None else f"give `encoding={found.lower()}`, or "
-            raise UserError(
-                f"{name}: is {found}; {give}convert it to UTF-8 (iconv -f {found} -t UTF-8)."
-            )
 
 
 def say_what_was_dropped(dropped_bytes: int) -> None:
@@ -124,36 +87,17 @@ def say_what_was_dropped(dropped_bytes: int) -> None:
 _Unpacker = Callable[[IO[bytes]], Any]
 
 
-def _unpack_gzip(file: IO[bytes]) -> gzip.GzipFile:
-    return gzip.GzipFile(fileobj=file)
-
-
-_UNPACKERS_BY_ENDING: dict[str, _Unpacker] = {
-    ".gz": _unpack_gzip,
-    ".xz": lzma.LZMAFile,
-    ".bz2": bz2.BZ2File,
-}
 # How a packed file begins, longer than any text would begin by chance.
-_UNPACKERS_BY_MAGIC: dict[bytes, _Unpacker] = {
-    b"\x1f\x8b\x08": _unpack_gzip,
-    b"\xfd7zXZ\0": lzma.LZMAFile,
-    **{b"BZh%d1AY&SY" % level: bz2.BZ2File for level in range(1, 10)},
+_UNPACKERS: dict[bytes, _Unpacker] = {
+    b"\x1f\x8b\x08": gzip.open,
+    b"\xfd7zXZ\0": lzma.open,
+    **{b"BZh%d1AY&SY" % level: bz2.open for level in range(1, 10)},
 }
-# What has no unpacker here, and what unpacks it.
-_OTHER_PACKINGS = {
-    b"PK\x03\x04": ("zip", "unzip"),
-    b"\x28\xb5\x2f\xfd": ("zstd", "unzstd"),
-    b"\x04\x22\x4d\x18": ("lz4", "unlz4"),
-    b"\x1f\x9d": ("compress", "uncompress"),
-    b"7z\xbc\xaf\x27\x1c": ("7z", "7z x"),
-    b"Rar!\x1a\x07": ("rar", "unrar x"),
-    b"LZIP\x01": ("lzip", "lzip -d"),
-}
+_OTHER_PACKINGS = {b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf\x27\x1c": "7z"}
 _TAR_AT, _TAR = 257, b"ustar"
 _LONGEST_MAGIC = 16
-_BEGINNING = SAMPLE_BYTES  # bytes that say what form a text has
+SAMPLE_BYTES = 1 << 16  # that say what form a text has
 BLOCK_BYTES = 1 << 20
-DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error)  # what reading a damaged file raises
 
 
 class _Bounded(io.RawIOBase):
@@ -195,14 +139,17 @@ class Unpacked(io.BufferedReader):
         self.packed.close()
 
 
-class LineBlock(NamedTuple):
-    """Some whole lines of a file.
+@contextlib.contextmanager
+def _unpacking(path: str) -> Iterator[None]:
+    """Inside the block what a damaged file raises becomes one sentence."""
+    try:
+        yield
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise UserError(f"{path}: cannot be unpacked ({error}); get the file again.") from error
 
-    Attributes:
-        first_line: the number of the first one, from 1.
-        text: the lines with their ends.
-        packed_bytes: how much of the file on disk was read for them.
-    """
+
+class LineBlock(NamedTuple):
+    """Some whole lines of a file, and how much of the file on disk was read for them."""
 
     first_line: int
     text: bytes
@@ -215,7 +162,7 @@ _begun: dict[str, Unpacked] = {}  # streams whose beginning was looked at
 def open_unpacked(
     path: str, *, stream: bool = False, encoding: TextEncoding | None = None
 ) -> Unpacked:
-    """Opens a file for reading bytes, unpacking it by its first bytes or its name's ending.
+    """Opens a file for reading bytes, unpacking it by its first bytes.
 
     Args:
         stream: whether a pipe will do, because it is read once; `beginning_of_text` does not count.
@@ -226,18 +173,10 @@ def open_unpacked(
         return _begun.pop(path)
     packed = open_input(path, stream=stream)
     try:
-        if packed.seekable():
-            start = packed.read(_LONGEST_MAGIC)
-            packed.seek(0)
-        else:
-            start = packed.peek(_LONGEST_MAGIC)[:_LONGEST_MAGIC]  # type: ignore[attr-defined]
-        unpack = _unpacker(path, start)
+        unpack = _unpacker(path, packed.peek(_LONGEST_MAGIC))  # type: ignore[attr-defined]
         plain = _Bounded(path, packed, unpack(packed)) if unpack else packed
         return Unpacked(packed, encoding.recoded(path, plain) if encoding else plain)
-    except OSError as error:
-        packed.close()
-        raise UserError(f"{path}: cannot be read ({error}); get the file again.") from error
-    except UserError:
+    except BaseException:
         packed.close()
         raise
 
@@ -253,71 +192,38 @@ def read_line_blocks(
     """Reads a file in blocks of about `block_bytes` that end where a line ends.
 
     A byte-order mark at the file's beginning is no text: it is left out here, for all readers.
-
-    Args:
-        longest: bytes of the longest line; by default `MOST_LINE_BYTES`.
-        encoding: see `open_unpacked`; the lines are composed, where that is asked for.
     """
     most = MOST_LINE_BYTES if longest is None else longest
     line, position = 1, 0
     compose = encoding.composed if encoding else bytes
-    with open_unpacked(path, stream=stream, encoding=encoding) as file:
-        try:
-            refuse_no_text(path, file.peek(_TAR_AT + len(_TAR)), encoding)
-            while text := file.read(block_bytes):
-                text += b"" if text.endswith(b"\n") else file.readline(most + 1)
-                if _length_of_last_line(text) > most:
-                    raise line_too_long(path, line + text.count(b"\n", 0, -1))
-                if not position:
-                    text = text.removeprefix(codecs.BOM_UTF8)
-                now = file.packed.tell()
-                if text:
-                    yield LineBlock(line, compose(text), now - position)
-                line, position = line + text.count(b"\n"), now
-        except DAMAGED as error:
-            raise UserError(
-                f"{path}: cannot be unpacked after line {line} ({error}); get the file again."
-            ) from error
-
-
-def _length_of_last_line(text: bytes) -> int:
-    return len(text) - 1 - text.rfind(b"\n", 0, -1)
+    with _unpacking(path), open_unpacked(path, stream=stream, encoding=encoding) as file:
+        refuse_no_text(path, file.peek(_TAR_AT + len(_TAR)), encoding)
+        while text := file.read(block_bytes):
+            text += b"" if text.endswith(b"\n") else file.readline(most + 1)
+            if len(text) - 1 - text.rfind(b"\n", 0, -1) > most:
+                raise line_too_long(path, line + text.count(b"\n", 0, -1))
+            if not position:
+                text = text.removeprefix(codecs.BOM_UTF8)
+            now = file.packed.tell()
+            if text:
+                yield LineBlock(line, compose(text), now - position)
+            line, position = line + text.count(b"\n"), now
 
 
 def read_whole(
     path: str, most_bytes: int = MOST_WHOLE_BYTES, encoding: TextEncoding | None = None
 ) -> bytes:
-    """All bytes of a file, unpacked, without a byte-order mark at their beginning.
-
-    Args:
-        most_bytes: how many are read at most, whole MiB.
-        encoding: see `open_unpacked`; nothing is composed.
-    """
+    """All bytes of a file, unpacked, without a byte-order mark at their beginning."""
     content = io.BytesIO()
-    try:
-        with open_unpacked(path, encoding=encoding) as file:
-            while part := file.read(BLOCK_BYTES):
-                content.write(part)
-                if content.tell() > most_bytes:
-                    raise UserError(
-                        f"{path}: has more than {most_bytes >> 20:,} MiB, the most that is read at "
-                        "once; cut it into several files."
-                    )
-        return content.getvalue().removeprefix(codecs.BOM_UTF8)
-    except DAMAGED as error:
-        raise UserError(f"{path}: cannot be unpacked ({error}); get the file again.") from error
-    except MemoryError as error:
-        raise too_large_for_memory(path) from error
-
-
-def too_large_for_memory(path: str | os.PathLike[str]) -> UserError:
-    """The one sentence for a file that the memory does not hold.
-
-    Example:
-        >>> print(too_large_for_memory("train.json"))
-        train.json: the memory does not suffice to read it; cut it into several files.
-    """
-    return UserError(f"{path}: the memory does not suffice to read it; cut it into several files.")
+    with _unpacking(path), open_unpacked(path, encoding=encoding) as file:
+        while part := file.read(BLOCK_BYTES):
+            content.write(part)
+            if content.tell() > most_bytes:
+                raise UserError(
+                    f"{path}: has more than {most_bytes >> 20:,} MiB, the most that is read at "
+                    "once; cut it into several files."
+                )
+    return content.getvalue().removeprefix(codecs.BOM_UTF8)
 
 
 def beginning_of_text(path: str, encoding: TextEncoding | None = None) -> bytes:
@@ -325,54 +231,43 @@ def beginning_of_text(path: str, encoding: TextEncoding | None = None) -> bytes:
 
     Of a stream they are kept for the one who reads it next.
     """
-    try:
-        file = open_unpacked(path, stream=True, encoding=encoding)
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(file)
-            start = file.peek(_BEGINNING)[:_BEGINNING]
-            if file.is_stream:
-                stack.pop_all()
-                _begun[path] = file
-    except DAMAGED as error:
-        raise UserError(f"{path}: cannot be unpacked ({error}); get the file again.") from error
+    with _unpacking(path), contextlib.ExitStack() as stack:
+        file = stack.enter_context(open_unpacked(path, stream=True, encoding=encoding))
+        start = file.peek(SAMPLE_BYTES)[:SAMPLE_BYTES]
+        if file.is_stream:
+            stack.pop_all()
+            _begun[path] = file
     refuse_no_text(path, start, encoding)
     return start.removeprefix(codecs.BOM_UTF8).lstrip()
 
 
 def lines_of(block: LineBlock) -> Iterator[bytes]:
-    r"""The lines of a block without their ends.
-
-    Example:
-        >>> list(lines_of(LineBlock(1, b"One.\r\n\nTwo.\n", 12)))
-        [b'One.', b'', b'Two.']
-    """
+    """The lines of a block without their ends."""
     lines = block.text.split(b"\n")
     for line in lines if lines[-1] else lines[:-1]:
         yield line.removesuffix(b"\r")
 
 
 def refuse_no_text(path: str, start: bytes, encoding: TextEncoding | None = None) -> None:
-    """Refuses a file whose (unpacked) beginning is not that of a UTF-8 text.
-
-    Args:
-        encoding: how it was read; see `open_unpacked`.
-    """
-    refuse_other_unicode(path, start, encoding)
+    """Refuses a file whose (unpacked) beginning is not that of a UTF-8 text."""
+    for mark, found in _OTHER_UNICODE.items():
+        if start.startswith(mark):
+            give = "" if encoding is None else f"give `encoding={found.lower()}`, or "
+            raise UserError(
+                f"{path}: is {found}; {give}convert it to UTF-8 (iconv -f {found} -t UTF-8)."
+            )
     if start[_TAR_AT:].startswith(_TAR):
         raise UserError(f"{path}: is a tar archive; unpack it (tar -xf), or leave it out.")
 
 
 def _unpacker(path: str, start: bytes) -> _Unpacker | None:
-    """Chooses the decompressor of a file: by its first bytes, then by the ending of its name."""
-    for magic, unpack in _UNPACKERS_BY_MAGIC.items():
+    """Chooses the decompressor of a file by its first bytes."""
+    for magic, unpack in _UNPACKERS.items():
         if start.startswith(magic):
             return unpack
-    for magic, (packing, tool) in _OTHER_PACKINGS.items():
+    for magic, packing in _OTHER_PACKINGS.items():
         if start.startswith(magic):
             raise UserError(
-                f"{path}: is packed with {packing}, which cannot be read here; unpack it ({tool}), "
-                "or pack it with gzip, xz or bzip2 instead."
+                f"{path}: is packed with {packing}; unpack it, or pack it with gzip, xz or bzip2."
             )
-    name = path.lower()
-    endings = _UNPACKERS_BY_ENDING.items()
-    return next((unpack for ending, unpack in endings if name.endswith(ending)), None)
+    return None

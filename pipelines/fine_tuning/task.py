@@ -18,7 +18,7 @@ Rows and outputs are arrays in memory (`pipelines.fine_tuning.row_set`); `exampl
 are read again instead of kept.
 
 What tasks share stands elsewhere, once: windows over long texts in
-`keras_bert_impl.tokenization.windows`, packing in `pipelines.fine_tuning.text_rows`, labels and
+`keras_bert_impl.tokenization.long_texts`, packing in `pipelines.fine_tuning.text_rows`, labels and
 numbers in `pipelines.fine_tuning.heads`, all that tasks of labelled texts share in
 `pipelines.tasks.labels.rows`, metrics in `pipelines.metrics`.
 """

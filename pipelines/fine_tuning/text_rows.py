@@ -16,10 +16,10 @@ from keras_bert_impl.tokenization.long_texts import (
     MAX,
     LongTexts,
     head_length,
+    make_windows,
     window_room,
 )
 from keras_bert_impl.tokenization.packing import truncated_lengths
-from keras_bert_impl.tokenization.windows import make_windows
 from pipelines.records.rows import Numbers, Rows
 
 if TYPE_CHECKING:

@@ -15,13 +15,7 @@ _NAME_WIDTH = 17
 
 
 class Entity(NamedTuple):
-    """An entity of a sentence.
-
-    Attributes:
-        type: what it is, e.g. "PER".
-        start: its first word.
-        end: the word after its last one.
-    """
+    """An entity of a sentence."""
 
     type: str
     start: int
@@ -51,13 +45,7 @@ def find_entities(tags: Sequence[str]) -> list[Entity]:
 
 
 class Figures(NamedTuple):
-    """Precision, recall and F1 in percent, and the counts that they come from.
-
-    Attributes:
-        expected: entities of the file.
-        found: entities that were predicted.
-        correct: predicted ones whose borders and type are those of the file.
-    """
+    """Precision, recall and F1 in percent, and the counts that they come from."""
 
     expected: int
     found: int

@@ -15,12 +15,7 @@ SHARE = 0.95
 
 
 class Interval(NamedTuple):
-    """Where a mean lies in most samples.
-
-    Attributes:
-        low: less than this are 2.5 % of the samples' means.
-        high: more than this are 2.5 %.
-    """
+    """Where a mean lies in most samples."""
 
     low: float
     high: float
@@ -39,10 +34,6 @@ def resampled_totals(
 
     Returns:
         [samples, figures].
-
-    Example:
-        >>> resampled_totals([[1, 10], [1, 10]], samples=2).tolist()
-        [[2.0, 20.0], [2.0, 20.0]]
     """
     table = np.asarray(counts, np.float64)
     groups = len(table)
@@ -51,13 +42,7 @@ def resampled_totals(
 
 
 def interval_of(figures: NDArray[np.float64]) -> Interval:
-    """The interval that holds 95 % of the figures of some samples.
-
-    Example:
-        >>> low, high = interval_of(np.arange(1001.0))
-        >>> round(low), round(high)
-        (25, 975)
-    """
+    """The interval that holds 95 % of the figures of some samples."""
     tail = 50 * (1 - SHARE)
     return Interval(*np.percentile(figures, [tail, 100 - tail]).tolist())
 

@@ -2,24 +2,185 @@
 
 All take predictions and right answers by the question's identifier, and give percent. Values are
 added one after the other in the order of the questions, as the scripts add them, so that the last
-digit is theirs.
+digit is theirs. Each data set has rules of its own for what of an answer counts: SQuAD's words,
+TriviaQA's words, KorQuAD's characters. A question of SQuAD 2.0 is left unanswered where its null
+odds (how much surer the model is of no answer than of its best answer) are above the threshold.
 """
 
+import math
 import operator
+import re
+import string
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError, shown
-from pipelines.metrics.answer_texts import (
-    Scores,
-    best_scores,
-    korquad_words,
-    shared_f1,
-    squad_words,
-    trivia_words,
-)
-from pipelines.metrics.no_answer import best_threshold
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_REMOVED = str.maketrans("", "", string.punctuation)
+_TRIVIA_SPACES = str.maketrans(dict.fromkeys(string.punctuation + "‘’´`", " "))
+_KORQUAD_SPACES = str.maketrans(dict.fromkeys("'\"《》<>〈〉()‘’", " "))
+
+
+def squad_words(text: str) -> list[str]:
+    """The words of an answer, lower-cased, without punctuation and English articles.
+
+    Example:
+        >>> squad_words("The  U.S. Army")
+        ['us', 'army']
+    """
+    return _ARTICLES.sub(" ", text.lower().translate(_REMOVED)).split()
+
+
+def trivia_words(text: str) -> list[str]:
+    """As `squad_words`, but punctuation separates words.
+
+    Example:
+        >>> trivia_words("The U.S._Army")
+        ['u', 's', 'army']
+    """
+    return _ARTICLES.sub(" ", text.lower().translate(_TRIVIA_SPACES)).split()
+
+
+def korquad_words(text: str) -> list[str]:
+    """The words of an answer, lower-cased; brackets and quotes separate words, other signs go.
+
+    Example:
+        >>> korquad_words("《무정》(1917년), 이광수")
+        ['무정', '1917년', '이광수']
+    """
+    return text.translate(_KORQUAD_SPACES).lower().translate(_REMOVED).split()
+
+
+def shared_f1(prediction: Sequence[str], answer: Sequence[str]) -> float:
+    """The F1 of two bags of words (or characters); 0 where they share none.
+
+    Example:
+        >>> shared_f1(["the", "red", "house"], ["red", "house"])
+        0.8
+    """
+    common = sum((Counter(prediction) & Counter(answer)).values())
+    if not common:
+        return 0.0
+    precision, recall = common / len(prediction), common / len(answer)
+    return 2 * precision * recall / (precision + recall)
+
+
+class Scores(NamedTuple):
+    """How good one prediction is: the best over its question's answers.
+
+    Attributes:
+        exact: 1.0 where it equals an answer, as the data set's rules see it; otherwise 0.0.
+        f1: the F1 of what it shares with an answer.
+    """
+
+    exact: float
+    f1: float
+
+
+def best_scores(
+    prediction: str,
+    answers: Iterable[str],
+    words: Callable[[str], list[str]],
+    f1: Callable[[list[str], list[str]], float] = shared_f1,
+) -> Scores:
+    """Compares a prediction with every answer of its question.
+
+    Example:
+        >>> best_scores("the red house", ["house", "Red house."], squad_words)
+        Scores(exact=1.0, f1=1.0)
+    """
+    guessed = words(prediction)
+    exact, best = 0.0, 0.0
+    for answer in answers:
+        right = words(answer)
+        exact = max(exact, float(guessed == right))
+        best = max(best, f1(guessed, right))
+    return Scores(exact, best)
+
+
+class BestThreshold(NamedTuple):
+    """The threshold with the highest score."""
+
+    score: float
+    threshold: float
+
+
+def best_threshold(
+    scores: Mapping[str, float],
+    predictions: Mapping[str, str],
+    null_odds: Mapping[str, float],
+    has_answer: Mapping[str, bool],
+) -> BestThreshold:
+    """Finds the threshold with the highest score, as the official script of SQuAD 2.0 does.
+
+    Args:
+        predictions: identifier to the answer; "" is no answer.
+
+    Example:
+        >>> best_threshold({"x": 1.0, "y": 0.0}, {"x": "red", "y": "blue"},
+        ...                {"x": -3.5, "y": 2.0}, {"x": True, "y": False})
+        BestThreshold(score=100.0, threshold=-3.5)
+    """
+    score = best = float(sum(not answered for answered in has_answer.values()))
+    threshold = 0.0
+    for identifier in sorted(null_odds, key=null_odds.__getitem__):
+        if identifier not in scores:
+            continue
+        if has_answer[identifier]:
+            score += scores[identifier]
+        elif predictions[identifier]:
+            score -= 1
+        if score > best:
+            best, threshold = score, null_odds[identifier]
+    return BestThreshold(100.0 * best / len(scores), threshold)
+
+
+def threshold_between(null_odds: Iterable[float], threshold: float) -> float:
+    """A threshold that decides alike, in the middle to the next greater odds (at most 1 above).
+
+    Example:
+        >>> threshold_between([-3.5, 2.0, 2.5], 2.0), threshold_between([-3.5, 2.0], 2.0)
+        (2.25, 3.0)
+    """
+    greater = min((odds for odds in null_odds if odds > threshold), default=math.inf)
+    return min((threshold + greater) / 2, threshold + 1.0)
+
+
+class PrecisionRecall(NamedTuple):
+    """A precision-recall curve over all thresholds.
+
+    Attributes:
+        precision: of the answered questions, the share answered rightly; 1.0 at the beginning.
+        recall: of the questions with an answer, the share answered rightly; rises from 0.0.
+        average: the mean precision over the recall, in percent.
+    """
+
+    precision: list[float]
+    recall: list[float]
+    average: float
+
+
+def precision_recall(
+    scores: Mapping[str, float], null_odds: Mapping[str, float], has_answer: Mapping[str, bool]
+) -> PrecisionRecall:
+    """Makes the curve of the official script of SQuAD 2.0."""
+    order = sorted(null_odds, key=null_odds.__getitem__)
+    right, average = 0.0, 0.0
+    precision, recall = [1.0], [0.0]
+    total = sum(has_answer.values())
+    for count, identifier in enumerate(order, start=1):
+        if has_answer[identifier]:
+            right += scores[identifier]
+        if count < len(order) and null_odds[identifier] == null_odds[order[count]]:
+            continue  # no threshold lies between equal odds
+        precision.append(right / count)
+        recall.append(right / total if total else 0.0)
+        average += precision[-1] * (recall[-1] - recall[-2])
+    return PrecisionRecall(precision, recall, 100.0 * average)
+
 
 Predictions = Mapping[str, str]
 Answers = Mapping[str, Sequence[str]]
@@ -37,12 +198,7 @@ def squad_v1_scores(predictions: Predictions, answers: Answers) -> dict[str, flo
 
 
 def squad_v1_question(prediction: str, answers: Iterable[str]) -> Scores:
-    """The scores of one prediction by the rules of SQuAD 1.1.
-
-    Example:
-        >>> squad_v1_question("the house", ["House!"])
-        Scores(exact=1.0, f1=1.0)
-    """
+    """The scores of one prediction by the rules of SQuAD 1.1."""
     return best_scores(prediction, answers, squad_words)
 
 
@@ -50,21 +206,12 @@ def korquad_scores(predictions: Predictions, answers: Answers) -> dict[str, floa
     """`exact_match` and `f1` of KorQuAD 1.0, whose F1 counts characters.
 
     A question without a prediction counts as wrong.
-
-    Example:
-        >>> korquad_scores({"x": "이광수가"}, {"x": ["이광수"]})["f1"]
-        85.71428571428571
     """
     return _exact_match_and_f1(_scored(predictions, answers, korquad_question), len(answers))
 
 
 def korquad_question(prediction: str, answers: Iterable[str]) -> Scores:
-    """The scores of one prediction by the rules of KorQuAD 1.0.
-
-    Example:
-        >>> korquad_question("이광수", ["《이광수》"])
-        Scores(exact=1.0, f1=1.0)
-    """
+    """The scores of one prediction by the rules of KorQuAD 1.0."""
     return best_scores(prediction, answers, korquad_words, _characters_f1)
 
 
@@ -76,11 +223,6 @@ def trivia_scores(
     Returns:
         `exact_match` and `f1`, and the counts `common` (questions with a prediction),
         `denominator` (all questions), `pred_len` and `gold_len`.
-
-    Example:
-        >>> answers = {"x": {"NormalizedAliases": ["sunset boulevard"]}}
-        >>> trivia_scores({"x": "Sunset_Boulevard", "z": ""}, answers)["exact_match"]
-        100.0
     """
 
     def score(prediction: str, answer: Mapping[str, Any]) -> Scores:
@@ -144,10 +286,6 @@ def squad_v2_question(prediction: str, answers: Sequence[str]) -> Scores:
 
     An answer without a word (an article only, say) is none; without any answer only a prediction
     without a word is right.
-
-    Example:
-        >>> squad_v2_question("", [])
-        Scores(exact=1.0, f1=1.0)
     """
     right = [text for text in answers if squad_words(text)] or [""]
     return best_scores(prediction, right, squad_words, _f1_or_both_empty)

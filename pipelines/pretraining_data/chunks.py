@@ -127,9 +127,6 @@ def plan_chunks(
     Args:
         sentences_in_corpus: all sentences; makes the identities unique.
 
-    Returns:
-        The chunks, in an order that carries no meaning.
-
     Example:
         >>> from pipelines.pretraining_data.draws import seed_word
         >>> batch = DocumentBatch(np.array([0, 5, 9, 14, 20]), np.array([0, 4]))

@@ -32,12 +32,7 @@ _PACKED = {b"\x1f\x8b": "gunzip", b"\xfd7zXZ": "unxz", b"BZh": "bunzip2", b"PK\x
 
 @dataclasses.dataclass(frozen=True)
 class TextBlock:
-    """Whole documents of one file.
-
-    Attributes:
-        path: the file.
-        start, end: byte positions.
-    """
+    """Whole documents of one file."""
 
     path: str
     start: int
@@ -62,13 +57,6 @@ class SentenceBlock:
 def find_cut(file: IO[bytes], position: int) -> int | None:
     r"""The first position at or after `position` where a document begins, after an empty line.
 
-    Args:
-        file: opened for reading bytes.
-        position: byte position.
-
-    Returns:
-        A byte position, or None where the file ends before another document begins.
-
     Example:
         >>> import io
         >>> find_cut(io.BytesIO(b"One.\nTwo.\n\nThree.\n"), 3)
@@ -89,9 +77,6 @@ def find_cut(file: IO[bytes], position: int) -> int | None:
 
 def cut_into_blocks(path: str, file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> list[TextBlock]:
     r"""Cuts a file into blocks of whole documents of about `block_bytes`.
-
-    Args:
-        file: the same file, opened for reading bytes.
 
     Example:
         >>> import io
@@ -125,12 +110,6 @@ def read_lines(
 ) -> list[str]:
     r"""The lines of a block, as text.
 
-    Args:
-        data: the block's bytes.
-        encoding: how the text stands in bytes; one that `keeps_lines`, because blocks are cut at
-            bytes.
-        drop_invalid: drop ill-formed bytes, as google's tokenizer does, instead of refusing them.
-
     Example:
         >>> read_lines(TextBlock("x.txt", 0, 9), "Ja.\r\n\nNö.".encode())
         ['Ja.', '', 'Nö.']
@@ -145,9 +124,7 @@ def read_lines(
         line = data.count(b"\n", 0, error.start) + 1
         where = f"line {line}" if block.start == 0 else f"byte {block.start + error.start}"
         raise UserError(
-            f"{block.path}: {where} is not {encoding.name}; "
-            f"{remedy_of_encoding(encoding)}, or pass `invalid_utf8=drop` to "
-            "leave ill-formed bytes out."
+            f"{block.path}: {where} is not {encoding.name}; {remedy_of_encoding(encoding)}."
         ) from error
     return [line.strip() for line in encoding.composed(text).split("\n")]
 
@@ -168,14 +145,8 @@ def sample_lines(
     blocks: Sequence[TextBlock],
     open_file: Callable[[str], AbstractContextManager[IO[bytes]]],
     encoding: TextEncoding = UTF_8,
-    *,
-    drop_invalid: bool = False,
 ) -> list[str]:
-    """Lines from the beginnings of some blocks, spread over the text.
-
-    Args:
-        open_file: opens a file of it for reading bytes.
-    """
+    """Lines from the beginnings of some blocks, spread over the text."""
     lines: list[str] = []
     for block in blocks[:: -(-len(blocks) // _BLOCKS_SAMPLED) or 1]:
         with open_file(block.path) as file:
@@ -184,8 +155,7 @@ def sample_lines(
         is_cut = block.end - block.start > _BYTES_SAMPLED
         whole = data[: data.rfind(b"\n") + 1] if is_cut else data
         # Of a single line its last character may be cut.
-        drop = drop_invalid or not whole
-        lines += read_lines(block, whole or data, encoding, drop_invalid=drop)
+        lines += read_lines(block, whole or data, encoding, drop_invalid=not whole)
     return lines
 
 

@@ -40,15 +40,7 @@ class Purpose(enum.IntEnum):
 
 
 def mix(words: Words) -> Words:
-    """Scrambles 64-bit words one-to-one.
-
-    Returns:
-        uint64 of the same shape.
-
-    Example:
-        >>> [hex(word) for word in mix(np.array([0, 1], np.uint64)).tolist()]
-        ['0x0', '0x5692161d100b05e5']
-    """
+    """Scrambles 64-bit words one-to-one."""
     mixed = words ^ (words >> np.uint64(30))
     mixed *= _FIRST
     mixed ^= mixed >> np.uint64(27)
@@ -58,12 +50,7 @@ def mix(words: Words) -> Words:
 
 
 def seed_word(seed: int) -> np.uint64:
-    """Turns a seed (any whole number) into a 64-bit word.
-
-    Example:
-        >>> bool(seed_word(1) != seed_word(2))
-        True
-    """
+    """Turns a seed (any whole number) into a 64-bit word."""
     with np.errstate(over="ignore"):
         word = np.array([seed & 0xFFFFFFFFFFFFFFFF], np.uint64) * _GOLDEN + _FIRST
         return mix(mix(word) + _GOLDEN)[0]
@@ -92,9 +79,6 @@ def draw(keys: Words, purpose: Purpose, index: int | Words = 0) -> Words:
     Args:
         index: which draw of that purpose; a number, or uint64 that broadcasts with `keys`.
 
-    Returns:
-        uint64 of the broadcast shape.
-
     Example:
         >>> keys = np.array([7, 8], np.uint64)
         >>> bool((draw(keys, Purpose.NEXT) == draw(keys, Purpose.NEXT)).all())
@@ -110,9 +94,6 @@ def draw(keys: Words, purpose: Purpose, index: int | Words = 0) -> Words:
 
 def below(bits: Words, bounds: Words | int) -> NDArray[np.int64]:
     """Turns random bits into uniform whole numbers in [0, bound), by the upper 32 bits.
-
-    Returns:
-        int64 of the broadcast shape.
 
     Example:
         >>> below(np.array([0, 2**63, 2**64 - 1], np.uint64), 10).tolist()

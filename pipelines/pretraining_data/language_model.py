@@ -31,12 +31,7 @@ class Targets:
 
 
 def most_predictions(max_seq_length: int) -> int:
-    """Predictions of a full record: all its tokens but [CLS] and one [SEP].
-
-    Example:
-        >>> most_predictions(128)
-        126
-    """
+    """Predictions of a full record: all its tokens but [CLS] and one [SEP]."""
     return max_seq_length - 2
 
 

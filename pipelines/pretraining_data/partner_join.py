@@ -40,12 +40,7 @@ class BlockBases:
 
     @classmethod
     def of(cls, sizes: Sequence[tuple[int, int, int]]) -> "BlockBases":
-        """Adds up (block number, sentences, documents) of all blocks, in any order.
-
-        Example:
-            >>> BlockBases.of([(1, 5, 2), (0, 7, 3)]).sentences.tolist()
-            [0, 7, 12]
-        """
+        """Adds up (block number, sentences, documents) of all blocks, in any order."""
         table = np.array(sorted(sizes), np.int64).reshape(-1, 3)
         sums = np.concatenate([np.zeros((1, 3), np.int64), np.cumsum(table, axis=0)])
         return cls(sentences=sums[:, 1], documents=sums[:, 2])
@@ -139,11 +134,7 @@ def take_spans(tokens: Tokens, starts: Numbers, lengths: Numbers) -> Tokens:
 def plan_block(
     number: int, block: SentenceBlock, bases: BlockBases, recipe: Recipe
 ) -> tuple[ExampleBlock, dict[int, RequestBlock]]:
-    """Plans a block's documents in all copies.
-
-    Returns:
-        The examples whose B follows A, and for each block that is asked the requests to it.
-    """
+    """Plans a block's documents in all copies."""
     chunks = plan_chunks(
         bases.document_batch(number, block),
         recipe.chunk_rules(),

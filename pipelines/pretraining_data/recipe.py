@@ -125,23 +125,14 @@ class Recipe:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Recipe":
-        """The inverse of `to_json`.
-
-        Example:
-            >>> Recipe.from_json(Recipe(max_seq_length=64).to_json()).max_seq_length
-            64
-        """
+        """The inverse of `to_json`."""
         recipe: Recipe = typed(values, cls, "recipe")
         return recipe
 
 
 @dataclasses.dataclass(frozen=True)
 class PretrainingDataConfig:
-    """One run of `create_pretraining_data`.
-
-    Attributes:
-        beam_arguments: further options for Beam.
-    """
+    """One run of `create_pretraining_data`."""
 
     input_file: str = option(
         REQUIRED, "Text files or quoted globs, separated by commas.", listed=True
@@ -177,12 +168,6 @@ class PretrainingDataConfig:
         "local (processes of this machine) or a Beam runner: DirectRunner, FlinkRunner, "
         "PortableRunner, DataflowRunner, ...",
     )
-    invalid_utf8: str = option(
-        "refuse",
-        "What to do with ill-formed UTF-8 (or bytes of another encoding): stop and name the "
-        "position, or leave the bytes out.",
-        choices=("refuse", "drop"),
-    )
     text_encoding: TextEncoding = nested(TextEncoding)
     work_folder: str | None = option(
         None,
@@ -217,11 +202,6 @@ class PretrainingDataConfig:
                 f"`num_shards={self.num_shards}` contradicts the {len(names)} files that "
                 "`output_file` names; leave it out."
             )
-
-    @property
-    def drops_invalid(self) -> bool:
-        """Whether ill-formed bytes are left out."""
-        return self.invalid_utf8 == "drop"
 
     @property
     def output_names(self) -> list[str]:
@@ -342,10 +322,5 @@ def _members(runs: Sequence[Sequence[int]], size: int) -> np.ndarray:
 
 
 def fingerprint(values: Any) -> str:
-    """A short name for plain values: the start of the SHA-256 of their JSON.
-
-    Example:
-        >>> fingerprint({"a": 1}) == fingerprint({"a": 1}), len(fingerprint([]))
-        (True, 16)
-    """
+    """A short name for plain values: the start of the SHA-256 of their JSON."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]

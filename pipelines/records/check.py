@@ -7,9 +7,9 @@ from pathlib import Path
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import is_there, real_path
 from keras_bert_impl.tokenization.unknown_words import WordCount
+from pipelines.corpora.sources import match_files
 from pipelines.records.description import Description, ShardEntry
 from pipelines.records.names import DESCRIPTION_SUFFIX, description_path, set_of_shard
-from pipelines.records.paths import match_files
 
 _FULL_CHECK_BYTES = 8 << 30  # of larger sets only the sizes: records have checksums of their own
 

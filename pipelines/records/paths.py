@@ -1,4 +1,4 @@
-"""Finds the files that a name or pattern means, on this machine or on a remote file system.
+"""Copies of the shards that a name or pattern means on a remote file system.
 
 Training reads single records from all over a set, which would be one request over the network for
 each. So a remote set is copied shard by shard before the first step and read locally from then on.
@@ -8,64 +8,18 @@ changed a new folder is made; the old one goes. Where neither tells anything, ev
 """
 
 import functools
-import glob
 import hashlib
-import logging
 import tempfile
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
 from keras_bert_impl.errors import UserError, reason_of
-from keras_bert_impl.files import is_there, make_folder, open_whole, remove
+from keras_bert_impl.files import make_folder, open_whole, remove
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.user_cache import own_folder
+from pipelines.corpora.sources import has_magic
 from pipelines.records.names import DESCRIPTION_SUFFIX, base_name
-
-_LOGGER = logging.getLogger(__name__)
-_MAGIC = frozenset("*?[")
-
-
-def has_magic(pattern: str) -> bool:
-    """Whether a name is a pattern.
-
-    Example:
-        >>> has_magic("train.tfrecord-*"), has_magic("train.tfrecord")
-        (True, False)
-    """
-    return bool(_MAGIC & set(pattern))
-
-
-def match_files(pattern: str) -> list[str]:
-    """The files that match a name or glob, sorted; the name of a file is given back as it is.
-
-    Hidden files match only where the pattern itself has the dot, as in a shell.
-
-    Args:
-        pattern: a path, in which `*`, `?`, `[...]` and `**` may stand.
-
-    Example:
-        >>> match_files("corpus.txt")
-        ['corpus.txt']
-        >>> match_files("/no/such/folder/*.txt")
-        []
-    """
-    if not has_magic(pattern) or is_there(pattern):  # "[" may be part of it
-        return [pattern]
-    # Not `Path.glob`: there `*` also matches hidden files, which are half written.
-    return sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
-
-
-def with_content(files: list[str]) -> list[str]:
-    """Passes over empty files, unless all are: a splitter leaves some where documents are few."""
-    there = {name: Path(name) for name in files if is_there(name)}
-    empty = {name for name, path in there.items() if path.is_file() and not path.stat().st_size}
-    if empty.issuperset(files):
-        return files
-    for path in sorted(empty):
-        _LOGGER.info("%s: is empty and left out", path)
-    return [path for path in files if path not in empty]
-
 
 _COPIED_AT_ONCE = 8 << 20
 _THIS_PROCESS = uuid.uuid4().hex

@@ -66,9 +66,7 @@ def run_beam(config: PretrainingDataConfig) -> Description:
     facts = VocabularyFacts.of(vocabulary)
     blocks, files = _find_blocks(config.input_file)
     config.unknown.check(
-        sample_lines(
-            blocks, FileSystems.open, config.text_encoding, drop_invalid=config.drops_invalid
-        ),
+        sample_lines(blocks, FileSystems.open, config.text_encoding),
         config.text_settings(vocabulary),
         config.input_file,
     )
@@ -168,8 +166,7 @@ class TokenizeBlock(beam.DoFn):
         with FileSystems.open(block.path) as file:
             file.seek(block.start)
             data = file.read(block.end - block.start)
-        asked = self._config
-        lines = read_lines(block, data, asked.text_encoding, drop_invalid=asked.drops_invalid)
+        lines = read_lines(block, data, self._config.text_encoding)
         sentences = encode_block(lines, self._tokenizer.encode_lines, self._dtype)
         _count("documents", len(sentences.document_sizes))
         _count("sentences", len(sentences.sentence_lengths))
@@ -241,7 +238,7 @@ def _pipeline(runner: str, options: PipelineOptions) -> beam.Pipeline:
         said = " ".join(str(error).split())
         raise UserError(
             f"`runner={cut(runner, 80)}`: Beam cannot start it ({cut(said, 300)}); name a runner "
-            "of Beam's, or mend its options."
+            "of Beam's, or correct its options."
         ) from error
 
 

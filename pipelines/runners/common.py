@@ -5,8 +5,9 @@ from typing import IO, Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import items_of
-from pipelines.corpora.text_kind import SAMPLE_BYTES, OtherKinds
-from pipelines.corpora.wrapping import find_width
+from pipelines.corpora.sentences import find_width
+from pipelines.corpora.sources import OtherKinds
+from pipelines.corpora.unpacking import SAMPLE_BYTES
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts
 from pipelines.records.description import Description, ShardEntry, versions_in_use
 
@@ -60,11 +61,7 @@ class InputKinds:
         )
 
     def look(self, path: str, file: IO[bytes]) -> None:
-        """Looks at the beginning of a file.
-
-        Args:
-            file: opened for reading bytes.
-        """
+        """Looks at the beginning of a file."""
         file.seek(0)
         start = file.read(SAMPLE_BYTES)
         if find_width(start.decode("utf-8", "ignore").split("\n")):
@@ -86,12 +83,7 @@ class InputKinds:
 
 
 def split_names(patterns: str) -> list[str]:
-    """The names and globs of `input_file`, read as `items_of` does.
-
-    Example:
-        >>> split_names("a.txt, b*.txt")
-        ['a.txt', 'b*.txt']
-    """
+    """The names and globs of `input_file`, read as `items_of` does."""
     names = [name for name in items_of(patterns) if name]
     if not names:
         raise UserError("`input_file` names no file; name at least one.")

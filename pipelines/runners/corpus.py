@@ -8,20 +8,20 @@ files of their own, which are joined at the end, so an interrupted run keeps its
 import dataclasses
 import hashlib
 import io
+import json
 import mmap
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any, TypedDict
+from typing import IO, Any
 
-import google_crc32c
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_input, open_whole, remove
-from keras_bert_impl.json_files import read_sealed, sealed
+from keras_bert_impl.files import open_input, open_whole
+from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
@@ -31,7 +31,6 @@ from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.pretraining_data.chunks import pair_starts
 from pipelines.pretraining_data.documents import SentenceBlock, TextBlock, encode_block, read_lines
 from pipelines.pretraining_data.recipe import VocabularyFacts
-from pipelines.records.description import file_crc32c
 
 
 class MappedArray:
@@ -39,13 +38,6 @@ class MappedArray:
 
     Pages that were read count as this process's memory until `forget` gives them back; they stay in
     the system's page cache, so reading them again is cheap.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "numbers.bin"
-        >>> _ = path.write_bytes(np.arange(3, dtype=np.int64).tobytes())
-        >>> MappedArray(path, np.int64).array.tolist()
-        [0, 1, 2]
     """
 
     def __init__(self, path: str | os.PathLike[str], dtype: DTypeLike) -> None:
@@ -60,7 +52,6 @@ class MappedArray:
 
 _END = "corpus.json"
 _FILES = ("ids.bin", "sentences.bin", "documents.bin")
-_CHECKSUM_BYTES = 4  # at the end of a block's file
 _DOCUMENTS_AT_ONCE = 100_000  # whose lengths are looked at: bounds memory
 
 
@@ -75,7 +66,6 @@ class TextFingerprint:
     vocab_sha256: str
     do_lower_case: bool
     strip_accents: bool | None
-    drop_invalid: bool
     encoding: TextEncoding = UTF_8
 
     @property
@@ -97,15 +87,7 @@ class TextFingerprint:
 
 @dataclasses.dataclass(frozen=True)
 class BlockTask:
-    """One text block to tokenize, and where its tokens go.
-
-    Attributes:
-        block: the text.
-        settings: how it becomes ids.
-        target: the file for the ids.
-        stamp: size and time of the text's file when it was found.
-        plain: with the tokenizer that needs no TensorFlow (the same ids, slower for much text).
-    """
+    """One text block to tokenize, and where its tokens go; `plain` is without TensorFlow."""
 
     block: TextBlock
     settings: TextFingerprint
@@ -124,16 +106,7 @@ class BlockTasks:
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """A tokenized corpus.
-
-    Attributes:
-        folder: where its files are.
-        dtype: name of the ids' type.
-        tokens, sentences, documents: counts.
-        text_bytes: size of the text it was made from.
-        text_sha256: of that text (the digests of its blocks, joined).
-        words, unknown_words: its words, and how many of them are [UNK].
-    """
+    """A tokenized corpus."""
 
     folder: str
     dtype: str
@@ -214,7 +187,7 @@ def tokenize_block(task: BlockTask) -> int:
         raise UserError(
             f"{task.block.path}: was changed while it was read; start again when it is whole."
         )
-    lines = read_lines(task.block, data, settings.encoding, drop_invalid=settings.drop_invalid)
+    lines = read_lines(task.block, data, settings.encoding)
     block = encode_block(lines, tokenizer.encode_lines, dtype)
     count = counter.count(block.ids)
     content = io.BytesIO()
@@ -222,20 +195,9 @@ def tokenize_block(task: BlockTask) -> int:
         np.save(content, array)
     np.save(content, np.frombuffer(hashlib.sha256(data).digest(), np.uint8))
     np.save(content, np.array([count.words, count.unknown], np.int64))
-    remove(Path(task.target))  # a damaged folder may have anything in its place
     with open_whole(task.target, "wb") as file:
         file.write(content.getbuffer())
-        file.write(google_crc32c.value(content.getvalue()).to_bytes(_CHECKSUM_BYTES))
     return len(data)
-
-
-def is_whole_block(path: Path) -> bool:
-    """Whether a file is what `tokenize_block` wrote, to the last byte."""
-    if not path.is_file():
-        return False
-    content = path.read_bytes()
-    own, checksum = content[:-_CHECKSUM_BYTES], content[-_CHECKSUM_BYTES:]
-    return bool(own) and google_crc32c.value(own).to_bytes(_CHECKSUM_BYTES) == checksum
 
 
 def load_block(path: str | Path) -> tuple[SentenceBlock, bytes, WordCount]:
@@ -245,35 +207,18 @@ def load_block(path: str | Path) -> tuple[SentenceBlock, bytes, WordCount]:
     return SentenceBlock(ids, lengths, sizes), digest.tobytes(), WordCount(*count.tolist())
 
 
-class _Noted(TypedDict):
-    """The note on a complete corpus."""
-
-    corpus: Corpus
-    checksums: dict[str, str]
-
-
 def find_corpus(folder: Path) -> Corpus | None:
-    """The corpus in a folder, if it is complete and undamaged: every byte of it is read.
+    """The corpus in a folder, if all of it is there.
 
     A run that was killed while it removed the folder may have left any of its files.
     """
-    noted = read_sealed(folder / _END, _Noted)
-    if noted is None:
+    if not all((folder / name).is_file() for name in (*_FILES, _END)):
         return None
-    whole = all((folder / name).is_file() for name in _FILES)
-    if not whole or _checksums(folder) != noted["checksums"]:
-        return None
-    return noted["corpus"].in_folder(folder)
-
-
-def _checksums(folder: Path) -> dict[str, str]:
-    return {name: file_crc32c(folder / name) for name in _FILES}
+    return Corpus(**read_json_object(folder / _END)).in_folder(folder)
 
 
 def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str) -> Corpus:
     """Joins block files into a corpus and removes them."""
-    for name in (*_FILES, _END):
-        remove(folder / name)  # a damaged folder may have anything in their places
     tokens = sentences = documents = 0
     words = WordCount()
     digest = hashlib.sha256()
@@ -313,7 +258,7 @@ def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str)
         unknown_words=words.unknown,
     )
     with open_whole(folder / _END) as file:
-        file.write(sealed({"corpus": dataclasses.asdict(corpus), "checksums": _checksums(folder)}))
+        json.dump(dataclasses.asdict(corpus), file)
     for path in blocks:
         path.unlink()
     return corpus.in_folder(folder)

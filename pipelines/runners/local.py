@@ -25,10 +25,10 @@ from keras_bert_impl.files import (
 from keras_bert_impl.locks import in_turn, owned
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.corpora.sources import refuse_output_among_input
+from pipelines.corpora.sources import match_files, refuse_output_among_input, with_content
 from pipelines.pretraining_data.documents import TextBlock, cut_into_blocks, sample_lines
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts, fingerprint
-from pipelines.processes import run_tasks
+from pipelines.processes import in_order
 from pipelines.records.description import Description, ShardEntry
 from pipelines.records.names import (
     DESCRIPTION_SUFFIX,
@@ -39,10 +39,9 @@ from pipelines.records.names import (
     set_of_shard,
     shard_names,
 )
-from pipelines.records.paths import match_files, with_content
 from pipelines.records.tfds_metadata import metadata_files
 from pipelines.runners import corpus as corpora
-from pipelines.runners import plans, shards
+from pipelines.runners import shards
 from pipelines.runners.common import (
     InputKinds,
     check_partners,
@@ -57,7 +56,7 @@ _LOGGER = logging.getLogger(__name__)
 # all other work.
 _TOKENIZING, _NUMBERS = "pipelines.runners.tokenizing_process", "pipelines.runners.shards"
 # Raise it when tokens or plans are made in another way, so that kept ones are not used again.
-_FORMAT = 4
+_FORMAT = 5
 # A text of up to this size is tokenized without TensorFlow in less time than loading it takes.
 _PLAIN_BYTES = 8 << 20
 
@@ -70,9 +69,7 @@ def run_local(config: PretrainingDataConfig) -> Description:
     text = _Text.of(config.input_file)
     output = Path(config.set_name)
     config.unknown.check(
-        sample_lines(
-            text.blocks, open_input, config.text_encoding, drop_invalid=config.drops_invalid
-        ),
+        sample_lines(text.blocks, open_input, config.text_encoding),
         config.text_settings(vocabulary),
         config.input_file,
     )
@@ -106,14 +103,7 @@ def run_local(config: PretrainingDataConfig) -> Description:
 
 @dataclasses.dataclass(frozen=True)
 class _Text:
-    """The input.
-
-    Attributes:
-        files: its files.
-        blocks: its blocks of whole documents, in order.
-        stamps: path, size and time of each file, by which a change is noticed.
-        bytes: its size.
-    """
+    """The input; `stamps` are path, size and time of each file, by which a change is noticed."""
 
     files: list[str]
     blocks: list[TextBlock]
@@ -220,11 +210,10 @@ def _corpus(
         vocabulary.sha256,
         config.do_lower_case,
         config.strip_accents,
-        config.drops_invalid,
         config.text_encoding,
     )
     key = {**settings.as_json, "format": _FORMAT}
-    folder = _own_folder(work / f"tokens-{fingerprint([text.stamps, key])}")
+    folder = make_folder(work / f"tokens-{fingerprint([text.stamps, key])}")
     with in_turn(
         folder / "tokens.lock",
         lambda: _LOGGER.info("%s: waiting for another run's tokens of the same text", folder),
@@ -236,13 +225,6 @@ def _corpus(
         return _tokenized(config, text, settings, folder)
 
 
-def _own_folder(path: Path) -> Path:
-    """A folder of the work folder, made where something else has its name."""
-    if path.is_symlink() or not path.is_dir():
-        remove(path)
-    return make_folder(path)
-
-
 def _tokenized(
     config: PretrainingDataConfig,
     text: _Text,
@@ -252,7 +234,7 @@ def _tokenized(
     """Tokenizes what an earlier run has not, and joins the blocks."""
     files = [folder / f"block-{number:06d}.tokens" for number in range(len(text.blocks))]
     pairs = zip(text.blocks, files, strict=True)
-    missing = [pair for pair in pairs if not corpora.is_whole_block(pair[1])]
+    missing = [pair for pair in pairs if not pair[1].is_file()]
     todo = sum(block.end - block.start for block, _ in missing)
     plain = todo <= _PLAIN_BYTES
     stamps = {
@@ -265,13 +247,13 @@ def _tokenized(
     progress = Progress("tokenize", text.bytes / 1e6, "MB")
     progress.resume_from((text.bytes - todo) / 1e6)
     if plain:
-        done = run_tasks(corpora.tokenize_block, tasks, _beside(config), _NUMBERS)
+        done = in_order(corpora.tokenize_block, tasks, _beside(config), _NUMBERS)
     else:
         threads = max(1, config.num_workers)
         starts = range(0, len(tasks), 4 * threads)
         groups = [corpora.BlockTasks(tasks[at : at + 4 * threads], threads) for at in starts]
-        done = run_tasks(corpora.tokenize_blocks, groups, min(1, config.num_workers), _TOKENIZING)
-    for _, size in done:
+        done = in_order(corpora.tokenize_blocks, groups, min(1, config.num_workers), _TOKENIZING)
+    for size in done:
         progress.advance(size / 1e6)
     progress.close()
     return corpora.assemble(folder, files, text.bytes, config.input_file)
@@ -279,14 +261,15 @@ def _tokenized(
 
 def _plan(config: PretrainingDataConfig, corpus: corpora.Corpus, folder: Path) -> list[tuple]:
     """The plan of all examples: the file of each batch and the number of its examples."""
-    tasks = plans.plan_tasks(corpus, config.recipe, folder)
-    examples = [plans.planned_count(task.target) for task in tasks]
+    tasks = shards.plan_tasks(corpus, config.recipe, folder)
+    examples = [shards.planned_count(task.target) for task in tasks]
     missing = [number for number, count in enumerate(examples) if count is None]
     progress = Progress("plan", len(tasks), "batches")
     progress.resume_from(len(tasks) - len(missing))
     chosen = [tasks[number] for number in missing]
-    for number, count in run_tasks(plans.plan_batch, chosen, _beside(config), _NUMBERS):
-        examples[missing[number]] = count
+    counts = in_order(shards.plan_batch, chosen, _beside(config), _NUMBERS)
+    for number, count in zip(missing, counts, strict=True):
+        examples[number] = count
         progress.advance()
     progress.close()
     return [(task.target, count) for task, count in zip(tasks, examples, strict=True)]
@@ -303,7 +286,7 @@ def _shards(
     output = str(real_path(Path(config.set_name)))
     recipe = config.recipe.to_json()
     name = [recipe, corpus.text_sha256, Path(corpus.folder).name, output, _FORMAT]
-    folder = _own_folder(work / f"plan-{fingerprint(name)}")
+    folder = make_folder(work / f"plan-{fingerprint(name)}")
     for path in folder.glob("*.incomplete"):
         remove(path)
     plan = _plan(config, corpus, folder)
@@ -335,8 +318,9 @@ def _shards(
     for task in chosen:  # nor may it look complete: old shards beside new ones would pass for a set
         remove(Path(task.target))
         remove(Path(index_path(task.target)))
-    for number, entry in run_tasks(shards.write_shard, chosen, _beside(config), _NUMBERS):
-        entries[missing[number]] = entry
+    written = in_order(shards.write_shard, chosen, _beside(config), _NUMBERS)
+    for number, entry in zip(missing, written, strict=True):
+        entries[number] = entry
         progress.advance(entry.counts.get("examples", 0))
     progress.close()
     return [entry for entry in entries if entry is not None]

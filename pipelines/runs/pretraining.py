@@ -35,7 +35,7 @@ from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.strategy import make_devices, restart_when_a_worker_is_lost
 from pipelines.inputs.pretraining import PretrainingBatches, PretrainingEvaluation
-from pipelines.metrics.frequency_baseline import (
+from pipelines.metrics.guessing import (
     count_answers,
     count_sample,
     frequency_baseline,

@@ -52,13 +52,7 @@ _NAMES_OF_TEXTS = {*_TEXTS, *(name for pair in _PAIRS for name in pair)}
 
 @dataclass(frozen=True)
 class Columns:
-    """Where a record has what.
-
-    Attributes:
-        text: the column of the first text.
-        text_pair: the column of the second text, or None.
-        labels: the column of the label, or one column a label.
-    """
+    """Where a record has what."""
 
     text: str
     text_pair: str | None = None
@@ -84,11 +78,6 @@ def choose_columns(
     labelled: bool,
 ) -> Columns:
     """Finds the columns that the user names, and guesses the others where it is plain.
-
-    Args:
-        text_column: the first text's column, or None.
-        text_pair_column: the second text's column, or None.
-        label_columns: the label's columns; () if they are to be guessed.
 
     Example:
         >>> file = TableFile("train.tsv", "tsv", ("id", "document", "label"))
@@ -118,12 +107,7 @@ def choose_columns(
 
 
 def choose_text_column(file: TableFile) -> str:
-    """Finds the column of the one text of a record where it is plain; labels may be there or not.
-
-    Example:
-        >>> choose_text_column(TableFile("reviews.csv", "csv", ("id", "review", "stars")))
-        'review'
-    """
+    """Finds the column of a record's one text where it is plain; there may be labels or not."""
     labels = {column for column in file.columns if column.lower() in _LABELS}
     if len(file.columns) == 1 and file.form in ("csv", "tsv"):
         labels = set()

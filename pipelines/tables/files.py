@@ -1,7 +1,7 @@
 """Files of examples as people have them: CSV, TSV, JSON lines or an array, TFDS data sets.
 
 A file is read from its beginning as often as it is asked for; of an array the text is held, of all
-others a megabyte. The ending of its name says what it is and its first line must agree:
+others a megabyte. Its first line says what it is, or the ending of its name:
 
 - CSV: commas (or semicolons, where the first line has no comma); a field in quotation marks may
   hold delimiters, line breaks and doubled quotation marks (RFC 4180).
@@ -28,13 +28,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import MOST_LINE_BYTES, line_too_long
+from keras_bert_impl.files import MOST_LINE_BYTES
 from keras_bert_impl.json_files import bounded_loads, fault_of_json
 from keras_bert_impl.tokenization.reference import as_name, as_text
-from pipelines.corpora.data_sets import opening_data_set
+from pipelines.corpora.documents import opening_data_set
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.corpora.unpacking import MOST_WHOLE_BYTES, beginning_of_text, read_line_blocks
-from pipelines.tables.lines import between, read_lines, read_text
+from pipelines.tables.lines import read_lines, read_text
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -50,7 +50,6 @@ _FORMS_BY_ENDING: dict[str, Form] = {
 }
 _JSON = ("json_lines", "json_array")
 _PACKINGS = (".gz", ".xz", ".bz2")
-_IN_WORDS = {"csv": "CSV", "tsv": "TSV", "json_lines": "JSON lines", "json_array": "a JSON array"}
 _QUOTATION_BLOCKS = 8  # of a megabyte, in which TSV's quotation is looked for
 _NO_QUOTATION = re.compile(rb'[^\t\r\n"]"[^\t\r\n"]')
 _BETWEEN_OBJECTS = re.compile(r"[\s,]*")
@@ -112,7 +111,7 @@ class TableFile:
             return _quoted_rows(self.name, self.delimiter, self.encoding)
         lines = read_lines(self.name, self.encoding)
         # Of one's own files an empty line is no row; what encloses an empty text is quotation.
-        lines = between(lines) if self.published else (one for one in lines if one[1])
+        lines = _between(lines) if self.published else (one for one in lines if one[1])
         return ((number, line.split(self.delimiter)) for number, line in lines)
 
     def paths(self) -> list[Path]:
@@ -151,6 +150,18 @@ class TableFile:
         return "correct it"
 
 
+def _between(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The lines without empty ones before the first and after the last of the others."""
+    seen, empty = False, list[tuple[int, str]]()
+    for number, line in lines:
+        if line:
+            yield from empty
+            empty, seen = [], True
+            yield number, line
+        elif seen:
+            empty.append((number, line))
+
+
 def open_table(
     name: str,
     *,
@@ -160,10 +171,6 @@ def open_table(
     encoding: TextEncoding = UTF_8,
 ) -> TableFile:
     r"""Looks at the beginning of a file: what it is, and its columns.
-
-    Args:
-        data_dir: the folder of TensorFlow Datasets; None: where they usually are.
-        encoding: how its text stands in bytes.
 
     Example:
         >>> import tempfile
@@ -197,11 +204,6 @@ def _opened(
     first = next((line for line in lines if not line.isspace()), None)
     if first is None:
         return None
-    if "\r" in first.rstrip() and '"' not in first:
-        raise UserError(
-            f"{name}: line 1 has carriage returns inside; if lines end in them alone, convert the "
-            "file (tr '\\r' '\\n')."
-        )
     form = _form(name, first)
     if form in _JSON:
         return TableFile(name, form, encoding=encoding)
@@ -221,18 +223,11 @@ def read_table(
     columns: Sequence[str] | None = None,
     skip_broken_rows: bool = False,
 ) -> Iterator[Record]:
-    r"""Reads a file of GLUE's form: tabs, and quotation marks are characters like any other.
+    """Reads a file of GLUE's form: tabs, and quotation marks are characters like any other.
 
     Args:
         path: the file. Of several columns empty lines are left out; of one column they are empty
             texts.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "dev.tsv"
-        >>> _ = path.write_text('sentence\tlabel\na "fine" film\t1\n')
-        >>> list(read_table(path, ["sentence", "label"]))
-        [Record(line=2, values={'sentence': 'a "fine" film', 'label': '1'})]
     """
     file = TableFile(
         str(path),
@@ -271,25 +266,17 @@ def form_by_name(name: str) -> Form | None:
 
 
 def _form(name: str, first: str) -> Form:
-    """Tells a file's format by its name, which its first line must not contradict."""
+    """A file's format by its first line; by its name where that leaves it open."""
     named, found = form_by_name(name), _form_by_content(first)
+    if named == "json_lines" and found not in _JSON:
+        raise UserError(f"{name}: line 1 is no JSON object; write one object a line.")
     if named is None and found is None:
         raise UserError(
             f"{name}: neither its name nor its first line says whether it is CSV, TSV or JSON "
             "lines; let its name end in .csv, .tsv or .jsonl."
         )
-    if named == "json_lines" and found is None:
-        raise UserError(f"{name}: line 1 is no JSON object; write one object a line.")
-    if named is None or (named, found) == ("json_lines", "json_array"):
-        assert found is not None
-        return found
     has_commas = named == "csv" and found == "tsv" and re.search("[,;]", first)
-    if found in (named, None) or has_commas:
-        return named
-    raise UserError(
-        f"{name}: is called {_IN_WORDS[named]} but begins as {_IN_WORDS[found]}; give it the "
-        "ending of what it is."
-    )
+    return found if found and not has_commas else named  # type: ignore[return-value]
 
 
 def _form_by_content(first: str) -> Form | None:
@@ -318,18 +305,10 @@ def _quoted_rows(
 ) -> Iterator[tuple[int, list[str]]]:
     # What an opening quotation mark without its closing one may swallow.
     csv.field_size_limit(MOST_LINE_BYTES)
-    begins, now, length = 1, 0, 0
-
-    def lines() -> Iterator[str]:
-        nonlocal now, length
-        for number, line in read_lines(name, encoding, keep_ends=True):
-            now, length = number, length + len(line)
-            if length > MOST_LINE_BYTES:  # the lines of a record are held in memory
-                raise line_too_long(name, begins)
-            yield line
-
-    reader = csv.reader(lines(), delimiter=delimiter, strict=True)
+    lines = (line for _, line in read_lines(name, encoding, keep_ends=True))
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
+        begins = reader.line_num + 1
         try:
             cells = next(reader, None)
         except csv.Error as error:
@@ -343,7 +322,6 @@ def _quoted_rows(
             return
         if cells:  # of one column, "" in quotation marks is an empty text
             yield begins, cells
-        begins, length = now + 1, 0
 
 
 def _json_records(name: str, form: Form, encoding: TextEncoding) -> Iterator[Record]:

@@ -7,7 +7,7 @@ with the file and the line.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from keras_bert_impl.errors import UserError
@@ -18,7 +18,6 @@ from pipelines.corpora.unpacking import (
     read_line_blocks,
     read_whole,
     remedy_of_encoding,
-    too_large_for_memory,
 )
 
 AnyPath = str | os.PathLike[str]
@@ -37,10 +36,6 @@ def read_lines(
 
     Only `\n` ends a line: `str.splitlines` would also cut at characters inside a sentence, such as
     U+2028. What stands in front of it as `\r` is of the line's end, too.
-
-    Args:
-        encoding: how its text stands in bytes; None is UTF-8, where the user cannot choose.
-        keep_ends: give lines with their ends; where the last one has none, it gets one.
 
     Example:
         >>> import gzip, tempfile
@@ -87,7 +82,7 @@ def read_json(path: AnyPath, wanted: str, encoding: TextEncoding | None = None) 
     """Reads a JSON file; `wanted` says in the message what it should be."""
     content = read_whole(os.fspath(path), encoding=encoding)
     if sum(map(content.count, (b"{", b"[", b","))) > _MOST_VALUES:
-        raise too_large_for_memory(path)
+        raise _too_large(path)
     try:
         return bounded_loads(content)
     except (ValueError, RecursionError) as error:
@@ -96,16 +91,8 @@ def read_json(path: AnyPath, wanted: str, encoding: TextEncoding | None = None) 
             remedy = remedy_of_encoding(encoding)
         raise UserError(f"{path}: {fault}; {remedy}, or name {wanted}.") from error
     except MemoryError as error:
-        raise too_large_for_memory(path) from error
+        raise _too_large(path) from error
 
 
-def between(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """The lines without empty ones before the first and after the last of the others."""
-    seen, empty = False, list[tuple[int, str]]()
-    for number, line in lines:
-        if line:
-            yield from empty
-            empty, seen = [], True
-            yield number, line
-        elif seen:
-            empty.append((number, line))
+def _too_large(path: AnyPath) -> UserError:
+    return UserError(f"{path}: the memory does not suffice to read it; cut it into several files.")

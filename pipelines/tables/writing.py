@@ -65,10 +65,6 @@ def hardest(
 ) -> list[Item]:
     """The worst mistakes among any number of items, the worst first; keeps `most` in memory.
 
-    Args:
-        mistake: how large an item's mistake is; None where it is none.
-        most: how many to give at most.
-
     Example:
         >>> hardest([3, -5, 4, 1], lambda number: abs(number) if number != 1 else None, 2)
         [-5, 4]
@@ -88,16 +84,10 @@ def hardest(
 
 
 def write_values(path: Path, values: Iterable[np.ndarray]) -> Path:
-    r"""Writes one line an example, its numbers separated by tabs, without a header.
+    """Writes one line an example, its numbers separated by tabs, without a header.
 
     Args:
         values: [numbers] of each example, e.g. the probabilities of the classes.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "test_results.tsv"
-        >>> write_values(path, np.array([[0.25, 0.75]])).read_text()
-        '0.25\t0.75\n'
     """
     with open_whole(path) as file:
         for row in values:
@@ -106,14 +96,7 @@ def write_values(path: Path, values: Iterable[np.ndarray]) -> Path:
 
 
 def write_submission(path: Path, answers: Iterable[tuple[str, str]]) -> Path:
-    r"""Writes the file that GLUE's server takes: a header, then index and answer.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "RTE.tsv"
-        >>> write_submission(path, [("0", "entailment")]).read_text()
-        'index\tprediction\n0\tentailment\n'
-    """
+    """Writes the file that GLUE's server takes: a header, then index and answer."""
     with open_whole(path) as file:
         file.write("index\tprediction\n")
         for identifier, answer in answers:

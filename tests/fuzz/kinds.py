@@ -293,7 +293,6 @@ KINDS = {
             "stopped_data_run",
             seeds.stopped_data_run,
             {
-                "out/.train.tfrecord.work/**/*": "bytes bytes json special gone",
                 "out/*": "bytes gone",
             },
             (f"{_DATA_RUN} --input_file=corpus.txt --num_shards=2",),

@@ -184,7 +184,7 @@ def import_all() -> None:
         importlib.import_module(f"tools.{name}")
     for path in sorted((*ROOT.glob("pipelines/**/*.py"), *ROOT.glob("keras_bert_impl/**/*.py"))):
         name = path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
-        if not name.endswith(("__main__", "__init__", ".beam", "quiet_beam")):
+        if not name.endswith(("__main__", "__init__", ".beam")):
             with contextlib.suppress(ImportError, UserError):  # extras that are not here
                 importlib.import_module(name)
     gc.collect()

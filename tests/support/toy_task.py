@@ -11,8 +11,8 @@ from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
 from keras_bert_impl.tokenization.graph_rows import pack_in_graph, window_contents, windows_in_graph
+from keras_bert_impl.tokenization.long_texts import make_windows
 from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
-from keras_bert_impl.tokenization.windows import make_windows
 from pipelines.fine_tuning.heads import ClassificationHead
 from pipelines.fine_tuning.task import TaskDefaults
 from pipelines.fine_tuning.text_rows import Spans, pack

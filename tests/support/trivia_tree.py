@@ -14,7 +14,7 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
-from pipelines.metrics.answer_texts import trivia_words
+from pipelines.metrics.question_answering import trivia_words
 from pipelines.tasks.questions.files import read_questions
 
 

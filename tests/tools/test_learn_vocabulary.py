@@ -17,14 +17,12 @@ def test_from_text_to_sentences_to_a_vocabulary_to_tokens(tmp_path, capsys):
         run(
             learn_vocabulary,
             *(f"--input_file={sentences}", f"--vocab_file={vocabulary}"),
-            *("--vocab_size=60", "--show_merges=1", "--num_workers=1"),
+            *("--vocab_size=60", "--num_workers=1"),
         )
         == 0
     )
     report = capsys.readouterr().out.splitlines()
-    assert report[0].startswith("   1  ")
-    assert report[0].endswith("times)")
-    assert report[1].startswith("60 tokens from 99 words")
+    assert report[0].startswith("60 tokens from 99 words")
     flags = (f"--vocab_file={vocabulary}", f"--input_file={sentences}", "--offsets=characters")
     assert run(tokenize_text, *flags) == 0
     first = json.loads(capsys.readouterr().out.splitlines()[0])

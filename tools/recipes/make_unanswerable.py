@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.metrics.answer_texts import squad_words
+from pipelines.metrics.question_answering import squad_words
 
 
 def plain(text: str) -> str:

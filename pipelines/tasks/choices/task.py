@@ -21,7 +21,7 @@ from pipelines.fine_tuning.task import Answered, Head
 from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
 from pipelines.fine_tuning.text_rows import Spans, pack, ranges
 from pipelines.metrics.classification import accuracy
-from pipelines.metrics.constant_answer import constant_scores
+from pipelines.metrics.guessing import constant_scores
 from pipelines.records.rows import Numbers, Rows
 from pipelines.tasks.choices.files import Choice, read_choices
 from pipelines.tasks.choices.options import ANY_NUMBER, RunSwagConfig

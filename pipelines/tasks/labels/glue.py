@@ -13,9 +13,14 @@ from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.fine_tuning.heads import ClassificationHead, RegressionHead
 from pipelines.fine_tuning.task import Answered
 from pipelines.fine_tuning.text_rows import TextExample
-from pipelines.metrics.classification import accuracy, f1_score, matthews_correlation
-from pipelines.metrics.constant_answer import Metric, constant_scores
-from pipelines.metrics.correlation import pearson_correlation, spearman_correlation
+from pipelines.metrics.classification import (
+    accuracy,
+    f1_score,
+    matthews_correlation,
+    pearson_correlation,
+    spearman_correlation,
+)
+from pipelines.metrics.guessing import Metric, constant_scores
 from pipelines.tables.files import read_table
 from pipelines.tables.writing import write_submission, write_values
 from pipelines.tasks.labels.options import plain_name

@@ -22,9 +22,14 @@ from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
 from pipelines.fine_tuning.task import Answered
 from pipelines.fine_tuning.text_rows import TextExample
-from pipelines.metrics.constant_answer import constant_answer
-from pipelines.metrics.correlation import pearson_correlation, spearman_correlation
-from pipelines.metrics.label_scores import ClassFigures, ClassScores, LabelSetScores
+from pipelines.metrics.classification import (
+    ClassFigures,
+    ClassScores,
+    LabelSetScores,
+    pearson_correlation,
+    spearman_correlation,
+)
+from pipelines.metrics.guessing import constant_answer
 from pipelines.tables.writing import digits, hardest, write_table
 from pipelines.tasks.labels.labelling import Kind, Labelled, Source, is_empty, labels_in, text_key
 from pipelines.tasks.labels.rows import LabelAnswer, LabelHead, LabelTask

@@ -9,8 +9,7 @@ from typing import IO, Any, NamedTuple
 
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.pictures import write_png
-from pipelines.metrics.answer_texts import Scores
-from pipelines.metrics.no_answer import precision_recall
+from pipelines.metrics.question_answering import Scores, precision_recall
 from pipelines.tables.writing import digits, write_table
 from pipelines.tasks.questions.answers import Candidate, Prediction
 from pipelines.tasks.questions.passages import Question

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import shown
+from keras_bert_impl.tokenization.long_texts import Windows
 from keras_bert_impl.tokenization.tokenizer import LineTokenizer, SpanBlock
-from keras_bert_impl.tokenization.windows import Windows
 from pipelines.fine_tuning.text_rows import Spans, ranges
 
 if TYPE_CHECKING:
     from keras_bert_impl.tokenization.tokenizer import LineTokenizer
 import logging
 
-from keras_bert_impl.tokenization.windows import make_windows, owned_tokens
+from keras_bert_impl.tokenization.long_texts import make_windows, owned_tokens
 from pipelines.fine_tuning.text_rows import pack
 from pipelines.records.rows import Rows
 

@@ -12,16 +12,16 @@ from typing import Any
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.json_files import typed
-from pipelines.metrics.answer_texts import Scores
 from pipelines.metrics.group_bootstrap import bootstrap_interval
-from pipelines.metrics.no_answer import threshold_between
 from pipelines.metrics.question_answering import (
+    Scores,
     korquad_question,
     korquad_scores,
     squad_v1_question,
     squad_v1_scores,
     squad_v2_question,
     squad_v2_scores,
+    threshold_between,
     trivia_scores,
 )
 from pipelines.tables.lines import read_json

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError, cut, shown
-from keras_bert_impl.tokenization.windows import make_windows, owned_tokens, window_tokens
+from keras_bert_impl.tokenization.long_texts import make_windows, owned_tokens, window_tokens
 from pipelines.fine_tuning.text_rows import Spans, pack, ranges
 from pipelines.records.rows import Numbers, Rows
 from pipelines.tasks.tagging.files import Document, Sentence

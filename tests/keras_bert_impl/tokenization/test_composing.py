@@ -9,10 +9,10 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_bert_impl.tokenization.composing import composed, composed_places, joining_characters
 from keras_bert_impl.tokenization.kernels import composed_characters
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
+from keras_bert_impl.tokenization.reference import composed, composed_places, joining_characters
 from keras_bert_impl.tokenization.text_settings import NFC, TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary

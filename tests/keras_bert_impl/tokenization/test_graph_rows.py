@@ -11,7 +11,7 @@ from keras_bert_impl.tokenization.graph_rows import (
     window_contents,
     windows_in_graph,
 )
-from keras_bert_impl.tokenization.windows import make_windows, owned_tokens, window_tokens
+from keras_bert_impl.tokenization.long_texts import make_windows, owned_tokens, window_tokens
 from tests.support.window_cases import CASES, as_list
 
 

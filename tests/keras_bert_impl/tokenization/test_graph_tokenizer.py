@@ -75,14 +75,6 @@ def test_any_text_in_a_graph(in_graph, lines):
     assert in_graph(tf.constant(encoded)).to_list() == expected_ids(lines, ALPHABET, True)
 
 
-def test_no_lines_in_a_graph(in_graph):
-    assert in_graph(tf.zeros([0], tf.string)).to_list() == []
-
-
-def test_ids_are_int32(in_graph):
-    assert in_graph(tf.constant(["a"])).dtype == tf.int32
-
-
 def test_in_a_tf_data_pipeline():
     layer = GraphTokenizer(TextSettings(SMALL))
     data = tf.data.Dataset.from_tensor_slices(["The words.", "ΑΣ the"]).batch(2).map(layer)

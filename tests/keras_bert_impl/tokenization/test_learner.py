@@ -7,13 +7,11 @@ from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.learner import (
-    Alphabet,
     LearnerOptions,
-    Merge,
     coverage,
-    first_merges,
     learn_tokens,
-    single_share,
+    limit_for,
+    ranked_characters,
 )
 from keras_bert_impl.tokenization.reference import split_tokens
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -24,12 +22,7 @@ TEXTBOOK = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
 
 def test_the_first_merges_are_those_of_the_textbook():
     learned = learn_tokens(TEXTBOOK, LearnerOptions(30))
-    assert first_merges(TEXTBOOK, learned, 4) == [
-        Merge("##e", "##s", 9),
-        Merge("##es", "##t", 9),
-        Merge("l", "##o", 7),
-        Merge("lo", "##w", 7),
-    ]
+    assert learned.pairs[:4] == [("##e", "##s"), ("##es", "##t"), ("l", "##o"), ("lo", "##w")]
 
 
 def most_frequent_pairs(counts):
@@ -40,7 +33,7 @@ def most_frequent_pairs(counts):
         for pair in pairwise(tokens):
             pairs[pair] += count
     most = max(pairs.values(), default=0)
-    return {pair for pair, count in pairs.items() if count == most}, most
+    return {pair for pair, count in pairs.items() if count == most}
 
 
 @settings(max_examples=50, deadline=None)
@@ -48,10 +41,7 @@ def most_frequent_pairs(counts):
 def test_the_first_merge_joins_a_most_frequent_pair(counts):
     size = 5 + len(set("".join(counts))) + len({c for word in counts for c in word[1:]}) + 1
     learned = learn_tokens(counts, LearnerOptions(size))
-    (merge,) = first_merges(counts, learned, 1)
-    best, most = most_frequent_pairs(counts)
-    assert (merge.left, merge.right) in best
-    assert 0 < merge.count <= most  # the three letters of "aaa" are two pairs but one merge
+    assert learned.pairs[0] in most_frequent_pairs(counts)
 
 
 def test_the_same_counts_in_any_order_give_the_same_tokens():
@@ -115,27 +105,12 @@ def test_the_share_of_unknown_words_is_that_of_words_cut_one_by_one(counts, toke
     assert found == pytest.approx(unknown / sum(counts.values()))
 
 
-@given(WORDS, st.integers(1, 5))
-def test_the_words_that_a_limit_loses_are_those_with_a_rarer_character(counts, limit):
-    letters = Counter()
-    for word, count in counts.items():
-        for letter in word:
-            letters[letter] += count
-    kept = sorted(letters, key=lambda letter: (-letters[letter], letter))[:limit]
-    lost = sum(count for word, count in counts.items() if set(word) - set(kept))
-    alphabet = Alphabet.of(counts)
-    assert alphabet.characters == len(letters)
-    assert alphabet.lost_share(limit) == pytest.approx(lost / sum(counts.values()))
-
-
 @given(WORDS, st.sampled_from([0.0, 0.05, 0.3, 0.99]))
 def test_the_limit_for_a_share_is_the_smallest_one(counts, share):
-    alphabet = Alphabet.of(counts)
-    limit = alphabet.limit_for(share)
-    assert alphabet.lost_share(limit) <= share
-    assert limit == 1 or alphabet.lost_share(limit - 1) > share
+    def lost(limit):
+        kept = {*ranked_characters(counts)[:limit]}
+        return sum(n for word, n in counts.items() if set(word) - kept) / sum(counts.values())
 
-
-def test_single_characters_of_a_vocabulary():
-    tokens = [*SPECIAL_TOKENS, "a", "##a", "##b", "ab", "##ab"]
-    assert single_share(Vocabulary(tokens)) == 0.3
+    limit = limit_for(counts, share)
+    assert lost(limit) <= share
+    assert limit == 1 or lost(limit - 1) > share

@@ -1,5 +1,4 @@
 import dataclasses
-import pickle
 import subprocess
 import sys
 
@@ -27,10 +26,6 @@ def test_accents_follow_the_casing_unless_they_are_settled(do_lower_case, strip_
     assert TextSettings(CASED, do_lower_case, strip_accents).removes_accents is removes
 
 
-def test_text_is_lower_cased_by_default():
-    assert TextSettings(UNCASED) == TextSettings(UNCASED, do_lower_case=True, strip_accents=None)
-
-
 @pytest.mark.parametrize(
     "change", [{"vocabulary": CASED}, {"do_lower_case": False}, {"strip_accents": False}]
 )
@@ -39,15 +34,6 @@ def test_settings_are_equal_only_if_all_three_are(change):
     assert settings == TextSettings(Vocabulary(UNCASED.tokens))
     assert hash(settings) == hash(TextSettings(Vocabulary(UNCASED.tokens)))
     assert settings != dataclasses.replace(settings, **change)
-
-
-def test_settings_travel_to_worker_processes():
-    settings = TextSettings(CASED, do_lower_case=False)
-    assert pickle.loads(pickle.dumps(settings)) == settings
-
-
-def test_json_has_the_names_of_hugging_face():
-    assert TextSettings(CASED, False).as_json() == {"do_lower_case": False, "strip_accents": None}
 
 
 def test_nothing_heavy_is_imported():

@@ -96,17 +96,6 @@ def test_lines_become_one_block(words):
     assert (block.ids.dtype, block.offsets.dtype) == (np.int32, np.int64)
 
 
-def test_no_lines_become_an_empty_block(words):
-    block = words.encode_lines([])
-    assert (block.ids.tolist(), block.offsets.tolist()) == ([], [0])
-
-
-def test_more_lines_than_one_batch(words):
-    block = words.encode_lines(["the words"] * 3000 + ["."])
-    assert block.ids.tolist() == [5, 6, 7] * 3000 + [8]
-    assert block.offsets.tolist() == [*range(0, 9001, 3), 9001]
-
-
 def test_one_line(words):
     assert words.encode("The café.") == [5, 9, 8]
     assert words.tokenize("ΑΣ other") == ["α", "##ς", "[UNK]"]
@@ -176,10 +165,6 @@ def test_special_tokens_are_split_like_any_text_or_kept(words, keeping):
     )
 
 
-def test_kept_tokens_among_bytes_that_are_no_text(keeping):
-    assert keeping.tokenize(b"\0the\0[MASK]\xff\0[SEP]\xe4") == ["the", "[MASK]", "[SEP]"]
-
-
 def test_text_around_a_kept_token_is_cut_on_its_own(keeping):
     lines = ["α[MASK]Σ", "Σ[MASK]ΑΣ", "[PAD][UNK][CLS][SEP][MASK]", "", "[MASK", "aab"]
     assert [keeping.tokenize(line) for line in lines] == [
@@ -200,33 +185,11 @@ def test_spans_around_kept_tokens(keeping):
     assert [line[start:end] for start, end in spans] == (["é", "the", "[MASK]", "é", "word"] * 2)
 
 
-@settings(max_examples=50, deadline=None)
-@given(trouble_text())
-def test_keeping_changes_nothing_where_there_is_nothing_to_keep(keeping, line):
-    if not any(token in line for token in SPECIAL_TOKENS):
-        assert keeping.encode(line) == expected_ids([line], WORDS, True)[0]
-
-
 def test_tokens_are_joined_to_words(words):
     ids = [2, 5, 6, 7, 8, 3, 0]
     assert words.detokenize(ids) == "[CLS] the words . [SEP] [PAD]"
     assert words.detokenize(ids, skip_special_tokens=True) == "the words ."
     assert words.detokenize([7, 6]) == "##s word"
-
-
-def test_casing_that_contradicts_the_vocabulary_is_warned_of():
-    vocabulary = Vocabulary([*SPECIAL_TOKENS, *(f"Word{number}" for number in range(50))])
-    with pytest.warns(UserWarning, match="is this a cased vocabulary"):
-        Tokenizer(TextSettings(vocabulary))
-
-
-@pytest.mark.parametrize("line", ["a b", "[a b", "ab!", "中国", "a中", "##", "[x y]", "##中a"])
-def test_a_token_that_no_word_can_have_is_never_found(line):
-    """The kernel would find "a b" across the space; in the original it takes up an id, no more."""
-    tokens = ["a", "b", "##b", "!", "中", "#", "[", "a b", "[a b", "ab!", "中国", "a中"]
-    vocabulary = Vocabulary([*SPECIAL_TOKENS, *tokens, "##", "[x y]", "##中a"])
-    tokenizer = Tokenizer(TextSettings(vocabulary))
-    assert by_line(tokenizer.encode_lines([line])) == expected_ids([line], vocabulary, True)
 
 
 def test_a_call_gives_padded_arrays_under_the_names_that_a_model_takes(words):

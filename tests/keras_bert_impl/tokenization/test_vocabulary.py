@@ -6,7 +6,6 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization import reference
-from keras_bert_impl.tokenization import vocabulary as vocabulary_module
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
@@ -157,14 +156,6 @@ def test_a_token_that_no_file_or_kernel_can_hold_is_refused_when_it_is_loaded(
     assert len(str(said.value)) < 300 + len(str(tmp_path))
 
 
-def test_half_a_surrogate_pair_is_no_token(tmp_path):
-    write(tmp_path, added_tokens=[{"content": "\ud800", "id": 7}])
-    with pytest.raises(UserError, match=r"tokenizer\.json: holds '\\ud800', which is no character"):
-        Vocabulary.load(tmp_path / "tokenizer.json")
-    with pytest.raises(UserError, match=r"token 6, '\\ud800', is no text.*\[unused6\]"):
-        Vocabulary([*SPECIAL_TOKENS, "\ud800"])
-
-
 @pytest.mark.parametrize(
     "token", ["\0", "a\0b", "##\0", "\x015", "c b", "\u2028", "\ufffd", "x" * 300, "##", "İ"]
 )
@@ -184,17 +175,6 @@ def test_a_file_without_end_is_refused(tmp_path):
     os.truncate(endless, (64 << 20) + 1)
     with pytest.raises(UserError, match="has more than 64 MiB, which no vocabulary needs"):
         Vocabulary.load(endless)
-
-
-def test_more_tokens_than_any_model_has_are_refused(monkeypatch):
-    monkeypatch.setattr(vocabulary_module, "_MOST_TOKENS", 6)
-    with pytest.raises(UserError, match="has more than 6 tokens"):
-        Vocabulary(TOKENS)
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"none\.txt: no such file"):
-        Vocabulary.load(tmp_path / "none.txt")
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

@@ -4,7 +4,13 @@ import re
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.corpora.documents import Reading, decode_block, paragraphs_of, read_blocks
+from pipelines.corpora.documents import (
+    Reading,
+    decode_block,
+    opening_data_set,
+    paragraphs_of,
+    read_blocks,
+)
 from pipelines.corpora.sources import Source
 
 
@@ -174,3 +180,16 @@ def test_a_data_set_by_name(data_set):
 def test_a_data_set_that_is_not_there_is_named(data_set, name, field, sentence):
     with pytest.raises(UserError, match=sentence):
         documents(name, "tfds", text_field=field, data_dir=data_set)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ValueError("no such split.\nIt has others."), "no such split"),
+        (OSError(), "?"),
+    ],
+)
+def test_what_goes_wrong_is_said_with_its_name_and_what_to_check(error, reason):
+    with pytest.raises(UserError) as caught, opening_data_set("tfds:x", "its name"):
+        raise error
+    assert str(caught.value) == f"tfds:x: cannot be read ({reason}); check its name."

@@ -1,4 +1,3 @@
-import codecs
 import contextlib
 import encodings
 import gzip
@@ -97,24 +96,10 @@ def test_characters_may_be_cut_anywhere_when_a_file_is_read(case, at_once):
     assert whole.decode("utf-8-sig") == end.join(lines)
 
 
-@pytest.mark.parametrize(
-    "name", ["cp94", "hex", "rot13", "zip", "idna", "unicode_escape", "", "a\0b", "한"]
-)
+@pytest.mark.parametrize("name", ["cp94", "hex", "rot13", "zip", "", "a\0b", "한"])
 def test_what_is_no_encoding_of_files_is_unknown(name):
     with pytest.raises(UserError, match=r"^`encoding`: .* is unknown; "):
         TextEncoding(encoding=name)
-
-
-@given(st.text(max_size=30))
-def test_any_name_is_known_or_told_in_a_sentence(name):
-    try:
-        codecs.lookup(TextEncoding(encoding=name).encoding)
-    except UserError as error:
-        told = str(error)
-    else:
-        return
-    assert told.endswith(".")
-    assert "\n" not in told
 
 
 @pytest.mark.parametrize("block", [1, 1 << 16])
@@ -126,7 +111,7 @@ def test_what_cannot_be_decoded_is_told_with_its_line(tmp_path, monkeypatch, enc
     path, line = tmp_path / "a.txt", "ab\n".encode(encoding)
     path.write_bytes(line * 41 + bad + line)
     encoding = TextEncoding(encoding=encoding)
-    sentence = rf"a\.txt: line 42 is not {encoding.encoding}; mend it, or give another `encoding`\."
+    sentence = rf"a\.txt: line 42 is not {encoding.encoding} \(.*; correct it, or give another `enc"
     with pytest.raises(UserError, match=sentence):
         list(read_lines(path, encoding))
 
@@ -138,9 +123,9 @@ def test_without_the_mark_that_tells_the_order_of_bytes_the_order_is_asked_for(
     tmp_path, monkeypatch, asked, own, block
 ):
     monkeypatch.setattr("pipelines.corpora.encodings._AT_ONCE", block)
-    path, name = tmp_path / "a.txt", codecs.lookup(asked).name
+    path = tmp_path / "a.txt"
     path.write_bytes("한국어\n글\n".encode(own))
-    sentence = rf"a\.txt: has no byte-order mark, .*; give `encoding={name}-le` or {name}-be"
+    sentence = r"a\.txt: line 1 is not .*\(utf-16 needs a byte-order mark, utf-16-le"
     with pytest.raises(UserError, match=sentence):
         list(read_lines(path, TextEncoding(encoding=asked)))
 
@@ -159,17 +144,10 @@ def test_whatever_python_calls_an_encoding_is_read_or_told_in_a_sentence(name):
             list(encoding.recoded_lines("a.txt", [data[:3], data[3:]]))
 
 
-def test_a_character_that_the_end_of_the_file_cuts_is_told(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_bytes("하나\n둘".encode("cp949")[:-1])
-    with pytest.raises(UserError, match="line 2 is not cp949"):
-        list(read_lines(path, TextEncoding(encoding="cp949")))
-
-
 def test_two_bytes_a_character_read_as_one_each_are_told(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes("x\ny\n".encode("utf-16-le"))
-    with pytest.raises(UserError, match="line 1 has a NUL, which no text has, when it is read as"):
+    with pytest.raises(UserError, match="line 1 has a NUL when it is read as"):
         list(read_lines(path, TextEncoding(encoding="latin-1")))
 
 
@@ -203,12 +181,6 @@ def test_decomposed_text_is_composed_in_lines_in_whole_texts_and_in_json(tmp_pat
     json = f'{{"text": ["{text if escaped else pieces}"]}}\n'
     (record,) = open_table(written(tmp_path / "a.jsonl", json, "utf-8"), encoding=NFC).records()
     assert record.values == {"text": ["한국어 é"]}
-
-
-def test_composing_leaves_ill_formed_bytes_for_the_reader_to_tell(tmp_path):
-    (tmp_path / "a.txt").write_bytes("e\u0301\n".encode() + b"\xff\n")
-    with pytest.raises(UserError, match="line 2 is not UTF-8"):
-        list(read_lines(tmp_path / "a.txt", NFC))
 
 
 @given(st.lists(st.text("가é😀ab", max_size=5), max_size=4), st.sampled_from(["cp949", "utf-16"]))

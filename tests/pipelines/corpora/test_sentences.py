@@ -1,10 +1,13 @@
+import random
+import re
+import textwrap
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.corpora.sentences import split_paragraph
+from pipelines.corpora.sentences import find_width, join_lines, split_paragraph
 
 HARD = Path(__file__).parents[2] / "golden" / "sentences"
 CODES = {"english": "en", "korean": "ko"}
@@ -70,3 +73,202 @@ def test_japanese_and_chinese_need_no_spaces():
 def test_no_text_is_lost(parts, language):
     text = "".join(parts)
     assert "".join("".join(split_paragraph(text, language)).split()) == "".join(text.split())
+
+
+ENGLISH = (
+    "The old house stood at the end of a narrow lane, where nobody had lived since the winter of "
+    "the great storm. Its windows were dark, and yet the neighbours, who were sensible people, "
+    "swore that a light had been seen there. I did not believe a word of it; but on the evening "
+    "of which I want to tell I was on my way home, rather late, and looked up by chance."
+)
+GERMAN = (
+    "Die Bundesregierung hat am Mittwoch beschlossen, dass der Ausbau der Infrastruktur schneller "
+    "vorangehen soll, wie ein Sprecher des Ministeriums in Berlin mitteilte. Die Länder und "
+    "Gemeinden sollen dafür in den kommenden Jahren mehr Geld aus dem Haushalt des Bundes erhalten."
+)
+KOREAN = (
+    "오래된 집은 좁은 골목 끝에 서 있었는데 큰 폭풍이 지나간 겨울부터 아무도 살지 않았다. 창문은 "
+    "어두웠지만 이웃 사람들은 그곳에서 불빛을 보았다고 했다. 나는 그 말을 믿지 않았으나 그날 저녁 "
+    "늦게 집으로 돌아가는 길에 우연히 고개를 들어 올려다보았다."
+)
+JAPANESE = (
+    "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。何でも薄暗いじめじめした所で"
+    "ニャーニャー泣いていた事だけは記憶している。吾輩はここで始めて人間というものを見た。しかもあとで"
+    "聞くとそれは書生という人間中で一番獰悪な種族であったそうだ。"
+)
+CHINESE = (
+    "今天天气很好，我们一起去学校学习，老师讲了一个很长的故事，大家都觉得非常有趣。下课以后，我和朋友们"
+    "一起回家吃饭，然后在公园里散步聊天，直到天黑才回去休息。第二天早上又下起了大雨。"
+)
+HINDI = (
+    "आज मौसम बहुत अच्छा है और हम सब मिलकर विद्यालय जा रहे हैं। शिक्षक ने एक लंबी कहानी सुनाई जो सबको "
+    "पसंद आई। उसके बाद हम अपने मित्रों के साथ घर लौट आए और शाम को बगीचे में बैठकर बातें करते रहे।"
+)
+ARABIC = (
+    "ذهب الولد إلى المدرسة في الصباح الباكر وكان الجو جميلا جدا ثم عاد إلى البيت مع أصدقائه. وفي "
+    "المساء جلس الجميع في الحديقة يتحدثون عن رحلتهم القادمة إلى الجبال حتى حل الظلام وعاد كل منهم "
+    "إلى بيته."
+)
+THAI = (
+    "วันนี้อากาศดีมากฉันไปโรงเรียน ที่นี่มีอาหารอร่อย และเพื่อนของฉันก็มาด้วย เราเดินเล่นในสวนสาธารณะ "
+    "แล้วกลับบ้านตอนเย็น พรุ่งนี้เราจะไปเที่ยวทะเลด้วยกัน ถ้าฝนไม่ตก"
+)
+
+
+def columns(text, width):
+    """A text cut where an editor cuts it, to which 漢 has two columns."""
+    lines, taken = [""], 0
+    for character in text:
+        taken += 2 if character > "\u2e80" else 1
+        if taken > width:
+            lines, taken = [*lines, ""], 2
+        lines[-1] += character
+    return lines
+
+
+def by_hand(text, width=72, seed=3):
+    """A text cut by somebody who does not fill each line."""
+    draw, lines = random.Random(seed), [""]
+    for word in text.split():
+        full = len(lines[-1]) + 1 + len(word) > width - draw.choice([0, 0, 3, 6, 11])
+        lines = [*lines, word] if full else [*lines[:-1], f"{lines[-1]} {word}".strip()]
+    return lines
+
+
+WRAPPED = {
+    "English": (textwrap.wrap(ENGLISH, 72), ENGLISH),
+    "narrow": (textwrap.wrap(ENGLISH, 45), ENGLISH),
+    "by hand": (by_hand(ENGLISH), ENGLISH),
+    "German": (textwrap.wrap(GERMAN, 66), GERMAN),
+    "Korean": (textwrap.wrap(KOREAN, 40), KOREAN),
+    "Japanese": (textwrap.wrap(JAPANESE, 36), JAPANESE),
+    "Japanese in columns": (columns(JAPANESE, 60), JAPANESE),
+    "Chinese": (textwrap.wrap(CHINESE, 24), CHINESE),
+    "Hindi": (textwrap.wrap(HINDI, 60), HINDI),
+    "Arabic": (textwrap.wrap(ARABIC, 60), ARABIC),
+    "Thai": (textwrap.wrap(THAI, 50), THAI),
+    "a mail's quotation": ([f"> {line}" for line in textwrap.wrap(ENGLISH, 68)], f"> {ENGLISH}"),
+    "a quotation's quotation": ([f"> > {x}" for x in textwrap.wrap(ENGLISH, 68)], f"> > {ENGLISH}"),
+    "an indented first line": (textwrap.wrap(f"    {ENGLISH}", 72), ENGLISH),
+    "a man page": (textwrap.wrap(ENGLISH, 72, initial_indent=" " * 7, subsequent_indent=" " * 7),
+                   ENGLISH),
+    "Windows": ([f"{line}\r" for line in textwrap.wrap(ENGLISH, 72)], ENGLISH),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("times", [1, 40])
+@pytest.mark.parametrize(("lines", "paragraph"), WRAPPED.values(), ids=WRAPPED)
+def test_lines_cut_at_one_width_are_joined_to_their_paragraph(lines, paragraph, times):
+    width = find_width([*lines, ""] * times)
+    assert width is not None
+    joined = [" ".join(one.split()) for one in join_lines([*lines, ""] * times, width)]
+    assert joined == [paragraph] * times
+
+
+SENTENCES = [one.strip() for one in f"{ENGLISH} {GERMAN}".replace(". ", ".|").split("|")]
+POEM = """\
+April is the cruellest month, breeding
+Lilacs out of the dead land, mixing
+Memory and desire, stirring
+Dull roots with spring rain.
+Winter kept us warm, covering
+Earth in forgetful snow, feeding
+A little life with dried tubers.
+""".splitlines()
+SMALL_POEM = """\
+so much of the long day
+depends on a red wheel, on the turning of it
+and on the rain that came
+glazed with the water of a morning nobody wanted
+beside the white and very quiet chickens
+that walk
+and do not ask for anything at all, or for more
+""".splitlines()
+PLAIN = {
+    "a paragraph a line": [ENGLISH, GERMAN, KOREAN, ENGLISH],
+    "a sentence a line": SENTENCES,
+    "without full stops": [one.rstrip(".") for one in SENTENCES],
+    "without capitals": [one.rstrip(".").lower() for one in SENTENCES],
+    "a poem": POEM,
+    "a poem without capitals": SMALL_POEM,
+    "a list": [f"- {word} and some more of them" for word in ENGLISH.lower().split()],
+    "words": ENGLISH.split(),
+    "names of one length": ["Alexander Bartholomew of the City of London"] * 40,
+    "figures": [f"{n:06d} {n * n:012d} {n * n * n:018d} sum of all" for n in range(90)],
+    "Korean sentences": KOREAN.split(". "),
+    "Japanese sentences": [f"{one}。" for one in JAPANESE.split("。")],
+    "Japanese verses": [
+        "古池や蛙飛び込む水の音",
+        "閑さや岩にしみ入る蝉の声",
+        "夏草や兵どもが夢の跡",
+    ],
+    "Thai phrases": THAI.split(),
+    "tweets": [one[: 60 + n * 17 % 80] + "!" for n, one in enumerate([ENGLISH, GERMAN] * 20)],
+    "two lines": textwrap.wrap(ENGLISH, 72)[:2],
+    "nothing": ["", None, "  "],
+}
+
+
+@pytest.mark.parametrize("lines", PLAIN.values(), ids=PLAIN)
+def test_lines_that_are_no_parts_of_paragraphs_stay(lines):
+    assert find_width(lines) is None
+    assert list(join_lines(lines, None)) == [one for one in lines if one is None or one.strip()]
+
+
+def test_poems_lists_and_headings_in_a_wrapped_text_stay():
+    prose = textwrap.wrap(ENGLISH, 72)
+    listed = ["- eggs", "- milk that was", "  left over", "1. the first", "(b) the other"]
+    text = [*prose, "", "CHAPTER II", "", *POEM, "", *listed, "", *prose, "    A new one.", None]
+    expected = [
+        *(ENGLISH, "CHAPTER II", *POEM),
+        *("- eggs", "- milk that was left over", "1. the first", "(b) the other"),
+        *(ENGLISH, "    A new one.", None),
+    ]
+    assert list(join_lines(text, find_width(prose * 9))) == expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "joined"),
+    [
+        (["a well-", "known man"], "a well-known man"),
+        (["the op‐", "tions"], "the op‐tions"),
+        (
+            ["   -c   If it is", "        there,", "        it is."],
+            "   -c   If it is there, it is.",
+        ),
+        (["he came--", "and went"], "he came--and went"),
+        (["he came --", "and went"], "he came -- and went"),
+        (["東京へ", "行く"], "東京へ行く"),
+        (["서울에", "간다"], "서울에 간다"),
+        (["the 東京", "tower"], "the 東京 tower"),
+    ],
+)
+def test_a_blank_stands_between_lines_where_the_script_has_one(lines, joined):
+    assert list(join_lines(lines, 0)) == [joined]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["> a", "b"],
+        ["> a", ">> b"],
+        ["a", "  b"],
+        ["a", "", "b"],
+        ["a", None, "b"],
+        ["> a", ">", "> b"],
+    ],
+)
+def test_a_quotation_an_indent_and_an_empty_line_end_a_paragraph(lines):
+    assert list(join_lines(lines, 0)) == [one for one in lines if one not in ("", ">")]
+
+
+@given(
+    st.lists(st.none() | st.text("> -*1.)(a B漢한\t\r\x0b", max_size=60), max_size=30),
+    st.sampled_from([None, 0, 10, 50]),
+)
+def test_no_word_is_lost_or_moved(lines, width):
+    find_width(lines)
+    words = lambda parts: re.sub(r"[\s>]", "", "".join(filter(None, parts)))  # noqa: E731
+    joined = list(join_lines(lines, width))
+    assert words(joined) == words(lines)
+    assert joined.count(None) == lines.count(None)

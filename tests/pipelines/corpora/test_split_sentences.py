@@ -1,7 +1,6 @@
 import json
 import logging
 import lzma
-import os
 import textwrap
 from pathlib import Path
 
@@ -211,36 +210,6 @@ def test_input_that_the_new_files_would_replace_is_refused(text, tmp_path):
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == before
 
 
-def test_all_files_are_on_the_disk_before_any_gets_its_name(text, tmp_path, monkeypatch):
-    into_shards(text, tmp_path / "out", 2)
-    events = []
-    true_fsync, true_replace, true_unlink = os.fsync, Path.replace, Path.unlink
-
-    def fsync(descriptor):
-        events.append(("flush", os.fstat(descriptor).st_ino))
-        true_fsync(descriptor)
-
-    def replace(path, target):
-        events.append(("name", path.stat().st_ino))
-        return true_replace(path, target)
-
-    def unlink(path, missing_ok=False):
-        if path.exists():
-            events.append(("remove", path.stat().st_ino))
-        true_unlink(path, missing_ok=missing_ok)
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    monkeypatch.setattr(Path, "replace", replace)
-    monkeypatch.setattr(Path, "unlink", unlink)
-    old = {path.stat().st_ino for path in (tmp_path / "out").iterdir()}
-    into_shards(text, tmp_path / "out", 3)
-    first_name = next(n for n, (event, _) in enumerate(events) if event == "name")
-    named = {file for event, file in events if event == "name"}
-    assert len(named) == 3
-    assert {file for event, file in events[:first_name] if event == "flush"} >= named
-    assert {file for event, file in events[:first_name] if event == "remove"} >= old
-
-
 def test_a_run_killed_between_two_names_leaves_no_mixture(text, tmp_path, monkeypatch):
     into_shards(text, tmp_path / "out", 3)
     (tmp_path / "new.txt").write_text("New one.\n\nNew two.\n\nNew three.\n")
@@ -258,14 +227,6 @@ def test_a_run_killed_between_two_names_leaves_no_mixture(text, tmp_path, monkey
         into_shards(str(tmp_path / "new.txt"), tmp_path / "out", 3)
     left = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert left == named == ["sentences-00002-of-00003.txt"]
-
-
-def test_half_a_character_in_json_does_not_stop_it(tmp_path):
-    (tmp_path / "a.jsonl").write_text(r'{"text": "Cut emoji \ud83d"}')
-    split_sentences(
-        SplitSentencesConfig([f"{tmp_path}/a.jsonl"], f"{tmp_path}/out.txt", num_workers=1)
-    )
-    assert (tmp_path / "out.txt").read_text() == "Cut emoji \ufdd0\n\n"
 
 
 def test_dropped_bytes_are_said_once(tmp_path, caplog):

@@ -4,7 +4,6 @@ import json
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from pipelines.corpora.tokenize_text import (
     TokenizeTextConfig,
@@ -75,14 +74,6 @@ def test_dropped_bytes_are_said_once_and_another_encoding_is_refused(tmp_path, c
         list(read_all_lines([f"{tmp_path}/b.txt"]))
 
 
-def test_a_vocabulary_that_is_none_is_refused(tmp_path):
-    (tmp_path / "vocab.txt").write_text("the\n")
-    with pytest.raises(UserError, match=r"vocab\.txt: has no \[PAD\] token"):
-        tokenize_text(
-            TokenizeTextConfig(vocab_file=str(tmp_path / "vocab.txt")), [b"x"], io.StringIO()
-        )
-
-
 STRANGE = [f"Ein Wort {number}".encode() for number in range(30)]
 
 
@@ -96,9 +87,3 @@ def test_a_text_that_the_vocabulary_does_not_fit_leaves_no_file(vocab_file, tmp_
     with pytest.raises(UserError, match=r"text\.txt: 100\.0 % of the words .* \(ein, wort, 0\)"):
         run_tokenize_text(config, [], io.StringIO())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["text.txt", "vocab.txt"]
-
-
-def test_unknown_words_may_be_allowed(vocab_file, caplog):
-    allowed = UnknownWords(allow_unknown_words=True)
-    assert len(tokenized(TokenizeTextConfig(vocab_file=vocab_file, unknown=allowed), STRANGE)) == 30
-    assert caplog.messages[0].startswith("standard input: 100.0 % of the words of a sample become")

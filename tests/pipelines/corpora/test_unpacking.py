@@ -19,16 +19,10 @@ from pipelines.corpora.unpacking import (
     open_unpacked,
     read_line_blocks,
     read_whole,
-    refuse_other_unicode,
     say_what_was_dropped,
 )
 
 KOREAN = "첫 문장이다. 둘째 문장이다.\n" * 5
-
-
-@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
-def test_utf8_is_decoded_whole(text):
-    assert decode("x", 1, text.encode()) == (text, 0)
 
 
 @given(st.binary(max_size=8))
@@ -56,14 +50,6 @@ def test_another_encoding_is_refused_with_the_file_and_what_to_do(text, encoding
     )
     with pytest.raises(UserError, match=sentence):
         decode("x.txt", 7, text.encode(encoding))
-
-
-@pytest.mark.parametrize("encoding", ["UTF-16", "UTF-32"])
-@pytest.mark.parametrize("order", ["le", "be"])
-def test_a_byte_order_mark_names_the_encoding(encoding, order):
-    start = f"\ufeff{KOREAN}".encode(f"{encoding}-{order}")
-    with pytest.raises(UserError, match=rf"^x: is {encoding}; convert it to UTF-8 \(iconv -f "):
-        refuse_other_unicode("x", start)
 
 
 def test_what_was_dropped_is_said_if_there_was_any(caplog):
@@ -110,45 +96,18 @@ def test_packed_files_are_known_by_their_first_bytes(tmp_path, ending, name):
         assert file.read() == TEXT
 
 
-def test_the_first_bytes_count_more_than_the_name(tmp_path):
-    (tmp_path / "text.gz").write_bytes(lzma.compress(TEXT))
-    with open_unpacked(str(tmp_path / "text.gz")) as file:
-        assert file.read() == TEXT
-
-
-def test_text_may_begin_like_the_name_of_a_packer(tmp_path):
-    for start in (b"BZh is no beginning", b"LZIP is one.", b"PK", b"7z", b"Rar!"):
-        (tmp_path / "text").write_bytes(start)
-        with open_unpacked(str(tmp_path / "text")) as file:
-            assert file.read() == start
-
-
-@pytest.mark.parametrize(
-    ("magic", "packing", "tool"),
-    [
-        (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
-        (b"\x04\x22\x4d\x18", "lz4", "unlz4"),
-        (b"\x1f\x9d", "compress", "uncompress"),
-        (b"7z\xbc\xaf\x27\x1c", "7z", "7z x"),
-    ],
-)
-def test_what_has_no_unpacker_is_refused(tmp_path, magic, packing, tool):
-    (tmp_path / "text").write_bytes(magic + bytes(100))
-    sentence = rf"text: is packed with {packing}, which cannot be read here; unpack it \({tool}\), "
-    with pytest.raises(UserError, match=sentence):
-        open_unpacked(str(tmp_path / "text"))
-
-
 def test_a_zip_archive_is_refused_whatever_its_name(tmp_path):
     with zipfile.ZipFile(tmp_path / "text.gz", "w") as archive:
         archive.writestr("text.txt", TEXT)
-    with pytest.raises(UserError, match=r"text\.gz: is packed with zip, .* unpack it \(unzip\)"):
+    with pytest.raises(UserError, match=r"text\.gz: is packed with zip; unpack it"):
         open_unpacked(str(tmp_path / "text.gz"))
 
 
-def test_another_form_of_unicode_is_refused(tmp_path):
-    (tmp_path / "text").write_text("Text.", encoding="utf-16")
-    with pytest.raises(UserError, match="text: is UTF-16; convert it to UTF-8"):
+@pytest.mark.parametrize("encoding", ["UTF-16", "UTF-32"])
+@pytest.mark.parametrize("order", ["le", "be"])
+def test_another_form_of_unicode_is_refused(tmp_path, encoding, order):
+    (tmp_path / "text").write_bytes("\ufeffText.".encode(f"{encoding}-{order}"))
+    with pytest.raises(UserError, match=f"text: is {encoding}; convert it to UTF-8"):
         list(read_line_blocks(str(tmp_path / "text")))
 
 
@@ -159,12 +118,11 @@ def test_lines_come_without_their_ends(tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".gz", ".xz", ".bz2"])
-@pytest.mark.parametrize("damage", ["cut", "no archive"])
-def test_a_damaged_archive_is_named(tmp_path, ending, damage):
+def test_a_damaged_archive_is_named(tmp_path, ending):
     packed = PACKERS[ending](TEXT)
     path = tmp_path / f"text{ending}"
-    path.write_bytes(packed[: len(packed) // 2] if damage == "cut" else b"no archive at all")
-    with pytest.raises(UserError, match=rf"text{ending}: cannot be unpacked after line \d+ \(.+\)"):
+    path.write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(UserError, match=rf"text{ending}: cannot be unpacked \(.+\)"):
         list(read_line_blocks(str(path)))
 
 

@@ -1,11 +1,22 @@
 """Class scores, held to what scikit-learn 1.9.1 gave for the same decisions."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn import metrics
 
-from pipelines.metrics.classification import accuracy, f1_score, matthews_correlation
+from pipelines.metrics.classification import (
+    ClassScores,
+    LabelSetScores,
+    accuracy,
+    f1_score,
+    matthews_correlation,
+    pearson_correlation,
+    spearman_correlation,
+)
 
 # fmt: off
 RECORDED = [
@@ -65,5 +76,133 @@ def test_vectors_of_different_length_are_refused(score):
 
 @pytest.mark.parametrize("score", [accuracy, f1_score, matthews_correlation])
 def test_no_examples_have_no_score(score):
-    with pytest.raises(ValueError, match="no examples"):
+    with pytest.raises(ValueError, match="which is not 0"):
         score([], [])
+
+
+# fmt: off
+CORRELATIONS = [
+    (
+        [4.201, 0.562, 3.019, 2.396, 2.973, 3.296, 1.533, 4.807, 2.329, 3.141, 3.176, 0.919, 0.309,
+         2.058, 3.82],
+        [2.5, 0.0, 5.0, 1.75, 3.5, 3.25, 0.75, 4.0, 3.25, 2.75, 3.0, 1.0, 2.0, 3.0, 4.5],
+        0.7246945687946132, 0.640430362855462,
+    ),
+    (  # ties on both sides
+        [1, 1, 2, 2, 3, 3, 3.5, 0], [0, 1, 1, 2, 2, 2, 5, 5.0],
+        0.10486258199911004, 0.32710225430843876,
+    ),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("predictions", "labels", "pearson", "spearman"), CORRELATIONS)
+def test_correlations_equal_the_recorded_ones(predictions, labels, pearson, spearman):
+    assert pearson_correlation(predictions, labels) == pytest.approx(pearson, abs=1e-14)
+    assert spearman_correlation(predictions, labels) == pytest.approx(spearman, abs=1e-14)
+
+
+def test_a_constant_prediction_has_no_correlation():
+    assert math.isnan(pearson_correlation([2, 2, 2], [1, 2, 3]))
+    assert math.isnan(spearman_correlation([1, 2, 3], [5, 5, 5]))
+
+
+def test_a_rising_curve_is_a_perfect_rank_correlation():
+    values = np.arange(10.0)
+    assert spearman_correlation(np.exp(values), values) == pytest.approx(1.0, abs=1e-14)
+    assert spearman_correlation(-(values**3), values) == pytest.approx(-1.0, abs=1e-14)
+
+
+def test_equal_values_share_the_mean_of_their_ranks():
+    labels = [1.0, 2.0, 3.0, 4.0, 5.0]  # their own ranks
+    ranks = [4.0, 1.0, 4.0, 2.0, 4.0]
+    found = spearman_correlation([5.0, 1.0, 5.0, 3.0, 5.0], labels)
+    assert found == pytest.approx(pearson_correlation(ranks, labels), abs=1e-14)
+
+
+def test_tiny_and_huge_values_are_not_lost():
+    values = np.array([1.0, 2.0, 4.0, 3.0])
+    expected = pearson_correlation(values, [1, 2, 3, 4])
+    assert pearson_correlation(values * 1e-200, [1, 2, 3, 4]) == pytest.approx(expected)
+    assert pearson_correlation(values * 1e200, [1, 2, 3, 4]) == pytest.approx(expected)
+
+
+@given(st.lists(st.tuples(st.integers(-99, 99), st.integers(-99, 99)), min_size=2, max_size=30))
+def test_correlations_lie_between_minus_one_and_one_and_are_symmetric(pairs):
+    left, right = np.array(pairs, np.float64).T
+    for correlation in (pearson_correlation, spearman_correlation):
+        one_way, other_way = correlation(left, right), correlation(right, left)
+        assert math.isnan(one_way) or -1.0 <= one_way <= 1.0
+        assert one_way == other_way or (math.isnan(one_way) and math.isnan(other_way))
+
+
+@pytest.mark.parametrize("lists", [([1.0, 2.0], [1.0]), ([], [])])
+def test_no_or_uneven_numbers_are_refused(lists):
+    with pytest.raises(ValueError, match="must be two vectors of one length"):
+        pearson_correlation(*lists)
+
+
+def test_a_single_pair_has_no_correlation():
+    assert np.isnan(pearson_correlation([1.0], [2.0]))
+    assert np.isnan(spearman_correlation([1.0], [2.0]))
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40)
+SETS = st.lists(st.lists(st.integers(0, 1), min_size=6, max_size=6), min_size=1, max_size=20)
+
+
+@given(PAIRS)
+def test_figures_from_counts_are_those_of_the_rows(pairs):
+    scores = ClassScores(4)
+    for pair in pairs:
+        scores.add(*pair)
+    labels, predictions = zip(*pairs, strict=True)
+    macro, micro = (
+        metrics.f1_score(labels, predictions, average=mean, zero_division=0)
+        for mean in ("macro", "micro")
+    )
+    assert scores.figures() == pytest.approx(
+        {
+            "accuracy": metrics.accuracy_score(labels, predictions),
+            "macro_f1": macro,
+            "micro_f1": micro,
+            "matthews_correlation": metrics.matthews_corrcoef(labels, predictions),
+        }
+    )
+    rows = metrics.precision_recall_fscore_support(
+        labels, predictions, labels=range(4), zero_division=0
+    )
+    figures = scores.by_class()
+    np.testing.assert_allclose([figures.precision, figures.recall, figures.f1], rows[:3])
+    assert figures.examples.tolist() == rows[3].tolist()
+    matrix = metrics.confusion_matrix(labels, predictions, labels=range(4))
+    assert scores.matrix().tolist() == matrix.tolist()
+    assert figures.predicted.tolist() == matrix.sum(axis=0).tolist()
+
+
+@given(SETS)
+def test_figures_of_label_sets_are_scikit_learns(rows):
+    labels, predictions = np.array(rows)[:, :3], np.array(rows)[:, 3:]
+    scores = LabelSetScores(3)
+    for pair in zip(labels, predictions, strict=True):
+        scores.add(*pair)
+    macro, micro = (
+        metrics.f1_score(labels, predictions, average=mean, zero_division=0)
+        for mean in ("macro", "micro")
+    )
+    assert scores.figures() == pytest.approx(
+        {
+            "accuracy": metrics.accuracy_score(labels, predictions),
+            "macro_f1": macro,
+            "micro_f1": micro,
+        }
+    )
+    expected = metrics.precision_recall_fscore_support(labels, predictions, zero_division=0)
+    figures = scores.by_class()
+    np.testing.assert_allclose([figures.precision, figures.recall, figures.f1], expected[:3])
+
+
+@pytest.mark.parametrize("scores", [ClassScores(2), LabelSetScores(2)])
+def test_no_counted_examples_have_no_score(scores):
+    with pytest.raises(ValueError, match="no examples"):
+        scores.figures()

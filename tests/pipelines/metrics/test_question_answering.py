@@ -1,13 +1,24 @@
 """Scores of answered questions, held to what the official scripts said."""
 
+from collections import Counter
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
 from pipelines.metrics.question_answering import (
+    best_scores,
+    best_threshold,
     korquad_scores,
+    korquad_words,
+    precision_recall,
+    shared_f1,
     squad_v1_scores,
     squad_v2_scores,
+    squad_words,
     trivia_scores,
+    trivia_words,
 )
 from tests.support.official_answers import answers_of, golden_folder, read_json
 
@@ -130,3 +141,87 @@ def test_predictions_of_other_questions_are_refused():
             scores({"other": "red"}, ANSWERS)
         with pytest.raises(UserError, match="no questions"):
             scores({}, {})
+
+
+WORDS = st.lists(st.sampled_from("abcd"), max_size=6)
+
+
+@pytest.mark.parametrize(
+    ("text", "squad", "trivia", "korquad"),
+    [
+        ("The A-Team", ["ateam"], ["team"], ["the", "ateam"]),
+        ("an_apple", ["anapple"], ["apple"], ["anapple"]),
+        ("‘it’s’", ["‘it’s’"], ["it", "s"], ["it", "s"]),
+        ("half\u00a0(1/2)", ["half", "12"], ["half", "1", "2"], ["half", "12"]),
+        ("theatre, then", ["theatre", "then"], ["theatre", "then"], ["theatre", "then"]),
+        ("", [], [], []),
+    ],
+)
+def test_each_data_set_has_rules_of_its_own(text, squad, trivia, korquad):
+    assert (squad_words(text), trivia_words(text), korquad_words(text)) == (squad, trivia, korquad)
+
+
+@given(WORDS, WORDS)
+def test_f1_is_symmetric_and_one_for_equal_bags_only(first, second):
+    value = shared_f1(first, second)
+    assert value == pytest.approx(shared_f1(second, first))
+    assert 0.0 <= value <= 1.0
+    assert (value == 1.0) == bool(first and Counter(first) == Counter(second))
+
+
+def test_a_prediction_has_the_scores_of_its_best_answers():
+    scores = best_scores("red old house", ["red house", "red", "blue"], squad_words)
+    assert scores == (0.0, 0.8)
+    assert best_scores("red", [], squad_words) == (0.0, 0.0)
+
+
+QUESTIONS = st.lists(
+    st.tuples(st.booleans(), st.booleans(), st.sampled_from([-1.5, 0.0, 0.25, 3.0])), min_size=1
+)
+
+
+def as_maps(questions):
+    """Scores, predictions, odds and answerability of (has an answer, guessed rightly, odds)."""
+    names = [str(number) for number in range(len(questions))]
+    has_answer = dict(zip(names, [has for has, _, _ in questions], strict=True))
+    right = dict(zip(names, [float(right) for _, right, _ in questions], strict=True))
+    # Of a question without an answer, only giving no answer is right.
+    predictions = {x: "" if right[x] and not has_answer[x] else "text" for x in names}
+    odds = dict(zip(names, [odds for _, _, odds in questions], strict=True))
+    return right, predictions, odds, has_answer
+
+
+def score_at(threshold, right, odds, has_answer):
+    values = [right[x] if odds[x] <= threshold else float(not has_answer[x]) for x in right]
+    return 100 * sum(values) / len(values)
+
+
+@given(QUESTIONS)
+def test_no_threshold_is_better_than_the_best(questions):
+    right, predictions, odds, has_answer = as_maps(questions)
+    best = best_threshold(right, predictions, odds, has_answer)
+    # The official figure may lie between equal odds, where no threshold is: never below a real one.
+    for threshold in (-9.0, *odds.values()):
+        assert score_at(threshold, right, odds, has_answer) <= best.score + 1e-9
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
+def test_the_best_threshold_gives_its_score_where_all_odds_differ(questions):
+    maps = as_maps([(*pair, number - 5.5) for number, pair in enumerate(questions)])
+    right, predictions, odds, has_answer = maps
+    best = best_threshold(right, predictions, odds, has_answer)
+    threshold = best.threshold if best.threshold != 0.0 else -9.0  # 0.0: answer nothing
+    assert best.score == pytest.approx(score_at(threshold, right, odds, has_answer))
+
+
+def test_the_curve_ends_where_everything_is_answered():
+    right, _, odds, has_answer = as_maps([(True, True, 0.0), (True, False, 3.0), (False, 0, 3.0)])
+    curve = precision_recall(right, odds, has_answer)
+    assert curve.precision == [1.0, 1.0, pytest.approx(1 / 3)]
+    assert curve.recall == [0.0, 0.5, 0.5]
+    assert curve.average == 50.0
+
+
+def test_questions_without_answers_have_a_curve_at_no_recall():
+    curve = precision_recall({"x": 1.0}, {"x": 0.5}, {"x": False})
+    assert (curve.recall, curve.average) == ([0.0, 0.0], 0.0)

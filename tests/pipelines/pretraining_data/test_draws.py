@@ -27,11 +27,6 @@ def test_draws_are_pinned():
     ]
 
 
-def test_another_seed_gives_other_keys():
-    again = example_keys(np.arange(20_000, dtype=np.uint64), seed_word(2))
-    assert not np.isin(again, KEYS).any()
-
-
 def test_purposes_and_indexes_do_not_share_draws():
     draws = [draw(KEYS[:100], purpose, index) for purpose in Purpose for index in range(3)]
     assert len(np.unique(np.concatenate(draws))) == len(draws) * 100
@@ -41,11 +36,6 @@ def test_an_index_may_be_a_number_or_an_array():
     as_array = draw(KEYS[:5, None], Purpose.SELECT, np.arange(4, dtype=np.uint64))
     for index in range(4):
         assert (as_array[:, index] == draw(KEYS[:5], Purpose.SELECT, index)).all()
-
-
-@given(st.integers(1, 2**32), st.integers(0, 2**64 - 1))
-def test_below_stays_below(bound, bits):
-    assert 0 <= below(np.array([bits], np.uint64), bound)[0] < bound
 
 
 def test_below_is_uniform():

@@ -20,11 +20,6 @@ def test_pairs_are_framed_and_padded():
     assert rows.lengths().tolist() == [8, 8]
 
 
-def test_a_full_row_has_no_padding():
-    rows = gather_examples(TOKENS, _spans((0, 3, 3, 3)), 9, SPECIAL)
-    assert rows.ids.tolist() == [[101, 10, 11, 12, 102, 13, 14, 15, 102]]
-
-
 def test_without_pairs_there_is_one_sep():
     rows = gather_examples(TOKENS, _spans((4, 3, 7, 0)), 7, SPECIAL, pairs=False)
     assert rows.ids.tolist() == [[101, 14, 15, 16, 102, 0, 0]]
@@ -41,9 +36,3 @@ def test_features_have_the_reference_meaning():
 def test_without_pairs_all_segments_are_zero():
     rows = gather_examples(TOKENS, _spans((4, 3, 7, 0)), 7, SPECIAL, pairs=False)
     assert not example_features(rows, np.array([False]))["segment_ids"].any()
-
-
-def test_the_corpus_is_not_changed():
-    before = TOKENS.copy()
-    gather_examples(TOKENS, _spans((0, 2, 5, 3)), 9, SPECIAL)
-    assert (before == TOKENS).all()

@@ -10,11 +10,11 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
+from pipelines.corpora.sources import match_files
 from pipelines.inputs.inspect import InspectConfig, inspect_pretraining_data
 from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.records import paths
 from pipelines.records.check import find_shards
-from pipelines.records.paths import match_files
 from pipelines.runs.pretraining_start import casing_of_shards
 from tests.support.pretraining_corpus import make_shards
 

@@ -12,7 +12,6 @@ from pipelines.runners.common import (
     check_partners,
     choose_shards,
     describe,
-    split_names,
 )
 
 CONFIG = PretrainingDataConfig("text.txt", "out/x", "vocab.txt")
@@ -91,12 +90,6 @@ def test_a_corpus_with_hardly_a_true_next_sentence_is_warned_of(starts, warned, 
     assert ["that nearly all next sentences are random" in one for one in caplog.messages] == (
         [True] if warned else []
     )
-
-
-def test_names_are_separated_by_commas():
-    assert split_names(" a.txt,, b*.txt ,") == ["a.txt", "b*.txt"]
-    with pytest.raises(UserError, match="names no file"):
-        split_names(" , ")
 
 
 def test_a_description_tells_the_run():

@@ -1,6 +1,5 @@
 """The tokenized corpus, compared with the tokenizer's answers line by line."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,6 @@ from pipelines.runners.corpus import (
     TextFingerprint,
     assemble,
     find_corpus,
-    is_whole_block,
     stamp_of,
     tokenize_block,
     tokenize_blocks,
@@ -30,7 +28,7 @@ def tasks(tmp_path) -> list[BlockTask]:
     """The tiny corpus in blocks of about 300 bytes."""
     text, vocab_file = write_corpus(tmp_path), write_vocabulary(tmp_path)
     sha256 = Vocabulary.load(vocab_file).sha256
-    settings = TextFingerprint(str(vocab_file), sha256, True, None, drop_invalid=False)
+    settings = TextFingerprint(str(vocab_file), sha256, True, None)
     with text.open("rb") as file:
         blocks, stamp = cut_into_blocks(str(text), file, 300), stamp_of(file)
     return [
@@ -96,14 +94,9 @@ def test_a_corpus_is_found_when_it_is_complete(tmp_path, tasks):
 
 
 @pytest.mark.parametrize("name", ["ids.bin", "sentences.bin", "documents.bin", "corpus.json"])
-@pytest.mark.parametrize("damage", ["gone", "truncated"])
-def test_a_corpus_that_lacks_a_part_is_none(tmp_path, tasks, name, damage):
+def test_a_corpus_that_lacks_a_part_is_none(tmp_path, tasks, name):
     _assembled(tasks, tmp_path / "corpus")
-    path = tmp_path / "corpus" / name
-    if damage == "truncated" and name != "corpus.json":
-        path.write_bytes(path.read_bytes()[:-1])
-    else:
-        path.unlink()
+    (tmp_path / "corpus" / name).unlink()
     assert find_corpus(tmp_path / "corpus") is None
 
 
@@ -131,17 +124,3 @@ def test_a_corpus_without_a_token_is_refused_and_leaves_nothing(tmp_path, tasks)
     with pytest.raises(UserError, match=r"corpus.txt: has no sentence with a token"):
         _assembled([task], tmp_path / "corpus")
     assert list((tmp_path / "corpus").iterdir()) == []
-
-
-def test_ids_are_stored_in_the_vocabulary_s_type(tmp_path, tasks):
-    corpus = _assembled(tasks, tmp_path / "corpus")
-    assert (
-        json.loads((tmp_path / "corpus" / "corpus.json").read_text())["corpus"]["dtype"] == "uint16"
-    )
-    assert corpus.ids().array.dtype == np.uint16
-
-
-@pytest.mark.parametrize("content", [b"", bytes(4), bytes(8)])
-def test_a_file_of_nothing_but_zeros_is_no_block(tmp_path, content):
-    (tmp_path / "block").write_bytes(content)
-    assert not is_whole_block(tmp_path / "block")

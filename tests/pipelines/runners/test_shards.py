@@ -1,4 +1,5 @@
 import dataclasses
+import itertools
 import json
 from pathlib import Path
 
@@ -6,11 +7,87 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.pretraining_data.recipe import VocabularyFacts
+from pipelines.pretraining_data.draws import key_ranges
+from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
 from pipelines.records.reader import RecordReader
-from pipelines.runners import plans, shards
-from pipelines.runners.corpus import find_corpus
+from pipelines.runners import shards
+from pipelines.runners.corpus import Corpus, find_corpus
 from tests.support.pretraining_corpus import RECIPE, make_shards
+
+ALL_KEYS = (0, 1 << 64)
+
+
+@pytest.fixture
+def corpus(tmp_path) -> Corpus:
+    """Thirty documents of one to seven sentences of one to nine tokens."""
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(1, 8, 30)
+    lengths = rng.integers(1, 10, sizes.sum())
+    ids = np.arange(lengths.sum(), dtype=np.uint16)
+    (tmp_path / "ids.bin").write_bytes(ids.tobytes())
+    (tmp_path / "sentences.bin").write_bytes(np.cumsum([0, *lengths]).astype(np.int64).tobytes())
+    (tmp_path / "documents.bin").write_bytes(np.cumsum([0, *sizes]).astype(np.int64).tobytes())
+    return Corpus(str(tmp_path), "uint16", len(ids), len(lengths), 30, 1, "", 1, 0)
+
+
+def _planned(corpus: Corpus, recipe: Recipe, folder: Path) -> list[tuple[str, int]]:
+    folder.mkdir(exist_ok=True)
+    tasks = shards.plan_tasks(corpus, recipe, folder)
+    return [(task.target, shards.plan_batch(task)) for task in tasks]
+
+
+@pytest.mark.parametrize(("sentences", "copies"), [(1, 1), (40, 3), (100, 25), (10**6, 4)])
+def test_every_document_is_planned_once_in_every_copy(
+    tmp_path, corpus, monkeypatch, sentences, copies
+):
+    monkeypatch.setattr(shards, "_SENTENCES_AT_ONCE", sentences)
+    tasks = shards.plan_tasks(corpus, Recipe(dupe_factor=copies), tmp_path)
+    planned = [
+        pair
+        for task in tasks
+        for pair in itertools.product(
+            range(task.first_document, task.end_document), range(task.first_copy, task.end_copy)
+        )
+    ]
+    assert sorted(planned) == list(itertools.product(range(30), range(copies)))
+    assert len({task.target for task in tasks}) == len(tasks)
+
+
+def test_batches_bound_the_sentences_that_are_planned_at_once(tmp_path, corpus, monkeypatch):
+    monkeypatch.setattr(shards, "_SENTENCES_AT_ONCE", 60)
+    bounds = corpus.document_bounds().array
+    for task in shards.plan_tasks(corpus, Recipe(dupe_factor=3), tmp_path):
+        sentences = bounds[task.end_document] - bounds[task.first_document]
+        assert 3 * sentences <= 60
+
+
+def test_the_size_of_batches_changes_no_example(tmp_path, corpus, monkeypatch):
+    recipe = Recipe(max_seq_length=20, dupe_factor=12)
+    at_once = shards.planned_between(_planned(corpus, recipe, tmp_path / "a"), *ALL_KEYS)
+    monkeypatch.setattr(shards, "_SENTENCES_AT_ONCE", 70)
+    parts = shards.planned_between(_planned(corpus, recipe, tmp_path / "b"), *ALL_KEYS)
+    for name, column in at_once.columns().items():
+        assert (column == parts.columns()[name]).all(), name
+
+
+def test_ranges_of_keys_divide_the_examples_in_their_order(tmp_path, corpus, monkeypatch):
+    monkeypatch.setattr(shards, "_SENTENCES_AT_ONCE", 70)
+    plan = _planned(corpus, Recipe(max_seq_length=20, dupe_factor=3), tmp_path / "plan")
+    whole = shards.planned_between(plan, *ALL_KEYS)
+    assert (np.diff(whole.keys.astype(object)) > 0).all()
+    assert len(whole) == sum(examples for _, examples in plan)
+    parts = [shards.planned_between(plan, *ends) for ends in key_ranges(*ALL_KEYS, 7)]
+    for name, column in whole.columns().items():
+        assert (np.concatenate([part.columns()[name] for part in parts]) == column).all(), name
+
+
+@pytest.mark.parametrize("damage", ["no end", "no plan"])
+def test_an_interrupted_batch_is_not_counted(tmp_path, corpus, damage):
+    ((target, examples),) = _planned(corpus, Recipe(max_seq_length=20, dupe_factor=2), tmp_path)
+    assert shards.planned_count(target) == examples > 0
+    path = Path(target)
+    (path if damage == "no plan" else path.with_suffix(".json")).unlink()
+    assert shards.planned_count(target) is None
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +98,7 @@ def tasks(tmp_path_factory) -> list[shards.ShardTask]:
     corpus = find_corpus(next((folder / "work").glob("tokens-*")))
     assert corpus is not None
     plan = [
-        (task.target, plans.plan_batch(task)) for task in plans.plan_tasks(corpus, RECIPE, folder)
+        (task.target, shards.plan_batch(task)) for task in shards.plan_tasks(corpus, RECIPE, folder)
     ]
     facts = VocabularyFacts.of(Vocabulary.load(folder / "vocab.txt"))
     return [
@@ -56,7 +133,7 @@ def test_memory_is_bounded_without_changing_a_byte(tasks, tmp_path, monkeypatch)
 def test_a_finished_shard_is_known_by_its_note(tasks):
     entry = shards.write_shard(tasks[2])
     assert shards.finished_shard(tasks[2]) == entry
-    assert json.loads(Path(tasks[2].note).read_text())["entry"]["counts"] == entry.counts
+    assert json.loads(Path(tasks[2].note).read_text())["counts"] == entry.counts
 
 
 @pytest.mark.parametrize("damage", ["no note", "no shard", "no index", "truncated", "altered"])

@@ -105,14 +105,25 @@ def test_content_says_what_a_file_without_an_ending_is(tmp_path):
         assert open_table(write(tmp_path, "data.txt", 2 * text)).form == form
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "form"),
+    [
+        ("t.csv", '{"text": "a"}\n', "json_lines"),
+        ("t.csv", '[{"text": "a"}]\n', "json_array"),
+        ("t.tsv", "text,label\na,1\n", "csv"),
+        ("t.csv", "text\tlabel\na\t1\n", "tsv"),
+        ("t.csv", "a text,a\tlabel\na,1\n", "csv"),
+        ("t.tsv", "text\na\n", "tsv"),
+    ],
+)
+def test_content_counts_more_than_the_ending(tmp_path, name, text, form):
+    assert open_table(write(tmp_path, name, text)).form == form
+
+
 BAD = {
-    ("t.csv", '{"text": "a"}\n'): "is called CSV but begins as JSON lines",
-    ("t.jsonl", "text,label\na,1\n"): "is called JSON lines but begins as CSV",
+    ("t.jsonl", "text,label\na,1\n"): "line 1 is no JSON object",
     ("t.jsonl", "[1]\n"): "line 1 is no JSON object",
     ("t.json", "[\n]\n"): "has no rows",
-    ("t.csv", '[{"text": "a"}]\n'): "is called CSV but begins as a JSON array",
-    ("t.tsv", "text,label\na,1\n"): "is called TSV but begins as CSV",
-    ("t.csv", "text\tlabel\na\t1\n"): "is called CSV but begins as TSV",
     ("t", "text\na\n"): "neither its name nor its first line says",
     ("t.csv", "\n\n"): "has no rows",
     ("t.csv", ""): r"is empty \(0 bytes\)",
@@ -125,7 +136,6 @@ BAD = {
         "text,label\na,1\na\n",
     ): r"line 3 has 1 columns instead of 2 .*; correct it or remove the",
     ("t.csv", 'text,label\na,1\n"b,2\n'): "the row that begins on line 3 is not quoted",
-    ("t.csv", "text,label\ra,1\r"): "line 1 has carriage returns inside",
     (
         "t.csv",
         "text,label\na,1\nb\rc,2\n",
@@ -136,11 +146,10 @@ BAD = {
         "t.csv",
         "text,label\na,1\n".encode("utf-16"),
     ): "is UTF-16; give `encoding",
-    ("t.csv.gz", "text,label\na,1\n"): "cannot be unpacked after line 1",
     (
         "t.csv.gz",
         gzip.compress(b"text,label\na,1\n" * 99, mtime=0)[:-9],
-    ): "cannot be unpacked after line",
+    ): "cannot be unpacked",
     ("t.jsonl", '{"text": "a"}\n{"text": }\n'): r"line 2 is not JSON from column 10 on \(Exp",
     ("t.jsonl", '{"text": "a"}\n{"text": 1\n'): "line 2 is not JSON from column 11 on",
     ("t.jsonl", '{"text": "a"}\n["b"]\n'): "line 2 is no JSON object",
@@ -153,11 +162,6 @@ def test_what_cannot_be_read_is_named_with_its_line(tmp_path, name, content):
     with pytest.raises(UserError, match=BAD[name, content]) as error:
         list(open_table(write(tmp_path, name, content)).records())
     assert str(error.value).startswith(str(tmp_path))
-
-
-def test_a_missing_file_is_named():
-    with pytest.raises(UserError, match="no such file"):
-        open_table("/no/such/train.csv")
 
 
 CELLS = st.text(st.characters(blacklist_characters="\r\x00", blacklist_categories=["Cs"]))
@@ -224,5 +228,7 @@ def test_a_data_set_that_is_not_there_is_named(data_set, name):
 def test_a_record_that_never_ends_is_refused_by_its_line(tmp_path, monkeypatch, name, content):
     for module in (files, unpacking):
         monkeypatch.setattr(module, "MOST_LINE_BYTES", 5000)
-    with pytest.raises(UserError, match=rf"{name}: line 2 has more than"):
+    with pytest.raises(
+        UserError, match=rf"{name}: (line 2 has more than|the row that begins on line 2 .*limit)"
+    ):
         list(open_table(write(tmp_path, name, content)).records())

@@ -74,22 +74,6 @@ def test_what_json_writes_is_read_as_it_was(objects, indent):
     assert [values for _, values in array(text)] == objects
 
 
-def test_a_wide_object_whose_column_comes_twice_is_told_in_no_time():
-    keys = ",".join(f'"{number}": 1' for number in range(200_000))
-    with pytest.raises(UserError, match="has the column '7' twice"):
-        an_object(f'{{{keys}, "7": 2}}')
-
-
-def test_a_deep_object_of_many_columns_is_read_in_no_time():
-    text = '{"a": ' * 60 + json.dumps(dict.fromkeys(map(str, range(20_000)), 1)) + "}" * 60
-    assert len(an_object(text)) == 20_000
-
-
-def test_two_columns_that_dots_make_the_same_are_refused():
-    with pytest.raises(UserError, match=r"has the column 'a\.b' twice"):
-        an_object('{"a.b": 1, "a": {"b": 2}}')
-
-
 def test_an_array_on_one_line_may_be_longer_than_any_other_line(tmp_path, monkeypatch):
     monkeypatch.setattr("pipelines.corpora.unpacking.MOST_LINE_BYTES", 1000)
     monkeypatch.setattr("pipelines.corpora.unpacking.BLOCK_BYTES", 100)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.image import imread
 
-from pipelines.metrics.label_scores import ClassScores
+from pipelines.metrics.classification import ClassScores
 from pipelines.tables.files import open_table
 from pipelines.tables.writing import hardest, write_table
 from pipelines.tasks.labels.own_texts import class_rows, draw_confusion

@@ -1,7 +1,8 @@
-"""What guessing reaches in pre-training: by word frequency, and by the more frequent answer."""
+"""What guessing reaches: one answer to every example, or as often as each answer occurs."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -9,18 +10,44 @@ import numpy as np
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
 from keras_bert_impl.training.guesses import Guess
 
+Metric = Callable[[np.ndarray, np.ndarray], float]
+
+
+def constant_answer(labels: np.ndarray) -> np.ndarray:
+    """The answer that is right most often, to all examples.
+
+    Args:
+        labels: int [examples] classes, int [examples, labels] of 0 and 1, or float [examples].
+
+    Returns:
+        An array of the same shape: the most frequent class, the labels that hold more often than
+        not, or the mean.
+
+    Example:
+        >>> constant_answer(np.array([2, 0, 2])), constant_answer(np.array([1.0, 2.0]))
+        (array([2, 2, 2]), array([1.5, 1.5]))
+    """
+    if labels.dtype.kind == "f":
+        return np.full_like(labels, labels.mean())
+    if labels.ndim > 1:
+        return np.broadcast_to(labels.mean(axis=0) > 0.5, labels.shape).astype(labels.dtype)
+    return np.full_like(labels, np.bincount(labels).argmax())
+
+
+def constant_scores(metrics: Mapping[str, Metric], labels: np.ndarray) -> dict[str, float]:
+    """The figures of the constant answer; a correlation, which is NaN there, counts as 0."""
+    answer = constant_answer(labels)
+    scores = {name: metric(answer, labels) for name, metric in metrics.items()}
+    return {name: 0.0 if math.isnan(score) else score for name, score in scores.items()}
+
+
 Batch = Mapping[str, np.ndarray]
 
 _BATCHES_TO_COUNT, _TOKENS_TO_COUNT = 64, 100_000
 
 
 class FrequencyBaseline(NamedTuple):
-    """How well the most frequent token, and the tokens' shares, predict the masked tokens.
-
-    Attributes:
-        accuracy: share of the masked positions that the most frequent token gets right.
-        loss: mean cross-entropy in nats of the shares at the masked positions.
-    """
+    """How well the most frequent token, and the tokens' shares, predict the masked tokens."""
 
     accuracy: float
     loss: float
@@ -34,12 +61,6 @@ def count_masked_tokens(batches: Iterable[Batch], vocab_size: int) -> np.ndarray
 
     Returns:
         Counts, int64 [vocab_size].
-
-    Example:
-        >>> batch = {"masked_lm_ids": np.array([[2, 2, 0]]),
-        ...          "masked_lm_weights": np.array([[1.0, 1.0, 0.0]])}
-        >>> count_masked_tokens([batch], 4).tolist()
-        [0, 0, 2, 0]
     """
     counts = np.zeros(vocab_size, np.int64)
     for batch in batches:
@@ -54,10 +75,6 @@ def frequency_baseline(train_counts: np.ndarray, held_out_counts: np.ndarray) ->
     Args:
         train_counts: token counts of the training data, [vocab_size].
         held_out_counts: token counts at the positions to guess, [vocab_size].
-
-    Example:
-        >>> frequency_baseline(np.array([7, 1, 0]), np.array([3, 1, 0])).accuracy
-        0.75
     """
     shares = (train_counts + 1) / (train_counts + 1).sum()
     total = max(int(held_out_counts.sum()), 1)
@@ -67,12 +84,7 @@ def frequency_baseline(train_counts: np.ndarray, held_out_counts: np.ndarray) ->
 
 
 class AnswerCounts(NamedTuple):
-    """How often each right answer occurs in a set of examples.
-
-    Attributes:
-        tokens: how often each token is masked, int64 [vocab_size].
-        labels: how many examples have each next-sentence label, int64 [2].
-    """
+    """How often each right answer occurs in a set of examples."""
 
     tokens: np.ndarray
     labels: np.ndarray
@@ -84,16 +96,7 @@ class AnswerCounts(NamedTuple):
 
 
 def count_answers(batches: Iterable[Batch], vocab_size: int) -> AnswerCounts:
-    """Counts the right answers of an evaluation set; rows that only fill a batch count nowhere.
-
-    Example:
-        >>> batch = {"masked_lm_ids": np.array([[2], [2]]), "masked_lm_weights": np.ones([2, 1]),
-        ...          "next_sentence_labels": np.array([[1], [1]]),
-        ...          "example_weights": np.array([1.0, 0.0])}
-        >>> counts = count_answers([batch], 4)
-        >>> counts.tokens.tolist(), counts.labels.tolist()
-        ([0, 0, 1, 0], [0, 1])
-    """
+    """Counts the right answers of an evaluation set; rows that only fill a batch count nowhere."""
     labels = np.zeros(2, np.int64)
 
     def real_rows() -> Iterator[Batch]:
