@@ -19,7 +19,7 @@ add_ignored_flags(FLAGS)
 
 
 def _run(config: FeaturesConfig) -> None:
-    from pipelines.vectors.feature_files import extract_features
+    from pipelines.vectors.extract import extract_features
 
     print(f"{extract_features(config)} lines: {config.output_file}")
 
