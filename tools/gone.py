@@ -11,6 +11,8 @@ TOOLS: Mapping[str, str] = {
 }
 
 FLAGS: Mapping[str, str] = {
+    "ignore_check": "the report's first table says where BERT is no better than random weights",
+    "task_seeds": "the task is learned with three seeds",
     "certify": "use python -m tools.benchmarks.tokenizer --task=certify in a checkout",
     **dict.fromkeys(
         ("features", "lstm_size", "lstm_learning_rate"),

@@ -57,10 +57,7 @@ def run_ablations(config: RunAblationsConfig, tools: Tools) -> tuple[list[str], 
     if config.dry_run:
         return report.command_lines(), []
     with RunDirectory.open(config.output_dir).taken():
-        before_check = {c.name for c in study.commands.values() if "check" in study.users[c.name]}
         for place, (name, command) in enumerate(study.commands.items(), start=1):
-            if name not in before_check and not config.ignore_check:
-                report.refuse_useless_tasks()
             if not command.finished():
                 _LOGGER.info("run %d of %d: %s", place, count, name)
                 command.figures(tools, config.keep_models)
@@ -98,17 +95,6 @@ class Report:
             if len(ours) + len(theirs) == sum(len(row[column]) for row in table.fields):
                 holds = beats(ours, theirs)
                 yield Check(task.name, Spread.of(ours), Spread.of(theirs), holds)
-
-    def refuse_useless_tasks(self) -> None:
-        """Refuses to go on with tasks on which BERT is no better than random weights."""
-        for one in self.checks():
-            if not one.holds:
-                raise UserError(
-                    f"BERT does not beat random weights by {SIGMAS:g} standard deviations on "
-                    f"{one.task} ({one.bert} against {one.random}), so no ablation would show "
-                    "there; take other tasks, more steps or more seeds, or go on with "
-                    "`ignore_check=True`."
-                )
 
     def lines(self) -> list[str]:
         """All of it in Markdown."""

@@ -39,6 +39,7 @@ from pipelines.many_runs.commands import Command, Tools, flag, once, overriding
 
 _HEADS = {"masked_lm": "masked words", "next_sentence": "next sentences"}
 _HEAD_LEARNING_RATE = 1e-3
+_TASK_SEEDS = (1, 2, 3)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,7 +146,7 @@ class Steps:
             elif one == self.trained:
                 self.source.config.check_length(asked.max_seq_length)
             elif one.name.startswith("task") and asked.many.are_many:
-                raise UserError("`task`: leave `num_seeds` and `search` out; give `task_seeds`.")
+                raise UserError("`task`: leave `num_seeds` and `search` out: it has three seeds.")
 
     @cached_property
     def text(self) -> Command:
@@ -335,7 +336,7 @@ class Steps:
                 flag("do_eval"),
                 flag("seed", seed),
             )
-            for seed in range(1, self.config.task_seeds + 1)
+            for seed in _TASK_SEEDS
         ]
 
     def _command(self, name: str, tool: str, *flags: str, **more: Any) -> Command:

@@ -73,15 +73,9 @@ def test_a_changed_recipe_keeps_the_runs_that_it_did_not_change(tmp_path):
     assert all("-3-" in name for name in more.started)  # the new seed
 
 
-def test_where_bert_is_no_better_than_random_weights_the_study_stops(tmp_path):
-    tools = PretendingTools(random=0.9)
-    with pytest.raises(UserError, match=r"does not beat random weights by 3 standard .*on MRPC"):
-        run_ablations(small_recipe(tmp_path), tools)
-    assert len(tools.started) == 9  # the text, the vocabulary, the shards, BERT, four scores
+def test_where_bert_is_no_better_than_random_weights_the_report_says_so(tmp_path):
+    run_ablations(small_recipe(tmp_path), PretendingTools(random=0.9))
     assert "| NO" in (tmp_path / "study" / "ablations.md").read_text()
-    on = PretendingTools(random=0.9)
-    run_ablations(small_recipe(tmp_path, ignore_check=True), on)
-    assert not {*on.started} & {*tools.started}
 
 
 def test_a_run_that_fails_is_named(tmp_path):

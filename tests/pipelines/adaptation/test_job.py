@@ -30,7 +30,7 @@ def adapted(tmp_path_factory):
     rows = "text\tlabel\na\tx\nb\ty\n"
     (folder / "rows.tsv").write_text(rows)
     task = f"run_classifier --train_file={folder}/rows.tsv --dev_file={folder}/rows.tsv"
-    config = toy_adaptation(folder, task=task, task_seeds=2)
+    config = toy_adaptation(folder, task=task)
     tools = PretendingTrainers()
     return config, tools, adapt(config, tools)
 
