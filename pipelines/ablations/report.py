@@ -3,8 +3,7 @@
 import json
 import logging
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +23,7 @@ from pipelines.ablations.config import (
 from pipelines.ablations.study import Row, Study, Table
 from pipelines.many_runs.commands import Command, Tools
 from pipelines.many_runs.spread import (
-    SIGMAS,
     Spread,
-    beats,
     markdown_table,
     number,
     shared_letters,
@@ -65,21 +62,11 @@ def run_ablations(config: RunAblationsConfig, tools: Tools) -> tuple[list[str], 
         return report.lines(), report.write(config.output_dir, draws=True)
 
 
-@dataclass(frozen=True)
-class Check:
-    """Whether BERT's scores on a task lie above random weights' by three standard deviations."""
-
-    task: str
-    bert: Spread
-    random: Spread
-    holds: bool
-
-
 class Report:
     """The report of a study, as far as its commands are finished."""
 
     def __init__(self, study: Study) -> None:
-        self._study = study
+        self._study, self._tables = study, (study.check, *study.tables)
 
     def scores(self, table: Table, row: int, column: int) -> list[float]:
         """The scores of a field, of the runs that are finished; NaN counts as 0."""
@@ -87,25 +74,10 @@ class Report:
         results = ((one, one.finished()) for one in table.fields[row][column])
         return [number(_figure(one, found["figures"], task)) for one, found in results if found]
 
-    def checks(self) -> Iterator[Check]:
-        """The comparison with random weights, of the tasks of which all runs are finished."""
-        table = self._study.check
-        for column, task in enumerate(table.tasks):
-            ours, theirs = (self.scores(table, row, column) for row in (0, 1))
-            if len(ours) + len(theirs) == sum(len(row[column]) for row in table.fields):
-                holds = beats(ours, theirs)
-                yield Check(task.name, Spread.of(ours), Spread.of(theirs), holds)
-
     def lines(self) -> list[str]:
         """All of it in Markdown."""
-        header = ["task", "BERT", "random weights", f"apart by {SIGMAS:g} σ"]
-        checks = [
-            [one.task, str(one.bert), str(one.random), "yes" if one.holds else "NO"]
-            for one in self.checks()
-        ]
-        lines = ["# Ablations", "", RULE, "", f"## {self._study.check.title}", ""]
-        lines += markdown_table(header, checks)
-        for table in self._study.tables:
+        lines = ["# Ablations", "", RULE]
+        for table in self._tables:
             lines += ["", f"## {table.title}", "", *self._table_lines(table)]
             if table.name == MODELS_TABLE:
                 lines += ["", DIFFERENCE, "", *self._difference_lines(table)]
@@ -125,12 +97,7 @@ class Report:
         """All of it as JSON values."""
         return {
             "rule": RULE,
-            "check": [
-                {"task": one.task, "holds": one.holds}
-                | {"bert": vars(one.bert), "random": vars(one.random)}
-                for one in self.checks()
-            ],
-            "tables": {table.name: self._table_json(table) for table in self._study.tables},
+            "tables": {table.name: self._table_json(table) for table in self._tables},
             "runs": [
                 {"name": name, "command": str(command), **(command.finished() or {})}
                 for name, command in self._study.commands.items()
@@ -147,7 +114,7 @@ class Report:
             with open_whole(folder / name) as file:
                 file.write(f"{text}\n")
         paths = [folder / name for name in texts]
-        for table in self._study.tables if draws else ():
+        for table in self._tables if draws else ():
             if table.name == STEPS_FIGURE:
                 self._draw(table, folder / "steps.png")
                 paths.append(folder / "steps.png")

@@ -16,7 +16,6 @@ from string import ascii_letters
 from typing import Any
 
 LEVEL = 0.95
-SIGMAS = 3.0
 
 
 @dataclass(frozen=True)
@@ -111,21 +110,6 @@ def shared_letters(groups: Sequence[Sequence[float]]) -> list[str]:
         for number in clique:
             letters[number] += letter
     return letters
-
-
-def beats(better: Sequence[float], worse: Sequence[float]) -> bool:
-    """Whether one set of scores lies above another by three standard deviations.
-
-    The deviation is that of the difference of two single runs. Of a single run it is not known.
-
-    Example:
-        >>> beats([9.0, 9.1], [5.0, 5.1]), beats([9.0, 9.1], [8.8, 8.9]), beats([9.0], [5.0])
-        (True, False, False)
-    """
-    if min(len(better), len(worse)) < 2:
-        return False
-    sigma = math.hypot(statistics.stdev(better), statistics.stdev(worse))
-    return statistics.fmean(better) - statistics.fmean(worse) > SIGMAS * sigma
 
 
 def _cliques(ordered: Sequence[int], alike: set[frozenset[int]]) -> list[list[int]]:

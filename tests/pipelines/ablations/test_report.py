@@ -73,9 +73,11 @@ def test_a_changed_recipe_keeps_the_runs_that_it_did_not_change(tmp_path):
     assert all("-3-" in name for name in more.started)  # the new seed
 
 
-def test_where_bert_is_no_better_than_random_weights_the_report_says_so(tmp_path):
-    run_ablations(small_recipe(tmp_path), PretendingTools(random=0.9))
-    assert "| NO" in (tmp_path / "study" / "ablations.md").read_text()
+def test_bert_stands_beside_random_weights_first(tmp_path):
+    lines, _ = run_ablations(small_recipe(tmp_path), PretendingTools())
+    first = lines.index("## BERT beside random weights") + 4
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[first : first + 2]]
+    assert [(name, score[-1]) for name, score in rows] == [("BERT", "a"), ("random weights", "b")]
 
 
 def test_a_run_that_fails_is_named(tmp_path):

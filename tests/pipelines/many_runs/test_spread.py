@@ -8,7 +8,6 @@ from scipy import stats
 
 from pipelines.many_runs.spread import (
     Spread,
-    beats,
     differs_significantly,
     shared_letters,
     welch_interval,
@@ -31,7 +30,6 @@ def test_scores_that_are_all_alike_have_an_interval_of_one_number():
 
 def test_of_a_single_run_nothing_is_known():
     assert not differs_significantly([1.0], [5.0, 5.1])
-    assert not beats([9.0], [1.0, 1.1])
 
 
 @given(st.lists(SCORES, min_size=1, max_size=6))
@@ -49,12 +47,6 @@ def test_the_best_has_the_first_letter_and_an_empty_field_none():
     letters = shared_letters(groups)
     assert "a" in letters[1]
     assert letters[2] == ""
-
-
-def test_three_sigma_are_those_of_the_difference_of_two_runs():
-    random = np.array([0.50, 0.52])  # the deviation of one run is 0.0141, of a difference 0.02
-    assert not beats(random + 0.0599, random)
-    assert beats(random + 0.0601, random)
 
 
 def test_a_spread_is_that_of_numpy():
