@@ -62,7 +62,7 @@ def main(words: list[str] | None = None) -> int:
     folder = given.folder or Path(tempfile.mkdtemp(prefix="fuzz-"))
     (folder / "cases").mkdir(parents=True, exist_ok=True)
     import_all()
-    runner = Runner(folder / "cases", given.seed, Seeds(folder / "seeds"), given.workers)
+    runner = Runner(folder / "cases", given.seed, Seeds(folder / "seeds"))
     done = _run(runner, _cases(given), given)
     bad = [case for case in done if case.judged.outcome in BAD or _refused(case)]
     sys.stdout.write(f"{table(done)}\n\n{len(done)} cases of seed {given.seed}, {len(bad)} bad\n")
@@ -86,7 +86,6 @@ def _given(words):
     what.add_argument("--valid", action="store_true", help="every reader on the valid files")
     parser.add_argument("--seed", type=int, default=1, help="of all draws")
     parser.add_argument("--kinds", type=lambda text: text.split(","), default=list(KINDS))
-    parser.add_argument("--workers", type=int, default=2, help="how many cases run at once")
     parser.add_argument("--keep", action="store_true", help="put bad cases into the corpus")
     parser.add_argument("--report", type=Path, help="a file for the table and the bad cases")
     parser.add_argument("--folder", type=Path, help="where the cases and the valid files stand")
@@ -119,7 +118,8 @@ def _run(runner, cases, given):
     done, bad, start = [], [], time.monotonic()
     told = start
     with contextlib.suppress(KeyboardInterrupt):
-        for case in runner.run(cases):
+        for case in cases:
+            runner.run(case)
             done.append(case)
             if case.judged.outcome in BAD or _refused(case):
                 bad.append(case)

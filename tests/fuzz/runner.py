@@ -11,14 +11,15 @@ import gc
 import importlib
 import os
 import random
+import resource
 import shutil
 import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from keras_bert_impl.errors import UserError
 from tests.fuzz import corpus
@@ -28,7 +29,6 @@ from tests.fuzz.outcomes import (
     MEMORY,
     SENTENCE,
     SUCCESS,
-    TRACEBACK,
     End,
     Judged,
     judge,
@@ -37,7 +37,7 @@ from tests.fuzz.outcomes import (
 
 ROOT = Path(__file__).resolve().parents[2]
 _LOOK_SECONDS = 0.01
-_MOST_TIMES = 30  # the limit by the clock, however long it waits for a core
+_MOST_TIMES = 10  # the limit by the clock: a busy machine is no hang
 
 Reader = str | Callable[[], object]
 """A tool with its words, or a function: all work in the case's folder."""
@@ -103,10 +103,6 @@ def name_of(reader: Reader) -> str:
     return reader.__name__ if callable(reader) else reader
 
 
-class NoSeedError(Exception):
-    """A valid file could not be made."""
-
-
 class Seeds:
     """The valid folders, each made once, by a process of its own.
 
@@ -130,7 +126,7 @@ class Seeds:
         _, status = os.waitpid(_fork(functools.partial(kind.make, folder), folder, said), 0)
         if status:
             shutil.rmtree(folder)
-            raise NoSeedError(f"no seed for {kind.name}:\n{said.read_text()[-3000:]}")
+            raise RuntimeError(f"no seed for {kind.name}:\n{said.read_text()[-3000:]}")
         said.unlink()
 
     def copy(self, kind: Kind, folder: Path) -> None:
@@ -159,32 +155,10 @@ def import_all() -> None:
 
 
 class Runner:
-    """Runs cases, a few at a time.
+    """Runs cases one after the other, which stand in a folder, with the draws of a seed."""
 
-    Args:
-        folder: where the cases stand; those that end well are removed.
-        seed: of all draws.
-        seeds: the valid folders.
-        workers: how many run at once.
-    """
-
-    def __init__(self, folder: Path, seed: int, seeds: Seeds, workers: int = 2) -> None:
-        self._folder, self._seed, self._seeds, self._workers = folder, seed, seeds, workers
-
-    def run(self, cases: list[Case]) -> Iterator[Case]:
-        """Gives each case when it has ended."""
-        waiting, running = cases[::-1], list[_Running]()
-        try:
-            while waiting or running:
-                while waiting and len(running) < self._workers:
-                    running.append(self._start(waiting.pop()))
-                for one in [one for one in running if one.ended()]:
-                    running.remove(one)
-                    yield one.finish()
-                time.sleep(_LOOK_SECONDS)
-        finally:
-            for one in running:
-                one.kill()
+    def __init__(self, folder: Path, seed: int, seeds: Seeds) -> None:
+        self._folder, self._seed, self._seeds = folder, seed, seeds
 
     def made(self, case: Case) -> Case:
         """Copies the case's seed, and spoils the copy."""
@@ -212,11 +186,37 @@ class Runner:
         shutil.rmtree(case.folder, ignore_errors=True)
         case.folder.with_name(f"{case.folder.name}.err").unlink(missing_ok=True)
 
-    def _start(self, case):
-        try:
-            return _Running(self.made(case))
-        except NoSeedError as error:
-            return _NotBegun(case, str(error))
+    def run(self, case: Case) -> None:
+        """Runs a case; its folder stays."""
+        started = time.monotonic()
+        self.made(case)
+        before, said = set(case.folder.rglob("*")), case.folder.with_name(f"{case.folder.name}.err")
+        pid = _fork(functools.partial(_read, case.reader), case.folder, said, case.kind.seconds)
+        base = peak = _own_memory(os.getpid())
+        limit = ""
+        while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
+            peak = max(peak, _own_memory(pid))
+            if time.monotonic() - started > case.kind.seconds * _MOST_TIMES:
+                limit = HANG
+            elif (peak - base) >> 20 > case.kind.megabytes:
+                limit = MEMORY
+            if limit:
+                os.kill(pid, signal.SIGKILL)
+                ended = os.waitpid(pid, 0)
+                break
+            time.sleep(_LOOK_SECONDS)
+        _kill_group(pid)  # what it has left behind
+        code = os.waitstatus_to_exitcode(ended[1])
+        limit = HANG if code == -signal.SIGXCPU else limit
+        case.seconds = time.monotonic() - started
+        case.megabytes = (peak - base) / (1 << 20)
+        with said.open("rb") as file:
+            end = End(code, file.read(1 << 20).decode(errors="replace"), limit)
+        path = Path(case.spoiled)
+        places = [*path.parts, path.stem, *(one.name for one in case.folder.rglob("*.*"))]
+        case.judged = judge(end, case.folder, places)
+        if case.judged.outcome in (SUCCESS, SENTENCE):
+            case.judged = left_behind(case.folder, before, code != 0) or case.judged
 
 
 def cases_of_corpus(kinds: Mapping[str, Kind]) -> list[Case]:
@@ -239,105 +239,6 @@ def _files_of(kind, folder):
     return list(found.items())
 
 
-class _NotBegun(NamedTuple):
-    """Stands for the process of a case whose seed could not be made."""
-
-    case: Case
-    why: str
-
-    def ended(self):
-        return True
-
-    def finish(self):
-        self.case.judged = Judged(TRACEBACK, self.why)
-        return self.case
-
-    def kill(self):
-        pass
-
-
-class _Running:
-    """The process of a case."""
-
-    def __init__(self, case: Case) -> None:
-        self._case, self._limit = case, ""
-        self._before = set(case.folder.rglob("*"))
-        self._said = case.folder.with_name(f"{case.folder.name}.err")
-        self._started = time.monotonic()
-        self._pid = _fork(functools.partial(_read, case.reader), case.folder, self._said)
-        self._base = self._peak = _own_memory(os.getpid())
-        self._status: int | None = None
-
-    def ended(self) -> bool:
-        """Whether the process has ended; it is killed where it goes beyond its bounds."""
-        pid, status = os.waitpid(self._pid, os.WNOHANG)
-        if pid:
-            self._status = status
-            return True
-        kind = self._case.kind
-        self._peak = max(self._peak, _own_memory(self._pid))
-        if hangs(
-            time.monotonic() - self._started,
-            kind.seconds,
-            functools.partial(_times_of, self._pid),
-        ):
-            self._limit = HANG
-        elif (self._peak - self._base) >> 20 > kind.megabytes:
-            self._limit = MEMORY
-        if self._limit:
-            self.kill()
-            return True
-        return False
-
-    def kill(self) -> None:
-        """Ends the process and those that it started."""
-        _kill_group(self._pid)
-        with contextlib.suppress(ChildProcessError):
-            _, self._status = os.waitpid(self._pid, 0)
-
-    def finish(self) -> Case:
-        """The case with its outcome; its folder is kept where that is bad."""
-        case = self._case
-        _kill_group(self._pid)  # what it has left behind
-        case.seconds = time.monotonic() - self._started
-        case.megabytes = (self._peak - self._base) / (1 << 20)
-        code = os.waitstatus_to_exitcode(self._status or 0)
-        with self._said.open("rb") as file:
-            said = file.read(1 << 20).decode(errors="replace")
-        case.judged = self._judge(End(code, said, self._limit))
-        return case
-
-    def _judge(self, end):
-        case = self._case
-        path = Path(case.spoiled)
-        places = [*path.parts, path.stem, *(one.name for one in case.folder.rglob("*.*"))]
-        judged = judge(end, case.folder, places)
-        if judged.outcome not in (SUCCESS, SENTENCE):
-            return judged
-        return left_behind(case.folder, self._before, end.code != 0) or judged
-
-
-def hangs(elapsed: float, limit: float, times: Callable[[], tuple[float, float]]) -> bool:
-    """Whether a process will not end, which one that waits for a core of a busy machine will."""
-    if elapsed < limit:
-        return False
-    used, queued = times()
-    return used > limit or elapsed - used - queued > limit or elapsed > limit * _MOST_TIMES
-
-
-def _times_of(group):
-    """The seconds that a group of processes has computed, and those that it waited for a core."""
-    used = queued = 0
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = (process / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[2]) == group:
-                used += sum(map(int, fields[11:15]))  # of children that have ended, too
-                threads = [path.read_text() for path in process.glob("task/*/schedstat")]
-                queued += sum(int(text.split()[1]) for text in threads)
-    return used / os.sysconf("SC_CLK_TCK"), queued / 1e9
-
-
 def _own_memory(pid):
     """The bytes that a process has to itself, files that it maps aside."""
     with contextlib.suppress(OSError, ValueError, IndexError):
@@ -351,7 +252,7 @@ def _kill_group(pid):
         os.killpg(pid, signal.SIGKILL)
 
 
-def _fork(work, folder, said):
+def _fork(work, folder, said, seconds=resource.RLIM_INFINITY):
     """Does some work in a forked process that works in a folder; gives its number."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -363,6 +264,7 @@ def _fork(work, folder, said):
     code = 1
     try:
         os.setpgid(0, 0)
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
         os.chdir(folder)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         written = os.open(said or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
