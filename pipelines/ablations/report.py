@@ -24,9 +24,9 @@ from pipelines.ablations.study import Row, Study, Table
 from pipelines.many_runs.commands import Command, Tools
 from pipelines.many_runs.spread import (
     Spread,
+    differs_significantly,
     markdown_table,
     number,
-    shared_letters,
     welch_interval,
     without_nan,
 )
@@ -34,10 +34,10 @@ from pipelines.many_runs.spread import (
 _LOGGER = logging.getLogger(__name__)
 
 RULE = (
-    "Mean ± standard deviation of one run over the seeds. In a column, figures that share a letter "
-    "do not differ significantly: Welch's 95 % interval of the difference of their means holds 0 "
-    "(without correction for the number of pairs). Letters with one seed of pre-training speak of "
-    "these very models: another seed of pre-training is not in the deviation."
+    "Mean ± standard deviation of one run over the seeds. A star says that a figure differs "
+    "significantly from the first of its column: Welch's 95 % interval of the difference of their "
+    "means does not hold 0 (without correction for the number of pairs). With one seed of "
+    "pre-training stars speak of these very models: another seed is not in the deviation."
 )
 DIFFERENCE = "How much more BERT has, with Welch's 95 % interval:"
 _MISSING = "–"
@@ -132,9 +132,10 @@ class Report:
 
     def _column(self, table: Table, column: int) -> list[str]:
         groups = [self.scores(table, row, column) for row in range(len(table.rows))]
+        stars = [" *" if differs_significantly(groups[0], scores) else "" for scores in groups]
         return [
-            f"{Spread.of(scores)} {letters}" if scores else _MISSING
-            for scores, letters in zip(groups, shared_letters(groups), strict=True)
+            f"{Spread.of(scores)}{star}" if scores else _MISSING
+            for scores, star in zip(groups, stars, strict=True)
         ]
 
     def _about_size(self, row: Row) -> list[str]:
@@ -176,7 +177,6 @@ class Report:
         found = []
         for column, task in enumerate(table.tasks):
             groups = [self.scores(table, row, column) for row in range(len(table.rows))]
-            letters = shared_letters(groups)
             for place, (row, scores) in enumerate(zip(table.rows, groups, strict=True)):
                 values: dict[str, Any] = {
                     "row": row.label,
@@ -189,7 +189,7 @@ class Report:
                 if scores:
                     spread = Spread.of(scores)
                     values |= {"mean": spread.mean, "sigma": spread.sigma}
-                    values |= {"letters": letters[place]}
+                    values |= {"differs": differs_significantly(groups[0], scores)}
                 found.append(values)
         return found
 

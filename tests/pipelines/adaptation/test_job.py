@@ -123,7 +123,7 @@ def test_where_no_token_is_worth_it_training_goes_on_with_the_model_as_it_came(t
 
 def test_a_text_of_too_few_documents_is_one_sentence(tmp_path):
     write_language(tmp_path / "text.txt", 6)
-    with pytest.raises(UserError, match="data-original-held-out in .* failed: see the message"):
+    with pytest.raises(UserError, match=r"data-original-held-out in .* failed: see the message"):
         adapt(toy_adaptation(tmp_path), PretendingTrainers())
 
 
