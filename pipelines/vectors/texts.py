@@ -65,7 +65,7 @@ def open_texts(name: str, column: str | None = None, encoding: TextEncoding = UT
 def count_texts(texts: Texts, name: str) -> int:
     """How many texts a file has; a `UserError` of none."""
     if not (count := len(texts)):
-        raise UserError(f"{name}: holds a byte-order mark and no line; name a file with text.")
+        raise UserError(f"{name}: has no text; name a file with some.")
     return count
 
 

@@ -101,7 +101,10 @@ def undisturbed(folder, name):
 @pytest.mark.parametrize(
     ("name", "begun", "number"),
     [
-        ("run_classifier", "out/checkpoints/step-*/checkpoint.json", signal.SIGKILL),
+        pytest.param(
+            *("run_classifier", "out/checkpoints/step-*/checkpoint.json", signal.SIGKILL),
+            marks=pytest.mark.long,
+        ),
         ("create_pretraining_data", "out/.data.tfrecord.work/*", signal.SIGINT),
         ("embed", "out/.lines.npy.incomplete/vectors", signal.SIGTERM),
     ],
@@ -119,7 +122,10 @@ def test_a_stopped_command_continues_to_the_same_bytes(tmp_path, name, begun, nu
     assert results(tmp_path) == results(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.long] * name.startswith("run_")) for name in JOBS],
+)
 def test_a_file_that_cannot_be_written_is_one_sentence_and_no_loss(tmp_path, name):
     words = undisturbed(tmp_path, name)
     limited = ["-c", LIMITED.format(limit=MOST_BYTES), *words]
