@@ -19,7 +19,7 @@ from keras_bert_impl.options import ONCE, options_of
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig, ManyRunsConfig, Setting
 from pipelines.fine_tuning.task import ComparedTask, figure_prefixes
-from pipelines.many_runs.commands import forget_models, kept, once
+from pipelines.many_runs.commands import forget_models, once
 from pipelines.many_runs.spread import Spread, markdown_table, number, without_nan
 
 _OF_THE_WHOLE = {"output_dir", "work_dir", "num_seeds", "search"}
@@ -66,23 +66,17 @@ def run_many(
     splits += task.test_splits if config.do_predict else ()
     files = {str(path): file_sha256(path) for split in splits for path in task.files(split)}
     with directory.taken(), kept_so_far(_KEPT):
-        missing = list[tuple[str, FineTuningConfig, Any]]()
+        report = _report(config.output_dir, task, list(runs.values()))
         for name, one in runs.items():
             own = _config_of(config, one, flags_of)
-            facts = _facts(own, files)
-            if before := kept(own.output_dir, facts):
-                runs[name] = replace(one, figures=before["figures"])
-            else:
-                missing.append((name, own, facts))
-        report = _report(config.output_dir, task, list(runs.values()))
-        for name, own, facts in missing:
+            work = partial(_train_and_score, own, task_of)
             try:
-                values = once(own.output_dir, partial(_train_and_score, own, task_of), facts)
+                values = once(own.output_dir, work, _facts(own, files))
             except _Stopped:
-                return report
+                break
             # Only now: a command that a run refuses leaves the flags of the one before.
             directory.write_flags(config.flags)
-            runs[name] = replace(runs[name], figures=values["figures"])
+            runs[name] = replace(one, figures=values["figures"])
             report = _report(config.output_dir, task, list(runs.values()))
     return report
 
