@@ -275,7 +275,7 @@ def similar(config: Any, _: ConfigFlags[Any]) -> Iterable[str]:
 
 def extract_features(config: Any, _: ConfigFlags[Any]) -> str:
     """Writes the vectors of tokens."""
-    from pipelines.vectors.feature_files import extract_features
+    from pipelines.vectors.extract import extract_features
 
     return f"{extract_features(config)} lines: {config.output_file}"
 

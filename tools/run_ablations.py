@@ -3,8 +3,8 @@
 A recipe names the text, the sizes, the tasks and the seeds. Every run is a command of its own that
 stands in the report with its seeds and its time; what tables share is run once. The same command
 again leaves finished runs alone and goes on with the one that was stopped or killed. First of all
-BERT must beat random weights by three standard deviations on every task. The output folder gets
-ablations.md (the tables), ablations.json, steps.png and, in cells/, what each run left.
+BERT is compared with random weights: a task on which it is no better shows nothing. The output
+folder gets ablations.md (the tables), ablations.json, steps.png and, in cells/, what each run left.
 
 Examples:
   keras-bert run_ablations --recipe=tools/recipes/ablations_small.cfg --data_dir=data

@@ -1,6 +1,5 @@
 """The options of a study: one command that stands for all runs of the paper's ablations."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import parse_json, typed
 from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, option
-from pipelines.many_runs.commands import FINE_TUNING_TOOLS
+from pipelines.many_runs.commands import FINE_TUNING_TOOLS, flag_words, split_words
 
 TASKS_TABLE, SIZES_TABLE, MASKING_TABLE = "pretraining_tasks", "sizes", "masking"
 STEPS_FIGURE = "steps"
@@ -119,11 +118,6 @@ class RunAblationsConfig:
         at_most=10_000,
     )
     keep_models: bool = option(False, "Keep the models of fine-tuning too.", resume=FREE)
-    ignore_check: bool = option(
-        False,
-        "Go on although BERT does not beat random weights by three standard deviations on a task.",
-        resume=FREE,
-    )
     dry_run: bool = option(False, "List all runs with their commands, start none.", resume=ONCE)
 
     def __post_init__(self) -> None:
@@ -186,7 +180,7 @@ class RunAblationsConfig:
 
     def flags(self, name: str) -> tuple[str, ...]:
         """The flags that an option such as `data_flags` holds."""
-        return self.filled(_words(name, getattr(self, name)))
+        return self.filled(flag_words(name, getattr(self, name)))
 
     def filled(self, flags: Sequence[str]) -> tuple[str, ...]:
         """Puts the folder of data into flags."""
@@ -210,14 +204,7 @@ class RunAblationsConfig:
 
 def _parts(name: str, text: str, count: int, form: str) -> tuple[list[str], list[str]]:
     """The first words of an option's text, and the flags after them."""
-    words = _words(name, text)
+    words = split_words(name, text)
     if len(words) < count or not all(one.startswith("-") for one in words[count:]):
         raise UserError(f"`{name}={text}`: give it as {form}, and flags.")
     return words[:count], words[count:]
-
-
-def _words(name: str, text: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError as error:
-        raise UserError(f"`{name}={text}`: {error}; close the quotation.") from error

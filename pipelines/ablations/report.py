@@ -3,8 +3,7 @@
 import json
 import logging
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,10 @@ from pipelines.ablations.config import (
 from pipelines.ablations.study import Row, Study, Table
 from pipelines.many_runs.commands import Command, Tools
 from pipelines.many_runs.spread import (
-    SIGMAS,
     Spread,
-    beats,
+    differs_significantly,
     markdown_table,
     number,
-    shared_letters,
     welch_interval,
     without_nan,
 )
@@ -37,10 +34,10 @@ from pipelines.many_runs.spread import (
 _LOGGER = logging.getLogger(__name__)
 
 RULE = (
-    "Mean ± standard deviation of one run over the seeds. In a column, figures that share a letter "
-    "do not differ significantly: Welch's 95 % interval of the difference of their means holds 0 "
-    "(without correction for the number of pairs). Letters with one seed of pre-training speak of "
-    "these very models: another seed of pre-training is not in the deviation."
+    "Mean ± standard deviation of one run over the seeds. A star says that a figure differs "
+    "significantly from the first of its column: Welch's 95 % interval of the difference of their "
+    "means does not hold 0 (without correction for the number of pairs). With one seed of "
+    "pre-training stars speak of these very models: another seed is not in the deviation."
 )
 DIFFERENCE = "How much more BERT has, with Welch's 95 % interval:"
 _MISSING = "–"
@@ -57,10 +54,7 @@ def run_ablations(config: RunAblationsConfig, tools: Tools) -> tuple[list[str], 
     if config.dry_run:
         return report.command_lines(), []
     with RunDirectory.open(config.output_dir).taken():
-        before_check = {c.name for c in study.commands.values() if "check" in study.users[c.name]}
         for place, (name, command) in enumerate(study.commands.items(), start=1):
-            if name not in before_check and not config.ignore_check:
-                report.refuse_useless_tasks()
             if not command.finished():
                 _LOGGER.info("run %d of %d: %s", place, count, name)
                 command.figures(tools, config.keep_models)
@@ -68,21 +62,11 @@ def run_ablations(config: RunAblationsConfig, tools: Tools) -> tuple[list[str], 
         return report.lines(), report.write(config.output_dir, draws=True)
 
 
-@dataclass(frozen=True)
-class Check:
-    """Whether BERT's scores on a task lie above random weights' by three standard deviations."""
-
-    task: str
-    bert: Spread
-    random: Spread
-    holds: bool
-
-
 class Report:
     """The report of a study, as far as its commands are finished."""
 
     def __init__(self, study: Study) -> None:
-        self._study = study
+        self._study, self._tables = study, (study.check, *study.tables)
 
     def scores(self, table: Table, row: int, column: int) -> list[float]:
         """The scores of a field, of the runs that are finished; NaN counts as 0."""
@@ -90,36 +74,10 @@ class Report:
         results = ((one, one.finished()) for one in table.fields[row][column])
         return [number(_figure(one, found["figures"], task)) for one, found in results if found]
 
-    def checks(self) -> Iterator[Check]:
-        """The comparison with random weights, of the tasks of which all runs are finished."""
-        table = self._study.check
-        for column, task in enumerate(table.tasks):
-            ours, theirs = (self.scores(table, row, column) for row in (0, 1))
-            if len(ours) + len(theirs) == sum(len(row[column]) for row in table.fields):
-                holds = beats(ours, theirs)
-                yield Check(task.name, Spread.of(ours), Spread.of(theirs), holds)
-
-    def refuse_useless_tasks(self) -> None:
-        """Refuses to go on with tasks on which BERT is no better than random weights."""
-        for one in self.checks():
-            if not one.holds:
-                raise UserError(
-                    f"BERT does not beat random weights by {SIGMAS:g} standard deviations on "
-                    f"{one.task} ({one.bert} against {one.random}), so no ablation would show "
-                    "there; take other tasks, more steps or more seeds, or go on with "
-                    "`ignore_check=True`."
-                )
-
     def lines(self) -> list[str]:
         """All of it in Markdown."""
-        header = ["task", "BERT", "random weights", f"apart by {SIGMAS:g} σ"]
-        checks = [
-            [one.task, str(one.bert), str(one.random), "yes" if one.holds else "NO"]
-            for one in self.checks()
-        ]
-        lines = ["# Ablations", "", RULE, "", f"## {self._study.check.title}", ""]
-        lines += markdown_table(header, checks)
-        for table in self._study.tables:
+        lines = ["# Ablations", "", RULE]
+        for table in self._tables:
             lines += ["", f"## {table.title}", "", *self._table_lines(table)]
             if table.name == MODELS_TABLE:
                 lines += ["", DIFFERENCE, "", *self._difference_lines(table)]
@@ -139,12 +97,7 @@ class Report:
         """All of it as JSON values."""
         return {
             "rule": RULE,
-            "check": [
-                {"task": one.task, "holds": one.holds}
-                | {"bert": vars(one.bert), "random": vars(one.random)}
-                for one in self.checks()
-            ],
-            "tables": {table.name: self._table_json(table) for table in self._study.tables},
+            "tables": {table.name: self._table_json(table) for table in self._tables},
             "runs": [
                 {"name": name, "command": str(command), **(command.finished() or {})}
                 for name, command in self._study.commands.items()
@@ -161,7 +114,7 @@ class Report:
             with open_whole(folder / name) as file:
                 file.write(f"{text}\n")
         paths = [folder / name for name in texts]
-        for table in self._study.tables if draws else ():
+        for table in self._tables if draws else ():
             if table.name == STEPS_FIGURE:
                 self._draw(table, folder / "steps.png")
                 paths.append(folder / "steps.png")
@@ -179,9 +132,10 @@ class Report:
 
     def _column(self, table: Table, column: int) -> list[str]:
         groups = [self.scores(table, row, column) for row in range(len(table.rows))]
+        stars = [" *" if differs_significantly(groups[0], scores) else "" for scores in groups]
         return [
-            f"{Spread.of(scores)} {letters}" if scores else _MISSING
-            for scores, letters in zip(groups, shared_letters(groups), strict=True)
+            f"{Spread.of(scores)}{star}" if scores else _MISSING
+            for scores, star in zip(groups, stars, strict=True)
         ]
 
     def _about_size(self, row: Row) -> list[str]:
@@ -223,7 +177,6 @@ class Report:
         found = []
         for column, task in enumerate(table.tasks):
             groups = [self.scores(table, row, column) for row in range(len(table.rows))]
-            letters = shared_letters(groups)
             for place, (row, scores) in enumerate(zip(table.rows, groups, strict=True)):
                 values: dict[str, Any] = {
                     "row": row.label,
@@ -236,7 +189,7 @@ class Report:
                 if scores:
                     spread = Spread.of(scores)
                     values |= {"mean": spread.mean, "sigma": spread.sigma}
-                    values |= {"letters": letters[place]}
+                    values |= {"differs": differs_significantly(groups[0], scores)}
                 found.append(values)
         return found
 

@@ -1,13 +1,12 @@
 """The options of an adaptation: which model, which text, how far, and which task tells the gain."""
 
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, option
-from pipelines.many_runs.commands import FINE_TUNING_TOOLS
+from pipelines.many_runs.commands import FINE_TUNING_TOOLS, flag_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +77,9 @@ class AdaptConfig(CheckpointOptions):
     task: str | None = option(
         None,
         "A task that shows the gain: run_classifier, run_ner, run_squad or run_swag and its flags. "
-        "The original and the adapted model are fine-tuned for it, with the same flags and seeds.",
+        "The original and the adapted model are fine-tuned for it, with the same flags and three "
+        "seeds.",
     )
-    task_seeds: int = option(3, "With how many seeds the task is learned, 1 and up.", at_least=1)
     num_workers: int | None = option(
         None,
         "How many processes work on the text; by default one for each processor. It changes no "
@@ -102,13 +101,13 @@ class AdaptConfig(CheckpointOptions):
 
     def flags(self, name: str) -> tuple[str, ...]:
         """The flags that an option such as `data_flags` holds."""
-        return _flags(name, getattr(self, name))
+        return flag_words(name, getattr(self, name))
 
     @property
     def task_words(self) -> tuple[str, tuple[str, ...]]:
         """The task's tool and its flags."""
         tool, _, rest = (self.task or "").strip().partition(" ")
-        return tool, _flags("task", rest)
+        return tool, flag_words("task", rest)
 
     @property
     def warmup_steps(self) -> int:
@@ -120,17 +119,3 @@ class AdaptConfig(CheckpointOptions):
     def steps_between_evaluations(self) -> int:
         """Steps between two evaluations, with the default settled."""
         return self.eval_steps or max(1, self.num_train_steps // 20)
-
-
-def _flags(name: str, text: str) -> tuple[str, ...]:
-    try:
-        words = tuple(shlex.split(text))
-    except ValueError as error:
-        raise UserError(f"`{name}={text}`: {error}; close the quotation.") from error
-    for word in words:
-        if not word.startswith("-"):
-            raise UserError(
-                f"`{name}`: '{word}' is no flag; write values as flag=value, in quotation marks "
-                "where they have blanks."
-            )
-    return words

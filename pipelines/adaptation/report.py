@@ -108,9 +108,9 @@ class TaskFigure:
         return statistics.fmean(self.adapted) - statistics.fmean(self.original)
 
     @property
-    def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the difference; None of a single seed."""
-        return welch_interval(self.adapted, self.original) if len(self.original) > 1 else None
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the difference."""
+        return welch_interval(self.adapted, self.original)
 
     @property
     def verdict(self) -> int:
@@ -226,13 +226,12 @@ class Adaptation:
                 f"{Spread.of(one.original)}",
                 f"{Spread.of(one.adapted)}",
                 f"{one.difference:+.4f}",
-                "one seed" if one.interval is None else "{:+.4f} to {:+.4f}".format(*one.interval),
+                "{:+.4f} to {:+.4f}".format(*one.interval),
             ]
             for one in self.task
         ]
-        seeds = len(self.task[0].original)
-        said = f"{seeds} seeds each; ± is one run's σ." if seeds > 1 else "One seed: no σ is known."
-        return ["", *markdown_table(header, rows), "", said, *(self._verdicts() * (seeds > 1))]
+        said = f"{len(self.task[0].original)} seeds each; ± is one run's σ."
+        return ["", *markdown_table(header, rows), "", said, *self._verdicts()]
 
     def _verdicts(self) -> list[str]:
         """What the intervals say: of a loss, that the model as it came is the better one."""
@@ -248,8 +247,7 @@ class Adaptation:
                 "as it came for this task, or adapt it with more text, more steps or a lower "
                 "learning rate."
             )
-        chance = "No difference is more than chance; more `task_seeds` make the intervals narrower."
-        return told or [chance]
+        return told or ["No difference is more than chance."]
 
     def write(self, folder: Path) -> list[Path]:
         """Writes `report.md`, with the commands, and `adaptation.json`."""

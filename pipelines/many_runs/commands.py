@@ -169,6 +169,26 @@ def flag(name: str, value: object = None) -> str:
     return f"--{name}" if value is None else f"--{name}={value}"
 
 
+def split_words(name: str, text: str) -> list[str]:
+    """The words of an option's text, as a shell splits them."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise UserError(f"`{name}={text}`: {error}; close the quotation.") from error
+
+
+def flag_words(name: str, text: str) -> tuple[str, ...]:
+    """The flags that an option such as `data_flags` holds."""
+    words = split_words(name, text)
+    for word in words:
+        if not word.startswith("-"):
+            raise UserError(
+                f"`{name}`: '{word}' is no flag; write values as flag=value, in quotation marks "
+                "where they have blanks."
+            )
+    return tuple(words)
+
+
 def overriding(*groups: Sequence[str]) -> list[str]:
     """Flags of which those of a later group replace an earlier one's of the same name.
 

@@ -1,11 +1,10 @@
 """One command, many runs: the spread of a task's scores over seeds, and the search for settings.
 
-Each run is an ordinary run in a folder of its own, one after the other. `runs.json`, `runs.tsv`,
-`runs.md` and `runs.png` say what the finished ones have in common.
+Each run is an ordinary run in a folder of its own, one after the other. `runs.json` and
+`runs.md` say what the finished ones have in common.
 """
 
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -17,11 +16,10 @@ from keras_bert_impl.files import file_sha256, open_whole, without_links
 from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.json_files import bounded_loads
 from keras_bert_impl.options import ONCE, options_of
-from keras_bert_impl.pictures import write_png
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig, ManyRunsConfig, Setting
 from pipelines.fine_tuning.task import Task, figure_prefixes
-from pipelines.many_runs.commands import forget_models, kept, once
+from pipelines.many_runs.commands import forget_models, once
 from pipelines.many_runs.spread import Spread, markdown_table, number, without_nan
 
 _OF_THE_WHOLE = {"output_dir", "num_seeds", "search"}
@@ -68,23 +66,17 @@ def run_many(
     splits += task.test_splits if config.do_predict else ()
     files = {str(path): file_sha256(path) for split in splits for path in task.files(split)}
     with directory.taken(), kept_so_far(_KEPT):
-        missing = list[tuple[str, FineTuningConfig, Any]]()
+        report = _report(config.output_dir, task, list(runs.values()))
         for name, one in runs.items():
             own = _config_of(config, one, flags_of)
-            facts = _facts(own, files)
-            if before := kept(own.output_dir, facts):
-                runs[name] = replace(one, figures=before["figures"])
-            else:
-                missing.append((name, own, facts))
-        report = _report(config.output_dir, task, list(runs.values()))
-        for name, own, facts in missing:
+            work = partial(_train_and_score, own, task_of)
             try:
-                values = once(own.output_dir, partial(_train_and_score, own, task_of), facts)
+                values = once(own.output_dir, work, _facts(own, files))
             except _Stopped:
-                return report
+                break
             # Only now: a command that a run refuses leaves the flags of the one before.
             directory.write_flags(config.flags)
-            runs[name] = replace(runs[name], figures=values["figures"])
+            runs[name] = replace(one, figures=values["figures"])
             report = _report(config.output_dir, task, list(runs.values()))
     return report
 
@@ -258,39 +250,12 @@ class RunsReport:
         ]
 
     def write(self, folder: Path) -> list[Path]:
-        """Writes `runs.json`, `runs.tsv` (a line a run), `runs.md` and `runs.png`."""
-        values = self.as_json()
-        rows = [values["runs"][0], *(run.values() for run in values["runs"])]
-        table = ["\t".join("" if cell is None else str(cell) for cell in row) for row in rows]
+        """Writes `runs.json` and `runs.md`."""
         texts = {
-            "runs.json": json.dumps(values, indent=1),
-            "runs.tsv": "\n".join(table),
+            "runs.json": json.dumps(self.as_json(), indent=1),
             "runs.md": "\n".join(self.lines()),
         }
         for name, text in texts.items():
             with open_whole(folder / name) as file:
                 file.write(f"{text}\n")
-        self._draw(folder / "runs.png")
-        return [*(folder / name for name in texts), folder / "runs.png"]
-
-    def _draw(self, path: Path) -> None:
-        """Draws a point a run, a column a setting, with mean and deviation next to the points."""
-        from matplotlib.figure import Figure
-
-        groups = self.settings()
-        figure = Figure(figsize=(max(4.0, 1.0 + 0.6 * len(groups)), 5.0), layout="constrained")
-        axes = figure.add_subplot()
-        for column, (_, runs) in enumerate(groups):
-            axes.plot([column] * len(runs), [self.score(run) for run in runs], "o", alpha=0.5)
-            spread = self.spread(runs)
-            bar = 0.0 if math.isnan(spread.sigma) else spread.sigma
-            axes.errorbar(column + 0.2, spread.mean, bar, fmt="_k", capsize=4)
-        axes.axhline(self.guess, linestyle="--", color="grey", label="one answer to every example")
-        names = [setting.folder.replace("_", "\n") for setting, _ in groups]
-        axes.set_xticks(range(len(groups)), names, fontsize=7)
-        axes.set_xlim(-0.6, len(groups) - 0.4)
-        axes.set_ylabel(self.metrics[0])
-        axes.set_title(f"{self.task}: {len(self.runs)} run{'s' * (len(self.runs) > 1)}")
-        axes.grid(axis="y", alpha=0.3)
-        axes.legend(fontsize=8)
-        write_png(path, figure)
+        return [folder / name for name in texts]

@@ -1,22 +1,17 @@
-"""Statistics of the scores of several runs: mean and deviation, intervals, letters, a table.
+"""Statistics of the scores of several runs: mean and deviation, intervals, a table.
 
 Two sets of scores differ if Welch's interval of the difference of their means, at 95 %, leaves out
 0 (Welch 1947, "The generalization of Student's problem when several different population variances
-are involved"). No correction is made for the number of pairs. Sets that share a letter cannot be
-told apart (Piepho 2004, "An algorithm for a letter-based representation of all-pairwise
-comparisons").
+are involved"). No correction is made for the number of pairs.
 """
 
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from string import ascii_letters
 from typing import Any
 
 LEVEL = 0.95
-SIGMAS = 3.0
 
 
 @dataclass(frozen=True)
@@ -88,63 +83,6 @@ def differs_significantly(first: Sequence[float], second: Sequence[float]) -> bo
         return False
     low, high = welch_interval(first, second)
     return not low <= 0.0 <= high
-
-
-def shared_letters(groups: Sequence[Sequence[float]]) -> list[str]:
-    """Letters for sets of scores: two share one where they do not differ significantly.
-
-    An empty set has none, and "a" is with the best.
-
-    Example:
-        >>> shared_letters([[5.0, 5.1], [9.0, 9.1], [9.0, 9.2], []])
-        ['b', 'a', 'a', '']
-    """
-    present = [number for number, scores in enumerate(groups) if scores]
-    present.sort(key=lambda number: -statistics.fmean(groups[number]))
-    alike = {
-        frozenset(pair)
-        for pair in combinations(present, 2)
-        if not differs_significantly(groups[pair[0]], groups[pair[1]])
-    }
-    letters = [""] * len(groups)
-    for letter, clique in zip(ascii_letters, _cliques(present, alike), strict=False):
-        for number in clique:
-            letters[number] += letter
-    return letters
-
-
-def beats(better: Sequence[float], worse: Sequence[float]) -> bool:
-    """Whether one set of scores lies above another by three standard deviations.
-
-    The deviation is that of the difference of two single runs. Of a single run it is not known.
-
-    Example:
-        >>> beats([9.0, 9.1], [5.0, 5.1]), beats([9.0, 9.1], [8.8, 8.9]), beats([9.0], [5.0])
-        (True, False, False)
-    """
-    if min(len(better), len(worse)) < 2:
-        return False
-    sigma = math.hypot(statistics.stdev(better), statistics.stdev(worse))
-    return statistics.fmean(better) - statistics.fmean(worse) > SIGMAS * sigma
-
-
-def _cliques(ordered: Sequence[int], alike: set[frozenset[int]]) -> list[list[int]]:
-    """The largest sets of which all pairs are alike, those with the first numbers first."""
-    found: list[list[int]] = []
-
-    def extend(chosen: list[int], open_ones: list[int], closed: list[int]) -> None:
-        if not open_ones and not closed:
-            found.append(chosen)
-        for position, number in enumerate(open_ones):
-            later, earlier = open_ones[position + 1 :], closed + open_ones[:position]
-            extend(
-                [*chosen, number],
-                [other for other in later if frozenset((number, other)) in alike],
-                [other for other in earlier if frozenset((number, other)) in alike],
-            )
-
-    extend([], list(ordered), [])
-    return [clique for clique in found if clique]
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -20,7 +20,7 @@ from keras_bert_impl.files import check_output, file_sha256
 from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.progress import Progress
 from pipelines.vectors.options import EmbedConfig, VectorModelConfig
-from pipelines.vectors.texts import Texts, open_texts
+from pipelines.vectors.texts import count_texts, open_texts
 from pipelines.vectors.vectors_file import INPUT_SHA256, check_origin, growing_vectors
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
     """
     texts = open_texts(config.input_file, config.text_column, config.text_encoding)
     output = config.output_file
-    total = _count(texts)
+    total = count_texts(texts, config.input_file)
     if output.exists() and output.samefile(config.input_file):
         raise UserError(f"{output}: is the input, which would be replaced; name another file.")
     # Before the model is opened: int8 keeps the scales that it finds on the texts.
@@ -101,13 +101,6 @@ def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> "Embedder"
         calibration_texts=texts,
         do_lower_case=config.do_lower_case,
     )
-
-
-def _count(texts: Texts) -> int:
-    total = len(texts)
-    if not total:
-        raise UserError("`input_file` has no text; name a file with a text a line.")
-    return total
 
 
 def model_of_vectors(embedder: "Embedder") -> dict[str, Any]:

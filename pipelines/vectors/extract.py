@@ -1,7 +1,8 @@
-"""The encoder's vectors of the tokens of lines of text."""
+"""The encoder's vectors of the tokens of lines of text, as JSON lines or NumPy arrays."""
 
 import dataclasses
 import itertools
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -9,12 +10,15 @@ import numpy as np
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import check_output, followed, open_whole
+from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.config import dtype_policy
 from pipelines.vectors.options import FeaturesConfig
+from pipelines.vectors.texts import count_texts, open_texts
 
-_LINES_AT_ONCE = 4096  # so many lines are tokenized at once
-_BYTES_AT_ONCE = 256 * 1024 * 1024  # within lines with so many vectors batches are made by length
+_LINES_AT_ONCE = 4096
+_BYTES_AT_ONCE = 256 << 20  # of vectors: batches are made by length within lines with so many
 _LENGTH_STEP = 16  # lengths are rounded up to multiples of it: few shapes, few compilations
 
 
@@ -59,8 +63,9 @@ class FeatureExtractor:
         self._max_length = config.max_seq_length or found.config.max_position_embeddings
         found.config.check_length(self._max_length)
         self._batch_size = config.batch_size
-        self.hidden_size = found.config.hidden_size
-        self._bytes_per_token = 4 * len(self._layers) * self.hidden_size
+        bytes_per_line = 4 * len(self._layers) * found.config.hidden_size * self._max_length
+        fitting = max(self._batch_size, _BYTES_AT_ONCE // bytes_per_line)
+        self._lines_at_once = min(_LINES_AT_ONCE, fitting)
         # TensorFlow is loaded from here on: mistakes were told before.
         from keras_bert_impl.checkpoints.restore import restore
         from keras_bert_impl.cpu_kernels.kernel_choice import forward_function
@@ -73,28 +78,15 @@ class FeatureExtractor:
         restore(model, str(found.checkpoint))
         self._forward = forward_function(model)
 
-    def tokens(self, text: str) -> list[str]:
-        """The tokens of a text alone, without [CLS] and [SEP]."""
-        (ids,) = _rows(self._tokenizer.encode_lines([text]))
-        return [self.vocabulary.tokens[number] for number in ids]
-
-    def lengths(self, lines: Iterable[str]) -> np.ndarray:
-        """How many tokens `extract` will give for each line: int32 [lines]."""
-        found = [
-            np.fromiter((len(ids) for ids, _ in inputs), np.int32) for inputs in self._packed(lines)
-        ]
-        return np.concatenate(found) if found else np.empty(0, np.int32)
-
     def extract(self, lines: Iterable[str]) -> Iterator[LineFeatures]:
         """The vectors of every line, in the order of the lines.
 
         Lines of like length are computed together, so that short ones are not padded to the
         longest. What is read and computed ahead is held to a fixed size.
         """
-        for inputs in self._packed(lines):
-            sizes = [len(ids) * self._bytes_per_token for ids, _ in inputs]
-            for first, end in windows(sizes, self._batch_size, _BYTES_AT_ONCE):
-                yield from self._extract_window(inputs[first:end])
+        source = iter(lines)
+        while block := list(itertools.islice(source, self._lines_at_once)):
+            yield from self._extract_window(self._pack(block))
 
     def _extract_window(
         self, inputs: Sequence[tuple[np.ndarray, np.ndarray]]
@@ -111,11 +103,6 @@ class FeatureExtractor:
                 results[index] = LineFeatures(tokens, ids, vectors[:, row, : len(ids)].copy())
         for index in range(len(inputs)):
             yield results.pop(index)
-
-    def _packed(self, lines: Iterable[str]) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
-        source = iter(lines)
-        while block := list(itertools.islice(source, _LINES_AT_ONCE)):
-            yield self._pack(block)
 
     def _pack(self, lines: Sequence[str]) -> list[tuple[np.ndarray, np.ndarray]]:
         """Ids and segments of every line, without padding."""
@@ -146,29 +133,6 @@ class FeatureExtractor:
             batch["segment_ids"][row, : len(ids)] = segments
         layers = self._forward(batch)["all_encoder_layers"]
         return np.asarray(layers)[self._layers].astype(np.float32)
-
-
-def windows(sizes: Sequence[int], least: int, most_bytes: int) -> Iterator[tuple[int, int]]:
-    """Divides a sequence of items into windows of limited size.
-
-    Args:
-        sizes: bytes of each item.
-        most_bytes: the bytes that a window has at most otherwise.
-
-    Yields:
-        The index of a window's first item and the index after its last.
-
-    Example:
-        >>> list(windows([4, 4, 4, 9, 1], least=1, most_bytes=8))
-        [(0, 2), (2, 3), (3, 4), (4, 5)]
-    """
-    start = held = 0
-    for index, size in enumerate(sizes):
-        if index - start >= least and held + size > most_bytes:
-            yield start, index
-            start, held = index, 0
-        held += size
-    yield start, len(sizes)
 
 
 def _split_segments(line: str) -> tuple[str, str]:
@@ -206,3 +170,67 @@ def pool(features: LineFeatures, pooling: str, combination: str) -> np.ndarray:
     if pooling == "none":
         return tokens
     return tokens[0] if pooling == "cls" else tokens.mean(axis=0)
+
+
+def extract_features(config: FeaturesConfig) -> int:
+    """Writes the vectors of a file's lines; gives the number of lines.
+
+    JSON is written line by line, so that the file may be larger than the memory.
+    """
+    lines = open_texts(config.input_file, config.text_column, config.text_encoding)
+    # A fault in the last line is found before the work begins.
+    total = count_texts(lines, config.input_file)
+    config.unknown.check(lines, find_features_model(config).text, config.input_file)
+    output = check_output(config.output_file)
+    if output.exists() and output.samefile(config.input_file):
+        raise UserError(f"{output}: is the input, which would be replaced; name another file.")
+    features = _with_progress(FeatureExtractor(config).extract(lines), total)
+    (_write_json if config.output_format == "json" else _write_npz)(config, features)
+    return total
+
+
+def _with_progress(lines: Iterable[LineFeatures], total: int) -> Iterator[LineFeatures]:
+    progress = Progress("extract features", total, "lines")
+    for line in lines:
+        yield line
+        progress.advance()
+    progress.close()
+
+
+def _write_npz(config: FeaturesConfig, lines: Iterable[LineFeatures]) -> None:
+    """Writes `vectors`, `ids` and `offsets`, gathered in memory.
+
+    `vectors` is float32 [tokens of all lines, width], or [lines, width] if pooled; `ids` int32
+    [tokens of all lines]; `offsets` int64 [lines + 1], where each line's tokens begin.
+    """
+    vectors, ids = list[np.ndarray](), list[np.ndarray]()
+    for line in lines:
+        vectors.append(np.atleast_2d(pool(line, config.pooling, config.layer_combination)))
+        ids.append(line.ids.astype(np.int32))
+    offsets = np.cumsum([0, *map(len, ids)], dtype=np.int64)
+    with open_whole(followed(config.output_file), "wb") as file:
+        np.savez(file, vectors=np.concatenate(vectors), ids=np.concatenate(ids), offsets=offsets)
+
+
+def _write_json(config: FeaturesConfig, lines: Iterable[LineFeatures]) -> None:
+    """Writes google's form, `linex_index` and a vector a token and layer, or one vector a line."""
+    with open_whole(followed(config.output_file)) as file:
+        for number, line in enumerate(lines):
+            # "linex_index" is how the original spells it, and what its readers look for.
+            record: dict[str, Any] = {"linex_index": number}
+            if config.pooling == "none":
+                rounded = np.round(line.vectors.astype(np.float64), 6)
+                record["features"] = [
+                    {
+                        "token": token,
+                        "layers": [
+                            {"index": index, "values": rounded[layer, position].tolist()}
+                            for layer, index in enumerate(config.layers)
+                        ],
+                    }
+                    for position, token in enumerate(line.tokens)
+                ]
+            else:
+                vector = pool(line, config.pooling, config.layer_combination)
+                record["values"] = np.round(vector, 6).tolist()
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")

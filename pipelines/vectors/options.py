@@ -20,20 +20,29 @@ _MODEL_OF_TOKENS = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FeaturesConfig(CheckpointOptions):
-    """Which vectors of which text."""
+class TextsConfig:
+    """Where the texts are."""
 
     input_file: str = option(
         REQUIRED,
-        'Text, one input a line; " ||| " separates two segments. Or CSV, TSV or JSON, known '
-        "by the file's ending or by text_column.",
+        "Text, one a line; or CSV, TSV or JSON (an object a line, or an array), plain "
+        "or packed (.gz, .xz, .bz2), known by the file's ending or by text_column.",
     )
     text_column: str | None = option(
         None,
-        "The column of the inputs: its name, or its number from 1 where there is no header. By "
+        "The column of the texts: its name, or its number from 1 where there is no header. By "
         "default guessed where it is plain.",
     )
     text_encoding: TextEncoding = nested(TextEncoding)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FeaturesConfig(TextsConfig, CheckpointOptions):
+    """Which vectors of which text."""
+
     output_file: str = option(REQUIRED, "The file to write.")
     model: str = option(REQUIRED, _MODEL_OF_TOKENS)
     layers: Sequence[int] = option(
@@ -70,7 +79,7 @@ class FeaturesConfig(CheckpointOptions):
     unknown: UnknownWords = nested(UnknownWords)
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         if not self.layers:
             raise UserError("`layers` names no layer; give at least one, such as -1.")
 
@@ -105,26 +114,6 @@ class VectorModelConfig(EngineConfig):
     do_lower_case: bool | None = option(
         None, "Whether text is lower-cased, where the checkpoint does not say it."
     )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TextsConfig:
-    """Where the texts are."""
-
-    input_file: str = option(
-        REQUIRED,
-        "Text, one a line; or CSV, TSV or JSON (an object a line, or an array), plain "
-        "or packed (.gz, .xz, .bz2), known by the file's ending or by text_column.",
-    )
-    text_column: str | None = option(
-        None,
-        "The column of the texts: its name, or its number from 1 where there is no header. By "
-        "default guessed where it is plain.",
-    )
-    text_encoding: TextEncoding = nested(TextEncoding)
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,7 @@
 """Texts one after the other: the lines of a file, or a column of a table."""
 
 import functools
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.tokenization.reference import as_name
@@ -12,60 +11,17 @@ from pipelines.tables.files import TableFile, form_by_name, open_table
 from pipelines.tables.lines import read_lines
 
 
-class Texts(Protocol):
-    """Texts that can be read from the beginning as often as wanted; none is kept."""
+class Texts:
+    """Texts that can be read from the beginning as often as wanted; none is kept.
 
-    def __iter__(self) -> Iterator[str]: ...
-
-    def __len__(self) -> int: ...
-
-    @property
-    def column(self) -> str | None:
-        """The column that they stand in; None of lines."""
-
-
-class Lines:
-    r"""The lines of a file, one input each, read as often as asked for; none is kept.
-
-    Args:
-        encoding: how its text stands in bytes.
-
-    Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> path = Path(tempfile.mkdtemp()) / "lines.txt"
-        >>> _ = path.write_bytes(b"one\r\n\nthree")
-        >>> lines = Lines(str(path))
-        >>> len(lines), list(lines), list(lines)
-        (3, ['one', '', 'three'], ['one', '', 'three'])
+    `column` is that which they stand in, None of lines.
     """
 
-    column: str | None = None
-
-    def __init__(self, path: str, encoding: TextEncoding = UTF_8) -> None:
-        self._path, self._encoding = path, encoding
-
-    def __len__(self) -> int:
-        return self._count
+    def __init__(self, read: Callable[[], Iterator[str]], column: str | None = None) -> None:
+        self._read, self.column = read, column
 
     def __iter__(self) -> Iterator[str]:
-        return (line for _, line in read_lines(self._path, self._encoding))
-
-    @functools.cached_property
-    def _count(self) -> int:
-        count = sum(1 for _ in self)
-        if not count:
-            raise UserError(
-                f"{self._path}: holds a byte-order mark and no line; name a file with text."
-            )
-        return count
-
-
-class Column:
-    """A column of CSV, TSV or JSON."""
-
-    def __init__(self, file: TableFile, column: str) -> None:
-        self._file, self.column = file, column
+        return self._read()
 
     def __len__(self) -> int:
         return self._count
@@ -74,30 +30,12 @@ class Column:
     def _count(self) -> int:
         return sum(1 for _ in self)
 
-    def __iter__(self) -> Iterator[str]:
-        for record in self._file.records():
-            value = record.values.get(self.column)
-            if value is None:
-                raise UserError(
-                    f"{self._file.name}: line {record.line} has no {shown(self.column)}; add it or "
-                    "remove the line."
-                )
-            if not isinstance(value, str):
-                raise UserError(
-                    f"{self._file.name}: line {record.line} has {shown(value)} in the column "
-                    f"{shown(self.column)}, which is no text; mend the line."
-                )
-            yield value
-
 
 def open_texts(name: str, column: str | None = None, encoding: TextEncoding = UTF_8) -> Texts:
     r"""The texts of a file.
 
-    Args:
-        column: the column of the texts, by its name, or by its number from 1 where there is no
-            header. None: the lines of a file of text, and of others the column that is plainly
-            the one.
-        encoding: how its text stands in bytes.
+    `column` is that of the texts, by its name, or by its number from 1 where there is no header.
+    None: the lines of a file of text, and of others the column that is plainly the one.
 
     Example:
         >>> import tempfile
@@ -108,16 +46,40 @@ def open_texts(name: str, column: str | None = None, encoding: TextEncoding = UT
         ['Rain,\nand wind.']
     """
     if column is None and form_by_name(name) is None:
-        return Lines(name, encoding)
+        return Texts(lambda: (line for _, line in read_lines(name, encoding)))
     header = column is None or not column.isdecimal()
     file = open_table(name, header=header, encoding=encoding)
     if column is None:
-        return Column(file, choose_text_column(file))
-    column = as_name(column)
-    if column not in file.columns:
-        raise UserError(
-            f"{name}: has no column {shown(column)} (its columns: "
-            f"{', '.join(map(repr, file.columns))}); name another `text_column`."
-        )
-    check_first_row(file, [column], remedy="")
-    return Column(file, column)
+        column = choose_text_column(file)
+    else:
+        column = as_name(column)
+        if column not in file.columns:
+            raise UserError(
+                f"{name}: has no column {shown(column)} (its columns: "
+                f"{', '.join(map(repr, file.columns))}); name another `text_column`."
+            )
+        check_first_row(file, [column], remedy="")
+    return Texts(functools.partial(_column, file, column), column)
+
+
+def count_texts(texts: Texts, name: str) -> int:
+    """How many texts a file has; a `UserError` of none."""
+    if not (count := len(texts)):
+        raise UserError(f"{name}: has no text; name a file with some.")
+    return count
+
+
+def _column(file: TableFile, column: str) -> Iterator[str]:
+    for record in file.records():
+        value = record.values.get(column)
+        if value is None:
+            raise UserError(
+                f"{file.name}: line {record.line} has no {shown(column)}; add it or remove the "
+                "line."
+            )
+        if not isinstance(value, str):
+            raise UserError(
+                f"{file.name}: line {record.line} has {shown(value)} in the column "
+                f"{shown(column)}, which is no text; mend the line."
+            )
+        yield value

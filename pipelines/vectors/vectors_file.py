@@ -5,11 +5,10 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice, takewhile
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,16 +19,15 @@ from keras_bert_impl.files import (
     make_folder,
     open_whole,
     remove,
-    without_following,
     without_links,
     writing,
 )
-from keras_bert_impl.json_files import read_json_object, read_sealed, sealed
+from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.locks import owned
 from pipelines.vectors.options import PARQUET
 
-_NUMBER, _CHECKSUM = np.dtype("<f4"), np.dtype("<u4")  # a CRC-32C for each block
-_VECTORS, _CHECKSUMS, _DESCRIPTION = "vectors", "checksums", "description.json"
+_NUMBER = np.dtype("<f4")
+_VECTORS, _DESCRIPTION = "vectors", "description.json"
 
 INPUT_SHA256 = "input_sha256"
 """The entry of a description that says of which file the texts are."""
@@ -50,7 +48,6 @@ class GrowingVectors:
         self._output, self._width, self._block = output, width, block
         self._folder = _folder_of(output)
         self._file: Any = None
-        self._sums: Any = None
         self._description: Mapping[str, Any] = {}
         self.rows = 0
 
@@ -60,36 +57,20 @@ class GrowingVectors:
         Returns:
             Whether something else had been begun, which is gone now.
         """
-        said, vectors, sums = (self._folder / name for name in (_DESCRIPTION, _VECTORS, _CHECKSUMS))
-        known, self._description = read_sealed(said, dict[str, Any]), description
-        if known != description or not (vectors.is_file() and sums.is_file()):
-            for path in (vectors, sums, said):
-                remove(path)
-            with open_whole(said) as file:
-                file.write(sealed(description))
+        said, vectors = self._folder / _DESCRIPTION, self._folder / _VECTORS
+        known = read_json_object(said) if said.is_file() else None
+        self._description = description
+        if known != description or not vectors.is_file():
+            remove(vectors)
+            _write(said, description)
         with writing(self._output):
             # Unbuffered: what a full disk did not take is not tried again when it is closed.
-            self._file, self._sums = (
-                open(path, "a+b", 0, opener=without_following)  # noqa: SIM115
-                for path in (vectors, sums)
-            )
-            whole = self._sound_blocks()
-            self._file.truncate(whole * self._block * self._width * _NUMBER.itemsize)
-            self._sums.truncate(whole * _CHECKSUM.itemsize)
+            self._file = vectors.open("a+b", 0)
+            size = self._block * self._width * _NUMBER.itemsize
+            whole = self._file.tell() // size
+            self._file.truncate(whole * size)
         self.rows = whole * self._block
         return known not in (None, description)
-
-    def _sound_blocks(self) -> int:
-        """How many blocks from the beginning are whole and as they were written."""
-        self._file.seek(0)
-        self._sums.seek(0)
-        kept = self._sums.read()
-        sums = np.frombuffer(kept, _CHECKSUM, len(kept) // _CHECKSUM.itemsize)
-        size = self._block * self._width * _NUMBER.itemsize
-        blocks = iter(lambda: self._file.read(size), b"")
-        checked = zip(sums.tolist(), blocks, strict=False)
-        same = (len(block) == size and _checksum(block) == known for known, block in checked)
-        return sum(1 for _ in takewhile(bool, same))
 
     @property
     def kept(self) -> int:
@@ -98,20 +79,16 @@ class GrowingVectors:
 
     def append(self, vectors: NDArray[np.float32]) -> None:
         """Adds a block, and sees that it is on disk."""
-        content = np.ascontiguousarray(vectors, _NUMBER).tobytes()
-        sums = np.array([_checksum(content)], _CHECKSUM).tobytes()
+        left = memoryview(np.ascontiguousarray(vectors, _NUMBER).tobytes())
         with writing(self._output):
-            for file, written in ((self._file, content), (self._sums, sums)):
-                left = memoryview(written)
-                while left:
-                    left = left[file.write(left) :]
-                os.fsync(file.fileno())
+            while left:
+                left = left[self._file.write(left) :]
+            os.fsync(self._file.fileno())
         self.rows += len(vectors)
 
     def finish(self, texts: Iterable[str]) -> None:
         """Writes the output, next to an array what it was made from, and removes the folder."""
         self._file.close()
-        self._sums.close()
         if self._output.suffix == PARQUET:
             _write_parquet(self._output, texts, self._blocks(), self._width)
         else:
@@ -181,10 +158,6 @@ def _write(path: Path, description: Mapping[str, Any]) -> None:
 
 def _folder_of(output: Path) -> Path:
     return output.with_name(f".{output.name}.incomplete")
-
-
-def _checksum(content: bytes) -> int:
-    return int(google_crc32c.value(content))
 
 
 def _write_npy(path: Path, blocks: Iterable[NDArray[np.float32]], shape: tuple[int, int]) -> None:

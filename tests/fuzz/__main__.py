@@ -1,7 +1,6 @@
 """Tries spoiled files of every kind on what reads them, and tells what went wrong.
 
   python -m tests.fuzz --cases=10000 --seed=1 --report=report.md
-  python -m tests.fuzz --cases=10000 --seed=1 --part=3/8
   python -m tests.fuzz --seed=1 --case=labels:17
 
 Ends with 1 where an outcome is bad; the folders of those cases are kept.
@@ -10,7 +9,6 @@ Ends with 1 where an outcome is bad; the folders of those cases are kept.
 import argparse
 import collections
 import contextlib
-import dataclasses
 import random
 import shutil
 import sys
@@ -20,25 +18,19 @@ from pathlib import Path
 
 from tests.fuzz.corpus import keep
 from tests.fuzz.kinds import KINDS
-from tests.fuzz.mends import TAKEN_BACK
 from tests.fuzz.outcomes import BAD, OUTCOMES, SUCCESS
 from tests.fuzz.runner import Case, Kind, Runner, Seeds, cases_of_corpus, import_all
 
 _TOLD_EVERY = 15  # seconds
 
 
-def plan(
-    count: int, seed: int, kinds: list[Kind], whole_share: float, part: tuple[int, int] = (1, 1)
-) -> list[Case]:
-    """The cases of a run, or of one part of several: kinds by their weights, in a random order."""
+def plan(count: int, seed: int, kinds: list[Kind]) -> list[Case]:
+    """The cases of a run: kinds by their weights, in a random order."""
     total = sum(kind.weight for kind in kinds)
-    rng, cases = random.Random(seed), []
-    for kind in kinds:
-        numbers = range(max(1, round(count * kind.weight / total)))
-        cases += [Case(kind, one, whole=rng.random() < whole_share) for one in numbers]
-    rng.shuffle(cases)
-    number, parts = part
-    return cases[number - 1 :: parts]
+    each = ((kind, max(1, round(count * kind.weight / total))) for kind in kinds)
+    cases = [Case(kind, number) for kind, some in each for number in range(some)]
+    random.Random(seed).shuffle(cases)
+    return cases
 
 
 def table(cases: list[Case]) -> str:
@@ -55,14 +47,12 @@ def table(cases: list[Case]) -> str:
 
 def findings(cases: list[Case]) -> str:
     """The bad cases, each with the lines that show it."""
-    parts = []
-    for case in cases:
-        how = " (whole process)" if case.whole else ""
-        parts.append(
-            f"## {case.name} {case.judged.outcome}{how}\n\n{case.told()!a}\n\n"
-            f"{case.seconds:.1f} s, {case.megabytes:.0f} MB, {case.folder}\n\n"
-            f"```\n{case.judged.detail}\n```\n"
-        )
+    parts = (
+        f"## {case.name} {case.judged.outcome}\n\n{case.told()!a}\n\n"
+        f"{case.seconds:.1f} s, {case.megabytes:.0f} MB, {case.folder}\n\n"
+        f"```\n{case.judged.detail}\n```\n"
+        for case in cases
+    )
     return "\n".join(parts)
 
 
@@ -72,9 +62,7 @@ def main(words: list[str] | None = None) -> int:
     folder = given.folder or Path(tempfile.mkdtemp(prefix="fuzz-"))
     (folder / "cases").mkdir(parents=True, exist_ok=True)
     import_all()
-    if given.take_back:
-        TAKEN_BACK[given.take_back]()
-    runner = Runner(folder / "cases", given.seed, Seeds(folder / "seeds"), given.workers)
+    runner = Runner(folder / "cases", given.seed, Seeds(folder / "seeds"))
     done = _run(runner, _cases(given), given)
     bad = [case for case in done if case.judged.outcome in BAD or _refused(case)]
     sys.stdout.write(f"{table(done)}\n\n{len(done)} cases of seed {given.seed}, {len(bad)} bad\n")
@@ -97,12 +85,7 @@ def _given(words):
     what.add_argument("--corpus", action="store_true", help="the cases that once failed")
     what.add_argument("--valid", action="store_true", help="every reader on the valid files")
     parser.add_argument("--seed", type=int, default=1, help="of all draws")
-    parser.add_argument("--part", type=_part, default=(1, 1), help="of the cases: 3/8")
     parser.add_argument("--kinds", type=lambda text: text.split(","), default=list(KINDS))
-    parser.add_argument("--whole", type=float, default=0.02, help="share of whole processes")
-    parser.add_argument("--workers", type=int, default=2, help="how many cases run at once")
-    parser.add_argument("--seconds", type=int, help="another time limit for every case")
-    parser.add_argument("--take_back", choices=TAKEN_BACK, help="a mend that is left out")
     parser.add_argument("--keep", action="store_true", help="put bad cases into the corpus")
     parser.add_argument("--report", type=Path, help="a file for the table and the bad cases")
     parser.add_argument("--folder", type=Path, help="where the cases and the valid files stand")
@@ -112,17 +95,8 @@ def _given(words):
     return given
 
 
-def _part(text):
-    number, parts = map(int, text.split("/"))
-    if not 1 <= number <= parts:
-        raise ValueError
-    return number, parts
-
-
 def _cases(given):
     kinds = {name: KINDS[name] for name in given.kinds}
-    if given.seconds:
-        kinds = {n: dataclasses.replace(kind, seconds=given.seconds) for n, kind in kinds.items()}
     if given.case:
         name, _, number = given.case.partition(":")
         return [Case(KINDS[name], int(number))]
@@ -131,7 +105,7 @@ def _cases(given):
     if given.valid:
         each = [(kind, at) for kind in kinds.values() for at in range(len(kind.readers))]
         return [Case(kind, -1 - at) for kind, at in each]
-    return plan(given.cases, given.seed, list(kinds.values()), given.whole, given.part)
+    return plan(given.cases, given.seed, list(kinds.values()))
 
 
 def _refused(case):
@@ -144,7 +118,8 @@ def _run(runner, cases, given):
     done, bad, start = [], [], time.monotonic()
     told = start
     with contextlib.suppress(KeyboardInterrupt):
-        for case in runner.run(cases):
+        for case in cases:
+            runner.run(case)
             done.append(case)
             if case.judged.outcome in BAD or _refused(case):
                 bad.append(case)

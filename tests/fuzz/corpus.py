@@ -1,13 +1,12 @@
 """Cases that once failed, kept as what was spoiled rather than as numbers of the draws.
 
 A case is a small JSON file in `corpus/`: the kind, what reads it, and the spoiled file's content
-(packed, as base64), or what stands in its place, or the changed command.
+(packed, as base64), or what stands in its place.
 """
 
 import base64
 import json
 import os
-import re
 import shutil
 import zlib
 from pathlib import Path
@@ -21,10 +20,7 @@ def keep(case: Any, folder: Path = FOLDER) -> Path | None:
     """Keeps a case as it stands; None where it is too large."""
     values: dict[str, Any] = {"kind": case.kind.name, "outcome": case.judged.outcome}
     values |= {"reader": case.reader_name, "spoiled": case.spoiled, "words": case.words}
-    if case.command is not None:
-        values["command"] = case.command
-    else:
-        values |= _state(case.folder / case.spoiled)
+    values |= _state(case.folder / case.spoiled)
     text = json.dumps(values, indent=1)
     if len(text) > _MOST:
         return None
@@ -37,8 +33,6 @@ def keep(case: Any, folder: Path = FOLDER) -> Path | None:
 def _state(path):
     if path.is_symlink():
         return {"link": str(path.readlink())}
-    if path.is_fifo():
-        return {"pipe": True}
     if path.is_dir():
         return {"folder": True}
     if not path.exists():
@@ -53,12 +47,6 @@ def kept(folder: Path = FOLDER) -> dict[str, dict[str, Any]]:
     return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
 
 
-def place(folder: Path, spoiled: str) -> Path:
-    """The file of a case: names in it that end with a fingerprint follow from where it lies."""
-    found = sorted(folder.glob(re.sub(r"-[0-9a-f]{12,16}(?=/)", "-*", spoiled)))
-    return found[0] if found else folder / spoiled
-
-
 def put(values: dict[str, Any], path: Path) -> None:
     """Makes of a valid file what was kept."""
     if "holes" in values:
@@ -70,8 +58,6 @@ def put(values: dict[str, Any], path: Path) -> None:
         path.unlink(missing_ok=True)
     if "link" in values:
         path.symlink_to(values["link"])
-    elif "pipe" in values:
-        os.mkfifo(path)
     elif "folder" in values:
         path.mkdir()
     elif "content" in values:

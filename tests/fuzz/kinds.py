@@ -22,15 +22,13 @@ _SHAPE = "--max_query_length=4 --doc_stride=4"
 _TRAIN = "--init_checkpoint=model --output_dir=out --do_train --do_eval --max_seq_length=12"
 _NUMBERED = "--label_column=1 --text_column=2 --dev_share=0.3"
 _TO_LINES = "--output_file=out.txt --num_workers=1"
-_DATA_RUN = (
-    "create_pretraining_data --vocab_file=vocab.txt --output_file=out/train.tfrecord"
-    " --max_seq_length=32 --max_predictions_per_seq=4 --dupe_factor=3 --random_seed=5"
-    " --num_workers=0"
-)
 _SPLIT = f"split_sentences --input_file=text.txt {_TO_LINES}"
 _TOKENIZE = "tokenize_text --input_file=text.txt --vocab_file=vocab.txt"
 _TOKENIZE_TO = f"{_TOKENIZE} --output_file=out.txt"
-_PREPARE = f"{_DATA_RUN} --input_file=text.txt"
+_PREPARE = (
+    "create_pretraining_data --input_file=text.txt --vocab_file=vocab.txt --num_workers=0"
+    " --output_file=out/train.tfrecord --max_seq_length=32 --max_predictions_per_seq=4"
+)
 
 
 def _learn(text: str) -> str:
@@ -61,8 +59,6 @@ KINDS = {
                 _PREPARE,
             ),
             weight=50,
-            streams=("*",),
-            outputs=("out.*",),
         ),
         Kind(
             "vocabulary",
@@ -74,16 +70,6 @@ KINDS = {
                 _PREPARE,
             ),
             weight=25,
-            needed=("vocab.txt",),
-        ),
-        Kind(
-            "graph_vocabulary",
-            seeds.text,
-            {"vocab.txt": _LINES},
-            (readers.graph_vocabulary,),
-            weight=3,
-            needed=("vocab.txt",),
-            megabytes=1000,
         ),
         Kind(
             "google_config",
@@ -95,7 +81,6 @@ KINDS = {
                 " --num_warmup_steps=1 --max_seq_length=12 --max_predictions_per_seq=2",
             ),
             weight=40,
-            needed=("*",),
         ),
         Kind(
             "encoder",
@@ -107,7 +92,6 @@ KINDS = {
                 "grow_vocabulary --input=model --output=out --words=ablaut",
             ),
             weight=60,
-            needed=("model/config.json", "model/model.safetensors", "model/vocab.txt"),
         ),
         Kind(
             "sentence_modules",
@@ -122,7 +106,6 @@ KINDS = {
             {"model/tokenizer.json": f"{_JSON} json"},
             (readers.model_and_weights("model"), "convert_checkpoint --input=model --output=out"),
             weight=25,
-            needed=("*",),
         ),
         Kind(
             "labels",
@@ -143,7 +126,6 @@ KINDS = {
                 ),
             ),
             weight=60,
-            streams=("*.csv", "*.tsv", "*.jsonl"),
         ),
         Kind(
             "labels_model",
@@ -170,15 +152,6 @@ KINDS = {
                 checked("classifier", f"{_TRAIN} --task_name=STS-B --data_dir=sts --do_predict"),
             ),
             weight=30,
-            streams=("*.tsv",),
-        ),
-        Kind(
-            "submission",
-            seeds.submission,
-            {"runs/cola/CoLA.tsv": _TABLE},
-            ("glue_submission --run_dir=runs --output_file=out.zip",),
-            weight=10,
-            needed=("*",),
         ),
         Kind(
             "questions",
@@ -236,7 +209,6 @@ KINDS = {
                 "score_tags --predictions_file=predictions.txt --compared_with=predictions.txt",
             ),
             weight=50,
-            streams=("*.txt",),
         ),
         Kind(
             "tags_model",
@@ -258,7 +230,6 @@ KINDS = {
                 checked("swag", f"{_TRAIN} --train_file=train.jsonl --dev_file=train.jsonl"),
             ),
             weight=35,
-            streams=("train.*",),
         ),
         Kind(
             "choices_model",
@@ -271,160 +242,6 @@ KINDS = {
             weight=20,
         ),
         Kind(
-            "shards",
-            seeds.shards,
-            {
-                "out/train.tfrecord-*[0-9]": "records bytes special",
-                "bare/*": "records records records bytes special",
-                "out/*.index": "bytes special gone",
-                "out/*.json": f"{_JSON} json gone",
-                "vocab.txt": "lines",
-            },
-            (
-                readers.records_of_shards,
-                "inspect_pretraining_data --input_file=out/train.tfrecord --vocab_file=vocab.txt",
-                "inspect_pretraining_data --input_file=bare/* --vocab_file=vocab.txt"
-                " --html=page.html",
-            ),
-            weight=60,
-            outputs=("page.html",),
-        ),
-        Kind(
-            "stopped_data_run",
-            seeds.stopped_data_run,
-            {
-                "out/*": "bytes gone",
-            },
-            (f"{_DATA_RUN} --input_file=corpus.txt --num_shards=2",),
-            weight=30,
-            outputs=("out/*.json",),
-            check=readers.same_shards,
-            in_place=True,
-        ),
-        Kind(
-            "vectors",
-            seeds.vectors,
-            {"lines.npy": "npy npy bytes special"},
-            (readers.vectors_of_a_file,),
-            weight=20,
-            needed=("*",),
-        ),
-        Kind(
-            "run_files",
-            seeds.run,
-            {
-                "*/*.jsonl": _LINES,
-                "*/*.json": _JSON,
-                "*/.finished": _LINES,
-                "*/eval_results.txt": _LINES,
-                "*/checkpoints/*/*.json": _JSON,
-            },
-            (readers.model_and_weights("run/checkpoints"),),
-            weight=30,
-        ),
-        Kind(
-            "flag_files",
-            seeds.recipe,
-            {"*.cfg": "lines lines bytes special bombs"},
-            (
-                "run_ablations --recipe=recipe.cfg --output_dir=out --data_dir=. --dry_run",
-                "plan_run --flagfile=plan.cfg",
-            ),
-            weight=30,
-            needed=("*.cfg",),
-            streams=("*.cfg",),
-        ),
-        Kind(
-            "flags",
-            seeds.for_flags,
-            {},
-            (
-                _SPLIT,
-                _learn("text.txt"),
-                _TOKENIZE,
-                _PREPARE,
-                "score_answers --data_file=dev.json --predictions_file=predictions.json",
-                "score_tags --predictions_file=predictions.txt",
-                "plan_run --model_size=tiny --num_train_steps=9 --num_warmup_steps=1",
-                "run_ablations --recipe=recipe.cfg --output_dir=out --data_dir=. --dry_run",
-                "convert_checkpoint --input=model --output=made",
-                "grow_vocabulary --input=model --output=made --words=ablaut",
-                "inspect_pretraining_data --input_file=out/train.tfrecord --vocab_file=vocab.txt",
-            ),
-            weight=60,
-            outputs=("out.*",),
-        ),
-        Kind(
-            "pretraining_flags",
-            seeds.for_flags,
-            {},
-            (
-                "run_pretraining --input_file=out/train.tfrecord --vocab_file=vocab.txt --dry_run"
-                " --output_dir=run --do_train --bert_config_file=bert_config.json"
-                " --max_seq_length=32 --max_predictions_per_seq=4 --train_batch_size=4",
-            ),
-            weight=3,
-            seconds=90,
-            megabytes=2000,
-        ),
-        Kind(
-            "training_flags",
-            seeds.for_flags,
-            {},
-            (
-                f"run_classifier {_TRAIN} --train_file=train.csv --dev_file=train.csv",
-                f"run_squad {_TRAIN} {_SHAPE} --train_file=dev.json --predict_file=dev.json",
-                f"run_ner {_TRAIN} --train_file=train.txt --dev_file=train.txt",
-                f"run_swag {_TRAIN} --train_file=swag.csv --dev_file=swag.csv",
-            ),
-            weight=30,
-            up_to_training=True,
-        ),
-        Kind(
-            "vectors_flags",
-            seeds.vectors,
-            {},
-            (
-                "embed --model=model --input_file=lines.txt --output_file=out.npy",
-                "similar --model=model --input_file=lines.txt --vectors_file=lines.npy --query=dog",
-                "extract_features --model=model --input_file=lines.txt --output_file=out.jsonl"
-                " --layers=-1 --max_seq_length=12",
-                "adapt --init_checkpoint=model --input_file=lines.txt --output_dir=out --dry_run"
-                " --num_train_steps=1 --num_workers=1 --max_seq_length=12"
-                " --max_predictions_per_seq=2",
-                "predict --model=model --input_file=lines.txt --output_file=out.jsonl"
-                " --format=json",
-                "explain --model=model --text=dog --output_file=out.html",
-            ),
-            weight=5,
-            outputs=("out.*",),
-            seconds=90,
-            megabytes=1500,
-        ),
-        Kind(
-            "outputs",
-            seeds.for_outputs,
-            {"out*": "special"},
-            (
-                _SPLIT,
-                _learn("text.txt"),
-                _TOKENIZE_TO,
-                "glue_submission --run_dir=runs --output_file=out.txt",
-                "inspect_pretraining_data --input_file=out/train.tfrecord --vocab_file=vocab.txt"
-                " --html=out.txt",
-            ),
-            weight=8,
-            streams=("out*",),
-        ),
-        Kind(
-            "pretrained_weights",
-            seeds.run,
-            {"run/checkpoints/*/*": "json bytes special gone"},
-            (readers.model_and_weights("run/checkpoints"),),
-            weight=6,
-            megabytes=1000,
-        ),
-        Kind(
             "tf1_checkpoint",
             seeds.tf1_checkpoint,
             {"tf1/*": "bytes special gone"},
@@ -434,20 +251,6 @@ KINDS = {
             ),
             weight=10,
             megabytes=1000,
-        ),
-        Kind(
-            "vectors_and_model",
-            seeds.vectors,
-            {"lines.*": f"npy {_TEXT}", "model/*.json": _JSON},
-            (
-                "similar --model=model --input_file=lines.txt --vectors_file=lines.npy --query=dog",
-                "embed --model=model --input_file=lines.txt --output_file=out.npy",
-                "extract_features --model=model --input_file=lines.txt --output_file=out.jsonl"
-                " --layers=-1 --max_seq_length=12",
-            ),
-            weight=5,
-            seconds=90,
-            megabytes=1500,
         ),
         Kind(
             "exported",
@@ -464,19 +267,8 @@ KINDS = {
                 " --output_file=out.jsonl --format=json",
             ),
             weight=20,
-            streams=("train.csv",),
             seconds=60,
             megabytes=1000,
-        ),
-        Kind(
-            "kept_graph",
-            seeds.exported,
-            {"model/openvino_graphs/**/*": "json bytes special gone"},
-            ("predict --model=model --engine=openvino --text=dog --format=json",),
-            weight=6,
-            made_again=("model/openvino_graphs/**/*",),
-            seconds=120,
-            megabytes=2000,
         ),
         Kind(
             "request_bodies",
@@ -484,15 +276,6 @@ KINDS = {
             {"*.json": "json json json bytes"},
             (readers.request_bodies,),
             weight=30,
-        ),
-        Kind(
-            "answered_questions",
-            seeds.questions,
-            {**_TUNED, "passage.txt": _TEXT},
-            ("answer --model=model --question=dog --passage_file=passage.txt",),
-            weight=4,
-            seconds=90,
-            megabytes=1500,
         ),
     )
 }

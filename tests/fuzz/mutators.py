@@ -7,14 +7,10 @@ where the file is not one that it can spoil.
 import functools
 import importlib
 import json
-import os
 import random
-import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
-
-import google_crc32c
 
 from tests.fuzz.hostile_values import NUMBERS, WORDS, spoil_tree
 
@@ -22,8 +18,6 @@ Mutator = Callable[[random.Random, Path], str | None]
 
 GROUPS: dict[str, list[Mutator]] = {}
 """The mutators by what they know of a file."""
-
-SPECIAL = "special"  # nothing at all can be read after one of these
 
 _BIG = 1 << 20  # bytes of what is "without end", unless the memory is to be tried
 
@@ -244,94 +238,7 @@ def other_cell(rng, path):
     return f"line {at + 1}, cell {where + 1}: {way}"
 
 
-# --- Binary files that say what they hold ----------------------------------------------------
-
-
-@mutator("records")
-def other_frame(rng, path):
-    """Changes a record's length, checksum or content; checksums of what is new are right."""
-    records = _records(path.read_bytes())
-    if not records:
-        return None
-    at = rng.randrange(len(records))
-    way = rng.choice(["length", "checksum", "empty", "twice", "gone", *["feature"] * 5])
-    frames = [_frame(record) for record in records]
-    if way == "length":
-        size = rng.choice([0, 1, 2**31, 2**40, 2**63, 2**64 - 1])
-        head = struct.pack("<Q", size)
-        frames[at] = head + struct.pack("<I", _masked(head)) + frames[at][12:]
-        way += f" {size}"
-    elif way == "checksum":
-        frames[at] = frames[at][:-4] + rng.randbytes(4)
-    elif way == "empty":
-        frames[at] = _frame(b"")
-    elif way == "twice":
-        frames.insert(at, frames[at])
-    elif way == "gone":
-        del frames[at]
-    else:
-        record, way = _other_feature(rng, records[at])
-        frames[at] = _frame(record)
-    path.write_bytes(b"".join(frames))
-    return f"record {at}: {way}"
-
-
-def _records(data):
-    found, at = [], 0
-    while at + 12 <= len(data):
-        (size,) = struct.unpack_from("<Q", data, at)
-        if at + 16 + size > len(data):
-            break
-        found.append(data[at + 12 : at + 12 + size])
-        at += 16 + size
-    return found
-
-
-def _frame(record):
-    head = struct.pack("<Q", len(record))
-    sums = struct.pack("<I", _masked(head)), struct.pack("<I", _masked(record))
-    return head + sums[0] + record + sums[1]
-
-
-def _masked(data):
-    value = google_crc32c.value(data)
-    return ((value >> 15 | value << 17) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def _other_feature(rng, record):
-    import tensorflow as tf
-
-    try:
-        example = tf.train.Example.FromString(record)
-    except Exception:
-        return rng.randbytes(50), "random bytes"
-    features = example.features.feature
-    if not features:
-        return rng.randbytes(50), "random bytes"
-    name = rng.choice(sorted(features))
-    way = rng.choice(
-        ["gone", "bytes", "floats", "empty", "number", "longer", "another name", "raw"]
-    )
-    one = features[name]
-    held = one.int64_list.value or one.float_list.value
-    if way == "gone":
-        del features[name]
-    elif way == "bytes":
-        one.bytes_list.value[:] = [b"\xff", b""]
-    elif way == "floats":
-        one.float_list.value[:] = [float("nan"), float("inf"), -1.0]
-    elif way == "empty":
-        one.Clear()
-    elif way == "longer":
-        held.extend([1] * rng.choice([1, 1000]))
-    elif way == "number" and held:
-        number = rng.choice([-1, 2**31, -(2**63), 2**63 - 1, 99999])
-        held[rng.randrange(len(held))] = number
-    elif way == "another name":
-        features[name + "\u202e"].CopyFrom(one)
-    else:
-        return rng.randbytes(len(record)), "random bytes"
-    return example.SerializeToString(), f"{name} {way}"
+# --- Weights ---------------------------------------------------------------------------------
 
 
 @mutator("safetensors")
@@ -349,27 +256,6 @@ def other_header(rng, path):
     return f"header: {words}"
 
 
-@mutator("npy")
-def other_array_header(rng, path):
-    data = path.read_bytes()
-    (size,) = struct.unpack_from("<H", data, 8)
-    descr = rng.choice(
-        ["'<f4'", "'|O'", "'<f8'", "'>f4'", "'<U9'", "'|V0'", "[('a','<f4')]", "'x'"]
-    )
-    shape = rng.choice(
-        ["(3, 16)", "(1000000000000, 16)", "(-1, 16)", "(3,)", "()", "(0, 16)", "(3, 0)", "'x'"]
-    )
-    header = (
-        f"{{'descr': {descr}, 'fortran_order': {rng.choice([True, False, 2])}, 'shape': {shape}"
-    )
-    header += rng.choice([", }", "}", "", ", 'x': " + "(" * 300])
-    if rng.random() < 0.2:
-        header = rng.choice(["", "\xff" * 20, "x" * 60_000, "[" * 9000, "__import__('os')"])
-    more = header.encode("latin-1").ljust(54) + b"\n"
-    path.write_bytes(data[:8] + struct.pack("<H", len(more) % 65536) + more + data[10 + size :])
-    return f"header {header[:50]!a}"
-
-
 # --- What is no file -------------------------------------------------------------------------
 
 
@@ -378,29 +264,14 @@ def _gone(path):
         path.unlink()
 
 
-@mutator(SPECIAL)
-def pipe(rng, path):
-    _gone(path)
-    os.mkfifo(path)
-    return "a pipe"
-
-
-@mutator(SPECIAL)
-def device(rng, path):
-    name = rng.choice(["/dev/zero", "/dev/zero", "/dev/null", "/dev/full", "/dev/urandom"])
-    _gone(path)
-    path.symlink_to(name)
-    return name
-
-
-@mutator(SPECIAL)
+@mutator("special")
 def folder(rng, path):
     _gone(path)
     path.mkdir()
     return "a folder"
 
 
-@mutator(SPECIAL)
+@mutator("special")
 def link(rng, path):
     _gone(path)
     target = rng.choice(["nowhere", path.name, ".", "x" * 200 + "/y"])
@@ -408,7 +279,7 @@ def link(rng, path):
     return f"a link to {target[:20]}"
 
 
-@mutator(SPECIAL)
+@mutator("special")
 def empty(rng, path):
     path.write_bytes(rng.choice([b"", b"", b"\n", b" \n\t\n", b"\xef\xbb\xbf"]))
     return "empty or nearly so"
@@ -418,45 +289,6 @@ def empty(rng, path):
 def gone(rng, path):
     _gone(path)
     return "gone"
-
-
-# --- Flags -----------------------------------------------------------------------------------
-
-_OF_OUTPUTS = re.compile("output|dir|html|picture|held_out|work|vocab_file")
-
-
-def other_flag(rng: random.Random, words: list[str], names: list[str]) -> tuple[list[str], str]:
-    """Gives one flag of a command another value, or adds one.
-
-    Args:
-        rng: chooses.
-        words: the command's.
-        names: the flags that its tool has.
-
-    Returns:
-        The words with the change, and the change.
-    """
-    name = rng.choice(names)
-    values = [
-        rng.choice(NUMBERS),
-        rng.choice(NUMBERS),
-        rng.choice(WORDS),
-        "1,2,3",
-        "a,b",
-        '"a',
-        "[",
-    ]
-    value = rng.choice(values)
-    text = "9" * 400 if value == 10**400 else str(value).replace("\0", "")
-    if _OF_OUTPUTS.search(name) and ("/" in text or "." in text):
-        text = "x" * 300  # nothing outside of the case's folder is written
-    way = rng.random()
-    new = f"--{name}" if way < 0.05 else f"--no{name}" if way < 0.1 else f"--{name}={text}"
-    others = [word for word in words if not word.startswith(f"--{name}=") or way > 0.9]
-    encodable = new.encode("utf-8", "surrogateescape" if "\udc80" in new else "replace").decode(
-        "utf-8", "surrogateescape"
-    )
-    return [*others, encodable], encodable[:80]
 
 
 # --- Bombs -----------------------------------------------------------------------------------
@@ -483,20 +315,10 @@ def _packed(packer, what):
     return importlib.import_module(packer).compress(what * ((16 << 20) // len(what)))
 
 
-def spoil(rng: random.Random, path: Path, groups: str) -> tuple[str, str]:
-    """Spoils a file by one mutator of some groups, each group as likely as the others.
-
-    Args:
-        rng: chooses.
-        path: the file.
-        groups: their names, separated by blanks.
-
-    Returns:
-        The mutator's group and its words.
-    """
+def spoil(rng: random.Random, path: Path, groups: str) -> str:
+    """Spoils a file by one mutator of a random group; gives its words."""
     for _ in range(20):
-        group = rng.choice(groups.split())
-        function = rng.choice(GROUPS[group])
+        function = rng.choice(GROUPS[rng.choice(groups.split())])
         before = path.read_bytes()
         try:
             words = function(rng, path)
@@ -504,5 +326,5 @@ def spoil(rng: random.Random, path: Path, groups: str) -> tuple[str, str]:
             continue  # it is of another kind than the mutator knows
         unchanged = path.is_file() and not path.is_symlink() and path.stat().st_size < 1 << 24
         if words and not (unchanged and path.read_bytes() == before):
-            return group, words
-    return "bytes", other_bytes(rng, path)
+            return words
+    return other_bytes(rng, path)

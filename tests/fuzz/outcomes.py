@@ -1,8 +1,6 @@
 """How a case may end, and which of the ends are wrong."""
 
 import re
-import stat
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +8,7 @@ from keras_bert_impl.errors import escaped
 
 SUCCESS, SENTENCE = "success", "sentence"
 TRACEBACK, CRASH, HANG, MEMORY = "traceback", "crash", "hang", "memory"
-UNCLEAR, WRONG, HALF, REPLACED = "unclear", "wrong", "half", "replaced"
+UNCLEAR, HALF = "unclear", "half"
 
 OUTCOMES = {
     SUCCESS: "exit code 0, and what came of it is as it should be",
@@ -20,16 +18,13 @@ OUTCOMES = {
     HANG: "no end within the time that such work takes",
     MEMORY: "more memory than such work needs",
     UNCLEAR: "exit code 1 without one printable sentence that says where",
-    WRONG: "exit code 0 although the input cannot be used",
     HALF: "something half-written is left, or looks whole",
-    REPLACED: "a device or a pipe became a file",
 }
 BAD = tuple(name for name in OUTCOMES if name not in (SUCCESS, SENTENCE))
 
 LONGEST = 600  # characters of a sentence, paths aside
 _MOST_TYPED = 60
 _SENTENCE = re.compile(r"^Error: .+[.!?)]$")
-_SPECIAL = (stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK)
 _PLACE = re.compile(r"--[a-z]|`[a-z_]+")
 
 
@@ -100,47 +95,12 @@ def _last_lines(said, count=4):
     return "\n".join(said.strip().splitlines()[-count:])[-3000:]
 
 
-class Traces:
-    """What a folder holds before a case, to be compared with what it holds afterwards.
-
-    Args:
-        folder: the case's.
-        made_again: patterns of files in it that are made again, whatever stands there.
-    """
-
-    def __init__(self, folder: Path, made_again: Sequence[str] = ()) -> None:
-        self._folder = folder
-        self._before = dict(self._look())
-        self._made_again = {path for pattern in made_again for path in folder.glob(pattern)}
-
-    def _look(self):
-        """The kind of every file, that of what a link leads to."""
-        for path in sorted(self._folder.rglob("*")):
-            try:
-                yield path, stat.S_IFMT(path.stat().st_mode)
-            except OSError:
-                yield path, stat.S_IFLNK
-
-    def wrong(self, code: int, outputs: list[str]) -> Judged | None:
-        """What is wrong with the folder now.
-
-        Args:
-            code: the exit code.
-            outputs: patterns of the results, none of which a failure leaves behind.
-        """
-        now = dict(self._look())
-        for path, kind in self._before.items():
-            is_file = now.get(path) == stat.S_IFREG
-            if kind in _SPECIAL and is_file and path not in self._made_again:
-                return Judged(REPLACED, f"{path.relative_to(self._folder)} is replaced")
-        new = [path for path in now if path not in self._before]
-        for path in new:
-            if path.name.endswith(".incomplete"):
-                return Judged(HALF, f"{path.relative_to(self._folder)} is left")
-        if code != 0:
-            written = {one for pattern in outputs for one in self._folder.glob(pattern)}
-            for path in sorted(written & set(new)):
-                return Judged(
-                    HALF, f"{path.relative_to(self._folder)} stands, but exit code {code}"
-                )
-        return None
+def left_behind(folder: Path, before: set[Path], failed: bool) -> Judged | None:
+    """What is wrong with the files that are new in a folder: a failure leaves no result."""
+    for path in sorted(set(folder.rglob("*")) - before):
+        told = path.relative_to(folder)
+        if path.name.endswith(".incomplete"):
+            return Judged(HALF, f"{told} is left")
+        if failed and told.parts[0].startswith("out"):
+            return Judged(HALF, f"{told} stands, but the exit code is 1")
+    return None

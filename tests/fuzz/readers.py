@@ -35,12 +35,6 @@ def checked(tool: str, words: str | list[str]) -> Callable[[], None]:
     return check
 
 
-def checked_words(words: list[str]) -> Callable[[], None]:
-    """The same of a tool with its words."""
-    tool, *flags = words
-    return checked(tool.removeprefix("run_"), flags)
-
-
 def _tokenizer(text):
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
@@ -84,15 +78,6 @@ def vocabulary() -> None:
 
     text = TextSettings(Vocabulary.load("vocab.txt"))
     _tokenizer(text).encode_lines(["the dog's value é 배 [MASK]", ""])
-
-
-def graph_vocabulary() -> None:
-    """The same inside TensorFlow's graph."""
-    from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
-    from keras_bert_impl.tokenization.text_settings import TextSettings
-    from keras_bert_impl.tokenization.vocabulary import Vocabulary
-
-    GraphTokenizer(TextSettings(Vocabulary.load("vocab.txt")))(["the dog's value é 배 [MASK]", ""])
 
 
 def trivia_questions() -> None:
@@ -145,36 +130,3 @@ def sentence_files() -> None:
 
     read_sentence_settings(Path("model"))
     read_dense(Path("model"))
-
-
-def vectors_of_a_file() -> None:
-    """Opens an array of vectors, as `similar` does before it loads a model."""
-    from pipelines.vectors.similar import _open_vectors, nearest
-
-    array = _open_vectors(Path("lines.npy"))
-    nearest(array, array[:1], 2)
-
-
-def records_of_shards() -> None:
-    """Reads all records of shards, as training does."""
-    import numpy as np
-
-    from pipelines.inputs.pretraining_records import PretrainingRecords, stored_shape
-    from pipelines.records.check import check_shards, find_shards
-
-    for patterns in (["out/train.tfrecord"], ["bare/*"]):
-        shards = find_shards(patterns)
-        expected, _ = stored_shape(shards)
-        check_shards(shards, expected)
-        records = PretrainingRecords(patterns, expected, seed=0)
-        numbers = np.arange(len(records))
-        records.batch(np.zeros_like(numbers), numbers)
-
-
-def same_shards() -> str:
-    """Compares the shards of a continued run with those of an undisturbed one."""
-    from tests.support.pretraining_corpus import contents
-
-    made, wanted = contents(Path("out")), contents(Path("whole/out"))
-    other = [name for name in wanted if name.endswith("0002") and made.get(name) != wanted[name]]
-    return f"{', '.join(other)}: other bytes than of an undisturbed run" if other else ""

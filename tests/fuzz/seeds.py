@@ -5,7 +5,6 @@ imports it inside: makers run in processes of their own.
 """
 
 import bz2
-import contextlib
 import gzip
 import json
 import lzma
@@ -133,15 +132,13 @@ def pretrainer(folder: Path) -> None:
 
 
 def exported(folder: Path) -> None:
-    """A classifier exported for OpenVINO, the same as a model directory with a kept graph."""
-    from tools import export_model, predict
+    """A classifier exported for OpenVINO."""
+    from tools import export_model
 
     labels(folder)
-    model = f"--model={folder}/model"
-    _done(export_model.main([model, f"--output_dir={folder}/exported", "--format=openvino"]))
+    words = [f"--model={folder}/model", f"--output_dir={folder}/exported", "--format=openvino"]
+    _done(export_model.main(words))
     (folder / "exported/SHA256SUMS").unlink()  # as in older exports: else every damage ends there
-    _done(predict.main([model, "--text=a dog", "--engine=openvino", f"--output_file={folder}/a"]))
-    (folder / "a").unlink()
 
 
 def request_bodies(folder: Path) -> None:
@@ -197,13 +194,6 @@ def glue(folder: Path) -> None:
     model_folders.write_start(folder / "model")
 
 
-def submission(folder: Path) -> None:
-    """Answers to a test set as a run writes them."""
-    (folder / "runs/cola").mkdir(parents=True)
-    rows = "".join(f"{number}\t{number % 2}\n" for number in range(1063))
-    (folder / "runs/cola/CoLA.tsv").write_text("index\tprediction\n" + rows)
-
-
 def questions(folder: Path) -> None:
     """A model that answers questions; questions of both kinds of SQuAD, with answers."""
     from keras_bert_impl.checkpoints.model_directory import write_model_directory
@@ -254,108 +244,3 @@ def choices(folder: Path) -> None:
     choice_files.write_json_lines(folder / "train.jsonl", 9)
     model_folders.write_chooser(folder / "model", num_hidden_layers=1)
     _keep(folder, "choices")
-
-
-def shards(folder: Path) -> None:
-    """Pre-training shards with all that describes them."""
-    from tests.support.pretraining_corpus import make_shards
-
-    make_shards(folder, num_shards=2)
-    (folder / "bare").mkdir()
-    for path in (folder / "out").glob("*-of-*[0-9]"):
-        shutil.copy(path, folder / "bare")
-
-
-def stopped_data_run(folder: Path) -> None:
-    """The work folder of a data run that was killed after its first shard; in `whole` all of it."""
-    from pipelines.runners import shards as of_runner
-    from pipelines.runners.local import run_local
-    from tests.support.pretraining_corpus import make_config, make_shards
-
-    make_shards(folder / "whole", num_shards=2)
-    true_write = of_runner.write_shard
-
-    def write_shard(task):
-        if task.number:
-            raise KeyboardInterrupt
-        return true_write(task)
-
-    of_runner.write_shard = write_shard
-    with contextlib.suppress(KeyboardInterrupt):
-        run_local(make_config(folder, num_shards=2))
-
-
-def vectors(folder: Path) -> None:
-    """Texts with their vectors, as NumPy's array and as Parquet."""
-    from tools import embed
-
-    encoder(folder)
-    for ending in ("npy", "parquet"):
-        words = [f"--model={folder}/model", f"--input_file={folder}/lines.txt"]
-        _done(embed.main([*words, f"--output_file={folder}/lines.{ending}"]))
-
-
-def run(folder: Path) -> None:
-    """A run of two steps that was stopped after the first, with all its files."""
-    from tools import run_classifier
-
-    labels(folder)
-    shutil.rmtree(folder / "model")
-    encoder(folder)
-    words = run_words(".")  # so that it may be copied: makers work in their folder
-    _done(run_classifier.main(words))
-    shutil.copytree(folder / "run", folder / "finished")
-    for name in ("model", ".finished", "eval_results.txt", "checkpoints/step-00000002"):
-        path = folder / "run" / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-
-
-def run_words(folder: str, output: str = "run") -> list[str]:
-    """The command of that run."""
-    return [
-        *(f"--train_file={folder}/train.csv", f"--dev_file={folder}/dev.csv", "--do_train"),
-        *("--do_eval", f"--init_checkpoint={folder}/model", f"--output_dir={folder}/{output}"),
-        *("--max_seq_length=12", "--num_train_epochs=2", "--train_batch_size=12"),
-        *("--save_checkpoints_steps=1", "--log_steps=1", "--eval_steps=1"),
-    ]
-
-
-def recipe(folder: Path) -> None:
-    """A flag file of a study, and one of another tool."""
-    lines = [
-        *("# a recipe", "--input_file={data}/text.jsonl", "--num_shards=2", "--vocab_size=100"),
-        *("--data_flags=--max_seq_length=32 --nodo_lower_case", "--size=tiny 1 16 2"),
-        '--model_settings={"max_position_embeddings": 64}',
-        "--pretraining_flags=--max_seq_length=32 --num_train_steps=40",
-        "--task=MRPC eval_f1 run_classifier --task_name=MRPC --data_dir={data}/MRPC",
-        *("--fine_tuning_flags=--max_seq_length=32", "--seeds=1,2", "--num_models=4"),
-    ]
-    (folder / "recipe.cfg").write_text("\n".join(lines) + "\n")
-    plan = ["--model_size=tiny", "--train_batch_size=8", "--num_train_steps=9", "--seed=1"]
-    (folder / "plan.cfg").write_text("\n".join([*plan, "--num_warmup_steps=1", ""]))
-    (folder / "text.jsonl").write_text('{"text": "A dog."}\n' * 3)
-
-
-def for_flags(folder: Path) -> None:
-    """Something for every tool, for commands whose flags are changed."""
-    from tests.support import choice_files, tagged_files
-
-    for make in (text, google_config, recipe, shards, encoder, labels, questions):
-        one = folder / "made"
-        one.mkdir()
-        make(one)
-        shutil.copytree(one, folder, dirs_exist_ok=True)
-        shutil.rmtree(one)
-    tagged_files.write_tagged(folder / "train.txt", 8)
-    choice_files.write_swag(folder / "swag.csv", 9)
-    (folder / "predictions.txt").write_text("Ada B-PER B-PER\nByron I-PER O\n\nIt O O\n")
-    values = json.loads((folder / "bert_config.json").read_text())
-    values |= {"vocab_size": 18, "max_position_embeddings": 32}
-    (folder / "bert_config.json").write_text(json.dumps(values))
-
-
-def for_outputs(folder: Path) -> None:
-    """The same with answers for GLUE, and something where the output goes."""
-    for_flags(folder)
-    submission(folder)
-    (folder / "out.txt").write_text("older\n")

@@ -19,7 +19,6 @@ from pipelines.tasks.questions.answerer import ServingSettings
 from pipelines.tasks.questions.options import RunSquadConfig
 from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
 from pipelines.tasks.tagging.task import TaggingTask
-from pipelines.vectors.vectors_file import growing_vectors
 from tests.pipelines.fine_tuning.test_start import trained
 from tests.support.damage import DAMAGES, damage, other_files, others
 from tests.support.pretraining_corpus import make_shards
@@ -169,21 +168,3 @@ def test_a_damaged_shard_is_named_or_read_all_the_same(tmp_path, how):
 def records_of(shard):
     reader = RecordReader([shard])
     return reader.read(np.arange(len(reader)))
-
-
-@pytest.mark.parametrize("name", ["vectors", "checksums", "description.json"])
-@pytest.mark.parametrize("how", DAMAGES)
-def test_vectors_of_a_stopped_run_that_are_damaged_are_computed_again(tmp_path, name, how):
-    output = tmp_path / "vectors.npy"
-    blocks = [np.full([2, 3], number, np.float32) for number in range(4)]
-    with growing_vectors(output, 3, 2) as vectors:
-        vectors.open({"of": "a"})
-        for block in blocks[:3]:
-            vectors.append(block)
-    damage(tmp_path / ".vectors.npy.incomplete" / name, how)
-    with growing_vectors(output, 3, 2) as vectors:
-        vectors.open({"of": "a"})
-        for block in blocks[vectors.rows // 2 :]:
-            vectors.append(block)
-        vectors.finish([])
-    assert np.array_equal(np.load(output), np.concatenate(blocks))

@@ -56,7 +56,6 @@ def test_a_study_goes_from_text_to_its_table_and_a_cell_run_again_gives_the_same
         tables=("pretraining_tasks",),
         seeds=(1,),
         num_models=2,
-        ignore_check=True,
     )
     lines, _ = run_ablations(recipe, ToolPrograms())
     report = json.loads((data / "study" / "ablations.json").read_text())

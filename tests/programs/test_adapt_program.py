@@ -10,7 +10,7 @@ import time
 import pytest
 
 from tests.support.adaptation import write_language, write_model
-from tests.support.random_stops import ROOT
+from tests.support.programs import ROOT
 
 FLAGS = (
     "--init_checkpoint=model",

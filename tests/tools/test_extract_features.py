@@ -106,7 +106,7 @@ def test_a_file_with_only_a_byte_order_mark_is_refused(tmp_path, capsys):
     (tmp_path / "lines.txt").write_bytes(b"\xef\xbb\xbf")
     flags = ["--output_format=npz", f"--input_file={tmp_path / 'lines.txt'}"]
     assert run(tmp_path / "a.npz", *flags) == 1
-    assert "holds a byte-order mark and no line; name a file" in capsys.readouterr().err
+    assert "has no text; name a file with some" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

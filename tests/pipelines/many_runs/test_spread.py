@@ -2,19 +2,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from pipelines.many_runs.spread import (
     Spread,
-    beats,
     differs_significantly,
-    shared_letters,
     welch_interval,
 )
-
-SCORES = st.lists(st.floats(0, 1).map(lambda x: round(x, 3)), min_size=2, max_size=5)
 
 
 def test_the_interval_is_that_of_scipy():
@@ -31,30 +25,6 @@ def test_scores_that_are_all_alike_have_an_interval_of_one_number():
 
 def test_of_a_single_run_nothing_is_known():
     assert not differs_significantly([1.0], [5.0, 5.1])
-    assert not beats([9.0], [1.0, 1.1])
-
-
-@given(st.lists(SCORES, min_size=1, max_size=6))
-def test_two_fields_share_a_letter_exactly_where_they_cannot_be_differs_significantly(groups):
-    letters = shared_letters(groups)
-    for one, first in zip(letters, groups, strict=True):
-        assert one
-        for other, second in zip(letters, groups, strict=True):
-            if first is not second:
-                assert bool({*one} & {*other}) != differs_significantly(first, second)
-
-
-def test_the_best_has_the_first_letter_and_an_empty_field_none():
-    groups = [[0.5, 0.51], [0.9, 0.91], [], [0.9, 0.7]]
-    letters = shared_letters(groups)
-    assert "a" in letters[1]
-    assert letters[2] == ""
-
-
-def test_three_sigma_are_those_of_the_difference_of_two_runs():
-    random = np.array([0.50, 0.52])  # the deviation of one run is 0.0141, of a difference 0.02
-    assert not beats(random + 0.0599, random)
-    assert beats(random + 0.0601, random)
 
 
 def test_a_spread_is_that_of_numpy():

@@ -3,7 +3,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from pipelines.vectors import extract as module
-from pipelines.vectors.extract import FeatureExtractor, windows
+from pipelines.vectors.extract import FeatureExtractor, extract_features
 from pipelines.vectors.options import FeaturesConfig
 from tests.support.model_folders import write_encoder
 
@@ -22,27 +22,20 @@ def extractor(folder, **changes):
     )
 
 
-def test_a_window_holds_what_fits_and_at_least_a_batch():
-    assert list(windows([4, 4, 4, 9, 1], least=1, most_bytes=8)) == [(0, 2), (2, 3), (3, 4), (4, 5)]
-    assert list(windows([4, 4, 4, 9, 1], least=3, most_bytes=8)) == [(0, 3), (3, 5)]
-    assert list(windows([4, 4], least=32, most_bytes=8)) == [(0, 2)]
-
-
 def test_no_more_is_computed_ahead_than_the_limit_allows(folder, monkeypatch):
     monkeypatch.setattr(module, "_BYTES_AT_ONCE", 1)  # less than one line
-    found, batches = extractor(folder), []
+    found, batches, read = extractor(folder), [], []
     compute = found._compute
     monkeypatch.setattr(found, "_compute", lambda rows: batches.append(len(rows)) or compute(rows))
-    next(found.extract(LINES))
+    next(found.extract(read.append(line) or line for line in LINES))
     assert batches == [2]
+    assert read == LINES[:2]
 
 
 def test_the_limit_changes_no_vector(folder, monkeypatch):
-    found = extractor(folder)
-    whole = list(found.extract(LINES))
+    whole = list(extractor(folder).extract(LINES))
     monkeypatch.setattr(module, "_BYTES_AT_ONCE", 1)
-    monkeypatch.setattr(module, "_LINES_AT_ONCE", 3)
-    cut = list(found.extract(LINES))
+    cut = list(extractor(folder).extract(LINES))
     assert [line.tokens for line in cut] == [line.tokens for line in whole]
     for one, other in zip(cut, whole, strict=True):
         np.testing.assert_allclose(one.vectors, other.vectors, atol=1e-5)
@@ -80,15 +73,32 @@ def test_sizes_that_the_weights_do_not_bear_out_are_refused_before_a_model_is_ma
         extractor(folder)
 
 
-def test_lines_are_read_as_they_are_needed(folder, monkeypatch):
-    monkeypatch.setattr(module, "_LINES_AT_ONCE", 2)
-    read = []
-    found = extractor(folder).extract(read.append(line) or line for line in LINES)
-    next(found)
-    assert read == LINES[:2]
+def test_the_inputs_of_a_table_are_its_column_of_texts(tmp_path):
+    model = write_encoder(tmp_path / "model")
+    (tmp_path / "x.csv").write_text("id,review\n1,a cat\n2,the dog\n")
+    (tmp_path / "x.txt").write_text("a cat\nthe dog\n")
+    written = []
+    for name in ("x.csv", "x.txt"):
+        config = FeaturesConfig(
+            input_file=str(tmp_path / name),
+            output_file=str(tmp_path / "out"),
+            model=str(model),
+            layers=(-1,),
+            max_seq_length=None,
+        )
+        assert extract_features(config) == 2
+        written.append((tmp_path / "out").read_bytes())
+    assert written[0] == written[1]
 
 
-def test_the_lengths_are_those_of_the_vectors(folder):
-    found = extractor(folder)
-    lengths = found.lengths(iter(LINES))
-    assert lengths.tolist() == [len(line.ids) for line in found.extract(LINES)]
+def test_a_fault_in_the_last_line_is_found_before_the_work_begins(tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_bytes(b"one\ntwo\n\xffthree\n")
+    output = tmp_path / "new" / "x.npz"
+    config = FeaturesConfig(input_file=str(path), output_file=str(output), model="no model")
+    with pytest.raises(
+        UserError,
+        match=r"lines\.txt: line 3 is not UTF-8; give its `encoding`",
+    ):
+        extract_features(config)
+    assert not output.parent.exists()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from pipelines.vectors.texts import Lines, open_texts
+from pipelines.vectors.texts import open_texts
 
 
 def read(path, column=None):
@@ -84,8 +84,8 @@ def test_the_lines_are_those_between_line_feeds(tmp_path_factory, text):
     if not content:
         return
     lines = [line.rstrip("\r") for line in content.removesuffix("\n").split("\n")]
-    assert list(Lines(str(path))) == lines
-    assert len(Lines(str(path))) == len(lines)
+    assert list(open_texts(str(path))) == lines
+    assert len(open_texts(str(path))) == len(lines)
 
 
 def test_counting_finds_a_fault_in_the_last_line_and_names_it(tmp_path):
@@ -95,20 +95,13 @@ def test_counting_finds_a_fault_in_the_last_line_and_names_it(tmp_path):
         UserError,
         match=r"lines\.txt: line 3 is not UTF-8; give its `encoding`",
     ):
-        len(Lines(str(path)))
-
-
-def test_a_file_without_a_line_has_no_count(tmp_path):
-    path = tmp_path / "lines.txt"
-    path.write_bytes(b"\xef\xbb\xbf")
-    with pytest.raises(UserError, match="holds a byte-order mark and no line"):
-        len(Lines(str(path)))
+        len(open_texts(str(path)))
 
 
 def test_lines_are_counted_once(tmp_path):
     path = tmp_path / "lines.txt"
     path.write_text("one\ntwo\n")
-    lines = Lines(str(path))
+    lines = open_texts(str(path))
     assert len(lines) == 2
     path.unlink()
     assert len(lines) == 2

@@ -1,0 +1,137 @@
+"""Tools that are stopped, or may write no large file: the same command ends as if nothing were.
+
+Stops of pre-training are in `test_run_pretraining_resume`.
+"""
+
+import json
+import os
+import re
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
+from tests.support.glue_files import write_cola
+from tests.support.model_folders import tiny_config, write_encoder, write_start
+from tests.support.programs import ROOT, Program, run
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("keyboard")]
+
+LIMITED = """
+import resource, runpy, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, resource.RLIM_INFINITY))
+runpy.run_module("keras_bert_impl", run_name="__main__", alter_sys=True)
+"""
+MOST_BYTES = 10_000  # more than the lines that a tool says
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "KERAS_BERT_CACHE": ""}
+LETTERS = "etaoinshrdlu"
+
+
+def made_text(folder, documents=300):
+    draw = np.random.default_rng(1)
+    words = ["".join(draw.choice(list(LETTERS), draw.integers(2, 9))) for _ in range(4000)]
+    lines = [" ".join(draw.choice(words, 9)) + "." for _ in range(8 * documents)]
+    texts = ("\n".join(lines[first : first + 8]) for first in range(0, len(lines), 8))
+    (folder / "text.txt").write_text("\n\n".join(texts) + "\n")
+    tokens = [*SPECIAL_TOKENS, ".", *LETTERS, *(f"##{letter}" for letter in LETTERS)]
+    (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in tokens))
+
+
+def classifier(folder):
+    write_start(folder / "model", hidden_size=64, num_attention_heads=4, intermediate_size=128)
+    write_cola(folder / "cola", 120, 60, 60)
+
+
+def embedder(folder):
+    write_encoder(folder / "model")
+    (folder / "lines.txt").write_text("the dog runs\na cat\n" * 3000)
+
+
+def shards(folder):
+    made_text(folder)
+    config = tiny_config(vocab_size=30, hidden_size=64, max_position_embeddings=64)
+    (folder / "bert_config.json").write_text(json.dumps(config.to_google()))
+    run(["keras_bert_impl", *DATA.replace("=out/", "=").split()], ENVIRONMENT, folder, check=True)
+
+
+DATA = (
+    "create_pretraining_data --input_file=text.txt --vocab_file=vocab.txt --num_shards=4"
+    " --output_file=out/data.tfrecord --max_seq_length=64 --max_predictions_per_seq=10"
+    " --dupe_factor=4"
+)
+JOBS = {
+    "run_classifier": (
+        classifier,
+        "run_classifier --task_name=CoLA --data_dir=cola --init_checkpoint=model --output_dir=out"
+        " --do_train --do_eval --max_seq_length=12 --train_batch_size=8 --num_train_epochs=3"
+        " --save_checkpoints_steps=5 --notrim_padding",
+    ),
+    "create_pretraining_data": (made_text, DATA),
+    "embed": (embedder, "embed --model=model --input_file=lines.txt --output_file=out/lines.npy"),
+    "run_pretraining": (
+        shards,
+        "run_pretraining --input_file=data.tfrecord* --bert_config_file=bert_config.json"
+        " --output_dir=out --do_train --max_seq_length=64 --max_predictions_per_seq=10"
+        " --vocab_file=vocab.txt --train_batch_size=16 --num_train_steps=4 --num_warmup_steps=1",
+    ),
+}
+
+
+def results(folder):
+    """What lies there, but for work in progress and logs, which have times in them."""
+    kept = ("*.safetensors", "*.npy", "*.tfrecord-*", "eval_results.txt")
+    paths = sorted(path for pattern in kept for path in (folder / "out").rglob(pattern))
+    hidden = (path for path in paths if not path.name.startswith("."))
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in hidden}
+
+
+def undisturbed(folder, name):
+    """The words of a job's command; what comes of it goes from `out` to `whole/out`."""
+    make, command = JOBS[name]
+    make(folder)
+    words = command.split()
+    run(["keras_bert_impl", *words], ENVIRONMENT, folder, check=True)
+    (folder / "whole").mkdir()
+    (folder / "out").rename(folder / "whole" / "out")
+    return words
+
+
+@pytest.mark.parametrize(
+    ("name", "begun", "number"),
+    [
+        pytest.param(
+            *("run_classifier", "out/checkpoints/step-*/checkpoint.json", signal.SIGKILL),
+            marks=pytest.mark.long,
+        ),
+        ("create_pretraining_data", "out/.data.tfrecord.work/*", signal.SIGINT),
+        ("embed", "out/.lines.npy.incomplete/vectors", signal.SIGTERM),
+    ],
+)
+def test_a_stopped_command_continues_to_the_same_bytes(tmp_path, name, begun, number):
+    words = undisturbed(tmp_path, name)
+    stopped = Program(["keras_bert_impl", *words], ENVIRONMENT, tmp_path)
+    while not list(tmp_path.glob(begun)) and stopped.poll() is None:
+        time.sleep(0.01)
+    stopped.send_signal(number)
+    _, said = stopped.communicate()
+    assert stopped.returncode in (-number, 128 + number), said[-3000:]
+    assert "Traceback" not in said
+    run(["keras_bert_impl", *words], ENVIRONMENT, tmp_path, check=True)
+    assert results(tmp_path) == results(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.long] * name.startswith("run_")) for name in JOBS],
+)
+def test_a_file_that_cannot_be_written_is_one_sentence_and_no_loss(tmp_path, name):
+    words = undisturbed(tmp_path, name)
+    limited = ["-c", LIMITED.format(limit=MOST_BYTES), *words]
+    first = run(limited, ENVIRONMENT, tmp_path)
+    assert first.returncode == 1, first.stderr[-3000:]
+    assert len(re.findall("^Error: .+", first.stderr, re.MULTILINE)) == 1, first.stderr[-3000:]
+    assert "Traceback" not in first.stderr
+    run(["keras_bert_impl", *words], ENVIRONMENT, tmp_path, check=True)
+    assert results(tmp_path) == results(tmp_path / "whole")
