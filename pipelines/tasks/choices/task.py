@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.task_settings import served_length, task_settings, without_task
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_whole
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
 from keras_bert_impl.serving.forms import KnownModel, read_fields
 from keras_bert_impl.tokenization.packing import truncated_lengths
@@ -23,6 +22,7 @@ from pipelines.fine_tuning.text_rows import Spans, pack, ranges
 from pipelines.metrics.classification import accuracy
 from pipelines.metrics.guessing import constant_scores
 from pipelines.records.rows import Numbers, Rows
+from pipelines.tables.writing import write_table
 from pipelines.tasks.choices.files import Choice, read_choices
 from pipelines.tasks.choices.options import ANY_NUMBER, RunSwagConfig
 from pipelines.tasks.row_form import RowForm, single_rows
@@ -169,14 +169,13 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
         self, folder: Path, split: str, answered: Answered[Choice, ChoiceAnswer]
     ) -> Sequence[Path]:
         """Writes a table: identifier, chosen ending, and the probability of each."""
+        names = [f"P({number})" for number in range(self.num_choices)]
+        rows = (
+            [example.identifier, answer.ending, *map(str, answer.probabilities)]
+            for example, answer in answered
+        )
         path = folder / f"{split}_predictions.tsv"
-        with open_whole(path) as file:
-            names = [f"P({number})" for number in range(self.num_choices)]
-            file.write("\t".join(["id", "prediction", *names]) + "\n")
-            for example, answer in answered:
-                numbers = [str(number) for number in answer.probabilities]
-                file.write("\t".join([example.identifier, str(answer.ending), *numbers]) + "\n")
-        return [path]
+        return [write_table(path, ["id", "prediction", *names], rows)]
 
     def forms(self, model: KnownModel, max_seq_length: int | None) -> "list[ChoiceForm]":
         """Contexts and endings; see `Asked`."""

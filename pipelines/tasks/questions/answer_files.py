@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.pictures import write_png
@@ -107,23 +107,8 @@ def write_answer_table(
         scored is the original's text, which may have more.
     """
     rows = [_row(question, prediction, threshold, score) for question, prediction in answered]
-    rows.sort(key=lambda row: (row.f1, -row.probability))  # stable
-    return write_table(path, _COLUMNS, (row.cells() for row in rows))
-
-
-class _Row(NamedTuple):
-    f1: float
-    exact: float
-    probability: float
-    texts: tuple[str, ...]
-    start: int
-    end: int
-    null_odds: float | None
-
-    def cells(self) -> list[Any]:
-        figures = [f"{100 * self.f1:.2f}", f"{100 * self.exact:.0f}", digits(self.probability)]
-        odds = "" if self.null_odds is None else digits(self.null_odds)
-        return [*figures, *self.texts, self.start, self.end, odds]
+    rows.sort(key=lambda row: row[0])  # stable
+    return write_table(path, _COLUMNS, (cells for _, cells in rows))
 
 
 def _row(
@@ -131,10 +116,12 @@ def _row(
     prediction: Prediction,
     threshold: float,
     score: Callable[[str, Sequence[str]], Scores],
-) -> _Row:
+) -> tuple[tuple[float, float], list[Any]]:
+    """What a row is sorted by, and its cells."""
     best, right = prediction.best(threshold), right_answers(question)
     scores = score(best.text, right)
     rank = prediction.candidates.index(best)
+    probability = n_best(prediction.candidates)[rank]["probability"]
     texts = (
         question.text,
         question.passage.text[best.start : best.end],
@@ -142,10 +129,10 @@ def _row(
         question.passage.article,
         question.identifier,
     )
-    probability = n_best(prediction.candidates)[rank]["probability"]
-    ends = best.start, best.end
-    shown = tuple(map(_as_unicode, texts))
-    return _Row(scores.f1, scores.exact, probability, shown, *ends, prediction.null_odds)
+    figures = f"{100 * scores.f1:.2f}", f"{100 * scores.exact:.0f}", digits(probability)
+    odds = "" if prediction.null_odds is None else digits(prediction.null_odds)
+    cells = [*figures, *map(_as_unicode, texts), best.start, best.end, odds]
+    return (scores.f1, -probability), cells
 
 
 def _as_unicode(text: str) -> str:
