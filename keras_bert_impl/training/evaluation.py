@@ -65,13 +65,6 @@ class Evaluation:
         return {"loss": loss, **metrics}
 
 
-def evaluate(
-    model: Any, objective: Objective, source: EvaluationSource, strategy: Any = None
-) -> dict[str, float]:
-    """Measures a model on one set; see `Evaluation`."""
-    return Evaluation(model, objective, strategy)(source)
-
-
 class Prediction:
     """Runs a model over whole sets, batch by batch; compiled once for each shape of a batch.
 
@@ -106,24 +99,6 @@ class Prediction:
     def _outputs_of_part(self, rows: Mapping[str, Any]) -> Any:
         inputs = {name: rows[name] for name in self._input_names}
         return self._model(inputs, training=False)
-
-
-def predict(
-    model: Any,
-    source: EvaluationSource,
-    input_names: tuple[str, ...] = ENCODER_INPUTS,
-    strategy: Any = None,
-) -> dict[str, np.ndarray]:
-    """Runs a model over one set that fits into memory; see `Prediction`.
-
-    Returns:
-        The model's outputs for the real rows only, [examples, ...] by name.
-    """
-    collected: dict[str, list[np.ndarray]] = {}
-    for outputs in Prediction(model, input_names, strategy)(source):
-        for name, value in outputs.items():
-            collected.setdefault(name, []).append(value)
-    return {name: np.concatenate(parts) for name, parts in collected.items()}
 
 
 def _shared(strategy: Any, batch: Mapping[str, np.ndarray]) -> Any:

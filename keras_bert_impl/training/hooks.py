@@ -333,7 +333,6 @@ class EvaluateHeldOut(Hook):
         self._badness = self._read_badness(run)
         if run.stopping or run.step == 0:
             return
-        self._tell_of_a_best_that_is_not_kept(run)
         if self._is_due(run) and run.step not in self._badness:
             self._measure(run)
             return
@@ -380,18 +379,6 @@ class EvaluateHeldOut(Hook):
         if run.is_chief:
             _LOGGER.info("step %s: evaluation: %s", f"{run.step:,}", _in_words(results))
         self._end_early(run)
-
-    def _tell_of_a_best_that_is_not_kept(self, run: Run) -> None:
-        """Warns where an evaluation was better than the one whose weights are kept."""
-        earlier = {step: value for step, value in self._badness.items() if step != run.step}
-        if not (run.config.save_best and earlier):
-            return
-        best = _lowest(earlier)
-        if earlier[best] < min(self._least_badness(run), self._badness.get(run.step, math.inf)):
-            run.log(
-                f"The best evaluation so far was at step {best:,}, whose weights were not kept: "
-                "`save_best` chooses among those that are kept, from now on."
-            )
 
     def _save_best(self, run: Run) -> None:
         if self._keep_best:

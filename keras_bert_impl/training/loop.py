@@ -98,17 +98,17 @@ def train(
             goal = f"{config.num_train_steps:,}"
             _LOGGER.info("resuming from step %s of %s", f"{run.first_step:,}", goal)
         run.stopping = run.stop_requested()
-        hook.begin(run)
+        hook.tell("begin", run)
         while not (run.stopping or run.ended_early) and (chunk := next(ready, None)):
             run.chunk = chunk
-            hook.before_call(run)
+            hook.tell("before_call", run)
             asked = {"stop": run.stop.requested, "save": run.wants_save}
             for row in step.run(chunk.features, chunk.numbers, **asked):
                 state.step, run.metrics = state.step + 1, step.metrics(row)
-                hook.after_step(run)
+                hook.tell("after_step", run)
             run.stopping = run.stop_requested()
-            hook.after_call(run)
-        hook.end(run)
+            hook.tell("after_call", run)
+        hook.tell("end", run)
         run.checkpoints.wait()  # whichever hook saved last: a failure ends the run as one
     finished = (run.step >= config.num_train_steps or run.ended_early) and not run.stopping
     return TrainingResult(run.step, finished, run.first_step, run.metrics, state)

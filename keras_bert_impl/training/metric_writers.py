@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import tensorflow as tf
 
@@ -79,47 +79,19 @@ class MetricWriters:
             ) from error
 
 
-class JsonLines:
-    r"""Appends one JSON object a step, and forgets what a resumed run will write again.
-
-    Args:
-        first_step: the step the run resumes from; lines of later steps are dropped.
+class JsonLinesFiles:
+    r"""Appends one JSON object a line to `metrics.jsonl`, `evaluations.jsonl` and `saves.jsonl`.
 
     Example:
         >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "metrics.jsonl"
-        >>> _ = path.write_text('{"step": 1}\n{"step": 2}\n')
-        >>> with JsonLines(path, first_step=1) as lines:
-        ...     lines.write({"step": 3})
-        >>> path.read_text()
-        '{"step": 1}\n{"step": 3}\n'
+        >>> run = RunDirectory.open(tempfile.mkdtemp())
+        >>> _ = run.metrics.write_text('{"step": 1}\n{"step": 2}\n')
+        >>> files = JsonLinesFiles(run)
+        >>> files.open(first_step=1)  # what comes later will be written again
+        >>> files.write("train", 3, {"loss": 0.5})
+        >>> run.metrics.read_text()
+        '{"step": 1}\n{"step": 3, "loss": 0.5}\n'
     """
-
-    def __init__(self, path: Path, first_step: int) -> None:
-        kept = [line for line in read_log(path) if line["step"] <= first_step]
-        with open_whole(path) as file:
-            file.writelines(json.dumps(line) + "\n" for line in kept)
-        self._file = path.open("a", encoding="utf-8")
-
-    def __enter__(self) -> "JsonLines":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Closes the file."""
-        with contextlib.suppress(OSError):  # a full disk: what could be written is written
-            self._file.close()
-
-    def write(self, line: Mapping[str, Any]) -> None:
-        """Appends one line; it is in the file when this returns."""
-        self._file.write(json.dumps(dict(line)) + "\n")
-        self._file.flush()
-
-
-class JsonLinesFiles:
-    """Writes `metrics.jsonl`, `evaluations.jsonl` and `saves.jsonl`."""
 
     def __init__(
         self, directory: RunDirectory, kinds: Sequence[str] = ("train", "eval", "save")
@@ -130,20 +102,26 @@ class JsonLinesFiles:
             "save": directory.saves,
         }
         self._paths = {kind: paths[kind] for kind in kinds}
-        self._files: dict[str, JsonLines] = {}
+        self._files: dict[str, IO[str]] = {}
 
     def open(self, first_step: int) -> None:
         """Opens the files; see `MetricWriter.open`."""
-        self._files = {kind: JsonLines(path, first_step) for kind, path in self._paths.items()}
+        for kind, path in self._paths.items():
+            kept = [line for line in read_log(path) if line["step"] <= first_step]
+            with open_whole(path) as file:
+                file.writelines(json.dumps(line) + "\n" for line in kept)
+            self._files[kind] = path.open("a", encoding="utf-8")
 
     def write(self, kind: str, step: int, figures: Mapping[str, Any]) -> None:
-        """Appends one line to the file of its kind."""
-        self._files[kind].write({"step": step, **figures})
+        """Appends one line to the file of its kind; it is there when this returns."""
+        self._files[kind].write(json.dumps({"step": step, **figures}) + "\n")
+        self._files[kind].flush()
 
     def close(self) -> None:
         """Closes the files."""
         for file in self._files.values():
-            file.close()
+            with contextlib.suppress(OSError):  # a full disk: what could be written is written
+                file.close()
 
 
 def add_evaluation(directory: RunDirectory, step: int, figures: Mapping[str, Any]) -> None:

@@ -138,8 +138,8 @@ class Hook:
         """Called once, whatever ended the run, also an error; no checkpoint is being written."""
 
 
-class Hooks(Hook):
-    """Several hooks as one: each event reaches them in their order, and all are closed."""
+class Hooks:
+    """Several hooks: each event reaches them in their order, and all are closed."""
 
     def __init__(self, hooks: Sequence[Hook]) -> None:
         self._hooks = list(hooks)
@@ -152,27 +152,7 @@ class Hooks(Hook):
                 stack.callback(hook.close, run)
             yield
 
-    def begin(self, run: Run) -> None:
-        """Before the first step."""
+    def tell(self, event: str, run: Run) -> None:
+        """Calls a method of every hook."""
         for hook in self._hooks:
-            hook.begin(run)
-
-    def before_call(self, run: Run) -> None:
-        """Before each compiled call."""
-        for hook in self._hooks:
-            hook.before_call(run)
-
-    def after_step(self, run: Run) -> None:
-        """After each step."""
-        for hook in self._hooks:
-            hook.after_step(run)
-
-    def after_call(self, run: Run) -> None:
-        """After each compiled call."""
-        for hook in self._hooks:
-            hook.after_call(run)
-
-    def end(self, run: Run) -> None:
-        """After the last step."""
-        for hook in self._hooks:
-            hook.end(run)
+            getattr(hook, event)(run)

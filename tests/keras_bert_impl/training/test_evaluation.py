@@ -2,25 +2,32 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.training.evaluation import Evaluation, Prediction, evaluate, predict
+from keras_bert_impl.training.evaluation import Evaluation, Prediction
 from tests.support.array_batches import ArrayEvaluation
 from tests.support.toy_training import ToyObjective, toy_features, toy_model
 
 
+def evaluate(model, source):
+    return Evaluation(model, ToyObjective())(source)
+
+
+def predicted_logits(model, source, strategy=None):
+    batches = Prediction(model, ("x",), strategy)(source)
+    return np.concatenate([outputs["logits"] for outputs in batches])
+
+
 def test_evaluation_counts_every_example_once_however_it_is_batched():
     model, features = toy_model(), toy_features(10)
-    sizes = [
-        evaluate(model, ToyObjective(), ArrayEvaluation(features, size)) for size in (1, 4, 10)
-    ]
+    sizes = [evaluate(model, ArrayEvaluation(features, size)) for size in (1, 4, 10)]
     assert sizes[1] == pytest.approx(sizes[0])
     assert sizes[2] == pytest.approx(sizes[0])
 
 
 def test_predictions_are_given_for_real_rows_only_and_in_order():
     model, features = toy_model(), toy_features(7)
-    outputs = predict(model, ArrayEvaluation(features, 4), ("x",))
+    logits = predicted_logits(model, ArrayEvaluation(features, 4))
     expected = model({"x": features["x"]})["logits"]
-    np.testing.assert_allclose(outputs["logits"], expected, rtol=1e-6)
+    np.testing.assert_allclose(logits, expected, rtol=1e-6)
 
 
 def test_each_shape_of_a_batch_is_compiled_once():
@@ -33,7 +40,7 @@ def test_each_shape_of_a_batch_is_compiled_once():
 
 def test_the_figures_are_those_of_numpy():
     model, features = toy_model(), toy_features(11)
-    figures = evaluate(model, ToyObjective(), ArrayEvaluation(features, 4))
+    figures = evaluate(model, ArrayEvaluation(features, 4))
     logits = np.asarray(model({"x": features["x"]})["logits"], np.float64)
     labels = features["label_ids"]
     log_shares = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
@@ -46,7 +53,7 @@ def test_an_evaluation_measures_the_weights_of_its_moment():
     evaluation, source = Evaluation(model, ToyObjective()), ArrayEvaluation(features, 4)
     before = evaluation(source)
     model.set_weights([weight + 1.0 for weight in model.get_weights()])
-    assert evaluation(source) == evaluate(model, ToyObjective(), source)
+    assert evaluation(source) == evaluate(model, source)
     assert evaluation(source) != before
 
 
@@ -55,5 +62,5 @@ def test_a_model_of_a_strategy_gives_the_same_outputs():
     with strategy.scope():
         model = toy_model()
     features = toy_features(7)
-    outputs = predict(model, ArrayEvaluation(features, 4), ("x",), strategy)
-    np.testing.assert_allclose(outputs["logits"], model({"x": features["x"]})["logits"], rtol=1e-6)
+    logits = predicted_logits(model, ArrayEvaluation(features, 4), strategy)
+    np.testing.assert_allclose(logits, model({"x": features["x"]})["logits"], rtol=1e-6)

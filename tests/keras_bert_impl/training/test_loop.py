@@ -16,7 +16,7 @@ from keras_bert_impl.json_files import read_log
 from keras_bert_impl.training.batches import one_phase
 from keras_bert_impl.training.checkpoints import write_checkpoint
 from keras_bert_impl.training.config import dtype_policy
-from keras_bert_impl.training.evaluation import evaluate
+from keras_bert_impl.training.evaluation import Evaluation
 from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.loop import train
 from keras_bert_impl.training.run import Hook
@@ -32,7 +32,7 @@ def run(
     config = toy_config(**changes)
     model, features = toy_model(dtype_policy(config.precision)), features or toy_features()
     if evaluated:
-        measure = lambda: evaluate(model, ToyObjective(), ArrayEvaluation(features, 32))  # noqa: E731
+        measure = lambda: Evaluation(model, ToyObjective())(ArrayEvaluation(features, 32))  # noqa: E731
     result = train(
         TrainingState(model, config),
         ToyObjective(),
@@ -312,10 +312,10 @@ def test_training_goes_on_while_a_checkpoint_is_being_written(tmp_path, monkeypa
 
 
 def test_a_full_disk_ends_the_run_in_one_sentence(tmp_path, monkeypatch):
-    def no_room(_file, _line):
+    def no_room(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("keras_bert_impl.training.metric_writers.JsonLines.write", no_room)
+    monkeypatch.setattr("keras_bert_impl.training.metric_writers.JsonLinesFiles.write", no_room)
     with pytest.raises(
         UserError, match=r"cannot be written \(No space left on device\); free some"
     ):

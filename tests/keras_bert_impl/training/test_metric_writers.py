@@ -6,7 +6,6 @@ import tensorflow as tf
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import read_log
 from keras_bert_impl.training.metric_writers import (
-    JsonLines,
     JsonLinesFiles,
     MetricWriters,
     Rates,
@@ -19,19 +18,14 @@ from tests.support.toy_training import Recorder, toy_chunk
 
 
 def test_lines_after_the_resumed_step_and_a_half_written_one_are_forgotten(tmp_path):
-    path = tmp_path / "metrics.jsonl"
-    path.write_text('{"step": 1}\n{"step": 2}\n{"step": 3}\n{"st')
-    with JsonLines(path, first_step=2) as lines:
-        lines.write({"step": 3, "loss": 0.5})
-    assert read_log(path) == [{"step": 1}, {"step": 2}, {"step": 3, "loss": 0.5}]
-
-
-def test_a_float32_survives_the_file_to_the_bit(tmp_path):
-    path = tmp_path / "metrics.jsonl"
-    value = 0.1000000014901161193847656
-    with JsonLines(path, first_step=0) as lines:
-        lines.write({"step": 1, "loss": value})
-    assert read_log(path)[0]["loss"] == value
+    run = RunDirectory.open(tmp_path)
+    run.metrics.write_text('{"step": 1}\n{"step": 2}\n{"step": 3}\n{"st')
+    files = JsonLinesFiles(run)
+    files.open(2)
+    value = 0.1000000014901161193847656  # a float32 survives the file to the bit
+    files.write("train", 3, {"loss": value})
+    files.close()
+    assert read_log(run.metrics) == [{"step": 1}, {"step": 2}, {"step": 3, "loss": value}]
 
 
 def test_figures_of_each_kind_have_a_file_of_their_own(tmp_path):

@@ -28,11 +28,11 @@ def test_events_reach_the_hooks_in_their_order_and_what_they_leave_out_does_noth
     notes, run = [], toy_run(tmp_path, step=7)
     hooks = Hooks([Noted("a", notes), Hook(), Noted("b", notes)])
     with hooks.open(run):
-        hooks.begin(run)
-        hooks.before_call(run)
-        hooks.after_step(run)
-        hooks.after_call(run)
-        hooks.end(run)
+        hooks.tell("begin", run)
+        hooks.tell("before_call", run)
+        hooks.tell("after_step", run)
+        hooks.tell("after_call", run)
+        hooks.tell("end", run)
     assert notes[:4] == ["a begins", "b begins", "a sees step 7", "b sees step 7"]
 
 

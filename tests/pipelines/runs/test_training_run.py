@@ -286,7 +286,7 @@ def test_a_finished_model_keeps_the_weights_that_were_chosen_for_it(tmp_path, ca
         assert "stays so; `save_best` is for runs that still train" in caplog.text
 
 
-def test_a_best_that_was_not_kept_is_not_claimed(tmp_path, caplog):
+def test_a_best_that_was_not_kept_is_not_claimed(tmp_path):
     run = run_of(tmp_path, eval_steps=5, stop_after_step=12)
     model, _ = run.build_model(make)
     phases = one_phase(ArrayBatches(toy_features(), 30, seed=1), run.config)
@@ -295,7 +295,6 @@ def test_a_best_that_was_not_kept_is_not_claimed(tmp_path, caplog):
     caught = run_of(tmp_path, eval_steps=5, save_best=True)
     _, result = finished_weights(caught, losses_in_turn(3.0, 2.5))
     assert result.best_step == 20
-    assert "The best evaluation so far was at step 5, whose weights were not kept" in caplog.text
 
 
 def test_a_run_that_ended_early_stays_finished_without_the_flag(tmp_path):
