@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import Any, TypedDict
 
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.json_files import read_json_object, typed
+from keras_bert_impl.json_files import read_json_object, typed, typed_entries
+from keras_bert_impl.options import bounded
 
 ACTIVATIONS = ("gelu_tanh", "gelu_erf", "relu", "tanh", "linear")
 
@@ -101,29 +102,8 @@ class BertConfig:
     def __post_init__(self) -> None:
         # A copy and a view of it: the caller's dict may change, a frozen configuration may not.
         object.__setattr__(self, "extra", MappingProxyType(dict(self.extra)))
-        for name in _WHOLE_NUMBERS:
-            value = getattr(self, name)
-            # Nor True, which is an int for isinstance.
-            most = _MOST_BLOCKS if name == "num_hidden_layers" else _LARGEST_SIZE
-            if type(value) is not int or not 1 <= value <= most:
-                raise UserError(
-                    f"{self.origin}: {name} is {shown(value)}; it must be a whole number from 1 "
-                    f"to {most}."
-                )
-        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
-            self._check_number(name, 0.999, "from 0 to below 1")
-        self._check_number("initializer_range", 10.0, "from 0 to 10")
-        self._check_number("layer_norm_eps", 1.0, "from 0 to 1")
-        if self.hidden_act not in ACTIVATIONS:
-            raise UserError(
-                f"{self.origin}: hidden_act is {shown(self.hidden_act)}; it must be one of "
-                f"{', '.join(ACTIVATIONS)}."
-            )
-        for name in ("causal", "anticausal"):
-            if not isinstance(value := getattr(self, name), bool):
-                raise UserError(
-                    f"{self.origin}: {name} is {shown(value)}; it must be true or false."
-                )
+        values = {name: getattr(self, name) for name in _BOUNDS}
+        typed_entries(values, _BOUNDS, self.origin, "correct it")
         if self.causal and self.anticausal:
             raise UserError(
                 f"{self.origin}: causal and anticausal are both true, which leaves a token "
@@ -306,13 +286,6 @@ class BertConfig:
         typed(extra, _Understood, origin)
         return cls(**known, extra=extra, origin=origin)
 
-    def _check_number(self, name: str, most: float, words: str) -> None:
-        value = getattr(self, name)
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not number or not 0 <= value <= most:
-            must = f"it must be a number {words}"
-            raise UserError(f"{self.origin}: {name} is {shown(value)}; {must}.")
-
     def _known(self, activations: Mapping[str, str]) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in _FIELDS}
         values["hidden_act"] = activations.get(self.hidden_act, self.hidden_act)
@@ -321,6 +294,17 @@ class BertConfig:
 
 _BESIDE = ("extra", "origin")
 _WHOLE_NUMBERS = tuple(f.name for f in dataclasses.fields(BertConfig) if f.type is int)
+_BOUNDS = {
+    **dict.fromkeys(_WHOLE_NUMBERS, bounded(int, at_least=1, at_most=_LARGEST_SIZE)),
+    "num_hidden_layers": bounded(int, at_least=1, at_most=_MOST_BLOCKS),
+    "hidden_act": bounded(str, choices=ACTIVATIONS),
+    "hidden_dropout_prob": bounded(float, at_least=0, at_most=0.999),
+    "attention_probs_dropout_prob": bounded(float, at_least=0, at_most=0.999),
+    "initializer_range": bounded(float, at_least=0, at_most=10),
+    "layer_norm_eps": bounded(float, at_least=0, at_most=1),
+    "causal": bool,
+    "anticausal": bool,
+}
 _FIELDS = tuple(f.name for f in dataclasses.fields(BertConfig) if f.name not in _BESIDE)
 _HUGGING_FACE_DEFAULTS = {
     "pad_token_id": 0,

@@ -143,21 +143,13 @@ class Option:
         return arms[0] if arms else None
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Nested:
-    """A config within another one.
-
-    Attributes:
-        config_class: its class.
-        prefix: stands in front of the names of its options.
-        defaults: defaults that differ from those of the class.
-        without: options that the outer config does not offer.
-    """
+class Nested(typing.NamedTuple):
+    """A config within another one, as `nested` takes it."""
 
     config_class: type
-    prefix: str = ""
-    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    without: Sequence[str] = ()
+    prefix: str
+    defaults: Mapping[str, Any]
+    without: Sequence[str]
 
 
 def option(default: Any, sentence: str, **rules: Any) -> Any:
@@ -194,11 +186,12 @@ def nested(
 
     Args:
         config_class: the other config's class; it has defaults for all that `defaults` lacks.
+        prefix: stands in front of the names of its options.
+        defaults: defaults that differ from those of the class.
+        without: options that the outer config does not offer.
     """
     given = dict(defaults or {})
-    description = Nested(
-        config_class=config_class, prefix=prefix, defaults=given, without=tuple(without)
-    )
+    description = Nested(config_class, prefix, given, without)
     return dataclasses.field(
         default_factory=lambda: config_class(**given), metadata={_NESTED: description}
     )

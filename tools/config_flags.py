@@ -345,7 +345,7 @@ class ConfigFlags(Generic[Config]):
         found = re.match(r"flag --(\w+)=", message)
         if found and isinstance(error.__context__, (TypeError, ValueError)):
             parser = self._values[found[1]].parser
-            wanted = getattr(parser, "syntactic_help", "")
+            wanted = parser.syntactic_help
             if isinstance(parser, flags.BooleanParser):
                 wanted = "true or false"
             elif isinstance(parser, flags.EnumParser):
