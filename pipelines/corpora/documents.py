@@ -161,24 +161,19 @@ def _texts_in(line: str, where: str, text_field: str) -> list[str]:
         values = bounded_loads(line.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:
         raise UserError(f"{where} {fault_of_json(error, None)}; correct the line.") from error
-    if not isinstance(values, dict):
-        raise UserError(f"{where} is no JSON object; write one object a line.")
-    if text_field not in values:
-        fields = ", ".join(map(repr, values)) or "none"
-        raise UserError(
-            f"{where} has no field '{text_field}' (its fields: {fields}); name the field of the "
-            "text with `text_field`, or mend the line."
-        )
-    value = values[text_field]
+    value = values.get(text_field) if isinstance(values, dict) else None
     # An escape such as \ud83d may be one half of a surrogate pair, which is not text.
     if isinstance(value, str):
         return as_text(value).split("\n")
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise UserError(
-            f"{where} has neither text nor a list of texts in the field '{text_field}'; mend the "
-            "line, or name another field with `text_field`."
-        )
-    return [as_text(item) for item in value]
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return [as_text(item) for item in value]
+    found = (
+        f"its fields: {', '.join(map(repr, values))}" if isinstance(values, dict) else "no object"
+    )
+    raise UserError(
+        f"{where} has no text, or list of texts, in the field '{text_field}' ({found}); name the "
+        "field of the text with `text_field`, or correct the line."
+    )
 
 
 def _start_of_rest(text: bytes, form: Form) -> int:

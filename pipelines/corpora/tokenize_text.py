@@ -72,10 +72,6 @@ class TokenizeTextConfig:
         vocabulary = Vocabulary.load(self.vocab_file)
         return TextSettings(vocabulary, self.do_lower_case, self.strip_accents)
 
-    def tokenizer(self) -> Tokenizer:
-        """Makes the tokenizer."""
-        return Tokenizer(self.text_settings(), self.special_tokens)
-
 
 def run_tokenize_text(
     config: TokenizeTextConfig, standard_input: Iterable[bytes], standard_output: IO[str]

@@ -87,15 +87,21 @@ def test_the_text_field_has_a_name(tmp_path):
     assert documents(tmp_path / "a.jsonl", "json_lines", text_field="body") == [["One."]]
 
 
+NO_TEXT = "has no text, or list of texts, in the field 'text'"
+
+
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
         ('{"text": "a" "b": 1}', "is not JSON from column 14 on (Expecting ',' delimiter)"),
         ("[" * 100_000, "is not JSON (nested too deeply)"),
-        ('{"body": "x"}', "has no field 'text' (its fields: 'body'); name the field of the text"),
-        *((line, "is no JSON object") for line in ('["x"]', "3")),
+        (
+            '{"body": "x"}',
+            "has no text, or list of texts, in the field 'text' (its fields: 'body')",
+        ),
+        *((line, f"{NO_TEXT} (no object)") for line in ('["x"]', "3")),
         *(
-            (f'{{"text": {value}}}', "has neither text nor a list of texts in the field 'text'")
+            (f'{{"text": {value}}}', NO_TEXT)
             for value in ("5", '{"a": "x"}', '["x", null]', '[["x"]]', "null")
         ),
     ],
