@@ -19,9 +19,9 @@ FLAGS: Mapping[str, str] = {
     "ensemble": "evaluate each model in a run of its own",
     "reinit_layers": "--bias_correction and --num_train_epochs help most on small data",
     "reinit_pooler": "--bias_correction and --num_train_epochs help most on small data",
-    "work_dir": "leave it out, rows are kept in memory",
     "xnli_eval_languages": "evaluate each language in a run of its own, --task_name=XNLI-ar",
     "xnli_language": "the task's name has it, --task_name=XNLI-zh",
+    "work_dir": "leave it out, rows are kept in memory",
 }
 
 
