@@ -1,6 +1,5 @@
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 
@@ -8,7 +7,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import has_bilstm, pooling_of
 from keras_bert_impl.options import settings_of
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.fine_tuning.options import FineTuningConfig, ManyRunsConfig, SplitFiles
+from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from tests.support.tiny_bert import TINY
 
@@ -131,58 +130,3 @@ def test_the_precision_is_that_of_the_engine_that_computes():
     made = config(engine="openvino", training=TrainingConfig(precision="int8"))
     for one in (made, replace(made, flags="--x")):
         assert (one.engine_precision, one.training.precision) == ("int8", "float32")
-
-
-def test_the_default_is_one_run():
-    runs = ManyRunsConfig()
-    assert not runs.are_many
-    assert list(runs.seeds(12345)) == [12345]
-    assert runs.settings() == []
-
-
-def test_the_papers_search_is_that_of_its_appendix():
-    settings = ManyRunsConfig(search="paper").settings()
-    assert len(settings) == len(set(settings)) == 2 * 3 * 3
-    assert {one.train_batch_size for one in settings} == {16, 32}
-    assert {one.learning_rate for one in settings} == {5e-5, 3e-5, 2e-5}
-    assert {one.num_train_epochs for one in settings} == {2, 3, 4}
-    assert len({one.folder for one in settings}) == 18
-
-
-def test_the_seed_after_the_largest_is_0():
-    assert list(ManyRunsConfig(num_seeds=2).seeds(2**32 - 1)) == [2**32 - 1, 0]
-
-
-@pytest.mark.parametrize(("name", "value"), [("num_seeds", 0), ("search", "everything")])
-def test_other_values_are_refused_by_name(name, value):
-    with pytest.raises(UserError, match=f"`{name}={value}`"):
-        ManyRunsConfig(**{name: value})
-
-
-@dataclass
-class Named(SplitFiles):
-    FILE_NAMES: ClassVar = {"train": "a.txt", "dev": "b.txt", "test": "c.txt"}
-
-    data_dir: Path | None = None
-    train_file: Path | None = None
-    dev_file: Path | None = None
-    test_file: Path | None = None
-
-
-def test_a_file_by_name_stands_before_the_folders(tmp_path):
-    for name in ("a.txt", "b.txt"):
-        (tmp_path / name).touch()
-    named = Named(data_dir=tmp_path, dev_file=Path("mine"))
-    files = [named.file(split) for split in ("train", "dev", "test")]
-    assert files == [tmp_path / "a.txt", Path("mine"), None]
-
-
-def test_a_missing_folder_is_named_with_the_file_it_should_have(tmp_path):
-    with pytest.raises(UserError, match=r"no: there is no such folder; name that of a\.txt"):
-        Named(data_dir=tmp_path / "no").file("dev")
-
-
-@pytest.mark.parametrize("name", ["data_dir", "train_file", "dev_file", "test_file"])
-def test_any_of_them_is_enough(name):
-    assert not Named().names_files
-    assert Named(**{name: Path("x")}).names_files

@@ -1,32 +1,23 @@
 """Splits of a task: their rows, and the answers to their examples."""
 
 import dataclasses
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER
-from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.unknown_words import WordCount
-from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.objectives import ClassificationObjective
 from pipelines.fine_tuning import splits
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
 from pipelines.fine_tuning.row_set import RowOutputs, RowSet
-from pipelines.fine_tuning.splits import AnsweredSplit, Split, engine_prediction, mean_loss
+from pipelines.fine_tuning.splits import AnsweredSplit, Split, mean_loss
 from pipelines.fine_tuning.text_rows import TextExample
-from pipelines.tasks.labels.options import RunClassifierConfig
 from pipelines.tasks.labels.rows import LabelTask
-from pipelines.tasks.labels.task import run_classifier
-from tests.support.glue_files import write_cola
-from tests.support.model_folders import WORD_VOCABULARY, tiny_config, write_classifier
+from tests.support.model_folders import WORD_VOCABULARY, tiny_config
 from tests.support.toy_task import ToyTask
 
 TEXTS = ["the dog runs a list", "value", "a cat sleeps the value . ,", "cat"]
@@ -173,36 +164,3 @@ def test_the_words_of_the_rows_are_counted(split):
     # Windows of four tokens, two apart: "the dog runs a | runs a list", "value",
     # "a cat sleeps the | sleeps the value . | value . ,", "cat": 20 words, and all are known.
     assert split.rows.word_count == WordCount(words=20, unknown=0)
-
-
-@pytest.mark.slow
-def test_a_task_is_scored_by_openvino_as_by_tensorflow(tmp_path):
-    pytest.importorskip("nncf", reason="needs the extra `openvino`")
-    data = write_cola(tmp_path / "data")
-    model = write_classifier(tmp_path / "model", ["unacceptable", "acceptable"])
-    losses = []
-    for options in (
-        {},
-        {"engine": "openvino"},
-        {"engine": "openvino", "training": TrainingConfig(precision="int8")},
-    ):
-        config = RunClassifierConfig(
-            task_name="CoLA",
-            data_dir=Path(data),
-            output_dir=tmp_path / "run",
-            init_checkpoint=str(model),
-            max_seq_length=12,
-            do_eval=True,
-            **options,
-        )
-        losses.append(run_classifier(config).evaluation["eval_loss"])
-    assert losses[1] == pytest.approx(losses[0], abs=1e-5)
-    assert losses[2] == pytest.approx(losses[0], abs=0.1)
-    assert (model / GRAPHS_FOLDER / "BertClassifier_int8" / "model.xml").exists()
-
-
-def test_a_bilstm_over_frozen_layers_is_refused():
-    frozen = with_frozen_features(BertConfig(vocab_size=9), FrozenFeatures("last"))
-    config, source = SimpleNamespace(engine="openvino"), SimpleNamespace(config=frozen)
-    with pytest.raises(UserError, match="`engine=openvino` computes no BiLSTM"):
-        engine_prediction(config, None, source, None)

@@ -1,0 +1,39 @@
+"""Which file is which split, for all options that name them so."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from pipelines.fine_tuning.options import SplitFiles
+
+
+@dataclass
+class Named(SplitFiles):
+    FILE_NAMES: ClassVar = {"train": "a.txt", "dev": "b.txt", "test": "c.txt"}
+
+    data_dir: Path | None = None
+    train_file: Path | None = None
+    dev_file: Path | None = None
+    test_file: Path | None = None
+
+
+def test_a_file_by_name_stands_before_the_folders(tmp_path):
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).touch()
+    named = Named(data_dir=tmp_path, dev_file=Path("mine"))
+    files = [named.file(split) for split in ("train", "dev", "test")]
+    assert files == [tmp_path / "a.txt", Path("mine"), None]
+
+
+def test_a_missing_folder_is_named_with_the_file_it_should_have(tmp_path):
+    with pytest.raises(UserError, match=r"no: there is no such folder; name that of a\.txt"):
+        Named(data_dir=tmp_path / "no").file("dev")
+
+
+@pytest.mark.parametrize("name", ["data_dir", "train_file", "dev_file", "test_file"])
+def test_any_of_them_is_enough(name):
+    assert not Named().names_files
+    assert Named(**{name: Path("x")}).names_files
