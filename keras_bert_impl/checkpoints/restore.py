@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert_impl.checkpoints import google_tf1
-from keras_bert_impl.checkpoints.hugging_face import HuggingFaceSource
+from keras_bert_impl.checkpoints.formats import google_tf1
+from keras_bert_impl.checkpoints.formats.hugging_face import HuggingFaceSource
+from keras_bert_impl.checkpoints.formats.run_checkpoint import RunCheckpointSource
 from keras_bert_impl.checkpoints.names import BILSTM, HEADS, Names, all_names
-from keras_bert_impl.checkpoints.run_checkpoint import RunCheckpointSource
 from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
 from keras_bert_impl.checkpoints.sources import (
     FoundTensor,

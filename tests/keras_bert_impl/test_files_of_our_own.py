@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.checkpoints.hugging_face import HuggingFaceSource
+from keras_bert_impl.checkpoints.formats.hugging_face import HuggingFaceSource
+from keras_bert_impl.checkpoints.formats.run_checkpoint import (
+    RunCheckpointSource,
+    weights_description,
+)
+from keras_bert_impl.checkpoints.formats.safetensors_file import write_safetensors
 from keras_bert_impl.checkpoints.model_source import architecture_of, label_names
-from keras_bert_impl.checkpoints.run_checkpoint import RunCheckpointSource, weights_description
 from keras_bert_impl.checkpoints.run_folder import finished_steps, newest_checkpoint
-from keras_bert_impl.checkpoints.safetensors_file import write_safetensors
 from keras_bert_impl.checkpoints.sentence_modules import (
     SentenceSettings,
     read_sentence_settings,

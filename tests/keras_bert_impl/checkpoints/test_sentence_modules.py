@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from keras_bert_impl.checkpoints.formats.safetensors_file import write_safetensors
 from keras_bert_impl.checkpoints.model_directory import write_json
-from keras_bert_impl.checkpoints.safetensors_file import write_safetensors
 from keras_bert_impl.checkpoints.sentence_modules import (
     DenseWeights,
     SentenceSettings,
