@@ -86,7 +86,7 @@ def test_the_later_form_is_read(tmp_path):
         ("1_Pooling/config.json", {"pooling_mode": ["cls", "mean"]}, "pools by cls and mean"),
         ("1_Pooling/config.json", {}, "pools by nothing"),
         ("sentence_bert_config.json", {"max_seq_length": "x"}, "max_seq_length is 'x'"),
-        ("config_sentence_transformers.json", {"default_prompt_name": "q"}, "no prompt 'q'"),
+        ("config_sentence_transformers.json", {"default_prompt_name": "q"}, "has no 'q'"),
     ],
 )
 def test_what_does_not_exist_here_is_one_sentence(tmp_path, name, value, sentence):
