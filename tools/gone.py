@@ -37,7 +37,6 @@ FLAGS: Mapping[str, str] = {
     "show_merges": "the vocabulary has them in their order, after the characters",
     "xnli_eval_languages": "evaluate each language in a run of its own, --task_name=XNLI-ar",
     "xnli_language": "the task's name has it, --task_name=XNLI-zh",
-    "work_dir": "leave it out, rows are kept in memory",
 }
 
 

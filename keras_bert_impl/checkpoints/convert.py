@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_bert_impl.checkpoints import google_tf1
 from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
 from keras_bert_impl.checkpoints.destination import check_apart, check_beside
+from keras_bert_impl.checkpoints.formats import google_tf1
 from keras_bert_impl.checkpoints.model_directory import (
     heads_of,
     tokenizer_config,

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from keras_bert_impl.checkpoints.destination import check_folder
+from keras_bert_impl.checkpoints.formats.run_checkpoint import weights_description
+from keras_bert_impl.checkpoints.formats.safetensors_file import write_safetensors
 from keras_bert_impl.checkpoints.names import BILSTM, HEADS, all_names
 from keras_bert_impl.checkpoints.restore import names_of
-from keras_bert_impl.checkpoints.run_checkpoint import weights_description
 from keras_bert_impl.checkpoints.run_folder import NAMES_FILE
-from keras_bert_impl.checkpoints.safetensors_file import write_safetensors
 from keras_bert_impl.checkpoints.sentence_modules import (
     SENTENCE_FILES,
     DenseWeights,

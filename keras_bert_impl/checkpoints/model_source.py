@@ -63,18 +63,22 @@ class ModelSource:
         checkpoint: the weights: a model directory, the prefix of a TF1 checkpoint or the folder of
             a run's one; None where the model is new.
         config: the model's configuration.
-        found_text: `text`, or None where it was not asked for.
+        found_text: `text`, or None where it is not needed and cannot be found.
+        opened: the open weights.
+        why_no_text: why there is no text.
     """
 
     checkpoint: Path | None
     config: BertConfig
     found_text: TextSettings | None
+    opened: TensorSource | None = dataclasses.field(default=None, repr=False, compare=False)
+    why_no_text: str = ""
 
     @property
     def text(self) -> TextSettings:
         """The vocabulary, the casing and the accents."""
         if self.found_text is None:
-            raise ValueError("this source was found with needs_text=False")
+            raise ValueError(self.why_no_text)
         return self.found_text
 
     @property
@@ -110,10 +114,10 @@ class ModelSource:
         )
 
     def tensors(self) -> TensorSource:
-        """Opens the weights."""
-        if self.checkpoint is None:
+        """The weights, open."""
+        if self.opened is None:
             raise ValueError("a new model has no weights")
-        return open_source(self.checkpoint)
+        return self.opened
 
     def _count_labels(self) -> int:
         if self.checkpoint is None:
@@ -143,6 +147,7 @@ def find_model(
         told: what else says the casing, such as the description of the shards to train on; it
             counts after the files next to the weights.
         default_lower_case: the casing where nothing says it; None refuses to guess.
+        needs_text: False for a model that may go without its text settings.
     """
     checkpoint = None if path_or_name is None else locate(path_or_name)
     tensors = None if checkpoint is None else open_source(checkpoint)
@@ -152,27 +157,22 @@ def find_model(
     if tensors is not None:
         # Before a model is made: a configuration may ask for more memory than there is.
         check_sizes(tensors, config)
-    if not needs_text:
-        return ModelSource(checkpoint, config, None)
-    if checkpoint is not None and not any_tokenizer:
-        refuse_foreign_tokenizer(folder_of(checkpoint))
-    named, vocab_file = vocab_file, vocab_file or _find_vocabulary(checkpoint, bert_config_file)
-    vocabulary = Vocabulary.load(vocab_file)
-    if len(vocabulary) > config.vocab_size:
-        raise UserError(
-            f"{vocab_file}: has {len(vocabulary)} tokens, but the model only knows "
-            f"{config.vocab_size}; name the vocabulary that the model was made with "
-            "(`vocab_file`)."
-        )
-    if named and checkpoint is not None:
-        _check_same_tokens(vocabulary, named, folder_of(checkpoint))
-    own = _NOTHING_SAID if checkpoint is None else read_casing(folder_of(checkpoint))
-    lower, accents = _find_casing(own, checkpoint, do_lower_case, told, default_lower_case)
-    form = NFC if NFC in (own.unicode_form, told.unicode_form) else AS_IS
-    text = Casing(lower, accents, form).settings(vocabulary)
-    if lower not in (own.do_lower_case, told.do_lower_case):
-        _check_choice(text, vocab_file)
-    return ModelSource(checkpoint, config, text)
+    try:
+        if checkpoint is not None and not any_tokenizer:
+            refuse_foreign_tokenizer(folder_of(checkpoint))
+        vocab_file = vocab_file or _find_vocabulary(checkpoint, bert_config_file)
+        vocabulary = _read_vocabulary(vocab_file, checkpoint, config)
+        own = _NOTHING_SAID if checkpoint is None else read_casing(folder_of(checkpoint))
+        lower, accents = _find_casing(own, checkpoint, do_lower_case, told, default_lower_case)
+        form = NFC if NFC in (own.unicode_form, told.unicode_form) else AS_IS
+        text = Casing(lower, accents, form).settings(vocabulary)
+        if lower not in (own.do_lower_case, told.do_lower_case):
+            _check_choice(text, vocab_file)
+    except UserError as error:
+        if needs_text:
+            raise
+        return ModelSource(checkpoint, config, None, tensors, str(error))
+    return ModelSource(checkpoint, config, text, tensors)
 
 
 def locate(path_or_name: str | os.PathLike[str]) -> Path:
@@ -323,6 +323,20 @@ def _vocabulary_in(folder: Path) -> Path | None:
     return next(filter(is_named, paths), None)
 
 
+def _read_vocabulary(
+    path: str | os.PathLike[str], checkpoint: Path | None, config: BertConfig
+) -> Vocabulary:
+    vocabulary = Vocabulary.load(path)
+    if len(vocabulary) > config.vocab_size:
+        raise UserError(
+            f"{path}: has {len(vocabulary)} tokens, but the model only knows {config.vocab_size}; "
+            "name the vocabulary that the model was made with (`vocab_file`)."
+        )
+    if checkpoint is not None:
+        _check_same_tokens(vocabulary, path, folder_of(checkpoint))
+    return vocabulary
+
+
 def _check_same_tokens(vocabulary: Vocabulary, name: str | os.PathLike[str], folder: Path) -> None:
     """Refuses a named vocabulary that gives the rows of trained weights to other tokens.
 
@@ -331,7 +345,7 @@ def _check_same_tokens(vocabulary: Vocabulary, name: str | os.PathLike[str], fol
     """
     path = _vocabulary_in(folder)
     try:
-        own = Vocabulary.load(path) if path else vocabulary
+        own = Vocabulary.load(path) if path and path != Path(name) else vocabulary
     except UserError:
         return
     pairs = enumerate(zip_longest(vocabulary.tokens, own.tokens))

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert_impl.checkpoints import google_tf1
-from keras_bert_impl.checkpoints.hugging_face import HuggingFaceSource
+from keras_bert_impl.checkpoints.formats import google_tf1
+from keras_bert_impl.checkpoints.formats.hugging_face import HuggingFaceSource
+from keras_bert_impl.checkpoints.formats.run_checkpoint import RunCheckpointSource
 from keras_bert_impl.checkpoints.names import BILSTM, HEADS, Names, all_names
-from keras_bert_impl.checkpoints.run_checkpoint import RunCheckpointSource
 from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
 from keras_bert_impl.checkpoints.sources import (
     FoundTensor,
@@ -99,13 +99,18 @@ def open_source(checkpoint: str | os.PathLike[str]) -> TensorSource:
     )
 
 
-def restore(model: Any, init_checkpoint: str | os.PathLike[str]) -> RestoreReport:
-    """Fills a model's weights from a checkpoint.
+def restore(model: Any, checkpoint: str | os.PathLike[str] | TensorSource) -> RestoreReport:
+    """Fills a model's weights from a checkpoint, which may be open.
 
     Returns:
         What was loaded, what is new and what was ignored.
     """
-    source = open_source(init_checkpoint)
+    if isinstance(checkpoint, str | os.PathLike):
+        checkpoint = open_source(checkpoint)
+    return _restore(model, checkpoint)
+
+
+def _restore(model: Any, source: TensorSource) -> RestoreReport:
     variables = {variable.path: variable for variable in model.weights}
     rows = [row for row in names_of(model) if row.ours in variables]
     found = {row.ours: hit for row in rows if (hit := source.find(row))}
@@ -122,7 +127,7 @@ def restore(model: Any, init_checkpoint: str | os.PathLike[str]) -> RestoreRepor
         variables[path].assign(weight if units is None else units.unfold(path, weight))
     used = {hit.name for hit in found.values()}
     return RestoreReport(
-        location=str(init_checkpoint),
+        location=source.location,
         loaded=tuple(sorted(found)),
         new=tuple(sorted(set(variables) - set(found))),
         ignored=tuple(

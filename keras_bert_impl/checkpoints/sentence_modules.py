@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert_impl.checkpoints.safetensors_file import (
+from keras_bert_impl.checkpoints.formats.safetensors_file import (
     read_header,
     read_tensor,
     write_safetensors,
@@ -25,7 +25,7 @@ from keras_bert_impl.checkpoints.sources import (
     TOKENIZER_FILE,
     WEIGHTS_FILE,
 )
-from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.errors import UserError, reading, shown
 from keras_bert_impl.files import is_named, make_folder
 from keras_bert_impl.json_files import read_json_object, read_typed, typed
 from keras_bert_impl.models.head_settings import CLS, MEAN, POOLER, POOLINGS
@@ -59,6 +59,7 @@ _KNOWN = (
     ["Transformer", "Pooling", "Dense"],
     ["Transformer", "Pooling", "Dense", "Normalize"],
 )
+_AGAIN = "get the model again"
 _MODES = {"pooling_mode_cls_token": CLS, "pooling_mode_mean_tokens": MEAN}
 
 
@@ -136,23 +137,20 @@ def module_files(folder: Path) -> list[Path]:
         []
     """
     path = folder / MODULES_FILE
-    modules = _read_modules(path) if is_named(path) else {}
-    return [path, folder / modules["Dense"] / WEIGHTS_FILE] if "Dense" in modules else []
+    dense = _read_modules(path).get("Dense") if is_named(path) else None
+    return [] if dense is None else [path, folder / dense / WEIGHTS_FILE]
 
 
 def read_dense(folder: Path) -> DenseWeights | None:
     """The weights of the dense layer of a model directory; None where it has none."""
-    path = folder / MODULES_FILE
-    modules = _read_modules(path) if is_named(path) else {}
-    if "Dense" not in modules:
+    files = module_files(folder)
+    if not files:
         return None
-    weights = folder / modules["Dense"] / WEIGHTS_FILE
+    weights = files[-1]
     header = read_header(weights)
-    names = "linear.weight", "linear.bias"
-    if not set(names) <= set(header):
-        raise UserError(f"{weights}: has no {' and '.join(names)}; get the model again.")
-    kernel, bias = (read_tensor(weights, header[name]) for name in names)
-    return DenseWeights(kernel.T, bias)
+    with reading(weights, "a dense layer", _AGAIN):
+        kernel, bias = header["linear.weight"], header["linear.bias"]
+    return DenseWeights(read_tensor(weights, kernel).T, read_tensor(weights, bias))
 
 
 def restore_pooler(weights: Sequence[Any], folder: Path) -> bool:
@@ -164,13 +162,9 @@ def restore_pooler(weights: Sequence[Any], folder: Path) -> bool:
     dense = read_dense(folder)
     if dense is None:
         return False
-    for weight, value in zip(weights, dense, strict=True):
-        if tuple(weight.shape) != value.shape:
-            raise UserError(
-                f"{folder}: its dense layer is of {value.shape[0]} numbers, but the encoder's "
-                f"vectors have {weight.shape[0]}; get the model again."
-            )
-        weight.assign(value)
+    with reading(folder, "a model whose dense layer fits its encoder", _AGAIN):
+        for weight, value in zip(weights, dense, strict=True):
+            weight.assign(value)
     return True
 
 
@@ -179,7 +173,7 @@ def _read_modules(path: Path) -> dict[str, str]:
 
     Their classes are never imported: a name only says which of the modules here is meant.
     """
-    modules = read_typed(path, list[_Module], "get the model again")
+    modules = read_typed(path, list[_Module], _AGAIN)
     kinds = [one["type"].rpartition(".")[2] for one in modules]
     if kinds not in _KNOWN:
         found = shown(", ".join(kinds))[1:-1] or "no module"
@@ -259,15 +253,10 @@ def read_length(folder: Path) -> int | None:
 
 
 def _read_prompt(path: Path) -> str:
-    values = read_typed(path, _Prompts, "get the model again") if is_named(path) else _Prompts()
+    values = read_typed(path, _Prompts, _AGAIN) if is_named(path) else _Prompts()
     prompts, name = values.get("prompts") or {}, values.get("default_prompt_name")
-    if name is None:
-        return ""
-    if name not in prompts:
-        raise UserError(
-            f"{path}: has no prompt {shown(name)}, its default; add it, or remove the name."
-        )
-    return prompts[name]
+    with reading(path, "prompts with a default one", "add it, or remove the name"):
+        return "" if name is None else prompts[name]
 
 
 def write_sentence_files(

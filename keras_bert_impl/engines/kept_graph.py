@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER
-from keras_bert_impl.checkpoints.hugging_face import weight_files
+from keras_bert_impl.checkpoints.formats.hugging_face import weight_files
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
 from keras_bert_impl.checkpoints.sentence_modules import module_files
@@ -91,7 +91,7 @@ def code_sha256() -> str:
     """Tells apart versions of whatever turns weights into a graph: our code and the converters."""
     digest = hashlib.sha256()
     for folder in _SHAPED_BY:
-        for path in sorted((_PACKAGE / folder).glob("*.py")):
+        for path in sorted((_PACKAGE / folder).rglob("*.py")):
             digest.update(f"{path.name} ".encode() + path.read_bytes())
     digest.update(" ".join(map(_version, _CONVERTERS)).encode())
     return digest.hexdigest()

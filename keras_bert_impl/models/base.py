@@ -1,10 +1,9 @@
 """The base of all models: their configuration and inputs, opening and writing of weights."""
 
 import contextlib
-import functools
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Protocol, Self
 
 import keras
@@ -140,26 +139,18 @@ class ConfiguredModel(keras.Model):
             The model. Weights that the checkpoint does not have start at random; a line of the log
             names them.
         """
-        find = functools.partial(
-            find_model,
+        source = find_model(
             path_or_name,
             bert_config_file=bert_config_file,
             vocab_file=vocab_file,
             do_lower_case=do_lower_case,
+            needs_text=False,  # a model for ids alone has no vocabulary
         )
-        # A model for ids alone needs no vocabulary: it is looked for when all else went well.
-        source = find(needs_text=False)
         model = cls(**cls._arguments(source, options))
         model._warn_of_new_weights(model._restore(source))
-        model._remember_text(find)
+        model._text = source.found_text
+        model._why_no_text = f"was opened without one ({source.why_no_text.rstrip('.')})"
         return model
-
-    def _remember_text(self, find: Callable[[], ModelSource]) -> None:
-        """Finds the text settings now: after the training their files may be gone."""
-        try:
-            self._text = find().text
-        except UserError as error:  # a model for ids alone needs none
-            self._why_no_text = f"was opened without one ({str(error).rstrip('.')})"
 
     @classmethod
     def _arguments(cls, source: ModelSource, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,8 +158,7 @@ class ConfiguredModel(keras.Model):
         return {"config": source.config, **options}
 
     def _restore(self, source: ModelSource) -> RestoreReport:
-        assert source.checkpoint is not None  # a path or name was given
-        return restore(self, source.checkpoint)
+        return restore(self, source.tensors())
 
     def _warn_of_new_weights(self, report: RestoreReport) -> None:
         paths = {variable.path for variable in self.weights} - set(report.loaded)

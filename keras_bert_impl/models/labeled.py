@@ -60,7 +60,7 @@ class LabeledModel(ConfiguredModel):
         # A head with another number of labels does not fit: the encoder's weights alone are taken.
         if len(source.labels) in (0, self.num_labels):
             return super()._restore(source)
-        return restore(self.encoder, str(source.checkpoint))
+        return restore(self.encoder, source.tensors())
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make this model again."""

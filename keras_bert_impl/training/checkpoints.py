@@ -18,7 +18,7 @@ import google.protobuf.message
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl.checkpoints.google_tf1 import GoogleSource, write_google_checkpoint
+from keras_bert_impl.checkpoints.formats.google_tf1 import GoogleSource, write_google_checkpoint
 from keras_bert_impl.checkpoints.names import Names
 from keras_bert_impl.checkpoints.restore import names_of
 from keras_bert_impl.checkpoints.run_folder import (

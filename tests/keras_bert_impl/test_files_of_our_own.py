@@ -6,9 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints.hugging_face import HuggingFaceSource
+from keras_bert_impl.checkpoints.formats.hugging_face import HuggingFaceSource
+from keras_bert_impl.checkpoints.formats.safetensors_file import write_safetensors
 from keras_bert_impl.checkpoints.model_source import architecture_of, label_names
-from keras_bert_impl.checkpoints.safetensors_file import write_safetensors
 from keras_bert_impl.checkpoints.sentence_modules import (
     SentenceSettings,
     read_sentence_settings,

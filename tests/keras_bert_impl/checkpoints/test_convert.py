@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.convert import read_portable, write_portable
-from keras_bert_impl.checkpoints.google_tf1 import GoogleSource, write_google_checkpoint
-from keras_bert_impl.checkpoints.hugging_face import HuggingFaceSource
+from keras_bert_impl.checkpoints.formats.google_tf1 import GoogleSource, write_google_checkpoint
+from keras_bert_impl.checkpoints.formats.hugging_face import HuggingFaceSource
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.pretrainer import BertPretrainer

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.convert import read_portable, write_portable
-from keras_bert_impl.checkpoints.hugging_face import WEIGHTS_FILE
-from keras_bert_impl.checkpoints.model_directory import write_model_directory
-from keras_bert_impl.checkpoints.safetensors_file import (
+from keras_bert_impl.checkpoints.formats.hugging_face import WEIGHTS_FILE
+from keras_bert_impl.checkpoints.formats.safetensors_file import (
     read_header,
     read_tensor,
     write_safetensors,
 )
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice

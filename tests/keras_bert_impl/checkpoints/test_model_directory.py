@@ -4,13 +4,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from keras_bert_impl.checkpoints.formats.safetensors_file import read_header
 from keras_bert_impl.checkpoints.model_directory import (
     heads_of,
     write_model_directory,
     write_tensors_directory,
 )
 from keras_bert_impl.checkpoints.model_source import find_model
-from keras_bert_impl.checkpoints.safetensors_file import read_header
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder

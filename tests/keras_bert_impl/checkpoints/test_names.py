@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert_impl.checkpoints.google_tf1 import GoogleSource
+from keras_bert_impl.checkpoints.formats.google_tf1 import GoogleSource
 from keras_bert_impl.checkpoints.names import HEADS, all_names, encoder_names, head_names
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from tests.support.tiny_bert import GOLDEN, TINY

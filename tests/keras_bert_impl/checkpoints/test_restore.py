@@ -4,16 +4,16 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints.google_tf1 import write_google_checkpoint
-from keras_bert_impl.checkpoints.hugging_face import WEIGHTS_FILE
-from keras_bert_impl.checkpoints.model_directory import write_model_directory
-from keras_bert_impl.checkpoints.names import all_names
-from keras_bert_impl.checkpoints.restore import restore
-from keras_bert_impl.checkpoints.safetensors_file import (
+from keras_bert_impl.checkpoints.formats.google_tf1 import write_google_checkpoint
+from keras_bert_impl.checkpoints.formats.hugging_face import WEIGHTS_FILE
+from keras_bert_impl.checkpoints.formats.safetensors_file import (
     read_header,
     read_tensor,
     write_safetensors,
 )
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.names import all_names
+from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder

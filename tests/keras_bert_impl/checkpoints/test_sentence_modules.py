@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from keras_bert_impl.checkpoints.formats.safetensors_file import write_safetensors
 from keras_bert_impl.checkpoints.model_directory import write_json
-from keras_bert_impl.checkpoints.safetensors_file import write_safetensors
 from keras_bert_impl.checkpoints.sentence_modules import (
     DenseWeights,
     SentenceSettings,
@@ -86,7 +86,7 @@ def test_the_later_form_is_read(tmp_path):
         ("1_Pooling/config.json", {"pooling_mode": ["cls", "mean"]}, "pools by cls and mean"),
         ("1_Pooling/config.json", {}, "pools by nothing"),
         ("sentence_bert_config.json", {"max_seq_length": "x"}, "max_seq_length is 'x'"),
-        ("config_sentence_transformers.json", {"default_prompt_name": "q"}, "no prompt 'q'"),
+        ("config_sentence_transformers.json", {"default_prompt_name": "q"}, "has no 'q'"),
     ],
 )
 def test_what_does_not_exist_here_is_one_sentence(tmp_path, name, value, sentence):

@@ -11,7 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import keras_bert_impl as kb
-from keras_bert_impl.checkpoints.safetensors_file import read_header, read_tensor, write_safetensors
+from keras_bert_impl.checkpoints.formats.safetensors_file import (
+    read_header,
+    read_tensor,
+    write_safetensors,
+)
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.engines.engine import KerasEngine
 from keras_bert_impl.serving.embedder import Embedder

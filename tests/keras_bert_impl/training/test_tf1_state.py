@@ -4,7 +4,7 @@ tests/programs/test_run_pretraining_golden.py."""
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints.google_tf1 import GoogleSource
+from keras_bert_impl.checkpoints.formats.google_tf1 import GoogleSource
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.training.checkpoints import read_tf1_state, write_tf1_state

@@ -9,8 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from keras_bert_impl.checkpoints.formats.safetensors_file import (
+    read_header,
+    read_tensor,
+    write_safetensors,
+)
 from keras_bert_impl.checkpoints.model_source import find_model
-from keras_bert_impl.checkpoints.safetensors_file import read_header, read_tensor, write_safetensors
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.embedder import Embedder
 from keras_bert_impl.tokenization.unknown_words import UnknownWords

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.checkpoints.convert import read_portable, write_portable
-from keras_bert_impl.checkpoints.google_tf1 import GoogleSource, write_google_checkpoint
+from keras_bert_impl.checkpoints.formats.google_tf1 import GoogleSource, write_google_checkpoint
 from keras_bert_impl.checkpoints.restore import names_of, restore
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier

@@ -3,15 +3,19 @@ import json
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints.hugging_face import INDEX_FILE, WEIGHTS_FILE, HuggingFaceSource
-from keras_bert_impl.checkpoints.model_directory import write_model_directory
-from keras_bert_impl.checkpoints.names import all_names
-from keras_bert_impl.checkpoints.restore import restore
-from keras_bert_impl.checkpoints.safetensors_file import (
+from keras_bert_impl.checkpoints.formats.hugging_face import (
+    INDEX_FILE,
+    WEIGHTS_FILE,
+    HuggingFaceSource,
+)
+from keras_bert_impl.checkpoints.formats.safetensors_file import (
     read_header,
     read_tensor,
     write_safetensors,
 )
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.names import all_names
+from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.tokenization.text_settings import TextSettings

@@ -8,7 +8,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from keras_bert_impl.checkpoints import safetensors_file
+from keras_bert_impl.checkpoints.formats import safetensors_file
 from keras_bert_impl.checkpoints.names import Names
 from keras_bert_impl.checkpoints.sources import (
     INDEX_FILE,

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import numpy as official
 
-from keras_bert_impl.checkpoints.safetensors_file import (
+from keras_bert_impl.checkpoints.formats.safetensors_file import (
     read_header,
     read_tensor,
     write_safetensors,

@@ -7,10 +7,10 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.checkpoints.convert import read_portable, write_portable
+from keras_bert_impl.checkpoints.formats.run_checkpoint import RunCheckpointSource
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.restore import open_source, restore
-from keras_bert_impl.checkpoints.run_checkpoint import RunCheckpointSource
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder

@@ -8,7 +8,7 @@ from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
-from keras_bert_impl.checkpoints.google_tf1 import reading_variables
+from keras_bert_impl.checkpoints.formats.google_tf1 import reading_variables
 from keras_bert_impl.checkpoints.names import BILSTM, HEADS, Names, head_names
 from keras_bert_impl.checkpoints.run_folder import (
     AVERAGES,

@@ -1,0 +1,1 @@
+"""A room of formats: each opens a checkpoint as a `TensorSource`."""
