@@ -52,7 +52,7 @@ def answer(texts):  # a list of {what}
 {check}{prompt}    try:
         found = {encode}
     except TypeError as error:  # bytes, or half of a surrogate pair
-        raise ValueError("One of these is no text that UTF-8 can hold: mend it.") from error
+        raise ValueError("One of these is no text that UTF-8 can hold: fix it.") from error
 {long}    rows = [(r.ids, r.attention_mask, r.type_ids) for r in found]
     features = dict(zip(NAMES, np.array([*zip(*rows)], np.int32)))
 {compute}

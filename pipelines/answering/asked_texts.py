@@ -203,7 +203,7 @@ def _value(file: TableFile, record: Record, field: Input, column: str) -> Any:
     if not field.is_list and not isinstance(value, str):
         raise UserError(
             f"{file.name}: line {record.line} has {shown(value)} in the column {shown(column)}, "
-            "which is no text; mend the line."
+            "which is no text; fix the line."
         )
     return value
 

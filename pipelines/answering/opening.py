@@ -4,7 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.restore import restore
@@ -58,17 +58,8 @@ class OpenAnsweringModel:
     close: Callable[[], None]
 
 
-class Asked(NamedTuple):
-    """What a model is asked, and what computes it.
-
-    Attributes:
-        forms: the main one first.
-        open: opens the engine, given inputs of some rows, on which the scales of int8 are found.
-    """
-
-    forms: Sequence[Form]
-    open: Callable[[Callable[[], list[Features]]], Engine]
-
+OpenEngine = Callable[[Callable[[], list[Features]]], Engine]
+"""Opens an engine, given inputs of some rows, on which the scales of int8 are found."""
 
 _LACKS = {
     MaskedWordsForm.kind: "has no masked-LM head; name a pre-trained model, such as the model/ "
@@ -88,21 +79,24 @@ def open_answering_model(
             are not kept next to the model.
     """
     folder = Path(config.model).expanduser()
+    known: KnownModel
     if is_openvino_export(folder):
-        exported = read_exported(folder)
-        config, known, asked = _asked_of_export(config, folder, exported)
-        _check_kind(config, asked.forms, kind)
-        return _opened(config, known, asked, texts)
-    config = dataclasses.replace(config, engine=config.engine or TENSORFLOW)
-    source = find_model(config.model, **config.description())
-    asked = _asked_of_source(config, source)
-    _check_kind(config, asked.forms, kind)
-    return _opened(config, source, asked, texts)
-
-
-def _check_kind(config: AnsweringConfig, forms: Iterable[Form], kind: str | None) -> None:
-    if kind and all(one.kind != kind for one in forms):
+        known = read_exported(folder)
+        config, forms, open_it = _of_export(config, folder, known)
+    else:
+        config = dataclasses.replace(config, engine=config.engine or TENSORFLOW)
+        known = source = find_model(config.model, **config.description())
+        forms, open_it = _of_source(config, source)
+    if kind and all(form.kind != kind for form in forms):
         raise UserError(f"{config.model}: {_LACKS[kind]}")
+    engine = open_it(functools.partial(_calibration, forms, texts))
+    positions = known.config.max_position_embeddings
+    answerers = {
+        form.signature: EngineAnswerer(form, engine, positions, config.deterministic)
+        for form in forms
+    }
+    about = _description(config, known, forms[0])
+    return OpenAnsweringModel(answerers, about, known.text, engine.close)
 
 
 def no_texts() -> Iterable[Any]:
@@ -134,9 +128,9 @@ def _check_vectors(folder: Path, gives_vectors: bool) -> None:
         )
 
 
-def _asked_of_export(
+def _of_export(
     config: AnsweringConfig, folder: Path, exported: ExportedModel
-) -> tuple[AnsweringConfig, KnownModel, Asked]:
+) -> tuple[AnsweringConfig, Sequence[Form], OpenEngine]:
     if config.engine == TENSORFLOW:
         raise UserError(
             f"{folder}: is an export for OpenVINO, which tensorflow cannot compute; leave `engine` "
@@ -148,9 +142,9 @@ def _asked_of_export(
     engine = open_graph(folder, FLOAT32 if precision == INT8 else precision, deterministic=same)
     forms = _forms_of_export(config, folder, exported, engine.output_sizes)
     if precision != INT8:
-        return config, exported, Asked(forms, lambda _: engine)
+        return config, forms, lambda _: engine
     # Its scales are found on rows of the first form.
-    return config, exported, Asked(forms, lambda rows: open_graph(folder, INT8, rows, same))
+    return config, forms, lambda rows: open_graph(folder, INT8, rows, same)
 
 
 def _forms_of_export(
@@ -182,20 +176,6 @@ def _forms_of_export(
     return forms
 
 
-def _opened(
-    config: AnsweringConfig, known: KnownModel, asked: Asked, texts: Texts
-) -> OpenAnsweringModel:
-    positions = known.config.max_position_embeddings
-    engine = asked.open(functools.partial(_calibration, asked.forms, texts))
-    answerers = {
-        form.signature: EngineAnswerer(form, engine, positions, config.deterministic)
-        for form in asked.forms
-    }
-    return OpenAnsweringModel(
-        answerers, _description(config, known, asked.forms[0]), known.text, engine.close
-    )
-
-
 def _calibration(forms: Sequence[Form], texts: Texts) -> list[Features]:
     """The inputs of some texts, a row each, of the form that is asked with such."""
     some = evenly_spread(texts(), CALIBRATION_ROWS)
@@ -224,7 +204,7 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
     return about | ({"labels": list(known.labels)} if form.kind in _LABELLED else {})
 
 
-def _asked_of_source(config: AnsweringConfig, source: ModelSource) -> Asked:
+def _of_source(config: AnsweringConfig, source: ModelSource) -> tuple[Sequence[Form], OpenEngine]:
     """Of a model whose weights are here: in a directory, a TF1 checkpoint, a run."""
     engine = config.engine or TENSORFLOW
     policy = dtype_policy(config.engine_precision if engine == TENSORFLOW else FLOAT32)
@@ -237,7 +217,7 @@ def _asked_of_source(config: AnsweringConfig, source: ModelSource) -> Asked:
         source.folder,
         deterministic=config.deterministic,
     )
-    return Asked(forms, lambda rows: open_it(calibration=rows))
+    return forms, lambda rows: open_it(calibration=rows)
 
 
 def _forms_and_model(
