@@ -10,7 +10,7 @@ from keras_bert_impl.checkpoints.convert import read_portable
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.pretraining import run_pretraining
-from pipelines.runs.pretraining_config import FIGURES, RunPretrainingConfig
+from pipelines.runs.pretraining_config import RunPretrainingConfig
 from tests.support.model_folders import tiny_config
 from tests.support.pretraining_corpus import RECIPE, make_shards
 from tests.support.pretraining_run import GOLDEN
@@ -107,11 +107,6 @@ def test_a_final_evaluation_that_a_stop_cut_short_is_made_up_for(tmp_path, train
     assert [json.loads(line)["step"] for line in evaluations.open()] == [
         json.loads(line)["step"] for line in complete.splitlines()
     ]
-
-
-def test_an_evaluation_gives_the_figures_that_a_run_may_choose_by(tmp_path):
-    measured = run_pretraining(config(tmp_path, do_train=True, do_eval=True)).evaluation
-    assert {*FIGURES, "global_step"} == set(measured)
 
 
 def test_a_run_says_what_computes_and_how_often_its_data_are_read(tmp_path, caplog):
