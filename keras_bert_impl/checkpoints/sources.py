@@ -1,10 +1,11 @@
 """Where a checkpoint lies, and what it can be asked for, whatever its format."""
 
+import abc
 import dataclasses
 import os
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -149,26 +150,34 @@ class FoundTensor:
     transposed: bool
 
 
-class TensorSource(Protocol):
-    """An open checkpoint."""
+class TensorSource(abc.ABC):
+    """An open checkpoint.
+
+    Attributes:
+        location: where it lies, for messages.
+        shapes: of its tensors as they lie there, by their names.
+        reasons: why tensors that no model needs are there ("optimizer slot"), by their names.
+    """
 
     location: str
-    """Where it lies, for messages."""
+    shapes: Mapping[str, tuple[int, ...]]
+    reasons: Sequence[tuple[re.Pattern[str], str]] = ()
 
+    @abc.abstractmethod
     def find(self, names: Names) -> FoundTensor | None:
         """The tensor that answers to a weight, or None."""
 
-    def names(self) -> list[str]:
-        """All names in the checkpoint, sorted."""
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """A tensor's shape as it lies there."""
-
+    @abc.abstractmethod
     def read(self, name: str) -> np.ndarray:
         """A tensor as it lies there, of its own type."""
 
+    def names(self) -> list[str]:
+        """All names in the checkpoint, sorted."""
+        return sorted(self.shapes)
+
     def reason_to_ignore(self, name: str) -> str | None:
-        """Why a tensor that no model needs is there ("optimizer slot"), or None if unknown."""
+        """Why a tensor that no model needs is there, or None if unknown."""
+        return next((reason for pattern, reason in self.reasons if pattern.search(name)), None)
 
 
 def read_weight(source: TensorSource, found: FoundTensor) -> np.ndarray:
@@ -184,5 +193,5 @@ def read_weight(source: TensorSource, found: FoundTensor) -> np.ndarray:
 
 def weight_shape(source: TensorSource, found: FoundTensor) -> tuple[int, ...]:
     """The shape that `read_weight` will give."""
-    shape = source.shape(found.name)
+    shape = source.shapes[found.name]
     return shape[::-1] if found.transposed else shape

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert_impl.checkpoints.names import Names
-from keras_bert_impl.checkpoints.sources import FoundTensor
+from keras_bert_impl.checkpoints.sources import FoundTensor, TensorSource
 from keras_bert_impl.errors import UserError, reading, reason_of
 from keras_bert_impl.files import check_parts, not_written, whole_files
 
@@ -45,8 +45,10 @@ def reading_variables(
             raise ValueError(reason_of(error)) from error
 
 
-class GoogleSource:
+class GoogleSource(TensorSource):
     """The tensors of a TF1 checkpoint."""
+
+    reasons = _REASONS
 
     def __init__(self, prefix: str | os.PathLike[str]) -> None:
         self.location = str(prefix)
@@ -54,13 +56,13 @@ class GoogleSource:
         with reading_variables(prefix, "a TF1 checkpoint", _REMEDY) as load:
             self._reader = load(self.location)
             found = self._reader.get_variable_to_shape_map()
-        self._shapes = {name: tuple(shape) for name, shape in found.items()}
-        if _TF2_MARK in self._shapes:
+        self.shapes = {name: tuple(shape) for name, shape in found.items()}
+        if _TF2_MARK in self.shapes:
             raise UserError(
                 f"{prefix}: is a TF2 checkpoint of objects, not a TF1 one of named variables; name "
                 "a model directory (a training run writes one as 'model')."
             )
-        self._prefix = _encoder_prefix(self._shapes)
+        self._prefix = _encoder_prefix(self.shapes)
 
     def find(self, names: Names) -> FoundTensor | None:
         """The variable that answers to a weight.
@@ -71,26 +73,14 @@ class GoogleSource:
         in_encoder = bare != names.google
         given = self._prefix + bare if in_encoder else outer + names.google
         for candidate in (given, names.google, bare):
-            if candidate in self._shapes:
+            if candidate in self.shapes:
                 return FoundTensor(candidate, names.google_transposed)
         return None
-
-    def names(self) -> list[str]:
-        """All names, sorted."""
-        return sorted(self._shapes)
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """A variable's shape."""
-        return self._shapes[name]
 
     def read(self, name: str) -> np.ndarray:
         """A variable, of its own type."""
         with reading_variables(self.location, "a TF1 checkpoint", "download it again"):
             return np.asarray(self._reader.get_tensor(name))
-
-    def reason_to_ignore(self, name: str) -> str | None:
-        """Why a variable that no model needs is there."""
-        return next((reason for pattern, reason in _REASONS if pattern.search(name)), None)
 
 
 def _encoder_prefix(names: Iterable[str]) -> str:

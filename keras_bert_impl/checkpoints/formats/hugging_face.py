@@ -15,6 +15,7 @@ from keras_bert_impl.checkpoints.sources import (
     PICKLE_FILES,
     WEIGHTS_FILE,
     FoundTensor,
+    TensorSource,
     pickle_refused,
 )
 from keras_bert_impl.errors import UserError, shown
@@ -38,8 +39,10 @@ class _Index(TypedDict):
     weight_map: dict[str, FileName]
 
 
-class HuggingFaceSource:
+class HuggingFaceSource(TensorSource):
     """The tensors of a Hugging Face directory."""
+
+    reasons = _REASONS
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.location = str(folder)
@@ -48,6 +51,7 @@ class HuggingFaceSource:
         for file in weight_files(Path(folder)):
             for name, entry in safetensors_file.read_header(file).items():
                 self._files[name], self._entries[name] = file, entry
+        self.shapes = {name: entry.shape for name, entry in self._entries.items()}
         self._prefix = _encoder_prefix(self._entries)
 
     def find(self, names: Names) -> FoundTensor | None:
@@ -71,21 +75,9 @@ class HuggingFaceSource:
             spellings += [spelling.replace(new, old) for spelling in spellings if new in spelling]
         return spellings
 
-    def names(self) -> list[str]:
-        """All names, sorted."""
-        return sorted(self._entries)
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """A tensor's shape."""
-        return self._entries[name].shape
-
     def read(self, name: str) -> np.ndarray:
         """A tensor, of its own type."""
         return safetensors_file.read_tensor(self._files[name], self._entries[name])
-
-    def reason_to_ignore(self, name: str) -> str | None:
-        """Why a tensor that no model needs is there."""
-        return next((reason for pattern, reason in _REASONS if pattern.search(name)), None)
 
 
 def _encoder_prefix(names: Iterable[str]) -> str:

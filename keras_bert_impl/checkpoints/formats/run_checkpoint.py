@@ -17,7 +17,7 @@ from keras_bert_impl.checkpoints.run_folder import (
     check_state_files,
     variable_key,
 )
-from keras_bert_impl.checkpoints.sources import FoundTensor
+from keras_bert_impl.checkpoints.sources import FoundTensor, TensorSource
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import read_typed
 from keras_bert_impl.models.head_settings import LabelUnits
@@ -40,7 +40,7 @@ class _Description(TypedDict):
     label_units: NotRequired[tuple[float, float] | None]
 
 
-class RunCheckpointSource:
+class RunCheckpointSource(TensorSource):
     """The weights of a run's checkpoint, averaged where the run keeps averages."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -53,6 +53,7 @@ class RunCheckpointSource:
             self._keys = self._find_keys(names, self._reader.get_variable_to_dtype_map())
             # The data file is opened now: what the run removes later can still be read.
             self._reader.get_tensor(min(self._keys.values(), key=self._size))
+        self.shapes = {name: tuple(self._shapes[key]) for name, key in self._keys.items()}
         self._others = {
             row.hugging_face: row.ours
             for head in (BILSTM, *HEADS)
@@ -87,23 +88,11 @@ class RunCheckpointSource:
         ours = names.ours if names.ours in self._keys else self._others.get(names.hugging_face)
         return None if ours is None else FoundTensor(ours, transposed=False)
 
-    def names(self) -> list[str]:
-        """All names, sorted."""
-        return sorted(self._keys)
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """A weight's shape."""
-        return tuple(self._shapes[self._keys[name]])
-
     def read(self, name: str) -> np.ndarray:
         """A weight, of its own type, as the run's model directory will hold it."""
         with reading_variables(self.location, _WHAT, _ANOTHER):
             array = np.asarray(self._reader.get_tensor(self._keys[name]))
         return array if self._units is None else self._units.fold(name, array)
-
-    def reason_to_ignore(self, name: str) -> str | None:  # noqa: ARG002
-        """Nothing is known to be there in vain."""
-        return None
 
 
 def _read_names(folder: Path) -> tuple[list[str], LabelUnits | None]:

@@ -135,6 +135,6 @@ def test_a_tensor_is_found_with_its_shape_and_whether_it_is_transposed(pretraine
         hit = source.find(row)
         array = source.read(hit.name)
         assert hit.transposed == row.hugging_face_transposed
-        assert source.shape(hit.name) == array.shape
+        assert source.shapes[hit.name] == array.shape
         assert np.array_equal(array.T if hit.transposed else array, variables[row.ours])
     assert source.find(all_names(0, ("span",))[-1]) is None
