@@ -24,7 +24,7 @@ def owned(lock_file: Path, busy: str) -> Iterator[bool]:
         Whether the lock is held: on a file system without locks nobody is kept out.
 
     Example:
-        >>>         >>> file = Path(tempfile.mkdtemp()) / ".lock"
+        >>> file = Path(tempfile.mkdtemp()) / ".lock"
         >>> with owned(file, "Somebody is at work here.") as held:
         ...     file.exists()
         True
