@@ -340,7 +340,7 @@ def test_too_few_examples_for_a_step_are_refused(encoder, cola, tmp_path):
 def test_other_epochs_are_named_as_the_user_gave_them(encoder, cola, tmp_path):
     options = {"init_checkpoint": str(encoder), "do_train": True}
     run_classifier(configuration(cola, tmp_path / "run", epochs=0.4, **options))
-    with pytest.raises(UserError, match=r"settings: `num_train_epochs` was 0\.4 and is 0\.7; give"):
+    with pytest.raises(UserError, match=r"settings: `num_train_epochs` was 0\.4 and is 0\.7, "):
         run_classifier(configuration(cola, tmp_path / "run", epochs=0.7, **options))
 
 
