@@ -86,7 +86,7 @@ TO_FILES = [
 ]
 FILES_OF_A_RUN = [
     *("flags.cfg", "metrics.jsonl", "evaluations.jsonl", "saves.jsonl", "eval_results.txt"),
-    *("guesses.json", "learning_curve.png", "dev_classes.tsv", "dev_confusion.png", ".finished"),
+    *("guesses.json", "learning_curve.png", "dev_classes.tsv", "dev_confusion.png"),
 ]
 
 
