@@ -116,7 +116,9 @@ def test_a_stopped_command_continues_to_the_same_bytes(tmp_path, name, begun, nu
         time.sleep(0.01)
     stopped.send_signal(number)
     _, said = stopped.communicate()
-    assert stopped.returncode in (-number, 128 + number), said[-3000:]
+    # One that had all its vectors when the signal came has ended.
+    ended = (0,) if name == "embed" else ()
+    assert stopped.returncode in (-number, 128 + number, *ended), said[-3000:]
     assert "Traceback" not in said
     run(["keras_bert_impl", *words], ENVIRONMENT, tmp_path, check=True)
     assert results(tmp_path) == results(tmp_path / "whole")
