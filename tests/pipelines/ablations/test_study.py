@@ -97,42 +97,6 @@ def test_the_last_file_of_sentences_is_held_out(tmp_path):
     assert made["vocabulary"].flags[0] == train
 
 
-def test_random_weights_have_the_model_s_form_the_vocabulary_and_its_casing(tmp_path):
-    command = study(tmp_path).commands["MRPC-random-seed-1"]
-    assert "--nodo_lower_case" in command.flags
-    assert not [flag for flag in command.flags if flag.startswith("--init_checkpoint")]
-    assert '"hidden_size": 16' in command.files["bert_config.json"]
-
-
-def test_models_of_the_figure_lie_at_checkpoints(tmp_path):
-    made = study(tmp_path).commands
-    assert "--save_model_steps=10" in made["pretrain-bert-seed-1"].flags
-    folder = made["pretrain-bert-seed-1"].folder
-    early = made["MRPC-bert-step-20-seed-1-1"]
-    assert f"--init_checkpoint={folder}/model-20" in early.flags
-    three = table(study(tmp_path, num_models=3), "steps")
-    assert [row.notes for row in three.rows[:3]] == [("15",), ("30",), ("40",)]
-
-
-def test_a_second_phase_has_shards_of_its_own_and_is_measured_on_them(tmp_path):
-    made = study(
-        tmp_path,
-        phase2_data_flags="--max_seq_length=64",
-        pretraining_flags="--max_seq_length=32 --num_train_steps=40 --phase2_max_seq_length=64"
-        " --save_checkpoints_steps=5",
-    )
-    command = made.commands["pretrain-bert-seed-1"]
-    config = PretendingTools().config_of(command.tool, command.arguments)
-    assert [phase.max_seq_length for phase in config.phases()] == [32, 64]
-    assert "phase2-data-held-out" in config.eval_input_file[0]
-
-
-def test_a_vocabulary_of_one_s_own_is_not_learned(tmp_path):
-    made = study(tmp_path, vocab_file="{data}/vocab.txt").commands
-    assert "vocabulary" not in made
-    assert f"--vocab_file={tmp_path}/vocab.txt" in made["data-train"].flags
-
-
 def test_models_differ_in_what_their_rows_say_and_in_nothing_else(tmp_path):
     made = study(tmp_path)
     models = {row.label: made.pretraining_of(row)[0] for one in made.tables for row in one.rows}
@@ -145,15 +109,6 @@ def test_models_differ_in_what_their_rows_say_and_in_nothing_else(tmp_path):
     assert '"causal": true' in ltr.files["bert_config.json"]
     assert '"anticausal": true' in rtl.files["bert_config.json"]
     assert "causal" not in models["BERT"].files["bert_config.json"]
-
-
-def test_every_seed_of_pre_training_meets_every_seed_of_fine_tuning(tmp_path):
-    made = study(tmp_path, pretraining_seeds=(5, 6), tables=("pretraining_tasks",))
-    (only,) = made.tables
-    names = [command.name for command in only.fields[0][0]]
-    assert names == [f"MRPC-bert-seed-{pair}" for pair in ("5-1", "5-2", "6-1", "6-2")]
-    random = [command.name for command in made.check.fields[1][0]]
-    assert random == ["MRPC-random-seed-1", "MRPC-random-seed-2"]
 
 
 def test_only_what_the_chosen_tables_need_is_run(tmp_path):

@@ -7,11 +7,9 @@ from tests.support.adaptation import toy_adaptation
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"input_file": ()}, "`input_file` is missing"),
         ({"task": "embed --model=x"}, "`task=embed`: begin with one of run_classifier"),
         ({"task": "run_ner data"}, "`task`: 'data' is no flag"),
         ({"data_flags": "--output_file='x"}, "`data_flags=.*close the quotation"),
-        ({"held_out_every": 1}, "`held_out_every=1` must be 2 or more"),
     ],
 )
 def test_a_mistake_is_one_sentence(tmp_path, changes, words):

@@ -62,12 +62,6 @@ def test_options_are_instances():
     }
 
 
-def test_every_question_is_about_the_passage(tmp_path):
-    (tmp_path / "p.txt").write_text(" a\nb ")
-    asked = instances(QUESTION, question=["x", "y"], passage_file=str(tmp_path / "p.txt"))
-    assert [one["passage"] for one, _ in asked] == [" a\nb "] * 2
-
-
 def test_lines_are_texts_empty_ones_too(tmp_path):
     path = tmp_path / "lines.txt"
     path.write_text("a\n\nb\n")

@@ -45,28 +45,15 @@ def test_a_text_without_mask_is_told_after_the_others(model):
         next(lines)
 
 
-@pytest.mark.parametrize("engine", [None, "openvino"])
-def test_a_model_without_the_head_is_told(tmp_path, engine):
+def test_a_model_without_the_head_is_told(tmp_path):
     model = write_classifier(tmp_path / "model", ["no", "yes"])
     with pytest.raises(UserError, match="has no masked-LM head"):
-        records(model, engine=engine)
+        records(model, engine="openvino")
 
 
 def test_scales_are_not_found_on_a_few_texts(model):
     with pytest.raises(UserError, match="answer an `input_file` with some hundred"):
         records(model, engine="openvino", engine_precision="int8")
-
-
-@pytest.mark.parametrize("questions", [(), ("", " ")])
-def test_without_a_question_nothing_is_asked(questions):
-    with pytest.raises(UserError, match="there is no question; give `question`"):
-        AnswerConfig(model=Path("x"), passage_file=Path("y"), question=questions)
-
-
-def test_a_question_that_is_no_text_is_refused():
-    """Bytes that are no UTF-8 come from a command line as halves of surrogate pairs."""
-    with pytest.raises(UserError, match=r"`question='Who\\udcff\?'` is no Unicode text"):
-        AnswerConfig(model=Path("x"), passage_file=Path("y"), question=["Who\udcff?"])
 
 
 def test_a_blank_passage_is_named(tmp_path):

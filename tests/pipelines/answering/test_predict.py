@@ -75,14 +75,6 @@ def test_questions_stand_in_columns_or_on_the_command_line(tmp_path, capsys):
     assert "(line " in capsys.readouterr().out
 
 
-def test_words_that_the_vocabulary_lacks_are_warned_of_once(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(job, "_BLOCK", 3)
-    folder = write_classifier(tmp_path / "model", ["no", "yes"])
-    (tmp_path / "lines.txt").write_text("entirely unknown words\n" * 9)
-    answered(folder, tmp_path / "lines.txt")
-    assert sum("become [UNK]" in one.message for one in caplog.records) == 1
-
-
 def test_the_columns_of_a_file_say_whether_it_has_pairs(tmp_path):
     folder = write_classifier(tmp_path / "model", ["no", "yes"])
     pairs, texts = tmp_path / "pairs.csv", tmp_path / "texts.csv"

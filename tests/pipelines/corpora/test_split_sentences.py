@@ -30,7 +30,7 @@ def test_one_sentence_a_line_and_an_empty_line_between_documents(text, tmp_path)
     assert counts == (3, 6)
 
 
-@pytest.mark.parametrize("size", [1, 5, 9, 10, 18, 19, 20, 27])
+@pytest.mark.parametrize("size", [1, 9, 19])
 @pytest.mark.parametrize("num_shards", [1, 2])
 def test_blocks_do_not_show(text, tmp_path, monkeypatch, size, num_shards):
     monkeypatch.setattr(
@@ -102,12 +102,11 @@ SPLIT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("times", [1, 20])
 @pytest.mark.parametrize("form", ["text", "json_lines", "wikiextractor"])
-def test_sentences_are_those_of_paragraphs_whose_lines_were_cut(tmp_path, form, times, caplog):
+def test_sentences_are_those_of_paragraphs_whose_lines_were_cut(tmp_path, form, caplog):
     reading = Reading(one_document_per_file=True)
-    found = sentences_of(tmp_path, wrapped(form) * times, reading=reading)
-    assert [line for document in found for line in document] == (SPLIT[0] + SPLIT[1]) * times
+    found = sentences_of(tmp_path, wrapped(form), reading=reading)
+    assert [line for document in found for line in document] == SPLIT[0] + SPLIT[1]
     (message,) = caplog.messages
     assert message.startswith(f"{tmp_path}/wrapped.txt: lines seem to be cut at one width, so")
     assert "give `join_lines=False`" in message
@@ -128,7 +127,7 @@ def test_cut_lines_are_left_or_joined_as_is_asked_for(tmp_path, caplog):
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
-@pytest.mark.parametrize("size", [400, 500, 700, 1100])
+@pytest.mark.parametrize("size", [400, 700])
 def test_blocks_do_not_show_in_joined_lines(tmp_path, monkeypatch, size, ending):
     monkeypatch.setattr(
         documents, "read_line_blocks", lambda path, **more: read_line_blocks(path, size, **more)
@@ -137,20 +136,9 @@ def test_blocks_do_not_show_in_joined_lines(tmp_path, monkeypatch, size, ending)
     assert sentences_of(tmp_path, content) == SPLIT * 9
 
 
-def test_a_file_can_be_one_document(text, tmp_path):
-    config = SplitSentencesConfig(
-        [text],
-        str(tmp_path / "out.txt"),
-        reading=Reading(one_document_per_file=True),
-        num_workers=1,
-    )
-    assert split_sentences(config) == (1, 6)
-
-
 @pytest.mark.parametrize(
     ("outputs", "sentence"),
     [
-        ({}, "either `output_file` or `output_dir`"),
         ({"output_file": "x", "output_dir": "y"}, "either `output_file` or `output_dir`"),
         ({"output_file": "x", "num_shards": 2}, "`num_shards` needs `output_dir`"),
     ],

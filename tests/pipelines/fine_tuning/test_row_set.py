@@ -56,23 +56,6 @@ def test_all_rows_of_an_example_are_in_one_block():
     assert found == [(0, [0, 1, 1, 1]), (4, [2, 3, 3])]
 
 
-def test_blocks_with_other_features_are_a_mistake_of_the_task():
-    other = Rows(np.array([0]), np.array([1]), {"other": np.array([1], np.int32)})
-    with pytest.raises(ValueError, match="those before it"):
-        RowSet([BLOCKS[0], other])
-
-
-def test_a_pair_of_texts_takes_few_bytes_a_token():
-    tokens = {
-        "input_ids": np.arange(30_422, 30_522, dtype=np.int32),
-        "input_mask": np.ones(100, np.int32),
-        "segment_ids": np.repeat([0, 1, 0, 1], 25).astype(np.int32),
-    }
-    rows = RowSet([Rows(np.arange(2), np.array([50, 50]), tokens)])
-    assert sum(column.nbytes for column in rows._columns.values()) == 3 * 100
-    assert rows.read(np.array([1])).tokens["input_mask"].tolist() == [1] * 50
-
-
 def test_a_number_that_was_always_the_same_may_change():
     blocks = [Rows(np.array([0]), np.array([2]), {"x": np.array(x)}) for x in ([1, 1], [1, 300])]
     assert RowSet([*blocks, blocks[0]]).read(np.arange(3)).tokens["x"].tolist() == [

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.interrupts import what_is_kept
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.fine_tuning.options import ManyRunsConfig, Setting
 from pipelines.many_runs import seeds
@@ -80,13 +79,6 @@ def test_each_seed_is_a_run_in_its_own_folder_that_shares_the_rows(tmp_path, run
     assert report.spread(report.runs).mean == pytest.approx(0.5)
     files = {path.name for path in (tmp_path / "runs").glob("runs.*")}
     assert files == {"runs.json", "runs.md"}
-
-
-def test_a_run_that_answers_everything_alike_failed(tmp_path, runs):
-    report = run(
-        configuration(tmp_path, ManyRunsConfig(num_seeds=2), training=TrainingConfig(seed=0))
-    )
-    assert report.failed(report.runs) == 1  # Matthews: 0.0 and 0.1
 
 
 def test_the_search_runs_every_setting_of_the_paper(tmp_path, runs):
@@ -166,13 +158,6 @@ def test_the_same_call_again_starts_no_finished_run(tmp_path, runs):
     assert again == first
 
 
-def test_more_seeds_are_added_to_those_that_are_there(tmp_path, runs):
-    run(configuration(tmp_path, ManyRunsConfig(num_seeds=2)))
-    report = run(configuration(tmp_path, ManyRunsConfig(num_seeds=4)))
-    assert len(runs.started) == 4
-    assert len(report.runs) == 4
-
-
 def test_a_changed_option_or_file_calls_the_run_again(tmp_path, runs):
     many = ManyRunsConfig(num_seeds=2)
     run(configuration(tmp_path, many))
@@ -206,21 +191,6 @@ def test_a_run_that_stopped_before_its_end_stops_all(tmp_path, runs):
     assert not (tmp_path / "runs" / "seed-2" / "result.json").exists()
 
 
-def test_a_stop_between_two_runs_says_that_finished_ones_are_kept(tmp_path, runs, monkeypatch):
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    write = RunsReport.write
-    monkeypatch.setattr(RunsReport, "write", stop)
-    config = configuration(tmp_path, ManyRunsConfig(num_seeds=3))
-    with pytest.raises(KeyboardInterrupt) as stopped:
-        run(config)
-    assert what_is_kept(stopped.value) == ("finished runs are kept, and the same command continues")
-    monkeypatch.setattr(RunsReport, "write", write)
-    assert run(config).finished
-    assert len(runs.started) == 3
-
-
 def test_a_refused_command_leaves_the_flags_of_the_one_before(tmp_path, runs):
     def refuse():
         raise UserError("its checkpoint was made with other settings.")
@@ -234,18 +204,6 @@ def test_a_refused_command_leaves_the_flags_of_the_one_before(tmp_path, runs):
     with pytest.raises(UserError, match="no such file"):
         run(configuration(tmp_path, many, flags="--a=3\n"))
     assert flags.read_text() == "--a=1\n"
-
-
-def test_runs_without_scores_are_refused(tmp_path, runs):
-    with pytest.raises(UserError, match="give `do_train` and `do_eval`"):
-        run(configuration(tmp_path, ManyRunsConfig(num_seeds=2), do_eval=False))
-
-
-def test_a_missing_file_is_named_before_any_run(tmp_path, runs):
-    (tmp_path / "cola" / "train.tsv").unlink()
-    with pytest.raises(UserError, match=r"train\.tsv: no such file"):
-        run(configuration(tmp_path, ManyRunsConfig(num_seeds=2)))
-    assert runs.started == []
 
 
 def test_a_second_process_is_kept_out(tmp_path, runs):
@@ -273,20 +231,11 @@ def report(*runs, constant=0.5, expected=None):
     return RunsReport("MRPC", runs, {"eval_accuracy": constant}, expected or len(runs))
 
 
-def test_the_first_metric_chooses_and_a_loss_is_none():
-    assert report(scored(1, 0.6)).metrics[0] == "eval_accuracy"
-    assert report(scored(1, 0.6)).metrics == ["eval_accuracy", "eval_f1"]
-
-
 def test_a_run_at_or_under_the_constant_answer_failed():
     runs = [scored(1, 0.5), scored(2, 0.51), scored(3, 0.4), scored(4, math.nan)]
     found = report(*runs)
     assert [found.failed([one]) for one in runs] == [1, 0, 1, 1]
     assert found.as_json()["failed"] == 3
-
-
-def test_the_best_run_is_chosen_and_of_equal_ones_the_first():
-    assert report(scored(1, 0.6), scored(2, 0.8), scored(3, 0.8)).best.seed == 2
 
 
 def test_settings_are_ranked_by_their_mean_and_not_by_their_luckiest_run():

@@ -23,10 +23,6 @@ def test_scores_that_are_all_alike_have_an_interval_of_one_number():
     assert not differs_significantly([2.0, 2.0], [2.0, 2.0])
 
 
-def test_of_a_single_run_nothing_is_known():
-    assert not differs_significantly([1.0], [5.0, 5.1])
-
-
 def test_a_spread_is_that_of_numpy():
     values = np.random.default_rng(1).random(9)
     spread = Spread.of(values.tolist())

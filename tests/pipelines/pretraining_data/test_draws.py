@@ -32,12 +32,6 @@ def test_purposes_and_indexes_do_not_share_draws():
     assert len(np.unique(np.concatenate(draws))) == len(draws) * 100
 
 
-def test_an_index_may_be_a_number_or_an_array():
-    as_array = draw(KEYS[:5, None], Purpose.SELECT, np.arange(4, dtype=np.uint64))
-    for index in range(4):
-        assert (as_array[:, index] == draw(KEYS[:5], Purpose.SELECT, index)).all()
-
-
 def test_below_is_uniform():
     counts = np.bincount(below(draw(KEYS, Purpose.SPLIT), 10), minlength=10)
     assert abs(counts - 2000).max() < 200  # 4.7 standard deviations

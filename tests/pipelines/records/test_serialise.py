@@ -1,11 +1,10 @@
 import numpy as np
-import pytest
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.records.features import pair_features
-from pipelines.records.serialise import BlockSerialiser, varint
+from pipelines.records.serialise import BlockSerialiser
 
 
 def _block(rng: np.random.Generator, examples: int, length: int, predictions: int, ids: int):
@@ -58,10 +57,3 @@ def test_unmasked_records_have_no_masking_features():
     assert sorted(_values(data[12:-4].tobytes())) == [
         "input_ids", "input_mask", "next_sentence_labels", "segment_ids",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"), [(0, "00"), (127, "7f"), (128, "8001"), (16_384, "808001")]
-)
-def test_varints(value, expected):
-    assert varint(value).hex() == expected

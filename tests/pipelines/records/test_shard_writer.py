@@ -1,6 +1,5 @@
 import contextlib
 import io
-from collections import Counter
 from pathlib import Path
 
 import google_crc32c
@@ -49,17 +48,6 @@ def test_the_index_holds_the_bytes_of_each_frame(tmp_path):
     write_shard(str(path), [frame_records(RECORDS[:3]), frame_records(RECORDS[3:])], {})
     sizes = np.fromfile(index_path(path), "<u4")
     assert sizes.tolist() == [len(record) + 16 for record in RECORDS]
-
-
-def test_counts_are_read_when_the_last_block_was_made(tmp_path):
-    counts: Counter[str] = Counter()
-
-    def blocks():
-        for record in RECORDS:
-            counts["examples"] += 1
-            yield frame_records([record])
-
-    assert write_shard(str(tmp_path / "x"), blocks(), counts).counts == {"examples": 4}
 
 
 def test_a_shard_without_records_is_an_empty_file(tmp_path):

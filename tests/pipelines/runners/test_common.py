@@ -5,13 +5,11 @@ import textwrap
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
-from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, VocabularyFacts
+from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe
 from pipelines.runners.common import (
     InputKinds,
     check_partners,
     choose_shards,
-    describe,
 )
 
 CONFIG = PretrainingDataConfig("text.txt", "out/x", "vocab.txt")
@@ -90,12 +88,3 @@ def test_a_corpus_with_hardly_a_true_next_sentence_is_warned_of(starts, warned, 
     assert ["that nearly all next sentences are random" in one for one in caplog.messages] == (
         [True] if warned else []
     )
-
-
-def test_a_description_tells_the_run():
-    facts = VocabularyFacts.of(Vocabulary([*SPECIAL_TOKENS, "the"]))
-    config = dataclasses.replace(CONFIG, do_lower_case=False, strip_accents=True)
-    described = describe(config, facts, {"documents": 3}, [])
-    assert (described.recipe, described.vocabulary) == (config.recipe, facts)
-    assert (described.do_lower_case, described.strip_accents) == (False, True)
-    assert {"keras_bert_impl", "numpy", "python"} == set(described.versions)

@@ -33,11 +33,6 @@ def documents():
     return list(demo_documents())
 
 
-def test_documents_are_many_and_hold_one_paragraph_a_line(documents):
-    assert len(documents) > 200
-    assert all("\n\n" not in document.text for document in documents)
-
-
 def test_every_16th_document_is_held_out_and_the_order_is_fixed(documents, tmp_path):
     write_demo_text(tmp_path / "train.jsonl", tmp_path / "held_out.jsonl")
     titles = {

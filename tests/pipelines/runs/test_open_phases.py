@@ -7,7 +7,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.runs.pretraining import open_phases
-from pipelines.runs.pretraining_config import PhaseConfig, split_steps
+from pipelines.runs.pretraining_config import PhaseConfig
 from tests.support.pretraining_run import GOLDEN, shorter_shard
 from tests.support.tiny_bert import golden_config
 
@@ -24,19 +24,6 @@ LONG = PhaseConfig(
 def opened(*configs, **workers):
     text = TextSettings(Vocabulary.load(GOLDEN / "vocab.txt"))
     return open_phases(configs, text, golden_config(), seed=1, shuffle=True, **workers)
-
-
-def test_the_second_phase_takes_the_last_steps():
-    second = dataclasses.replace(LONG, num_train_steps=10, learning_rate=1e-4)
-    first, last = split_steps(LONG, second)
-    assert (first.num_train_steps, last.num_train_steps) == (90, 10)
-    assert (first.learning_rate, last.learning_rate) == (1e-3, 1e-4)
-    assert split_steps(LONG, None) == (LONG,)
-
-
-def test_a_second_phase_that_leaves_no_steps_is_refused():
-    with pytest.raises(UserError, match="leaves no steps"):
-        split_steps(LONG, LONG)
 
 
 def test_each_phase_reads_its_own_shards_in_its_own_shape(tmp_path):

@@ -1,6 +1,5 @@
 """A file of texts to a file of vectors."""
 
-import json
 import shutil
 import subprocess
 import sys
@@ -80,25 +79,6 @@ def test_other_texts_options_or_weights_are_noticed(
     assert "begun anew" in caplog.text
 
 
-def test_a_model_without_a_pooler_goes_on_as_well(model, lines, tmp_path, monkeypatch):
-    """Its pooler is random in every process, and has no part in a mean."""
-    path = Path(shutil.copytree(model, tmp_path / "model")) / "model.safetensors"
-    tensors = {name: read_tensor(path, entry) for name, entry in read_header(path).items()}
-    write_safetensors(path, {name: x for name, x in tensors.items() if "pooler" not in name})
-    model, output = str(tmp_path / "model"), tmp_path / "x.npy"
-    monkeypatch.setattr("pipelines.vectors.vectors_file.GrowingVectors.finish", lambda *_: None)
-    embed(model, lines, output)
-    assert embed(model, lines, output).computed == 0
-
-
-def test_a_column_of_a_table(model, tmp_path):
-    path = tmp_path / "a.jsonl"
-    path.write_text("".join(json.dumps({"id": n, "t": t}) + "\n" for n, t in enumerate(TEXTS)))
-    embed(model, path, tmp_path / "x.npy", text_column="t")
-    expected = Embedder.from_pretrained(model).embed(TEXTS)
-    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), expected)
-
-
 def test_the_input_and_a_folder_are_no_output(model, tmp_path):
     (tmp_path / "x.npy").write_text("a text\n")
     with pytest.raises(UserError, match="is the input"):
@@ -146,21 +126,6 @@ def test_models_are_told_apart_by_their_weights_wherever_they_lie(model, tmp_pat
         (name,) = (name for name in tensors if part in name and name.endswith("weight"))
         write_safetensors(path, {**tensors, name: tensors[name] + 1})
         assert [a != b for a, b in zip(digests(folder), expected, strict=True)] == counts
-
-
-@pytest.mark.long
-@pytest.mark.slow
-def test_int8_finds_its_scales_on_the_texts_themselves(model, lines, tmp_path):
-    pytest.importorskip("nncf", reason="needs the extra `openvino`")
-    folder = shutil.copytree(model, tmp_path / "model")
-    embed(str(folder), lines, tmp_path / "x.npy", engine="openvino", precision="int8")
-    expected = Embedder.from_pretrained(model).embed(TEXTS)
-    found = np.load(tmp_path / "x.npy")
-    # How much a number of a tiny model moves depends on the processor; the direction hardly does.
-    lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
-    assert 0.9 < ((found * expected).sum(axis=1) / lengths).min() < 1 - 1e-6
-    kept = Embedder.from_pretrained(folder, engine="openvino", precision="int8")
-    np.testing.assert_allclose(kept.embed(TEXTS), found, atol=0.1)
 
 
 def test_texts_that_the_vocabulary_does_not_fit_leave_nothing(model, tmp_path, caplog):

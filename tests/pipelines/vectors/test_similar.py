@@ -1,7 +1,5 @@
 """The nearest texts."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -61,35 +59,19 @@ def test_texts_and_queries_of_tables_are_their_columns(model, tmp_path):
     assert (found.query, found.number, found.text) == ("the dog", 2, "the dog")
 
 
-def test_more_than_there_are_gives_all(search):
-    assert sorted(one.text for one in search(query=("a",), top_k=99)) == sorted(TEXTS)
-
-
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
         (np.zeros([6, 5], "float32"), "have 5 numbers"),
         (np.zeros([2, 16], "float32"), "has 2 vectors, but .* has 6 texts"),
-        (np.zeros([6, 16]), "holds no float32 vectors"),
         (np.array([{}], object), "cannot be read as a file of vectors"),
         (np.full([6, 16], np.nan, "float32"), "has vectors that are NaN"),
-        (np.zeros([0, 16], "float32"), "holds no vectors"),
     ],
 )
 def test_other_vectors_are_refused(search, tmp_path, content, sentence):
     np.save(tmp_path / "other.npy", content, allow_pickle=True)
     with pytest.raises(UserError, match=sentence):
         search(query=("a",), vectors_file=tmp_path / "other.npy")
-
-
-def test_missing_vectors_are_one_sentence(search):
-    with pytest.raises(UserError, match="no such file; make it with embed"):
-        search(query=("a",), vectors_file=Path("/no/x.npy"))
-
-
-def test_a_query_of_unknown_words_is_answered_with_a_warning(search, caplog):
-    assert len(search(query=("비가 온다",), top_k=1)) == 1
-    assert caplog.messages[-1].startswith("the texts: 100.0 % of the words of a sample become")
 
 
 def test_vectors_of_another_model_of_the_same_size_are_refused(search, tmp_path):
@@ -118,15 +100,9 @@ def test_vectors_without_an_origin_are_believed(search, tmp_path, caplog):
 
 HEADERS = [
     "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999, 4)}",
-    "{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 4)}",
-    "{'descr': '<f4', 'fortran_order': False, 'shape': (4000000, 4000000)}",
     "{'descr': {'names': [1]}, 'fortran_order': False, 'shape': (4, 4)}",
     "__import__('os').abort()",
     "(" * 3000,
-    "{" + "-" * 9000 + "1}",
-    " " * 60_000,
-    "\0",
-    "'''",
 ]
 
 

@@ -53,7 +53,3 @@ def test_the_windows_of_a_long_text_are_one_answer():
     long = "the dog " * 10
     found = answer(form, [1, 0], [3, 0], [2, 2], texts=[long, "dog"])
     assert [one["logits"] for one in found] == [[2.0, 0.0], [2.0, 2.0]]
-
-
-def test_nothing_asked_is_nothing_answered():
-    assert answer(forms("ab")[0], texts=()) == []

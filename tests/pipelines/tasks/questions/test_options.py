@@ -23,12 +23,7 @@ def test_the_defaults_are_the_originals():
 
 
 @pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        ({"do_train": True}, "train_file"),
-        ({"do_predict": True}, "predict_file"),
-        ({"do_eval": True}, "predict_file"),
-    ],
+    ("options", "name"), [({"do_train": True}, "train_file"), ({"do_eval": True}, "predict_file")]
 )
 def test_a_file_is_needed_for_what_reads_it(options, name):
     with pytest.raises(UserError, match=f"`{name}` is missing"):

@@ -16,7 +16,6 @@ UNCASED, CASED = Casing(do_lower_case=True), Casing(do_lower_case=False)
     [
         (["un", "##aff", "##able", "."], "unaffable ."),
         (["##ed", "then"], "ed then"),
-        (["##"], ""),
         ([], ""),
     ],
 )
@@ -27,14 +26,11 @@ def test_parts_of_words_are_joined(tokens, text):
 @pytest.mark.parametrize(
     ("span", "words", "found"),
     [
-        ("1895", "(1895-1943).", "1895"),
         ("- 1943 )", "(1895-1943).", "-1943)"),
         ("steve smith", "Steve  Smith's", "Steve  Smith"),
-        ("cafe", "the Café's", "Café"),
         ("cafe", "the Cafe\u0301's", "the Cafe\u0301's"),  # one character more than the tokens
         ("[UNK] rain", "☂ rain", "☂ rain"),  # not in the text
         ("rain", "rain\u00a0fell", "rain\u00a0fell"),  # the no-break space is a character here
-        ("", "rain", "rain"),
         ("東", "東京", "東"),
     ],
 )

@@ -43,7 +43,6 @@ def test_the_task_has_the_options_and_the_models_text(tmp_path):
     ("options", "threshold"),
     [
         ({"do_eval": True}, 1.25),
-        ({"do_eval": True, "null_score_diff_threshold": "0"}, 0.0),
         ({"do_eval": True, "null_score_diff_threshold": "auto"}, None),
         ({"do_train": True, "train_file": Path("train.json")}, 0.0),
     ],

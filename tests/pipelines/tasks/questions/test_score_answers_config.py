@@ -8,11 +8,6 @@ from keras_bert_impl.errors import UserError
 from pipelines.tasks.questions.options import ScoreAnswersConfig
 
 
-def test_an_unknown_metric_is_refused():
-    with pytest.raises(UserError, match="metric"):
-        ScoreAnswersConfig(data_file=Path("x"), predictions_file=Path("y"), metric="bleu")
-
-
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

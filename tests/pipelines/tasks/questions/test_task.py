@@ -56,7 +56,7 @@ def test_only_what_can_be_trained_is_read_for_training(tmp_path):
     assert len(list(task.examples("predict"))) == 3
 
 
-@pytest.mark.parametrize(("share", "count"), [(0.01, 1), (0.5, 3), (0.9, 5)])
+@pytest.mark.parametrize(("share", "count"), [(0.01, 1), (0.5, 3)])
 def test_whole_articles_are_held_out_by_their_titles_and_the_seed(tmp_path, share, count):
     path = write_articles(tmp_path / "train.json", 6)
 
@@ -95,11 +95,6 @@ def test_trivia_laid_out_as_it_is_published_gives_squads_rows(tmp_path):
         np.testing.assert_array_equal(left, right, err_msg=name)
 
 
-def test_a_split_without_a_file_is_missing():
-    with pytest.raises(UserError, match="`train_file` is missing"):
-        QuestionTask(TEXT).files("train")
-
-
 def test_figures_of_version_2_are_those_at_the_threshold_beside_the_best():
     task = QuestionTask(TEXT, answer_settings=MAY_HAVE_NONE, null_score_diff_threshold=-2.0)
     answered = [
@@ -133,11 +128,6 @@ def test_korquads_figures_count_characters():
     assert korquad["f1"] == pytest.approx(600 / 7)
 
 
-def test_a_file_without_answers_has_no_score():
-    with pytest.raises(UserError, match="has no answers to evaluate by"):
-        QuestionTask(TEXT).score([(question("x"), answer("dog"))])
-
-
 def test_the_head_is_trained_by_positions_and_the_old_labels_go():
     config = tiny_config(extra={"id2label": {"0": "no"}, "other": 1})
     task = QuestionTask(TEXT)
@@ -168,12 +158,6 @@ def test_a_model_that_answers_nothing_is_right_where_there_is_no_answer(tmp_path
     unanswered = [(example, answer("", -9.0)) for example in task.examples("predict")]
     scores = task.score(unanswered)
     assert (scores["exact"], scores["f1"]) == (50.0, 50.0)
-
-
-def test_where_each_question_has_an_answer_nothing_is_guessed(tmp_path):
-    task = QuestionTask(TEXT, predict_file=write_squad(tmp_path / "dev.json", 10))
-    assert task.guesses("predict") == {}
-    assert (task.curve_style.full_score, task.curve_style.trained) == (100.0, ())
 
 
 def test_rows_to_train_on_have_no_more_than_the_model_reads(tmp_path):

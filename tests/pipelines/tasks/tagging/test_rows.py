@@ -103,12 +103,6 @@ def test_every_word_with_a_token_is_predicted_once_and_in_order(documents, lengt
     assert [*found] == expected
 
 
-def test_a_sentence_of_many_words_loses_none():
-    document = document_of([[("ab", "B-X")] * 20_000])
-    rows = tag_rows(tokenize_words([document], TOKENIZER, LABELS), TOKENIZER, 16, 0)
-    assert (rows.tokens["tag_ids"] > 0).sum() == 20_000
-
-
 def characters(text, tags):
     numbers = tuple(range(1, len(text) + 1))
     return Document((Sentence(tuple(text), tuple(tags), tuple(text), numbers),))
@@ -122,13 +116,6 @@ def test_a_token_has_the_tag_of_its_first_character():
     assert tokens.labels.tolist() == [1, 2, 3, 1] * 2
     assert tokens.start.tolist() == [0, 1, 3, 4] * 2
     assert tokens.end.tolist() == [1, 2, 4, 5] * 2
-
-
-def test_positions_count_all_characters_of_a_document():
-    sentences = characters("ab", "OO").sentences + characters(" 한", "OO").sentences
-    tokens = tokenize_characters([Document(sentences)], TOKENIZER, LABELS, IOB2)
-    assert tokens.start.tolist() == [0, 1, 3]
-    assert tokens.offsets.tolist() == [0, 3]
 
 
 def test_tokens_tags_are_written_in_the_scheme_of_the_characters():

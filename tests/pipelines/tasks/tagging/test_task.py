@@ -4,7 +4,6 @@ import pytest
 
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.errors import UserError
 from pipelines.metrics.entities import EntityScorer
 from pipelines.tasks.tagging.answers import TagAnswer
 from pipelines.tasks.tagging.options import ScoreTagsConfig, TaggingConfig
@@ -73,11 +72,6 @@ def test_the_configuration_names_the_tags(task):
     assert config.extra["id2label"]["0"] == "O"
     assert config.extra["architectures"] == ["BertForTokenClassification"]
     assert "problem_type" not in config.extra
-
-
-def test_a_split_without_a_file_is_named(task):
-    with pytest.raises(UserError, match="`test_file` is missing"):
-        task.files("test")
 
 
 def test_a_model_directory_says_how_it_is_served(task):

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,9 +51,3 @@ def test_characters_know_their_line_and_their_byte(texts):
         first = sum(map(len, texts[:number]))
         found_at = found.at_bytes(tf.fill([len(before)], number), tf.constant(before, tf.int64))
         assert found_at.numpy().tolist() == [first + n for n in range(len(text) + 1)]
-
-
-@pytest.mark.parametrize("texts", [[], [""], ["", " "]])
-def test_there_may_be_no_word(texts):
-    found = text_characters(tf.constant(texts, tf.string))
-    assert len(found.word_start) == len(found.word_end) == 0
