@@ -1,4 +1,3 @@
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -10,15 +9,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.interrupts import TERMINAL_STOPS
-from pipelines.processes import in_order, worker_pool
-
-SPAWN = multiprocessing.get_context("spawn")
-
-
-def test_what_is_needed_is_loaded_before_the_first_task():
-    with worker_pool(1, SPAWN, "", preload="wave") as pool:
-        assert pool.submit(eval, "'wave' in __import__('sys').modules").result()
-
+from pipelines.processes import in_order
 
 _JOB = """
 import multiprocessing, os, time

@@ -110,13 +110,6 @@ def test_a_score_that_is_nan_counts_as_nothing_learned(made):
     assert report.scores(made.tables[0], 0, 0) == [0.0]
 
 
-def test_the_table_of_sizes_has_parameters_and_the_perplexity_of_held_out_text(made):
-    lines = scored(made, {"pretrain-bert-seed": 0}).lines()
-    row = next(line for line in lines if line.startswith("| small"))
-    cells = [part.strip() for part in row.split("|")[1:-1]]
-    assert cells == ["small", "2", "16", "2", "0.0 M", "20.00", "–", "–"]
-
-
 def test_json_has_the_scores_and_null_for_nan(made, tmp_path):
     report = scored(made, {"MRPC-bert-seed-1": 0.9, "MRPC-no-nsp-seed-1-1": 0.8})
     written = report.write(tmp_path, draws=True)

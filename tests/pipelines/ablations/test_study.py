@@ -30,30 +30,6 @@ def test_the_tables_have_the_rows_of_the_paper(tmp_path):
     assert steps[4:] == [("Left-to-Right", str(n)) for n in (10, 20, 30, 40)]
 
 
-def test_other_models_stand_beside_ours_and_random_weights_with_flags_of_their_own(tmp_path):
-    (tmp_path / "minilm").mkdir()
-    (tmp_path / "minilm" / "vocab.txt").write_text("first")
-    others = ("'MiniLM, grown' {data}/minilm --pooling=mean", "theirs hub/bert")
-    changes = {"tables": ("models",), "other_model": others, "task": toy_recipe(tmp_path).task[:1]}
-    made = study(tmp_path, **changes)
-    (models,) = made.tables
-    labels = ["BERT", "random weights", "MiniLM, grown", "theirs"]
-    assert [row.label for row in models.rows] == labels
-    mrpc = [row[0] for row in models.fields]
-    assert [one.name for one in mrpc[2]] == [
-        "MRPC-other-MiniLM-grown-seed-1", "MRPC-other-MiniLM-grown-seed-2",
-    ]  # fmt: skip
-    assert f"--init_checkpoint={tmp_path}/minilm" in mrpc[2][0].flags
-    assert "--pooling=mean" in mrpc[2][0].flags
-    assert not any("--pooling=mean" in mrpc[row][0].flags for row in (0, 1, 3))
-    before = [commands[0].folder for commands in mrpc]
-    (tmp_path / "minilm" / "vocab.txt").write_text("other")
-    again = study(tmp_path, **changes).tables[0]
-    folders = [row[0][0].folder for row in again.fields]
-    same = [one == other for one, other in zip(before, folders, strict=True)]
-    assert same == [True, True, False, True]
-
-
 def test_what_tables_share_is_one_command(tmp_path):
     made = study(tmp_path)
     bert = [one.fields[0][0] for one in made.tables]

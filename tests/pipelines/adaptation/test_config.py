@@ -17,11 +17,6 @@ def test_a_mistake_is_one_sentence(tmp_path, changes, words):
         toy_adaptation(tmp_path, **changes)
 
 
-def test_a_task_is_a_tool_and_its_flags(tmp_path):
-    config = toy_adaptation(tmp_path, task="run_ner --train_file='my file' --do_lower_case")
-    assert config.task_words == ("run_ner", ("--train_file=my file", "--do_lower_case"))
-
-
 def test_the_warm_up_and_the_evaluations_follow_the_steps(tmp_path):
     config = toy_adaptation(tmp_path, num_train_steps=2000)
     assert (config.warmup_steps, config.steps_between_evaluations) == (200, 100)

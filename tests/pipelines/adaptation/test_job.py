@@ -9,11 +9,9 @@ from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
 from pipelines.adaptation.job import Steps, adapt
 from tests.support.adaptation import (
-    TOKENS,
     PretendingTrainers,
     language,
     toy_adaptation,
-    write_language,
     write_model,
 )
 
@@ -100,26 +98,6 @@ def test_google_s_checkpoints_are_adapted_as_well(tmp_path):
     assert not json.loads((tmp_path / "adapted" / "adaptation.json").read_text())["missing_heads"]
 
 
-def test_a_model_without_heads_is_said_to_have_got_them(tmp_path):
-    write_model(tmp_path / "model", heads=False)
-    tools = PretendingTrainers()
-    adapt(toy_adaptation(tmp_path), tools)
-    assert tools.started[-2:] == ["heads", "trained"]
-    values = json.loads((tmp_path / "adapted" / "adaptation.json").read_text())
-    assert values["missing_heads"] == ["masked words", "next sentences"]
-
-
-def test_where_no_token_is_worth_it_training_goes_on_with_the_model_as_it_came(tmp_path):
-    write_language(tmp_path / "text.txt", 40)
-    write_model(tmp_path / "model", tokens=[*TOKENS, *language()])
-    tools = PretendingTrainers()
-    adapt(toy_adaptation(tmp_path), tools)
-    assert not [name for name in tools.started if "grown" in name]
-    values = json.loads((tmp_path / "adapted" / "adaptation.json").read_text())
-    assert values["new_tokens"] == 0
-    assert set(values["text"]) == {"original", "adapted"}
-
-
 def test_nothing_of_the_user_s_is_replaced(tmp_path):
     (tmp_path / "adapted" / "model").mkdir(parents=True)
     (tmp_path / "adapted" / "model" / "notes.txt").write_text("mine")
@@ -183,17 +161,6 @@ def test_held_out_words_are_masked_whole_and_once_whatever_the_flags_of_the_data
     assert (held_out.dupe_factor, held_out.masking) == (1, "static")
     assert train.do_whole_word_mask
     assert train.masked_lm_prob == held_out.masked_lm_prob == 0.2
-
-
-def test_a_changed_number_of_steps_trains_anew_on_the_same_words_and_shards(tmp_path):
-    before, after = steps_of(tmp_path), steps_of(tmp_path, num_train_steps=30)
-    differ = [
-        one.name
-        for one, other in zip(before.commands(), after.commands(), strict=True)
-        if one.folder != other.folder
-    ]
-    assert differ == ["trained"]
-    assert before.start == after.start
 
 
 def test_new_heads_learn_alone_before_the_encoder_that_has_learned(tmp_path):

@@ -8,7 +8,6 @@ from pipelines.adaptation.report import (
     TaskFigure,
     TextFigures,
     nats_per_character,
-    task_figures,
 )
 from pipelines.adaptation.words import Coverage
 
@@ -95,14 +94,6 @@ def test_the_interval_says_whether_the_adapted_model_is_the_better_one(
     assert task.verdict == verdict
     told = [line for line in adaptation(task=[task]).lines() if "than chance" in line]
     assert [words in line for line in told] == [True]
-
-
-def test_the_figures_that_every_run_of_a_task_has_are_compared_but_for_the_loss():
-    told = {"eval_f1": 31.5, "eval_loss": 1.0, "global_step": 9}
-    silent = {"eval_f1": 0.0}
-    (one,) = task_figures([silent, told], [told, silent])
-    assert (one.name, one.original, one.adapted) == ("eval_f1", [0.0, 31.5], [31.5, 0.0])
-    assert task_figures([], []) == []
 
 
 def test_the_report_and_its_values_are_written(tmp_path):

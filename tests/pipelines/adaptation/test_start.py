@@ -10,9 +10,8 @@ from pipelines.adaptation.start import (
     count_neighbours,
     placed,
     prepare,
-    with_head,
 )
-from tests.support.adaptation import TOKENS, toy_adaptation, write_language, write_model
+from tests.support.adaptation import toy_adaptation, write_language, write_model
 
 
 def prepared(folder, lacks_words, **changes):
@@ -51,16 +50,6 @@ def test_a_new_head_guesses_by_the_frequencies_of_the_text(tmp_path):
     assert shares.sum() == pytest.approx(1, rel=1e-5)
     counts = count_neighbours(before, [str(tmp_path / "text.txt")]).counts
     np.testing.assert_allclose(shares, (counts + 0.5) / (counts + 0.5).sum(), rtol=1e-4)
-
-
-def test_the_seed_draws_the_rest_of_the_head_and_nothing_else(tmp_path):
-    write_model(tmp_path / "model", heads=False)
-    model = read_portable(tmp_path / "model")
-    counts = np.ones(len(TOKENS), np.int64)
-    first, same, other = (with_head(model, counts, seed).weights for seed in (1, 1, 2))
-    differ = [name for name in first if (first[name] != other[name]).any()]
-    assert differ == ["masked_lm/transform/kernel"]
-    assert all((first[name] == same[name]).all() for name in first)
 
 
 WORDS = 40

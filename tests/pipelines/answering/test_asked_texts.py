@@ -16,7 +16,6 @@ def answerer(signature, kind, *inputs):
 
 TEXT = answerer("text", "label", Input("text"))
 PAIR = answerer("text_pair", "label", Input("text_a"), Input("text_b"))
-QUESTION = answerer("serving_default", "answer", Input("question"), Input("passage"))
 CHOICE = answerer("text", "choice", Input("context"), Input("endings", is_list=True))
 ENTITIES = [answerer(name, "entities", Input("text")) for name in ("text", "raw_text")]
 
@@ -44,14 +43,6 @@ def test_a_text_or_a_pair_finds_its_signature():
     assert chosen(ENTITIES, text=["a"], signature="text").signature == "text"
 
 
-def test_what_the_model_does_not_answer_is_told():
-    for options in ({"question": ["a"], "passage_file": "p"}, {"context": "a", "ending": ["b"]}):
-        with pytest.raises(UserError, match="this model is asked with `text`"):
-            chosen([TEXT, PAIR], **options)
-    with pytest.raises(UserError, match="asked with `question` and `passage_file`"):
-        chosen([QUESTION], text=["a"], text_pair=["b"])
-
-
 def test_options_are_instances():
     asked = instances(TEXT, text=["a", "b"])
     assert asked == [({"text": "a"}, "`text` 1"), ({"text": "b"}, "`text` 2")]
@@ -60,16 +51,6 @@ def test_options_are_instances():
         "context": "a",
         "endings": ["b", "c"],
     }
-
-
-def test_lines_are_texts_empty_ones_too(tmp_path):
-    path = tmp_path / "lines.txt"
-    path.write_text("a\n\nb\n")
-    asked = instances(TEXT, input_file=str(path))
-    assert [one["text"] for one, _ in asked] == ["a", "", "b"]
-    assert asked[2][1] == f"{path}: line 3"
-    with pytest.raises(UserError, match="lines hold one text each"):
-        instances(PAIR, input_file=str(path))
 
 
 @pytest.mark.parametrize(

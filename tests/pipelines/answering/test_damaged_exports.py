@@ -140,13 +140,6 @@ def test_a_missing_file_and_damaged_digests_are_one_sentence(export, tmp_path):
         assert "model.xml" in sentence
 
 
-def test_what_is_not_needed_may_be_missing(export, tmp_path):
-    folder = shutil.copytree(export("openvino"), tmp_path / "export")
-    for name in ("client.py", "tokenizer.json"):
-        (folder / name).unlink()
-    opened(folder)
-
-
 def test_an_export_from_before_there_were_digests_is_believed_with_a_warning(
     export, tmp_path, caplog
 ):

@@ -1,13 +1,12 @@
 """`fill_mask` and `answer` by every engine; what they print is tested with the tools."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from keras_bert_impl.errors import SeveralUserError, UserError
 from keras_bert_impl.serving.portable_export import export_portable
-from pipelines.answering.named import AnswerConfig, FillMaskConfig, answer, fill_mask
+from pipelines.answering.named import FillMaskConfig, fill_mask
 from pipelines.tasks.register import open_and_serve
 from tests.support.model_folders import write_classifier, write_pretrainer
 
@@ -54,10 +53,3 @@ def test_a_model_without_the_head_is_told(tmp_path):
 def test_scales_are_not_found_on_a_few_texts(model):
     with pytest.raises(UserError, match="answer an `input_file` with some hundred"):
         records(model, engine="openvino", engine_precision="int8")
-
-
-def test_a_blank_passage_is_named(tmp_path):
-    (tmp_path / "passage.txt").write_bytes(b" \n")
-    config = AnswerConfig(model=Path("x"), passage_file=tmp_path / "passage.txt", question=["Who?"])
-    with pytest.raises(UserError, match=r"passage\.txt: holds nothing but blanks"):
-        list(answer(config))

@@ -20,7 +20,6 @@ from pipelines.answering.config import AnsweringConfig
 from pipelines.answering.opening import open_answering_model
 from pipelines.tasks.register import open_and_serve
 from tests.support.model_folders import WORDS, tiny_config, write_any
-from tests.support.run_checkpoints import change_json
 from tests.support.two_ways import ODD_TEXTS, answers_of, check_same, served_answers
 
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
@@ -148,13 +147,6 @@ def test_an_export_of_vectors_and_of_an_encoder(tmp_path):
         check_same(*(answers_of(one, "embed", texts) for one in (exported, opened(folder))))
 
 
-def test_another_length_is_exported_with_the_model(folders, tmp_path):
-    folder = export(folders("label"), tmp_path / "export", max_seq_length=6)
-    texts = random_texts(5)
-    expected = answers_of(opened(folders("label"), max_seq_length=6), "text", texts)
-    check_same(answers_of(opened(folder), "text", texts), expected)
-
-
 def test_an_export_with_too_few_names_for_its_labels_is_refused(folders, tmp_path):
     folder = export(folders("label"), tmp_path / "export")
     (folder / "SHA256SUMS").unlink()
@@ -192,13 +184,6 @@ def test_a_chooser_that_says_no_number_takes_any(tmp_path):
     check_same(found[:1], answers_of(other, "text", [three]))
     with pytest.raises(UserError, match="instance 1: `endings` has 1 texts; give two or more"):
         answers_of(plain, "text", [{"context": "a", "endings": ["the"]}])
-
-
-def test_a_tagger_without_names_of_labels_numbers_them(tmp_path):
-    folder = write_any(tmp_path / "model", PLAIN["entities"]())
-    change_json(folder / "config.json", id2label=None, label2id=None)
-    (found,) = answers_of(opened(folder), "raw_text", ["the dog runs"])
-    assert {kind.partition("_")[0] for kind in found["type"]} == {"LABEL"}
 
 
 def test_any_model_gives_vectors_where_they_are_asked_for(folders):
@@ -245,12 +230,3 @@ def test_openvino_answers_as_tensorflow_does_and_needs_it_once(folders, name):
         asked = instances(answerer, random_texts(10))
         check_same(*(answers_of(one, signature, asked) for one in (by_openvino, by_tensorflow)))
     by_openvino.close()
-
-
-def test_vectors_are_those_of_the_embedder(tmp_path):
-    model = BertEmbedder(tiny_config(), "cls", True)
-    folder = write_any(tmp_path / "vectors", model)
-    texts = random_texts(10)
-    answers = answers_of(opened(folder), "embed", texts)
-    expected = Embedder.from_pretrained(folder).embed(texts).tolist()
-    check_same(answers, [{"embedding": vector} for vector in expected])

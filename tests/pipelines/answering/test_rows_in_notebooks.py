@@ -127,11 +127,3 @@ def test_windows_are_refused_where_a_text_has_one_row(tmp_path):
     kb.BertClassifier.from_pretrained(model).save_pretrained(tmp_path / "short", preprocessor)
     kept = task_settings(kb.open_model(tmp_path / "short").source.config)
     assert kept == {"max_seq_length": 9}
-
-
-@pytest.mark.parametrize("name", ["BertPreprocessor", "Tokenizer"])
-def test_a_model_that_answers_nothing_is_read_as_before(tmp_path, name):
-    config = tiny_config(vocab_size=len(VOCABULARY), max_position_embeddings=200)
-    kb.BertEncoder(config).save_pretrained(tmp_path / "model", kb.TextSettings(VOCABULARY))
-    kept = getattr(kb, name).from_pretrained(tmp_path / "model").max_seq_length
-    assert kept == {"BertPreprocessor": 128, "Tokenizer": None}[name]

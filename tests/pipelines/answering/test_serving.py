@@ -42,15 +42,6 @@ def test_each_question_is_asked_once_before_clients_come():
     assert model.answerers["text"].sizes == [1]
 
 
-def test_what_the_engine_lacks_is_told_before_clients_come():
-    class Lacking(ToyAnswerer):
-        def compute(self, rows):
-            raise UserError("no scales")
-
-    with pytest.raises(UserError, match="no scales"):
-        _warm_up(ToyModel({"text": Lacking()}))
-
-
 def test_full_batches_are_computed_before_it_is_ready():
     toy = ToyAnswerer(tokens_at_once=512, batches_at_once=2)
     service = SimpleNamespace(stopping=False, is_warm=False)

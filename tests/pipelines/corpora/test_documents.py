@@ -7,7 +7,6 @@ from keras_bert_impl.errors import UserError
 from pipelines.corpora.documents import (
     Reading,
     decode_block,
-    opening_data_set,
     paragraphs_of,
     read_blocks,
 )
@@ -138,16 +137,3 @@ def data_set(tmp_path_factory):
 def test_a_data_set_by_name(data_set):
     found = documents("two_texts:train", "tfds", text_field="body", data_dir=data_set)
     assert found == [["One.", "Two."], ["Drei ß."]]
-
-
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (ValueError("no such split.\nIt has others."), "no such split"),
-        (OSError(), "?"),
-    ],
-)
-def test_what_goes_wrong_is_said_with_its_name_and_what_to_check(error, reason):
-    with pytest.raises(UserError) as caught, opening_data_set("tfds:x", "its name"):
-        raise error
-    assert str(caught.value) == f"tfds:x: cannot be read ({reason}); check its name."

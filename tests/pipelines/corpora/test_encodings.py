@@ -142,13 +142,6 @@ def test_whatever_python_calls_an_encoding_is_read_or_told_in_a_sentence(name):
             list(encoding.recoded_lines("a.txt", [data[:3], data[3:]]))
 
 
-def test_two_bytes_a_character_read_as_one_each_are_told(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_bytes("x\ny\n".encode("utf-16-le"))
-    with pytest.raises(UserError, match="line 1 has a NUL when it is read as"):
-        list(read_lines(path, TextEncoding(encoding="latin-1")))
-
-
 def test_packed_text_is_unpacked_before_it_is_recoded(tmp_path):
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress("하나\r\n둘\r\n".encode("utf-16")))
@@ -156,16 +149,6 @@ def test_packed_text_is_unpacked_before_it_is_recoded(tmp_path):
     assert list(read_lines(path, encoding)) == [(1, "하나"), (2, "둘")]
     assert beginning_of_text(str(path), encoding).decode() == "하나\r\n둘\r\n"
     assert read_whole(str(path), encoding=encoding).decode() == "하나\r\n둘\r\n"
-
-
-@pytest.mark.parametrize("encoding", ["cp949", "utf-16"])
-def test_tables_of_any_encoding_have_their_records_and_lines(tmp_path, encoding):
-    text = '리뷰,감정\n"좋다,\n좋아",1\n나쁘다,0\n'
-    name = written(tmp_path / "a.csv", text, encoding)
-    file = open_table(name, encoding=TextEncoding(encoding=encoding))
-    assert file.columns == ("리뷰", "감정")
-    records = [(record.line, record.values["리뷰"]) for record in file.records()]
-    assert records == [(2, "좋다,\n좋아"), (4, "나쁘다")]
 
 
 @pytest.mark.parametrize("escaped", [False, True])

@@ -44,12 +44,6 @@ def blocks(*counts):
     return [CountedBlock(Counter(words), 0) for words in counts]
 
 
-def test_the_rarest_words_go_where_there_are_too_many():
-    counts, dropped = merge_counts(blocks("aaabbcdef", "ag"), most_words=5)
-    assert counts == {"a": 4, "b": 2, "g": 1}
-    assert dropped == 4
-
-
 @given(st.lists(st.text("abcdefghij", max_size=20), max_size=20), st.integers(2, 8))
 def test_memory_is_bounded_and_nothing_is_lost_unsaid(texts, most_words):
     counts, dropped = merge_counts(blocks(*texts), most_words)

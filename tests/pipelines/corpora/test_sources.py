@@ -33,11 +33,6 @@ def test_forms_are_told_by_the_beginning_of_a_file(folder):
     ]
 
 
-def test_patterns_give_files_in_order_and_each_once(folder):
-    found = expand_patterns([f"{folder}/*.txt", f"{folder}/b.txt"])
-    assert found == [f"{folder}/b.txt", f"{folder}/odd[1].txt"]
-
-
 def test_what_another_run_is_writing_is_no_text(folder):
     (folder / ".sentences.txt.machine.17.incomplete").write_text("Half a sent")
     assert expand_patterns([f"{folder}/*"]) == [

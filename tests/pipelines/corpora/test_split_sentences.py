@@ -112,10 +112,6 @@ def test_sentences_are_those_of_paragraphs_whose_lines_were_cut(tmp_path, form, 
     assert "give `join_lines=False`" in message
 
 
-def test_an_empty_line_ends_a_document_of_cut_lines_too(tmp_path):
-    assert sentences_of(tmp_path, wrapped("text")) == SPLIT
-
-
 def test_cut_lines_are_left_or_joined_as_is_asked_for(tmp_path, caplog):
     cut = [textwrap.wrap(one, 60) for one in PARAGRAPHS]
     left = sentences_of(tmp_path, wrapped("text"), join_lines=False)
@@ -134,18 +130,6 @@ def test_blocks_do_not_show_in_joined_lines(tmp_path, monkeypatch, size, ending)
     )
     content = (wrapped("text") * 9).replace("\n", ending)
     assert sentences_of(tmp_path, content) == SPLIT * 9
-
-
-@pytest.mark.parametrize(
-    ("outputs", "sentence"),
-    [
-        ({"output_file": "x", "output_dir": "y"}, "either `output_file` or `output_dir`"),
-        ({"output_file": "x", "num_shards": 2}, "`num_shards` needs `output_dir`"),
-    ],
-)
-def test_outputs_that_contradict_each_other_are_refused(text, outputs, sentence):
-    with pytest.raises(UserError, match=sentence):
-        split_sentences(SplitSentencesConfig([text], **outputs))
 
 
 def test_input_without_text_is_refused_and_leaves_no_file(tmp_path):
@@ -215,13 +199,3 @@ def test_a_run_killed_between_two_names_leaves_no_mixture(text, tmp_path, monkey
         into_shards(str(tmp_path / "new.txt"), tmp_path / "out", 3)
     left = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert left == named == ["sentences-00002-of-00003.txt"]
-
-
-def test_dropped_bytes_are_said_once(tmp_path, caplog):
-    for name in "ab":
-        (tmp_path / f"{name}.txt").write_bytes(b"Some \xfftext.\n")
-    split_sentences(
-        SplitSentencesConfig([f"{tmp_path}/*.txt"], f"{tmp_path}/out.txt", num_workers=1)
-    )
-    assert len(caplog.messages) == 1
-    assert caplog.messages[0].startswith("2 bytes of the input are not UTF-8")

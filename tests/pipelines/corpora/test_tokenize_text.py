@@ -48,17 +48,6 @@ def test_lines_of_several_files(tmp_path):
     assert list(read_all_lines([f"{tmp_path}/c.jsonl"], "text")) == ["One.", "Two  three."]
 
 
-def test_json_lines_read_as_plain_lines_are_told_with_the_option_that_reads_them(tmp_path, caplog):
-    (tmp_path / "c.jsonl").write_text('{"text": "One."}\n')
-    assert len(list(read_all_lines([f"{tmp_path}/c.jsonl"]))) == 1
-    (line,) = caplog.messages
-    assert line.startswith(f"{tmp_path}/c.jsonl: begins like JSON and is read as plain")
-    assert line.endswith("or name JSON's field with `text_field`.")
-    caplog.clear()
-    list(read_all_lines([f"{tmp_path}/c.jsonl"], "text"))
-    assert caplog.messages == []
-
-
 STRANGE = [f"Ein Wort {number}".encode() for number in range(30)]
 
 

@@ -14,7 +14,6 @@ from pipelines.corpora import unpacking
 from pipelines.corpora.unpacking import (
     beginning_of_text,
     decode,
-    lines_of,
     open_unpacked,
     read_line_blocks,
     read_whole,
@@ -93,12 +92,6 @@ def test_another_form_of_unicode_is_refused(tmp_path, encoding, order):
         list(read_line_blocks(str(tmp_path / "text")))
 
 
-def test_lines_come_without_their_ends(tmp_path):
-    (tmp_path / "text").write_bytes(b"a\r\nb\n\nc")
-    (block,) = read_line_blocks(str(tmp_path / "text"))
-    assert list(lines_of(block)) == [b"a", b"b", b"", b"c"]
-
-
 @pytest.mark.parametrize("ending", [".gz", ".xz", ".bz2"])
 def test_a_damaged_archive_is_named(tmp_path, ending):
     packed = PACKERS[ending](TEXT)
@@ -152,11 +145,3 @@ def test_a_stream_is_read_from_its_beginning_though_that_was_looked_at(tmp_path,
     writer.join()
     assert b"".join(block.text for block in blocks) == TEXT
     assert sum(block.packed_bytes for block in blocks) == len(PACKERS[ending](TEXT))
-
-
-def test_a_stream_is_refused_where_a_text_is_read_again(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(
-        UserError, match="pipe: is a pipe or a device, but a file is needed; write it to a file"
-    ):
-        list(read_line_blocks(str(tmp_path / "pipe")))

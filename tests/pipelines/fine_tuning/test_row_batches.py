@@ -80,13 +80,6 @@ def test_fixed_lengths_are_all_the_same(rows):
     assert shapes == {(3, 64)}
 
 
-def test_a_steps_examples_are_named(rows):
-    batches = RowBatches(rows, 4, 7)
-    examples = sorted({number // 2 for number in batches.rows_of(2).tolist()})
-    named = ", ".join(map(str, examples))
-    assert batches.where(2) == f"examples {named} of the training split"
-
-
 @settings(max_examples=40)
 @given(st.integers(1, 200), st.integers(1, 9), st.integers(0, 99))
 def test_each_row_is_there_once_an_epoch(count, batch_size, seed):
@@ -100,16 +93,6 @@ def test_each_row_is_there_once_an_epoch(count, batch_size, seed):
         # What is left of an epoch is less than a batch.
         full, more = divmod(step * batch_size, count)
         assert sorted(seen.values()) == [full] * (count - more) + [full + 1] * more
-
-
-@settings(max_examples=40)
-@given(st.integers(1, 20_000), st.integers(1, 33))
-def test_no_window_has_more_than_fifty_batches(count, batch_size):
-    order = LengthOrder(np.ones(count, np.int64), batch_size, 1)
-    firsts = [order._first_step(window) for window in range(9)]
-    assert max(np.diff(firsts)) <= row_batches.WINDOW_BATCHES
-    for step in range(0, firsts[-1], 7):
-        assert len(order.rows_of(step)) == batch_size
 
 
 def test_neighbouring_batches_differ_in_length():
@@ -133,20 +116,12 @@ def test_an_evaluation_sees_every_row_once(rows, batch_size):
     assert source.num_batches == -(-11 // batch_size)
 
 
-def test_an_evaluation_puts_like_lengths_together(rows):
-    lengths = [LENGTHS[number] for number in np.concatenate(list(RowEvaluation(rows, 4).numbers()))]
-    assert lengths == sorted(LENGTHS)
-
-
 @pytest.mark.parametrize("fixed_length", [None, 64])
 def test_the_padding_of_an_evaluation_is_that_of_its_batches(rows, fixed_length):
     source = RowEvaluation(rows, 4, fixed_length)
     positions = sum(batch["input_ids"].size for batch in source.batches())
     # The last batch is filled up with a row that does not count.
     assert source.padding_share() == pytest.approx(1 - sum(LENGTHS) / positions)
-
-
-LONGEST = st.lists(st.integers(0, 40), min_size=1, max_size=30)
 
 
 def positions(allowed, longest):
@@ -178,16 +153,6 @@ def test_no_other_lengths_give_less_padding(longest, more, most):
     assert positions(found, [*longest, enough]) == enough + least_of_all_choices(
         longest, enough, most
     )
-
-
-@given(LONGEST, st.integers(0, 100))
-def test_every_batch_has_a_length_that_is_long_enough(longest, more):
-    enough = max(longest) + more
-    lengths = BatchLengths.fitted(np.array(longest), enough)
-    assert len(lengths.allowed) <= 8
-    assert list(lengths.allowed) == sorted(set(lengths.allowed))
-    for each in (*longest, enough):
-        assert lengths.of(np.array([each, 0])) >= each
 
 
 def test_a_batch_without_a_token_has_positions():

@@ -38,12 +38,6 @@ def test_choices_of_a_row_stay_together():
     assert read.padded(2)["input_ids"].tolist() == [[[4, 0], [5, 0]], [[0, 1], [2, 3]]]
 
 
-def test_examples_are_counted_over_all_blocks():
-    rows = RowSet(BLOCKS)
-    assert rows.examples.tolist() == [0, 0, 1, 2, 3]
-    assert (len(rows), rows.num_examples) == (5, 4)
-
-
 def test_the_identity_is_that_of_the_content_however_it_came():
     whole = RowSet([block([3, 1, 2, 2], start=5)])
     parts = RowSet([block([3, 1], start=5), block([2, 2], start=9)])
@@ -84,11 +78,6 @@ def outputs(rows):
     starts = np.array([[10, 11, 12]], np.float32)
     outputs.add(np.array([1]), {"logits": np.array([[1.0]]), "start_logits": starts})
     return outputs
-
-
-def test_outputs_are_read_by_row(outputs):
-    assert outputs.read(0, 3)["logits"].tolist() == [[0], [1], [2]]
-    assert outputs.read(1, 2)["logits"].tolist() == [[1]]
 
 
 def test_outputs_of_tokens_are_kept_for_real_tokens_only(outputs):

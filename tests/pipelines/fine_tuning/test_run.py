@@ -11,7 +11,6 @@ from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.fine_tuning.splits import Split
-from pipelines.tasks.labels.glue import GlueTask
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.labels.task import run_classifier
 from tests.support.glue_files import write_cola
@@ -215,21 +214,6 @@ def test_a_regression_is_told_and_written_in_the_units_of_its_labels(encoder, tm
     assert again["eval_mean_squared_error"] == pytest.approx(trained["eval_loss"], rel=1e-3)
 
 
-def test_scores_while_training_are_kept(encoder, cola, tmp_path):
-    config = configuration(
-        cola,
-        tmp_path / "run",
-        training={"eval_steps": 2},
-        init_checkpoint=str(encoder),
-        do_train=True,
-        do_eval=True,
-    )
-    run_classifier(config)
-    lines = (tmp_path / "run" / "evaluations.jsonl").read_text().splitlines()
-    assert [json.loads(line)["step"] for line in lines][:2] == [2, 4]
-    assert "matthews_correlation" in json.loads(lines[0])
-
-
 def test_the_curve_is_of_the_dev_set_alone_where_a_labelled_test_set_is_evaluated_too(
     encoder, tmp_path
 ):
@@ -259,11 +243,6 @@ def test_other_epochs_are_named_as_the_user_gave_them(encoder, cola, tmp_path):
     run_classifier(configuration(cola, tmp_path / "run", epochs=0.4, **options))
     with pytest.raises(UserError, match=r"settings: `num_train_epochs` was 0\.4 and is 0\.7; give"):
         run_classifier(configuration(cola, tmp_path / "run", epochs=0.7, **options))
-
-
-def test_nothing_to_do_is_said(cola, tmp_path):
-    with pytest.raises(UserError, match="nothing to do"):
-        run_classifier(configuration(cola, tmp_path / "run"))
 
 
 def test_a_checkpoint_of_the_original_is_a_start(cola, tmp_path, caplog):
@@ -345,23 +324,6 @@ def test_what_a_run_cannot_do_is_said_before_anything_is_tokenized(
         run_classifier(configuration(cola, tmp_path / "run", **options))
 
 
-def test_evaluations_without_a_loss_are_refused_before_training(
-    encoder, cola, tmp_path, monkeypatch
-):
-    rows = GlueTask.rows
-
-    def unlabelled(self, *arguments, training):
-        made = rows(self, *arguments, training=training)
-        return made if training else dataclasses.replace(made, values={})
-
-    monkeypatch.setattr(GlueTask, "rows", unlabelled)
-    options = {"init_checkpoint": str(encoder), "do_train": True, "do_eval": True}
-    config = configuration(cola, tmp_path / "run", training={"eval_steps": 2}, **options)
-    with pytest.raises(UserError, match=r"`eval_steps` needs a loss, .* dev have no label_ids"):
-        run_classifier(config)
-    assert not (tmp_path / "run" / "metrics.jsonl").exists()
-
-
 def test_labels_that_the_user_named_stay_and_are_understood(encoder, cola, tmp_path):
     out = tmp_path / "run"
     flags = {"init_checkpoint": str(encoder), "epochs": 0.4}
@@ -372,34 +334,3 @@ def test_labels_that_the_user_named_stay_and_are_understood(encoder, cola, tmp_p
     assert run_classifier(configuration(cola, out, do_eval=True, **flags)).evaluation
     run_classifier(configuration(cola, out, do_train=True, do_eval=True, **flags))
     assert json.loads(path.read_text())["id2label"] == named["id2label"]
-
-
-def test_a_casing_that_contradicts_the_vocabulary_is_refused(cola, tmp_path):
-    golden = GOLDEN / "pretrain"
-    tokens = (golden / "vocab.txt").read_text().splitlines()
-    vocabulary = tmp_path / "vocab.txt"
-    vocabulary.write_text("".join(f"{p if p[0] == '[' else p.upper()}\n" for p in tokens))
-    bare = tmp_path / "bare"  # without a vocabulary of its own, which another one would contradict
-    bare.mkdir()
-    for path in golden.glob("final.ckpt*"):
-        shutil.copy(path, bare)
-    config = configuration(
-        cola,
-        tmp_path / "run",
-        init_checkpoint=str(bare / "final.ckpt"),
-        bert_config_file=str(golden / "bert_config.json"),
-        vocab_file=str(vocabulary),
-        do_train=True,
-    )
-    with pytest.raises(UserError, match=r"have capitals .* Then give `do_lower_case=False`"):
-        run_classifier(config)
-
-
-def test_a_run_that_is_trained_again_writes_its_new_model(encoder, cola, tmp_path):
-    out, weights = tmp_path / "run", tmp_path / "run" / "model" / "model.safetensors"
-    flags = {"init_checkpoint": str(encoder), "epochs": 0.4, "do_train": True}
-    run_classifier(configuration(cola, out, **flags))
-    before = weights.read_bytes()
-    shutil.rmtree(out / "checkpoints")
-    run_classifier(configuration(cola, out, training={"learning_rate": 5e-2, "seed": 7}, **flags))
-    assert weights.read_bytes() != before

@@ -32,7 +32,6 @@ from pipelines.fine_tuning.start import (
 from pipelines.records.rows import Rows
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.questions.options import RunSquadConfig
-from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
 from tests.support.model_folders import tiny_config, write_classifier
 from tests.support.toy_task import ToyTask
 
@@ -110,14 +109,6 @@ def test_the_threshold_of_one_model_holds_for_it_alone(tmp_path):
     assert threshold(null_score_diff_threshold="auto") is None
 
 
-def test_where_another_file_has_what_changes_no_answer(tmp_path, caplog):
-    own = LabelledTextsConfig(test_file="new.csv", text_column="body", header=True)
-    config = RunClassifierConfig(output_dir=tmp_path, own=own)
-    found = with_kept_options(config, trained(text_column="review", header=False))
-    assert (found.own.text_column, found.own.header) == ("body", True)
-    assert "stands in place of" not in caplog.text
-
-
 @pytest.mark.parametrize(
     ("files", "share"),
     [
@@ -130,23 +121,6 @@ def test_a_share_to_evaluate_holds_where_there_is_a_file_to_cut_it_off(tmp_path,
     config = RunClassifierConfig(output_dir=tmp_path, own=LabelledTextsConfig(**files))
     found = with_kept_options(config, trained(dev_share=0.2, dev_seed=3)).own
     assert (found.dev_share, found.dev_seed) == (share, 3 if share else 0)
-
-
-def test_a_task_of_glue_takes_no_options_of_ones_own_files(tmp_path):
-    config = RunClassifierConfig(output_dir=tmp_path, task_name="AX", data_dir=tmp_path)
-    model = trained(text_column="review", max_seq_length=9)
-    found = with_kept_options(config, model)
-    assert (found.own.text_column, found.max_seq_length) == (None, 9)
-
-
-@pytest.mark.parametrize("given", [frozenset(), frozenset({"context"})])
-def test_what_is_left_to_be_found_is_as_the_model_was_trained(tmp_path, given, caplog):
-    config = RunNerConfig(output_dir=tmp_path, files=TaggingConfig(data_dir=tmp_path), given=given)
-    model = trained(context="sentence", tag_unit="characters", doc_stride=3, tag_column=2)
-    found = with_kept_options(config, model).files
-    assert (found.context == "auto") == bool(given)  # the task takes the model's
-    assert (found.doc_stride, found.tag_column) == (3, None)
-    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
 
 
 def test_what_is_a_part_of_the_model_cannot_be_another(tmp_path):

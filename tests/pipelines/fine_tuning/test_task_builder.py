@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
 from pipelines.tasks.labels import task as labels
@@ -68,15 +67,6 @@ def test_all_files_are_opened_then_surveyed_then_checked():
     ]
     assert (task.evaluation_splits, task.test_splits) == (["dev"], ["dev", "test"])
     assert task.files("test") == [Path("c")]
-
-
-def test_training_needs_its_file_and_a_trained_model_any():
-    with pytest.raises(UserError, match="no training file"):
-        ToyBuilder(named(dev="b")).task()
-    trained = SimpleNamespace(config=BertConfig(vocab_size=9))
-    with pytest.raises(UserError, match="no file"):
-        ToyBuilder(named(train="a"), trained).task()
-    assert ToyBuilder(named(train="a", dev="b"), trained).task().sources.keys() == {"dev"}
 
 
 def test_a_split_without_a_file_is_named():

@@ -1,6 +1,5 @@
 import dataclasses
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.inputs import inspect
 from pipelines.inputs.inspect import InspectConfig, as_text, inspect_pretraining_data, look, page
 from pipelines.inputs.pretraining import PretrainingEvaluation
-from tests.support.pretraining_corpus import RECIPE, make_shards
+from tests.support.pretraining_corpus import make_shards
 
 
 @pytest.fixture(scope="module")
@@ -81,22 +80,6 @@ def test_tokens_of_a_vocabulary_are_no_html(config):
     assert "<i class='random'>&lt;i&gt; <small>&amp;amp;</small></i>" in written
 
 
-@pytest.mark.parametrize("count", [1, 33, 513])
-def test_the_bins_of_a_plot_hold_every_number_once(count):
-    counted, edges = np.histogram(np.arange(count), inspect._whole_bins(count))
-    assert counted.sum() == count
-    assert len(counted) <= 33
-    assert edges[-1] == count - 0.5
-
-
-def test_shards_of_unmasked_pairs_can_be_looked_into(tmp_path):
-    recipe = dataclasses.replace(RECIPE, masking="none", do_next_sentence=False)
-    made = make_shards(tmp_path, recipe=recipe)
-    told = inspect_pretraining_data(InspectConfig(made.output_file, made.vocab_file))
-    assert "(0.0 % of the tokens)" in told
-    assert "«" not in told.split("Lengths")[0].replace("«…»", "")
-
-
 def test_the_share_of_unknown_words_is_the_whole_text_s(tmp_path):
     (tmp_path / "corpus.txt").write_text("The fox saw a dog. It barks\n\nthe hen ran.\n" * 20)
     made = make_shards(tmp_path)
@@ -105,11 +88,3 @@ def test_the_share_of_unknown_words_is_the_whole_text_s(tmp_path):
     assert inspection.words == WordCount(words=240, unknown=60)
     assert "  [UNK]                  25.0 % of the words\n" in as_text(inspection)
     assert "<td>[UNK]</td><td>25.0 % of the words</td>" in page(inspection)
-
-
-def test_of_shards_without_a_description_the_words_of_the_examples_are_counted(tmp_path):
-    (tmp_path / "corpus.txt").write_text("fox dog hen hen.\n\na fox ran hen.\n" * 30)
-    made = make_shards(tmp_path)
-    Path(f"{made.output_file}.recipe.json").unlink()
-    inspection = look(InspectConfig(f"{made.output_file}-*", made.vocab_file))
-    assert inspection.words.share == pytest.approx(0.1, abs=0.03)

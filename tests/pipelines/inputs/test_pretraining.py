@@ -1,5 +1,3 @@
-import dataclasses
-import re
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +16,6 @@ SHAPE = (RECIPE.max_seq_length, RECIPE.max_predictions_per_seq)
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> str:
     return make_shards(tmp_path_factory.mktemp("static")).output_file
-
-
-@pytest.fixture(scope="module")
-def dynamic(tmp_path_factory) -> str:
-    recipe = dataclasses.replace(RECIPE, masking="dynamic", do_whole_word_mask=True)
-    return make_shards(tmp_path_factory.mktemp("dynamic"), recipe=recipe).output_file
 
 
 def _same(first, second) -> bool:
@@ -63,11 +55,6 @@ def test_the_original_s_shards_are_read_without_a_description(tmp_path):
     batches = PretrainingBatches([str(GOLDEN)], 8, 64, 10, seed=0, shuffle=False)
     assert batches.num_examples == 480
     assert batches.batch_at(0)["input_ids"][:, 0].tolist() == [2] * 8
-
-
-def test_bare_shards_of_another_shape_are_refused():
-    with pytest.raises(UserError, match="have length 64, not 32"):
-        PretrainingBatches([str(GOLDEN)], 8, 32, 10, seed=0)
 
 
 def recorded():
@@ -132,29 +119,6 @@ def test_workers_shares_make_up_the_batch_and_each_names_all_of_it():
     assert shares[1].where(5) == whole.where(5)
 
 
-def test_a_steps_records_are_named_by_shard(made):
-    batches = PretrainingBatches([made], 6, *SHAPE, seed=1, shuffle=False)
-    assert re.fullmatch(r"records 6, 7, 8, 9, 10, 11 of \S+", batches.where(1))
-
-
-def test_dynamic_masking_differs_by_epoch_and_not_by_time(dynamic):
-    batches = PretrainingBatches([dynamic], 8, *SHAPE, seed=1, shuffle=False)
-    epoch = batches.num_examples
-    epochs = PretrainingBatches([dynamic], epoch, *SHAPE, seed=1, shuffle=False)
-    first, second = epochs.batch_at(0), epochs.batch_at(1)
-    assert _same(first, epochs.batch_at(0))
-    assert (first["masked_lm_positions"] != second["masked_lm_positions"]).any()
-
-    def restored(batch) -> np.ndarray:
-        ids = batch["input_ids"].copy()
-        row, slot = np.nonzero(batch["masked_lm_weights"])
-        ids[row, batch["masked_lm_positions"][row, slot]] = batch["masked_lm_ids"][row, slot]
-        return ids
-
-    assert (restored(first) == restored(second)).all()
-    assert first["masked_lm_weights"].sum() > 0
-
-
 def test_evaluation_is_one_pass_with_a_padded_last_batch(made):
     evaluation = PretrainingEvaluation([made], 50, *SHAPE)
     batches = list(evaluation.batches())
@@ -163,15 +127,3 @@ def test_evaluation_is_one_pass_with_a_padded_last_batch(made):
     real = np.concatenate([batch[EXAMPLE_WEIGHTS] for batch in batches])
     assert real.sum() == evaluation.num_examples
     assert (np.diff(real) <= 0).all()
-
-
-def test_a_record_that_was_altered_stops_the_reading(tmp_path):
-    config = make_shards(tmp_path)
-    batches = PretrainingBatches([config.output_file], 64, *SHAPE, seed=1)
-    path = Path(f"{config.output_file}-00001-of-00003")
-    data = bytearray(path.read_bytes())
-    data[200:220] = bytes(20)
-    path.write_bytes(data)
-    with pytest.raises(UserError, match="was altered since it was written"):
-        for _, _ in zip(range(20), batches.batches_from(0), strict=False):
-            pass

@@ -6,9 +6,9 @@ import pytest
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from pipelines.inputs.pretraining_records import PretrainingRecords, stored_shape
+from pipelines.inputs.pretraining_records import PretrainingRecords
 from pipelines.pretraining_data.language_model import Targets
-from pipelines.records.check import Expected, find_shards
+from pipelines.records.check import Expected
 from tests.support.pretraining_corpus import RECIPE, make_shards
 
 EXPECTED = Expected(RECIPE.max_seq_length, RECIPE.max_predictions_per_seq)
@@ -120,14 +120,6 @@ def test_dynamic_masks_may_show_something_else_at_the_same_positions(tmp_path):
 def test_sets_that_are_stored_in_other_ways_are_not_mixed(tmp_path, change):
     with pytest.raises(UserError, match="is stored in another way than"):
         PretrainingRecords([_sets(tmp_path), _sets(tmp_path, **change)], EXPECTED, seed=0)
-
-
-def test_what_a_set_holds_is_told_without_a_model(tmp_path):
-    path = _sets(tmp_path, do_next_sentence=False)
-    assert stored_shape(find_shards([path]), "ab12") == (Expected(32, 4, "ab12"), False)
-    Path(f"{path}.recipe.json").unlink()
-    bare = find_shards([f"{path}-*"])
-    assert stored_shape(bare) == (Expected(32, 4), True)
 
 
 def test_a_record_that_the_model_cannot_look_up_is_named(tmp_path):

@@ -14,11 +14,8 @@ from pipelines.many_runs import seeds
 from pipelines.many_runs.seeds import RunsReport, SeedRun
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.labels.task import task_of
-from pipelines.tasks.tagging import task as tags
-from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
 from tests.support.glue_files import write_cola
 from tests.support.labelled_files import write_classes
-from tests.support.tagged_files import write_tagged
 
 
 def as_flags(changes):
@@ -126,30 +123,6 @@ def test_files_of_ones_own_are_compared_with_one_answer_to_every_example(tmp_pat
     assert [report.failed([one]) for one in report.runs] == [1, 0]
 
 
-def test_runs_of_a_tagger_are_compared_by_f1_of_all_types(tmp_path, runs):
-    for seed, split in enumerate(("train", "dev", "test")):
-        write_tagged(tmp_path / f"{split}.txt", 8, seed)
-    for seed, f1 in ((1, 0.0), (2, 50.0)):
-        figures = {"loss": 1.0, "accuracy": 90.0, "precision": f1, "f1": f1, "f1_PER": 99.0}
-        runs.instead[seed] = lambda figures=figures: {
-            f"eval_{middle}{name}": value
-            for middle in ("", "test_")
-            for name, value in figures.items()
-        }
-    config = RunNerConfig(
-        output_dir=tmp_path / "runs",
-        files=TaggingConfig(data_dir=tmp_path),
-        do_train=True,
-        do_eval=True,
-        many=ManyRunsConfig(num_seeds=2),
-        training=TrainingConfig(seed=1),
-    )
-    report = seeds.run_many(config, tags.task_of, as_flags)
-    assert report.metrics == ["eval_f1", "eval_test_f1", "eval_precision", "eval_test_precision"]
-    assert [report.failed([one]) for one in report.runs] == [1, 0]
-    assert report.as_json()["runs"][1]["eval_f1_PER"] == 99.0
-
-
 def test_the_same_call_again_starts_no_finished_run(tmp_path, runs):
     config = configuration(tmp_path, ManyRunsConfig(num_seeds=2))
     first = run(config)
@@ -181,14 +154,6 @@ def test_a_failing_run_leaves_the_finished_ones_and_their_report(tmp_path, runs)
     runs.instead.clear()
     assert run(config).finished
     assert [one.training.seed for one in runs.started] == [1, 2, 2, 3]
-
-
-def test_a_run_that_stopped_before_its_end_stops_all(tmp_path, runs):
-    config = configuration(tmp_path, ManyRunsConfig(num_seeds=3), training=TrainingConfig(seed=1))
-    runs.instead[2] = lambda: None
-    report = run(config)
-    assert (report.finished, len(report.runs)) == (False, 1)
-    assert not (tmp_path / "runs" / "seed-2" / "result.json").exists()
 
 
 def test_a_refused_command_leaves_the_flags_of_the_one_before(tmp_path, runs):
@@ -260,9 +225,3 @@ def test_the_files_hold_the_same_figures(tmp_path):
     assert "0.7333 ± 0.1528" in files[1].read_text()
     assert "1 of 4 runs are missing." in files[1].read_text()
     assert not list(tmp_path.glob(".*"))
-
-
-def test_json_has_null_for_nan(tmp_path):
-    values = json.loads(report(scored(1, math.nan)).write(tmp_path)[0].read_text())
-    assert values["runs"][0]["eval_accuracy"] is None
-    assert values["settings"][0]["spread"]["eval_accuracy"]["mean"] == 0.0

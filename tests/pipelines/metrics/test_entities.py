@@ -52,11 +52,3 @@ def plain_entities(tags):
 @given(TAGS)
 def test_entities_begin_and_end_where_the_scripts_rules_say(tags):
     assert find_entities(tags) == plain_entities(tags)
-
-
-def test_a_long_and_a_foreign_type_stand_where_the_script_puts_them():
-    scorer = EntityScorer()
-    scorer.add(["B-a-name-of-twenty-signs", "B-사람"], ["O", "B-사람"])
-    report = scorer.report().splitlines()
-    assert report[2].startswith("a-name-of-twenty-signs: precision:   0.00%; recall:   0.00%")
-    assert report[3].startswith("           사람: precision: 100.00%")

@@ -70,22 +70,6 @@ def test_trivia_gives_every_digit_of_the_official_script(golden):
 ANSWERS = {"x": ["the red house", "house"], "y": [], "z": ["1914"]}
 
 
-def test_squad_v2_leaves_questions_above_the_threshold_unanswered():
-    predictions = {"x": "house", "y": "blue", "z": "1914"}
-    scores = squad_v2_scores(predictions, ANSWERS, {"x": -1.0, "y": 2.0, "z": 1.0}, 1.0)
-    assert (scores["exact"], scores["best_exact"], scores["best_exact_thresh"]) == (100, 100, 1.0)
-    strict = squad_v2_scores(predictions, ANSWERS, {"x": -1.0, "y": 2.0, "z": 1.0}, 0.0)
-    assert (strict["HasAns_exact"], strict["NoAns_exact"]) == (50.0, 100.0)
-
-
-def test_squad_v1_counts_a_question_without_a_prediction_as_wrong():
-    predictions = {"x": "a red door"}
-    assert squad_v1_scores(predictions, {"x": ["red house"], "z": ["1914"]}) == {
-        "exact_match": 0.0,
-        "f1": 25.0,
-    }
-
-
 def test_trivia_takes_aliases_and_what_people_said():
     answers = {
         "x": {"NormalizedAliases": ["river ob"], "HumanAnswers": ["Ob!"]},

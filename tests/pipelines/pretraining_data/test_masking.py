@@ -103,13 +103,6 @@ def test_a_word_that_would_overflow_is_skipped_for_a_shorter_one():
     assert choose_positions(rows, _keys(200), rules)[:, 5].all()
 
 
-def test_a_leading_continuation_begins_a_word_of_its_own_in_b():
-    rules = dataclasses.replace(WHOLE, max_predictions=1, probability=0.01)
-    chosen = choose_positions(_rows([WORD], [MORE], copies=400), _keys(400), rules)
-    assert abs(chosen[:, 1].mean() - 0.5) < 0.1
-    assert abs(chosen[:, 3].mean() - 0.5) < 0.1
-
-
 def test_ngrams_are_runs_of_words_shorter_ones_more_often():
     rules = dataclasses.replace(RULES, max_ngram=3, max_predictions=3, probability=0.06)
     rows = _rows([WORD] * 50, [WORD] * 20, length=80, copies=4000)
@@ -144,13 +137,3 @@ def test_shares_of_mask_same_and_random(shares):
     total = 5000 * 4
     assert abs((rows.ids == MASK).sum() / total - shares[0]) < 0.015
     assert abs((rows.ids == 42).sum() / total - (1 - sum(shares))) < 0.015
-
-
-def test_without_pairs_only_the_frame_is_spared():
-    row = np.array([[CLS, WORD, WORD, SEP, 0]], np.uint16)
-    rows = PaddedExamples(
-        np.repeat(row, 100, axis=0), np.full(100, 2), np.zeros(100, np.int64), pairs=False
-    )
-    chosen = choose_positions(rows, _keys(100), RULES)
-    assert (chosen.sum(axis=1) == 1).all()
-    assert set(np.nonzero(chosen)[1].tolist()) == {1, 2}

@@ -66,13 +66,3 @@ def test_b_starts_anywhere_and_ends_at_the_target():
     assert (length[start <= 70] == 30).all()
     assert (length[start == 80] == 20).all()  # the document ends first
     assert (length[start == 90] == 10).all()
-
-
-def test_b_stays_in_its_document():
-    offsets = np.arange(0, 101, 10)
-    many = len(REQUEST_KEYS)
-    start, length = partner_spans(
-        REQUEST_KEYS, np.full(many, 99), offsets, np.full(many, 3), np.full(many, 6)
-    )
-    assert start.min() == 30
-    assert (start + length == 60).all()

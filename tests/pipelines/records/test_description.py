@@ -55,12 +55,6 @@ def test_the_summary_is_one_line():
     )
 
 
-def test_the_summary_says_where_all_are_random():
-    shard = ShardEntry("x", 1, "00000000", {"examples": 40, "random_next": 40})
-    summary = dataclasses.replace(DESCRIPTION, shards=(shard,)).summary()
-    assert "random next 100.0 % (hardly a true next to learn from" in summary
-
-
 @pytest.mark.parametrize(
     ("content", "full", "message"),
     [
@@ -86,8 +80,3 @@ def test_the_summary_says_the_share_of_unknown_words():
     source = {**DESCRIPTION.source, "words": 2000, "unknown_words": 31}
     described = dataclasses.replace(DESCRIPTION, source=source)
     assert described.summary().endswith("15.00 masked; 1.6 % of the words are [UNK].")
-
-
-def test_a_description_from_before_words_were_counted_does_not_say_them():
-    read = Description.from_text(DESCRIPTION.to_text(), "x")
-    assert read.word_count() is None

@@ -48,12 +48,3 @@ def test_tensorflow_reads_what_was_written(tmp_path_factory, seed, shape, ids):
             expected = {name: array[row].tolist() for name, array in block.items()}
             assert _values(record) == expected
             assert len(tf.train.Example.FromString(record).SerializeToString()) == len(record)
-
-
-def test_unmasked_records_have_no_masking_features():
-    serialiser = BlockSerialiser(pair_features(8, None, 1000))
-    block = _block(np.random.default_rng(0), 1, 8, 2, 1000)
-    data, _ = serialiser.frames(block)
-    assert sorted(_values(data[12:-4].tobytes())) == [
-        "input_ids", "input_mask", "next_sentence_labels", "segment_ids",
-    ]  # fmt: skip

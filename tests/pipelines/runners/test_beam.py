@@ -81,13 +81,6 @@ def test_a_runner_that_cannot_start_is_one_sentence(tmp_path, runner):
     assert len(str(said.value)) < 500
 
 
-def test_hidden_files_match_no_glob(tmp_path):
-    (tmp_path / ".a.txt.17.incomplete").write_text("half a sent")
-    config = make_config(tmp_path, runner="DirectRunner", input_file=f"{tmp_path}/*.incomplete")
-    with pytest.raises(UserError, match="matches no file"):
-        beam_runner.run_beam(config)
-
-
 def test_a_checkout_does_not_ship_a_package_with_other_names(tmp_path):
     arguments = ("--setup_file=./setup.py",)
     config = make_config(tmp_path, runner="DirectRunner", beam_arguments=arguments)

@@ -40,11 +40,6 @@ def test_json_lines_are_no_sentences_and_what_makes_sentences_of_them_is_named()
         look_at("One.\n", '{"text": "One."}\n{"text": "Two."}\n')
 
 
-def test_a_sentence_in_braces_is_a_sentence(caplog):
-    look_at("{One.}\n", '{"One."}\nThis is no JSON.\n')
-    assert caplog.messages == []
-
-
 def test_what_else_is_no_text_is_warned_of(caplog):
     look_at("<doc id='1'>\nA\n", "a\tb\n" * 9)
     pages, table = caplog.messages
@@ -80,11 +75,3 @@ def test_a_corpus_without_partners_is_refused(documents, sentences, starts, reci
         return
     with pytest.raises(UserError, match=message):
         check_partners(config, documents, sentences, starts)
-
-
-@pytest.mark.parametrize(("starts", "warned"), [(1, True), (199, True), (200, False)])
-def test_a_corpus_with_hardly_a_true_next_sentence_is_warned_of(starts, warned, caplog):
-    check_partners(CONFIG, 800, 1000, starts)
-    assert ["that nearly all next sentences are random" in one for one in caplog.messages] == (
-        [True] if warned else []
-    )

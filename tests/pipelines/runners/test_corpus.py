@@ -86,26 +86,11 @@ def test_threads_with_the_fast_tokenizer_give_the_same_tokens(tmp_path, tasks):
     assert made.text_sha256 == plain.text_sha256
 
 
-def test_a_corpus_is_found_when_it_is_complete(tmp_path, tasks):
-    made = _assembled(tasks, tmp_path / "corpus")
-    assert find_corpus(tmp_path / "corpus") == made
-    assert find_corpus(tmp_path) is None
-
-
 @pytest.mark.parametrize("name", ["ids.bin", "corpus.json"])
 def test_a_corpus_that_lacks_a_part_is_none(tmp_path, tasks, name):
     _assembled(tasks, tmp_path / "corpus")
     (tmp_path / "corpus" / name).unlink()
     assert find_corpus(tmp_path / "corpus") is None
-
-
-@pytest.mark.parametrize("change", ["longer", "same size"])
-def test_a_text_that_changes_meanwhile_is_refused(tmp_path, tasks, change):
-    text = tmp_path / "corpus.txt"
-    data = text.read_bytes()
-    text.write_bytes(data + b"More." if change == "longer" else data[::-1])
-    with pytest.raises(UserError, match=r"corpus.txt: was changed while it was read"):
-        tokenize_block(tasks[0])
 
 
 def test_a_vocabulary_that_changes_meanwhile_is_refused(tmp_path, tasks):

@@ -16,7 +16,6 @@ from keras_bert_impl.tokenization.reference import split_tokens, split_words
 from keras_bert_impl.tokenization.unknown_words import UnknownWords, WordCount
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
 from pipelines.pretraining_data.documents import sample_lines
-from pipelines.records.description import Description
 from pipelines.runners import local
 from pipelines.runners.local import run_local
 from tests.support.pretraining_corpus import (
@@ -82,15 +81,6 @@ def test_stages_that_are_done_are_not_done_again(tmp_path, monkeypatch, expected
     run_local(config)
     assert done == [("write_shard", "train.tfrecord-00001-of-00003")]
     assert contents(tmp_path / "out") == expected
-
-
-def test_another_recipe_of_the_same_text_costs_no_tokenizing(tmp_path, monkeypatch):
-    work = str(tmp_path / "work")
-    make_shards(tmp_path, work_folder=work)
-    monkeypatch.setattr("pipelines.runners.corpus.tokenize_block", None)
-    longer = dataclasses.replace(RECIPE, max_seq_length=64)
-    make_shards(tmp_path, work_folder=work, recipe=longer, output="out/long.tfrecord")
-    assert Description.read(tmp_path / "out" / "long.tfrecord.recipe.json").recipe == longer
 
 
 _KILLED = """
@@ -239,28 +229,11 @@ def test_a_corpus_without_a_token_is_refused(tmp_path):
     _refused(make_config(tmp_path), "corpus.txt: has no sentence with a token")
 
 
-def test_a_text_without_a_true_next_sentence_is_refused_unless_none_is_asked_for(tmp_path):
-    """A line a document, as tweets are."""
-    (tmp_path / "corpus.txt").write_text("the fox ran.\n\nthe fox saw a hen and ran home.\n\n" * 20)
-    _refused(make_config(tmp_path), r"corpus\.txt: 0 of .* make sentences .* split_sentences")
-    alone = dataclasses.replace(RECIPE, do_next_sentence=False)
-    description = run_local(make_config(tmp_path, recipe=alone))
-    assert description.totals()["random_next"] == 0
-
-
 def test_ill_formed_utf8_is_refused(tmp_path):
     path = write_corpus(tmp_path)
     text = path.read_bytes()
     path.write_bytes(text[:500] + b"\xff\xfe" + text[500:])
     _refused(make_config(tmp_path), r"corpus.txt: line \d+ is not UTF-8")
-
-
-def test_windows_line_ends_change_nothing(tmp_path, expected):
-    path = write_corpus(tmp_path)
-    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    make_shards(tmp_path)
-    name = "train.tfrecord-00000-of-00003"
-    assert contents(tmp_path / "out")[name] == expected[name]
 
 
 def test_empty_documents_change_nothing(tmp_path, expected):
@@ -269,20 +242,6 @@ def test_empty_documents_change_nothing(tmp_path, expected):
     make_shards(tmp_path)
     name = "train.tfrecord-00000-of-00003"
     assert contents(tmp_path / "out")[name] == expected[name]
-
-
-def test_the_end_of_a_file_ends_its_document(tmp_path):
-    for name in ("a.txt", "b.txt"):
-        (tmp_path / name).write_text("the fox ran.\na hen saw the fox.")
-    config = make_shards(tmp_path, input_file=f"{tmp_path}/a.txt,{tmp_path}/b.txt")
-    described = Description.read(Path(f"{config.output_file}.recipe.json"))
-    assert (described.source["documents"], described.source["sentences"]) == (2, 4)
-
-
-def test_a_vocabulary_of_another_kind_is_refused(tmp_path):
-    make_config(tmp_path)
-    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\n")
-    _refused(make_config(tmp_path), r"has no \[MASK\] token")
 
 
 # Eight words, of which "dog" and "barks" have no tokens, and a line of three without one.

@@ -7,7 +7,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from pipelines.records.check import find_shards
-from pipelines.runners import local, shards
+from pipelines.runners import shards
 from pipelines.runners.local import run_local
 from tests.support.pretraining_corpus import (
     RECIPE,
@@ -26,21 +26,6 @@ def test_tokens_of_which_a_file_is_gone_are_made_again(tmp_path, expected):
     shutil.rmtree(tmp_path / "out")
     run_local(config)
     assert contents(tmp_path / "out") == expected
-
-
-def test_the_work_folder_is_removed_while_no_other_run_may_begin_one(tmp_path, monkeypatch):
-    config = make_config(tmp_path)
-    lock = tmp_path / "out" / ".train.tfrecord.lock"
-    locked = []
-    true_rmtree = shutil.rmtree
-
-    def rmtree(path, *args, **kwargs):
-        locked.append(lock.exists())
-        true_rmtree(path, *args, **kwargs)
-
-    monkeypatch.setattr(local.shutil, "rmtree", rmtree)
-    run_local(config)
-    assert locked == [True]
 
 
 def _stopped_after_one_shard(monkeypatch, config) -> None:

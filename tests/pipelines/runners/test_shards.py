@@ -1,6 +1,5 @@
 import dataclasses
 import itertools
-import json
 from pathlib import Path
 
 import numpy as np
@@ -51,15 +50,6 @@ def test_every_document_is_planned_once_in_every_copy(
     ]
     assert sorted(planned) == list(itertools.product(range(30), range(copies)))
     assert len({task.target for task in tasks}) == len(tasks)
-
-
-def test_the_size_of_batches_changes_no_example(tmp_path, corpus, monkeypatch):
-    recipe = Recipe(max_seq_length=20, dupe_factor=12)
-    at_once = shards.planned_between(_planned(corpus, recipe, tmp_path / "a"), *ALL_KEYS)
-    monkeypatch.setattr(shards, "_SENTENCES_AT_ONCE", 70)
-    parts = shards.planned_between(_planned(corpus, recipe, tmp_path / "b"), *ALL_KEYS)
-    for name, column in at_once.columns().items():
-        assert (column == parts.columns()[name]).all(), name
 
 
 def test_ranges_of_keys_divide_the_examples_in_their_order(tmp_path, corpus, monkeypatch):
@@ -120,12 +110,6 @@ def test_memory_is_bounded_without_changing_a_byte(tasks, tmp_path, monkeypatch)
     monkeypatch.setattr(shards, "_EXAMPLES_AT_ONCE", 7)
     there = {"target": str(tmp_path / "x-1"), "note": str(tmp_path / "note")}
     assert shards.write_shard(dataclasses.replace(tasks[1], **there)) == expected
-
-
-def test_a_finished_shard_is_known_by_its_note(tasks):
-    entry = shards.write_shard(tasks[2])
-    assert shards.finished_shard(tasks[2]) == entry
-    assert json.loads(Path(tasks[2].note).read_text())["counts"] == entry.counts
 
 
 @pytest.mark.parametrize("damage", ["no note", "no shard", "no index", "truncated", "altered"])

@@ -9,14 +9,6 @@ from pipelines.runs.demo_text import (
 )
 
 
-def test_hard_wrapped_lines_become_paragraphs():
-    text = "One paragraph that\nis wrapped here.\n\n\nAnother one which is also long."
-    assert prose_paragraphs(text) == [
-        "One paragraph that is wrapped here.",
-        "Another one which is also long.",
-    ]
-
-
 def test_code_headings_and_tables_are_left_out():
     for block in (
         ">>> print('this is some code to run')",

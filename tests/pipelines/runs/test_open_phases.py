@@ -1,5 +1,4 @@
 import dataclasses
-import itertools
 
 import pytest
 
@@ -39,15 +38,6 @@ def test_each_phase_reads_its_own_shards_in_its_own_shape(tmp_path):
     assert [phase.num_steps for phase in phases] == [100, 100]
     shapes = [next(phase.batches.batches_from(0))["input_ids"].shape for phase in phases]
     assert shapes == [(8, 64), (4, 32)]
-
-
-def test_workers_read_their_rows_of_the_same_batch():
-    (whole,) = opened(LONG)
-    shares = [opened(LONG, worker=worker, num_workers=2)[0] for worker in range(2)]
-    assert [share.batches.num_workers for share in shares] == [2, 2]
-    for step, batch in enumerate(itertools.islice(whole.batches.batches_from(0), 3)):
-        parts = [next(share.batches.batches_from(step))["input_ids"] for share in shares]
-        assert [*parts[0].tolist(), *parts[1].tolist()] == batch["input_ids"].tolist()
 
 
 def test_shards_of_another_length_are_refused():

@@ -138,15 +138,6 @@ def test_a_rehearsal_takes_a_step_and_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_to_do_and_nothing_to_read_are_mistakes(tmp_path):
-    with pytest.raises(UserError, match="nothing to do"):
-        run_pretraining(config(tmp_path))
-    with pytest.raises(UserError, match="`input_file` is missing"):
-        run_pretraining(config(tmp_path, do_train=True, input_file=()))
-    with pytest.raises(UserError, match="needs the training checkpoint of the original"):
-        run_pretraining(config(tmp_path, do_train=True, continue_tf1_run=True))
-
-
 def test_another_models_weights_are_not_measured_in_its_place(trained, tmp_path):
     folder, _ = trained
     values = json.loads((GOLDEN / "bert_config.json").read_text())

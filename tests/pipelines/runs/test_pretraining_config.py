@@ -17,13 +17,6 @@ def config(training=(), phase2=(), **changes):
     )
 
 
-def test_without_further_shards_there_is_one_phase():
-    (phase,) = config({"train_batch_size": 16, "learning_rate": 1e-3}).phases()
-    assert (phase.input_file, phase.num_train_steps) == (("a",), 100)
-    assert (phase.train_batch_size, phase.learning_rate) == (16, 1e-3)
-    assert (phase.max_seq_length, phase.max_predictions_per_seq) == (128, 20)
-
-
 def test_a_language_model_predicts_all_tokens_but_those_that_frame_the_text():
     phases = config(phase2={"input_file": ("b",)}, objective="next_token").phases()
     assert [phase.max_predictions_per_seq for phase in phases] == [126, 510]
@@ -66,13 +59,6 @@ def test_the_second_phase_takes_over_what_is_not_said_and_a_tenth_of_the_steps()
     assert (first.num_train_steps, second.num_train_steps) == (90, 10)
     assert (second.input_file, second.train_batch_size, second.learning_rate) == (("b",), 16, 1e-3)
     assert (second.max_seq_length, second.max_predictions_per_seq) == (512, 76)
-
-
-def test_what_is_said_of_the_second_phase_counts():
-    phase2 = {"input_file": ("b",), "num_train_steps": 40, "learning_rate": 1e-5}
-    first, second = config(phase2=phase2).phases()
-    assert (first.num_train_steps, second.num_train_steps) == (60, 40)
-    assert second.learning_rate == 1e-5
 
 
 def test_options_of_a_second_phase_without_shards_are_a_mistake():

@@ -39,27 +39,6 @@ def test_a_warm_up_that_is_as_long_as_the_run_is_named_with_both_numbers_and_a_b
     assert "(`num_warmup_steps=20`)" in line
 
 
-def test_mirrored_with_one_device_is_told_with_what_to_take():
-    (line,) = told(distribution_strategy="mirrored")
-    assert "`distribution_strategy=one_device`" in line
-    assert "`num_logical_devices=2`" in line
-
-
-def test_workers_without_a_cluster_are_told_that_they_train_alone_however_many_devices_they_have():
-    for replicas in (1, 8):
-        (line,) = told(distribution_strategy="multi_worker_mirrored", replicas=replicas)
-        assert "without TF_CONFIG: this process knows of no other worker and trains alone" in line
-
-
-def test_gpus_that_stay_idle_are_told():
-    facts = RunFacts(training(), unused_gpus=7)
-    (line,) = device_remarks(facts)
-    assert line.startswith(
-        "7 more GPUs of this machine stay idle; `distribution_strategy=mirrored`"
-    )
-    assert device_remarks(RunFacts(training(), unused_gpus=1))[0].startswith("1 more GPU of this")
-
-
 def test_a_gpu_that_tensorflow_does_not_see_is_told_with_the_remedy():
     (line,) = device_remarks(RunFacts(training(), hidden_gpu="/dev/nvidia0"))
     assert "an NVIDIA GPU (/dev/nvidia0), but TensorFlow does not see it" in line
@@ -85,17 +64,6 @@ def test_copies_of_the_text_in_the_shards_count():
 def test_a_gpu_shows_in_its_device_or_its_driver(tmp_path, name):
     (tmp_path / name).mkdir(parents=True)
     assert find_hidden_gpu(str(tmp_path), {}, search_path="") == f"/{name}"
-
-
-def test_the_program_counts_under_windows_linux_only(tmp_path):
-    program = tmp_path / "bin/nvidia-smi"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\nexit 1\n")
-    program.chmod(0o755)
-    path = str(program.parent)
-    assert find_hidden_gpu(str(tmp_path), {}, search_path=path) is None
-    (tmp_path / "dev/dxg").mkdir(parents=True)
-    assert find_hidden_gpu(str(tmp_path), {}, search_path=path) == str(program)
 
 
 @pytest.mark.parametrize("value", ["", "-1"])

@@ -47,11 +47,6 @@ def test_a_column_is_found_however_its_name_is_composed(tmp_path, form, name):
     assert expected.read_texts(file, record) == ("a", None)
 
 
-def test_named_columns_are_taken():
-    file = header("a", "b", "c", "label")
-    assert choose_columns(file, "b", "a", ("c",), labelled=True) == Columns("b", "a", ("c",))
-
-
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
@@ -109,20 +104,6 @@ def test_one_column_a_label_has_0_or_1():
     assert read(None, None) is None
     with pytest.raises(UserError, match=r"line 7: the column 'rude' has '2'; it must be 0 or 1"):
         read("1", "2")
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "message"),
-    [
-        ("spam", ["ham"], "the label is a list; it must be text or a number"),
-        (["ham"], ["a", "a"], r"the label \['a', 'a'\] has a label twice"),
-    ],
-)
-def test_mixed_types_are_named_with_the_line(tmp_path, first, second, message):
-    file = json_lines(tmp_path, {"label": first}, {"label": second})
-    labelling = find_labelling(file, ("label",), regression=False)
-    with pytest.raises(UserError, match=f"line 2: {message}"):
-        [labelling.read(file, record) for record in file.records()]
 
 
 @pytest.mark.parametrize("value", ["five", "nan", "1e39", True])

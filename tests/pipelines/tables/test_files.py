@@ -57,12 +57,6 @@ def test_a_tsv_file_with_single_quotation_marks_has_no_quoted_fields(tmp_path):
     assert values(file) == [['"He" said: 5" of rain', "1"], ['"quoted"', "0"]]
 
 
-def test_the_user_may_say_how_a_tsv_file_is_quoted(tmp_path):
-    path = write(tmp_path, "t.tsv", 'text\tlabel\n"a"\t1\n')
-    assert values(open_table(path)) == [["a", "1"]]
-    assert values(open_table(path, quotation="no")) == [['"a"', "1"]]
-
-
 def test_json_lines_keep_the_types_of_their_values(tmp_path):
     lines = [{"text": "a\nb", "label": 1}, {"text": "c", "label": ["x"]}]
     text = "\ufeff" + "".join(json.dumps(line) + "\n" for line in lines)

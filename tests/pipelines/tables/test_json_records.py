@@ -24,10 +24,6 @@ def test_an_array_may_be_laid_out_in_any_way(indent):
     assert [values for _, values in array(json.dumps(TRICKY, indent=indent))] == TRICKY
 
 
-def test_an_object_has_the_line_on_which_it_begins():
-    assert [line for line, _ in array('[\n{"a": 1},\n\n{\n"a": 2}]\n')] == [2, 4]
-
-
 def test_half_a_surrogate_pair_is_no_text_wherever_it_stands():
     (record,) = array(r'[{"a\ud83d": ["b\ud83d", ["\ud83d"]], "c": "d\ud83d"}]')
     assert "\\ud83d" not in json.dumps(record[1])

@@ -28,12 +28,6 @@ def values(rows):
     return [row.values for row in rows]
 
 
-def test_a_file_without_a_header_has_the_agreed_columns(write):
-    path = write("gj04\t1\t\tIt rains.\n")
-    rows = table(path, ["sentence"], columns=("source", "label", "mark", "sentence"))
-    assert values(rows) == [{"source": "gj04", "label": "1", "mark": "", "sentence": "It rains."}]
-
-
 def test_quotation_marks_and_unusual_line_separators_belong_to_the_text(write):
     path = write('text\tlabel\n"open\t1\na\x0bb\u2028c\x85d\t0\n')
     assert [row.values["text"] for row in table(path, ["text"])] == [
@@ -54,18 +48,6 @@ def test_broken_rows_can_be_left_out_and_are_counted(write, caplog):
         rows = table(path, ["text"], skip_broken_rows=True)
     assert [row.line for row in rows] == [2, 4]
     assert "left out 1 rows" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        (b"text\tlabel\n", "has no rows"),
-        (b"text\tlabel\nyes\t1\n\xff\t0\n", "line 3 is not UTF-8"),
-    ],
-)
-def test_files_without_usable_rows_are_refused(write, content, sentence):
-    with pytest.raises(UserError, match=sentence):
-        table(write(content), ["text"])
 
 
 cell = st.text(st.characters(exclude_characters="\t\n\r\ufeff", exclude_categories=["Cs"]))

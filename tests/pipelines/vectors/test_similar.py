@@ -45,20 +45,6 @@ def test_a_text_is_nearest_to_itself(search, tmp_path):
     assert found[0].cosine >= found[1].cosine
 
 
-def test_texts_and_queries_of_tables_are_their_columns(model, tmp_path):
-    """The header of neither is a text."""
-    (tmp_path / "x.csv").write_text("id,review\n1,a cat\n2,the dog\n")
-    (tmp_path / "q.jsonl").write_text('{"text": "the dog"}\n')
-    given = {"model": model, "input_file": str(tmp_path / "x.csv")}
-    embed_file(EmbedConfig(**given, output_file=tmp_path / "x.npy"))
-    assert np.load(tmp_path / "x.npy").shape[0] == 2
-    config = SimilarConfig(
-        **given, vectors_file=tmp_path / "x.npy", query_file=str(tmp_path / "q.jsonl"), top_k=1
-    )
-    (found,) = find_similar(config)
-    assert (found.query, found.number, found.text) == ("the dog", 2, "the dog")
-
-
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [

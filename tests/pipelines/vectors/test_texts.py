@@ -25,14 +25,6 @@ def test_lines_may_be_empty_and_columns_hold_line_breaks(tmp_path):
     assert read(tmp_path / "a.jsonl", "t") == ["one", "two"]
 
 
-def test_what_is_no_text_is_named_by_its_line(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"t": "one"}\n{"t": 2}\n')
-    with pytest.raises(UserError, match=r"a.jsonl: line 2 has 2 in the column 't'"):
-        read(tmp_path / "a.jsonl", "t")
-    with pytest.raises(UserError, match="has no column 'x'"):
-        read(tmp_path / "a.jsonl", "x")
-
-
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -48,19 +40,6 @@ def test_of_a_table_the_column_that_is_plainly_the_text_is_read(tmp_path, name, 
     assert len(texts) == 2
     (tmp_path / f"{name}.gz").write_bytes(gzip.compress(content.encode()))
     assert read(tmp_path / f"{name}.gz") == ["two\nlines", "three"]
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("text,review\na,b\n", r"'text' or 'review'"),
-        ("A fine film.\nAnother one.\n", r"'A fine film.'"),
-    ],
-)
-def test_where_the_column_is_not_plain_the_user_is_asked(tmp_path, content, said):
-    (tmp_path / "a.csv").write_text(content)
-    with pytest.raises(UserError, match=rf"which column is the text.*{said}"):
-        read(tmp_path / "a.csv")
 
 
 def test_a_header_is_no_text(tmp_path):

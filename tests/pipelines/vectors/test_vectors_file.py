@@ -45,11 +45,6 @@ def test_half_a_block_is_made_again(tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), VECTORS)
 
 
-def test_what_something_else_began_is_begun_anew(tmp_path):
-    write(tmp_path / "x.npy", 2, {"model": 2})
-    assert write(tmp_path / "x.npy") == (0, True)
-
-
 def test_parquet_has_texts_and_vectors(tmp_path):
     write(tmp_path / "x.parquet")
     table = pq.read_table(tmp_path / "x.parquet")

@@ -27,11 +27,6 @@ def test_json_lines_with_any_number_of_endings(tmp_path):
     assert [(x.context, list(x.endings), x.label) for x in found] == [*made_choices(5, choices=3)]
 
 
-def test_a_test_file_has_no_labels(tmp_path):
-    path = write_swag(tmp_path / "test.csv", 2, labelled=False)
-    assert [choice.label for choice in read(path, labelled=False)] == [None, None]
-
-
 def write_lines(folder, *objects):
     path = folder / "train.jsonl"
     path.write_text("".join(json.dumps(one) + "\n" for one in objects))

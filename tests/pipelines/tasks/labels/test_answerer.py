@@ -27,11 +27,6 @@ def answer(form, *logits, texts=("dog",)):
     return form.finish(prepared, [{"logits": np.array(one, np.float32)} for one in logits])
 
 
-def test_what_it_was_trained_on_comes_first():
-    assert [one.signature for one in forms("ab")] == ["text", "text_pair"]
-    assert [one.signature for one in forms("ab", num_texts=2)] == ["text_pair", "text"]
-
-
 def test_a_label_has_its_probabilities():
     (found,) = answer(forms(["no", "yes"])[0], [0.0, 0.0])
     assert found == {"label": "no", "probabilities": [0.5, 0.5], "logits": [0.0, 0.0]}

@@ -69,22 +69,6 @@ def test_predictions_are_written_as_probabilities_and_as_a_submission(tmp_path):
     assert paths[1].read_text() == "index\tprediction\n4\tnot_entailment\n5\tentailment\n"
 
 
-def test_the_second_test_set_of_mnli_has_files_of_its_own(tmp_path):
-    logits = np.array([[0.0, 0.0, 9.0]], np.float32)
-    examples = [Example("0", "A.", "B.")]
-    written = [
-        path.name
-        for split in MNLI.test_splits
-        for path in MNLI.write(tmp_path, split, answered(MNLI, examples, logits))
-    ]
-    assert written == [
-        "test_results.tsv",
-        "MNLI-m.tsv",
-        "test_mismatched_results.tsv",
-        "MNLI-mm.tsv",
-    ]
-
-
 # task, split, lines with | for a tab, what is read
 # fmt: off
 LAYOUTS = [
@@ -227,14 +211,6 @@ def test_glues_own_files_are_read_whole(data_folder, name, train, dev):
     task = BY_NAME[name].at(data_folder / "glue" / name)
     assert len(list(task.examples("train"))) == train
     assert len(list(task.examples("dev"))) == dev
-
-
-@pytest.mark.parametrize(
-    ("typed", "name"),
-    [("cola", "CoLA"), ("SST2", "SST-2"), ("sts_b", "STS-B")],
-)
-def test_a_name_is_understood_however_it_is_written(typed, name):
-    assert find_task(typed).name == name
 
 
 def test_all_nine_tasks_of_glue_its_diagnostics_and_fifteen_languages_are_there():

@@ -78,19 +78,6 @@ def test_the_hardest_mistakes_come_first(tmp_path, kind, order):
 
 
 @pytest.mark.parametrize(
-    ("kind", "names"),
-    [
-        ("one", ["dev_classes.tsv", "dev_confusion.png"]),
-        ("several", ["dev_classes.tsv"]),
-        ("number", []),
-    ],
-)
-def test_labels_have_a_table_and_classes_a_picture(tmp_path, kind, names):
-    task, pairs = answered(kind)
-    assert [path.name for path in task.illustrate(tmp_path, "dev", pairs)] == names
-
-
-@pytest.mark.parametrize(
     ("kind", "words", "expected"),
     [
         ("one", "always the most frequent class", {"accuracy": 2 / 3, "matthews_correlation": 0}),

@@ -25,12 +25,6 @@ def source(path, rows, labels=("label",), *, regression=False):
     return Source(opened, Columns("text", None, labels), labelling)
 
 
-def test_labels_of_several_at_once_are_counted_one_by_one(tmp_path):
-    rows = [("x", '["a", "b"]'), ("y", "[]"), ("z", '["b"]')]
-    statistics = training_statistics(source(tmp_path / "t.csv", rows), 0)
-    assert (statistics.labels, statistics.rows) == ({"a": 1, "b": 2}, 3)
-
-
 @pytest.mark.parametrize(
     ("labels", "order"),
     [
@@ -56,12 +50,6 @@ def test_the_order_of_labels_is_that_of_numbers_or_of_characters(labels, order):
 def test_labels_that_cannot_be_learned_are_refused(tmp_path, rows, message):
     with pytest.raises(UserError, match=message):
         training_statistics(source(tmp_path / "t.csv", rows), 0)
-
-
-def test_labels_that_look_like_a_regressions_numbers_are_said(tmp_path, caplog):
-    rows = [("x", "2.5"), ("y", "3"), ("z", "3.5")]
-    training_statistics(source(tmp_path / "t.csv", rows), 0)
-    assert "its labels are numbers, and are taken for 3 classes" in caplog.text
 
 
 def test_a_label_that_training_lacks_is_named_with_its_line(tmp_path):

@@ -1,5 +1,4 @@
 import csv
-import json
 import unicodedata
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +16,7 @@ from pipelines.tasks.labels.task import (
     open_labelled_texts,
     parse_weights,
 )
-from tests.support.labelled_files import write_classes, write_numbers, write_several
+from tests.support.labelled_files import write_classes, write_several
 
 
 def trained_on(task, labels):
@@ -75,13 +74,6 @@ def test_several_labels_are_found_in_lists(tmp_path):
         '["no dog"]',
         "[]",
     ]
-
-
-def test_a_regression_has_numbers_and_no_labels(tmp_path):
-    train = write_numbers(tmp_path / "train.tsv", 9)
-    task = open_files(train, regression=True, text_column="2", label_column=("1",))
-    assert (task.kind, task.labels) == ("number", ())
-    assert [example.label for example in task.examples("train")][:2] == ["-0.5", "0.5"]
 
 
 def test_a_dev_share_cuts_each_row_to_one_side(train):
@@ -160,19 +152,6 @@ def test_a_header_that_would_be_an_example_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"t.csv: line 1 seems to name the columns \('Text'\)"):
         open_files(train, **by_number)
     assert open_files(train, header=False, **by_number).labels == ("a", "b", "label")
-
-
-def test_a_dev_file_whose_labels_are_of_another_kind_is_refused(train, tmp_path):
-    dev = write_several(tmp_path / "dev.jsonl", 9)
-    with pytest.raises(UserError, match="line 1: the label is a list; it must be text"):
-        open_files(train, dev)
-
-
-def test_labels_of_json_lines_may_be_numbers_where_those_of_training_are_text(tmp_path):
-    train = table(tmp_path / "t.csv", ("text", "label"), ("x", 0), ("y", 1))
-    dev = tmp_path / "d.jsonl"
-    dev.write_text(json.dumps({"text": "z", "label": 1}) + "\n")
-    assert [e.label for e in open_files(train, dev).examples("dev")] == ["1"]
 
 
 def test_balanced_weights_are_scikit_learns():

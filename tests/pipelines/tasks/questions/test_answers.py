@@ -50,12 +50,6 @@ def test_no_answer_has_its_place_among_the_candidates():
     assert prediction.best(-0.75).text == ""
 
 
-def test_no_answer_comes_after_the_others_where_they_are_better():
-    prediction = answered({0: -3.0, 3: 1.0}, {4: 1.0}, negative=True, n_best_size=1)
-    assert [bool(candidate.text) for candidate in prediction.candidates] == [True, False]
-    assert prediction.null_odds == -5.0
-
-
 def test_a_likely_null_takes_the_place_of_an_answer():
     prediction = answered({0: 3.0, 3: 1.0}, {4: 1.0}, negative=True, n_best_size=2)
     assert [bool(candidate.text) for candidate in prediction.candidates] == [False, True]

@@ -40,11 +40,3 @@ def test_rows_are_those_of_files(lower):
     places = padded["text_start"][rows, places].tolist()
     before = [len(text[:place].encode()) for text, place in zip(texts, places, strict=True)]
     assert starts.tolist() == before
-
-
-def test_passages_without_tokens_have_rows_without_owners():
-    text = TextSettings(VOCABULARY)
-    packer = QuestionPacker(GraphTokenizer(text, with_spans=True), VOCABULARY, SETTINGS)
-    rows = packer(tf.constant(["rain", ""]), tf.constant(["", " \n"]))
-    assert rows.question.numpy().tolist() == [0, 1]
-    assert not rows.is_owned(tf.constant([[0, 1, 2], [0, 1, 2]], tf.int64)).numpy().any()

@@ -6,21 +6,9 @@ from hypothesis import strategies as st
 
 from keras_bert_impl.tokenization.reference import split_words
 from keras_bert_impl.tokenization.text_settings import Casing
-from pipelines.tasks.questions.answers import find_original_text, join_tokens
+from pipelines.tasks.questions.answers import find_original_text
 
 UNCASED, CASED = Casing(do_lower_case=True), Casing(do_lower_case=False)
-
-
-@pytest.mark.parametrize(
-    ("tokens", "text"),
-    [
-        (["un", "##aff", "##able", "."], "unaffable ."),
-        (["##ed", "then"], "ed then"),
-        ([], ""),
-    ],
-)
-def test_parts_of_words_are_joined(tokens, text):
-    assert join_tokens(tokens) == text
 
 
 @pytest.mark.parametrize(
@@ -36,11 +24,6 @@ def test_parts_of_words_are_joined(tokens, text):
 )
 def test_the_span_is_found_among_the_words_or_all_of_them_are_given(span, words, found):
     assert find_original_text(span, words, UNCASED) == found
-
-
-def test_a_cased_model_keeps_capitals():
-    assert find_original_text("Steve", "Steve's", CASED) == "Steve"
-    assert find_original_text("steve", "Steve's", CASED) == "Steve's"
 
 
 @given(

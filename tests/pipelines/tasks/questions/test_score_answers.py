@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from keras_bert_impl.errors import UserError
 from pipelines.tasks.questions.options import ScoreAnswersConfig
 from pipelines.tasks.questions.scores import score_answers
 from tests.support.official_answers import golden_folder, read_json
@@ -123,49 +122,6 @@ def test_a_file_of_triviaqa_has_its_own_figures(tmp_path, caplog, domain, guesse
     assert ("questions have no answer there" in caplog.text) == (domain == "Web")
     assert figures["exact_match"] == exact
     assert figures["common"] == len(guesses)
-
-
-@pytest.mark.parametrize(("domain", "count"), [("Wikipedia", 3), ("Web", 4)])
-def test_a_question_of_wikipedia_s_counts_without_a_document_too(tmp_path, domain, count):
-    data = trivia_file(tmp_path, domain, RAIN, RAIN, RAIN)
-    content = json.loads(data.read_text())
-    content["Data"][1].pop("EntityPages", None)
-    content["Data"][1].pop("SearchResults", None)
-    data.write_text(json.dumps(content))
-    name = "q0" if domain == "Wikipedia" else "q0--a.txt"
-    (tmp_path / "guesses.json").write_text(json.dumps({name: "rain"}))
-    config = ScoreAnswersConfig(data_file=data, predictions_file=tmp_path / "guesses.json")
-    assert score_answers(config)["denominator"] == count
-
-
-@pytest.mark.parametrize(
-    ("answer", "options", "sentence"),
-    [
-        ({}, {}, r"question 'q0' has no answer to evaluate by; name a file"),
-        (RAIN, {"version_2_with_negative": True}, "TriviaQA's form, which has its own figures"),
-    ],
-)
-def test_what_does_not_go_with_a_file_of_triviaqa_is_named(tmp_path, answer, options, sentence):
-    data = trivia_file(tmp_path, "Wikipedia", answer)
-    (tmp_path / "guesses.json").write_text('{"q0": "rain"}')
-    with pytest.raises(UserError, match=sentence):
-        score_answers(
-            ScoreAnswersConfig(
-                data_file=data, predictions_file=tmp_path / "guesses.json", **options
-            )
-        )
-
-
-@pytest.mark.parametrize(
-    ("change", "negative", "sentence"),
-    [
-        (lambda _: {"z": "x"}, False, r"nothing for 8 of 8 .* 'q0' \(article 'Made'\)"),
-        (lambda _: ["x"], False, "predictions.json: holds no JSON object"),
-    ],
-)
-def test_predictions_that_do_not_fit_name_the_question(scored, change, negative, sentence):
-    with pytest.raises(UserError, match=sentence):
-        scored(change, negative=negative)
 
 
 @pytest.mark.data

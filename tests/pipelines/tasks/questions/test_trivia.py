@@ -2,7 +2,6 @@
 
 import json
 import logging
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,7 +13,6 @@ from pipelines.tasks.questions.trivia import (
     Evidence,
     find_alias,
     first_words,
-    trivia_right_answers,
 )
 from tests.support.trivia_tree import write_trivia
 
@@ -47,11 +45,6 @@ def test_a_question_is_asked_of_each_of_its_documents(tmp_path):
     ]
     assert [x.identifier for x in trained(path)] == ["t1--Rain.txt", "t2--sub/B.txt"]
     assert questions[2].answer_words == (1, 3)
-
-
-def test_on_the_web_a_question_counts_with_each_document(tmp_path):
-    path = write_trivia(tmp_path, [RAIN], "Web", "web-dev")
-    assert list(trivia_right_answers(path, json.loads(path.read_text()))) == ["t1--Rain.txt"]
 
 
 def test_only_verified_documents_of_verified_questions_are_taken(tmp_path):
@@ -99,19 +92,6 @@ def test_missing_evidence_is_counted_and_asked_of_nothing(tmp_path, caplog):
     (count,) = caplog.messages
     assert "1 of 2 documents are missing" in count
     assert [x.identifier for x in trained(path)] == ["t1--Rain.txt"]
-
-
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        ({"NormalizedAliases": None}, "question 't' has no answer"),
-        ({"NormalizedAliases": ["a"], "HumanAnswers": [5]}, "something else than texts"),
-    ],
-)
-def test_right_answers_of_another_type_are_refused(answer, message):
-    content = {**of_rain(answer), "Domain": "Wikipedia"}
-    with pytest.raises(UserError, match=message):
-        trivia_right_answers(Path("dev.json"), content)
 
 
 def test_without_any_evidence_its_folder_is_asked_for(tmp_path):

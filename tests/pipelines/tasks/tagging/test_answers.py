@@ -1,17 +1,13 @@
 """From units to tags and entities: windows joined, words whole, offsets in the text."""
 
-import json
-
 import numpy as np
 from hypothesis import given as over
 from hypothesis import strategies as st
 
 from pipelines.records.rows import Rows
 from pipelines.tasks.tagging.answers import (
-    TagAnswer,
     Units,
     answer,
-    json_lines,
     text_of,
     units_of,
 )
@@ -96,12 +92,3 @@ def test_units_are_taken_from_the_window_that_owns_them():
     assert (len(none.start), last.label.tolist()) == (0, [0])
     probability = np.exp(9) / (np.exp(9) + 2)
     np.testing.assert_allclose(first.score, [probability, probability], rtol=1e-6)
-
-
-def test_json_lines_hold_text_entities_and_the_first_line():
-    document = Document((sentence(["Ada"], first=3),))
-    given = answer(document, units((0, 1, "B-PER", 0.5)), LABELS, IOB2, "words")
-    (line,) = json_lines([(document, given)], "words")
-    entity = {"type": "PER", "text": "Ada", "start": 0, "end": 3, "score": 0.5}
-    assert json.loads(line) == {"line": 3, "text": "Ada", "entities": [entity]}
-    assert isinstance(given, TagAnswer)

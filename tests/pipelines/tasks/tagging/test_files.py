@@ -1,7 +1,5 @@
 """Files of columns: what is a word, a sentence, a document, a remark; and what is refused."""
 
-import gzip
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,12 +48,6 @@ def test_conlls_own_form_has_documents(tmp_path):
     assert items(documents) == [[("EU", "rejects"), ("Peter",)], [("Brussels",)]]
     assert documents[0].sentences[0].tags == ("B-ORG", "O")
     assert documents[0].sentences[1].numbers == (6,)
-
-
-def test_sentences_alone_are_read_on_demand_and_where_no_document_begins(tmp_path):
-    path = write(tmp_path, CONLL_2003)
-    assert len(read(path, whole=False)[1]) == 3
-    assert len(read(write(tmp_path, "a\tO\n\nb\tO\n"))[1]) == 2
 
 
 def test_any_column_may_hold_words_and_tags(tmp_path):
@@ -151,12 +143,6 @@ def test_every_line_is_kept_and_words_are_lost_nowhere(tmp_path_factory, lines, 
     assert again == added
 
 
-def test_packed_files_and_windows_line_ends_are_read(tmp_path):
-    path = tmp_path / "dev.txt.gz"
-    path.write_bytes(gzip.compress("\ufeffIt O\r\n\r\nrains O\r\n".encode()))
-    assert items(read(path)[1]) == [[("It",)], [("rains",)]]
-
-
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -170,13 +156,6 @@ def test_packed_files_and_windows_line_ends_are_read(tmp_path):
 def test_a_line_that_is_no_word_is_named(tmp_path, text, sentence):
     with pytest.raises(UserError, match=sentence):
         read(write(tmp_path, text))
-
-
-@pytest.mark.parametrize("columns", [{"word_column": 3}, {"tag_column": -3}])
-def test_a_column_that_is_not_there_is_refused(tmp_path, columns):
-    (name,) = columns
-    with pytest.raises(UserError, match=f"line 1 has 2 columns, but `{name}` is"):
-        read(write(tmp_path, "It O\n"), **columns)
 
 
 def test_what_stands_before_the_first_mark_of_a_file_is_one_document(tmp_path):

@@ -11,7 +11,7 @@ from keras_bert_impl.errors import UserError
 from pipelines.tasks.tagging.options import TaggingConfig
 from pipelines.tasks.tagging.schemes import BARE, BIOES, IOB1
 from pipelines.tasks.tagging.task import open_tagging
-from tests.support.model_folders import write_encoder, write_tagger
+from tests.support.model_folders import write_tagger
 from tests.support.tagged_files import write_tagged
 
 
@@ -86,12 +86,6 @@ def test_a_column_that_is_named_stands_over_that_of_the_training(tmp_path, asked
     assert sentence.tags == (("B-P",) if "B-P" in test_file else None)
 
 
-def test_a_test_file_of_characters_alone_keeps_its_blanks(tmp_path):
-    task = open_tagging(write(tmp_path, train="B\tB-P\n \tO\n", test="B\n \nb\n"))
-    (sentence,) = next(iter(task.examples("test"))).sentences
-    assert sentence.items == ("B", " ", "b")
-
-
 def test_a_test_file_may_lack_the_column_of_tags(tmp_path):
     config = write(tmp_path, train="Bob NNP B-P\n", dev="Bob NNP B-P\n", test="Bob NNP\n")
     task = open_tagging(config)
@@ -105,14 +99,6 @@ def test_a_dev_file_without_tags_is_refused(tmp_path):
         open_tagging(write(tmp_path, train="Bob B-P\n", dev="Bob\n"))
 
 
-def test_a_model_that_was_not_trained_on_tags_is_refused(tmp_path):
-    source = find_model(write_encoder(tmp_path / "model"), do_lower_case=True)
-    with pytest.raises(UserError, match="are no tags in iob2; name a model that was trained"):
-        open_tagging(write(tmp_path, dev="Bob B-P\n"), source)
-    with pytest.raises(UserError, match="there is no file to evaluate or to tag"):
-        open_tagging(TaggingConfig(train_file=tmp_path / "dev.txt"), source)
-
-
 def test_short_tags_are_types_and_stay_so_for_files_that_lack_one(tmp_path):
     train = "a\tB_PS\nb\tI\n\nc\tB_LC\n"
     task = open_tagging(write(tmp_path, train=train, dev="a\tB_LC\n", test="a\tB-LC\n"))
@@ -120,11 +106,6 @@ def test_short_tags_are_types_and_stay_so_for_files_that_lack_one(tmp_path):
     assert (task.settings["tagging_scheme"], task.settings["short_tags"]) == ("iob2", True)
     layouts = [task.sources[split].layout.short_tags for split in ("train", "dev", "test")]
     assert layouts == [True, True, False]
-
-
-def test_a_continuation_of_nothing_is_named(tmp_path):
-    with pytest.raises(UserError, match="line 4: the tag 'I' starts nowhere"):
-        open_tagging(write(tmp_path, train="a\tB_PS\nb\tI\n\nc\tI\n"))
 
 
 @pytest.mark.parametrize(("scheme", "short"), [("iob2", True), ("bare", False)])

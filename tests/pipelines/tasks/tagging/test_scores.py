@@ -67,34 +67,6 @@ def test_runs_are_averaged_and_the_same_predictions_differ_by_nothing(tmp_path):
     assert (both["difference_low"], both["difference_high"]) == pytest.approx((0.0, 0.0))
 
 
-def test_a_single_document_has_no_interval(tmp_path, caplog):
-    path = write(tmp_path / "a.txt", 1, 0.7, 1)
-    assert {*figures((path,), path)} == {"precision", "recall", "f1", "compared_f1", "difference"}
-    assert "has a single document, so there are no intervals" in caplog.text
-
-
-def test_files_of_one_text_must_have_the_same_documents(tmp_path):
-    path = write(tmp_path / "a.txt", 3, 0.7, 1)
-    other = tmp_path / "b.txt"
-    other.write_text(path.read_text().replace("\n-DOCSTART- O O\n", "", 1))
-    with pytest.raises(UserError, match="or other documents"):
-        figures((path,), other)
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        ("B-P It NNP B-P\n", "line 1 has the predicted tag 'B-P', but the right one, 'NNP', is of"),
-        ("It O O\nrains O PER\n", "line 2: 'PER' is no tag of iob2"),
-    ],
-)
-def test_what_is_no_file_of_predictions_is_named(tmp_path, content, sentence):
-    path = tmp_path / "dev.txt"
-    path.write_text(content)
-    with pytest.raises(UserError, match=sentence):
-        figures((path,))
-
-
 def test_predictions_for_another_text_are_refused(tmp_path):
     one, other = write(tmp_path / "1.txt", 3, 1, 1), write(tmp_path / "2.txt", 3, 1, 1, 5)
     with pytest.raises(UserError, match=r"2.txt: has other words or other right tags than .*1.txt"):

@@ -5,7 +5,6 @@ import unicodedata
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
@@ -116,10 +115,3 @@ def test_entities_of_raw_text_end_in_front_of_marks(open_tagger):
     assert [text[x[2] : x[3]] for x in found] == [x[1] for x in found]
     blank_free = [x[1].replace(" ", "") for x in expected]
     assert [x[1].replace(" ", "") for x in found] == blank_free
-
-
-def test_texts_without_words_have_no_entities(open_tagger):
-    _, _, served = open_tagger(IOB2, "words")
-    found = served.call("text", {"text": tf.constant(["", " \n", "\u200b"])})
-    assert found["count"].numpy().tolist() == [0, 0, 0]
-    assert found["type"].shape == (3, 0)

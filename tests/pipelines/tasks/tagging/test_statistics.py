@@ -32,11 +32,6 @@ def test_the_scheme_is_told_from_the_tags(tags, scheme):
     assert TagStatistics.of(FILE, [sentence(*tags)]).scheme() is scheme
 
 
-def test_the_scheme_is_that_of_all_sentences():
-    statistics = TagStatistics.of(FILE, [sentence("B-PER"), sentence("S-PER", first=3)])
-    assert statistics.scheme() is BIOES
-
-
 @pytest.mark.parametrize(
     ("tags", "lines"),
     [
@@ -48,20 +43,6 @@ def test_mixed_schemes_are_named_with_both_lines(tags, lines):
     with pytest.raises(UserError, match="different tagging schemes") as error:
         TagStatistics.of(FILE, [sentence(*tags)]).scheme()
     assert all(line in str(error.value) for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("tags", "written"),
-    [
-        (["B_PER", "I_PER", "O"], "I-PER"),
-        (["B", "I"], "I-NAME"),
-    ],
-)
-def test_letters_in_another_form_are_not_taken_for_types(tags, written):
-    statistics = TagStatistics.of(FILE, [sentence(*tags)])
-    with pytest.raises(UserError, match=f"of a form that is not read; write {written} "):
-        statistics.scheme()
-    assert TagStatistics.of(FILE, [sentence("vitamin_B", "group_I", "O")]).scheme() is BARE
 
 
 def test_types_are_sorted_and_a_tag_of_another_scheme_is_named():

@@ -67,23 +67,10 @@ def test_predictions_are_in_the_file_s_own_form_and_score_as_they_do_here(tmp_pa
     assert scored["f1"] == pytest.approx(task.score(given)["f1"])
 
 
-def test_the_configuration_names_the_tags(task):
-    config = task.configure(BertConfig(vocab_size=9, extra={"problem_type": "regression"}))
-    assert config.extra["id2label"]["0"] == "O"
-    assert config.extra["architectures"] == ["BertForTokenClassification"]
-    assert "problem_type" not in config.extra
-
-
 def test_a_model_directory_says_how_it_is_served(task):
     settings = {**task.settings, "tagging_scheme": "bare"}
     again = TaggingTask.of_model(with_task_settings(BertConfig(vocab_size=9), settings))
     assert (again.scheme, again.unit, again.doc_stride) == (BARE, "words", 0)
-
-
-def test_runs_are_compared_by_f1_and_a_model_that_finds_nothing_has_none():
-    task = TaggingTask(labels=(), scheme=BARE)
-    assert task.compared_figures[0] == "f1"
-    assert task.constant_scores("dev") == {"f1": 0.0, "precision": 0.0, "recall": 0.0}
 
 
 def test_tags_are_guessed_by_finding_no_entity(task, tmp_path):

@@ -35,19 +35,3 @@ def test_marks_at_a_words_ends_are_words_on_demand(texts):
             front, core, behind = re.fullmatch(r"([.,(]*)(.*?)([.,(]*)", word).groups()
             expected += [*front, core, *behind] if core else [word]
     assert words_of(texts, found) == expected
-
-
-@given(TEXTS)
-def test_characters_know_their_line_and_their_byte(texts):
-    found = text_characters(tf.constant(texts))
-    lines, number = [], -1
-    for text in texts:
-        for position, character in enumerate(text):
-            number += character == "\n" or position == 0
-            lines.append(number)
-    assert found.line.numpy().tolist() == lines
-    for number, text in enumerate(texts):
-        before = [len(text[:n].encode()) for n in range(len(text) + 1)]
-        first = sum(map(len, texts[:number]))
-        found_at = found.at_bytes(tf.fill([len(before)], number), tf.constant(before, tf.int64))
-        assert found_at.numpy().tolist() == [first + n for n in range(len(text) + 1)]
