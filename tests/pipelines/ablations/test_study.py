@@ -64,15 +64,6 @@ def test_every_command_stands_behind_those_that_it_reads(tmp_path):
         done.add(command.folder.name)
 
 
-def test_the_last_file_of_sentences_is_held_out(tmp_path):
-    made = study(tmp_path, num_shards=3).commands
-    train, held_out = (made[f"data-{part}"].flags[0] for part in ("train", "held-out"))
-    names = [f"{made['text'].folder}/sentences-0000{n}-of-00003.txt" for n in range(3)]
-    assert train == f"--input_file={names[0]},{names[1]}"
-    assert held_out == f"--input_file={names[2]}"
-    assert made["vocabulary"].flags[0] == train
-
-
 def test_models_differ_in_what_their_rows_say_and_in_nothing_else(tmp_path):
     made = study(tmp_path)
     models = {row.label: made.pretraining_of(row)[0] for one in made.tables for row in one.rows}

@@ -2,7 +2,7 @@ from collections import Counter
 
 from keras_bert_impl.tokenization.learner import coverage
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.adaptation.words import choose_words
 from tests.support.adaptation import TOKENS, language
 
@@ -43,12 +43,6 @@ def test_characters_that_make_words_unknown_come_first():
     assert "ü" in tokens
     assert not {"ß", "##ß"} & {*tokens}  # it occurs too rarely
     assert coverage(counts, with_new(counts, num_new_tokens=8)).unknown_share == 0
-
-
-def test_a_form_that_the_tokenizer_never_gives_is_not_added():
-    known = TextSettings(Vocabulary([*SPECIAL_TOKENS, "a"]), do_lower_case=True)
-    assert chosen({"Goat": 99}, known, num_new_tokens=1, min_count=100) == []
-    assert all(one.token.islower() for one in chosen({"Goat": 99}, known, num_new_tokens=3))
 
 
 def test_the_order_of_counting_changes_nothing():

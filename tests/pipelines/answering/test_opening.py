@@ -116,7 +116,7 @@ def test_an_answerer_gives_what_the_signature_gives(folders, name):
         assert all(answer.keys() == answerer.outputs.keys() for answer in answers)
 
 
-# Of each kind of answer one that is served by every engine; the others differ in their rows alone.
+# A model for each kind of answer beside labels; the others differ in their rows alone.
 OF_EACH_KIND = ("number", "entities of characters", "answer or none", "choice", "masked words")
 
 

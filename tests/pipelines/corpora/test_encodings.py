@@ -2,22 +2,15 @@ import contextlib
 import encodings
 import gzip
 import io
-import json
-import lzma
 import pkgutil
 import random
 import unicodedata
-from itertools import islice
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
-from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.corpora.unpacking import (
     beginning_of_text,
@@ -171,21 +164,3 @@ def test_a_stream_is_recoded_line_by_line(lines, encoding):
     parts = io.BytesIO(data)  # which cuts lines at bytes, in the middle of UTF-16's
     found = TextEncoding(encoding=encoding).recoded_lines("standard input", parts)
     assert [line.decode().rstrip("\n") for line in found] == lines
-
-
-@pytest.mark.data
-def test_decomposed_korean_is_known_again_when_it_is_composed(data_folder, tmp_path):
-    """The same words of Korean Wikipedia: 80 % are [UNK] in pieces, and half a percent composed."""
-    with lzma.open(data_folder / "corpora" / "kowiki-2020-sample.jsonl.xz", "rt") as file:
-        texts = [json.loads(line)["text"] for line in islice(file, 60)]
-    name = written(tmp_path / "a.txt", unicodedata.normalize("NFD", "\n".join(texts)), "utf-8")
-    path = data_folder / "vocab" / "bert-base-multilingual-cased-vocab.txt"
-    settings = TextSettings(Vocabulary.load(path), do_lower_case=False)
-    counter = WordCounter(settings.vocabulary)
-
-    def counted(encoding):
-        lines = [line for _, line in read_lines(name, encoding) if line.strip()]
-        return counter.count(PlainTokenizer(settings).encode_lines(lines).ids)
-
-    assert counted(UTF_8) == WordCount(51935, 41477)
-    assert counted(NFC) == WordCount(51930, 259)

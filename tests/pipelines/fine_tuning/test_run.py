@@ -100,25 +100,6 @@ def test_training_scoring_and_answering_leave_their_files(encoder, cola, tmp_pat
     assert run_classifier(elsewhere).evaluation == pytest.approx(scored.evaluation)
 
 
-def test_what_computes_is_said_and_what_is_probably_a_mistake_about_it(
-    encoder, cola, tmp_path, caplog, monkeypatch
-):
-    monkeypatch.setattr("pipelines.runs.remarks.find_hidden_gpu", lambda: "/dev/nvidia0")
-    training = {"distribution_strategy": "mirrored", "precision": "bfloat16", "kernels": "plain"}
-    config = configuration(
-        cola, tmp_path, epochs=0.4, training=training, init_checkpoint=str(encoder), do_train=True
-    )
-    with caplog.at_level("INFO"):
-        run_classifier(config)
-    ours = [one.getMessage() for one in caplog.records if one.name == "pipelines.fine_tuning.run"]
-    described, mirrored, hidden, rate = ours
-    assert described.endswith(", bfloat16, plain kernels")
-    assert mirrored.startswith("`distribution_strategy=mirrored` with one device")
-    assert hidden.startswith("this machine has an NVIDIA GPU (/dev/nvidia0)")
-    assert rate.startswith("`learning_rate=0.01` is far above")
-    assert "train: 0.0 % of the words are [UNK]" in caplog.messages
-
-
 @pytest.mark.slow
 def test_a_run_in_instalments_ends_where_one_in_one_go_ends(encoder, cola, tmp_path):
     steps = {"init_checkpoint": str(encoder), "do_train": True}
@@ -228,14 +209,6 @@ def test_the_curve_is_of_the_dev_set_alone_where_a_labelled_test_set_is_evaluate
     lines = (tmp_path / "run" / "evaluations.jsonl").read_text().splitlines()
     assert json.loads(lines[-1])["accuracy"] == figures["eval_accuracy"]
     assert "test_" not in "".join(lines)
-
-
-def test_too_few_examples_for_a_step_are_refused(encoder, cola, tmp_path):
-    config = configuration(
-        cola, tmp_path / "run", epochs=0.1, init_checkpoint=str(encoder), do_train=True
-    )
-    with pytest.raises(UserError, match=r"24 examples in 0\.1 epochs of batches of 8 make no step"):
-        run_classifier(config)
 
 
 def test_other_epochs_are_named_as_the_user_gave_them(encoder, cola, tmp_path):

@@ -109,20 +109,6 @@ def test_the_threshold_of_one_model_holds_for_it_alone(tmp_path):
     assert threshold(null_score_diff_threshold="auto") is None
 
 
-@pytest.mark.parametrize(
-    ("files", "share"),
-    [
-        ({"train_file": "all.csv"}, 0.2),
-        ({"train_file": "all.csv", "dev_file": "dev.csv"}, 0.0),
-        ({"test_file": "new.csv"}, 0.0),
-    ],
-)
-def test_a_share_to_evaluate_holds_where_there_is_a_file_to_cut_it_off(tmp_path, files, share):
-    config = RunClassifierConfig(output_dir=tmp_path, own=LabelledTextsConfig(**files))
-    found = with_kept_options(config, trained(dev_share=0.2, dev_seed=3)).own
-    assert (found.dev_share, found.dev_seed) == (share, 3 if share else 0)
-
-
 def test_what_is_a_part_of_the_model_cannot_be_another(tmp_path):
     files = {"own": LabelledTextsConfig(test_file="new.csv")}
     config = RunClassifierConfig(output_dir=tmp_path, given=frozenset({"encoder_bilstm"}), **files)

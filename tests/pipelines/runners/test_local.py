@@ -5,17 +5,14 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_input
 from keras_bert_impl.tokenization.reference import split_tokens, split_words
 from keras_bert_impl.tokenization.unknown_words import UnknownWords, WordCount
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
-from pipelines.pretraining_data.documents import sample_lines
 from pipelines.runners import local
 from pipelines.runners.local import run_local
 from tests.support.pretraining_corpus import (
@@ -187,18 +184,6 @@ def test_a_second_run_at_the_same_time_is_refused(tmp_path, monkeypatch):
     run_local(config)
 
 
-def test_two_runs_share_the_tokens_of_one_work_folder(tmp_path, expected):
-    """Started together, with different outputs: both end, and the text is cut once."""
-    work = str(tmp_path / "work")
-    configs = [
-        make_config(tmp_path, work_folder=work, output=f"{name}/train.tfrecord") for name in "ab"
-    ]
-    with ThreadPoolExecutor(2) as threads:
-        list(threads.map(run_local, configs))
-    assert contents(tmp_path / "a") == contents(tmp_path / "b") == expected
-    assert len(list((tmp_path / "work").glob("tokens-*"))) == 1
-
-
 def test_what_a_killed_run_was_writing_is_removed(tmp_path, expected):
     out = tmp_path / "out"
     out.mkdir()
@@ -272,14 +257,3 @@ def test_a_text_that_the_vocabulary_does_not_fit_leaves_nothing(tmp_path):
     assert not (tmp_path / "out").exists()
     allowed = dataclasses.replace(config, unknown=UnknownWords(allow_unknown_words=True))
     assert run_local(allowed).word_count() == WordCount(words=240, unknown=160)
-
-
-def test_the_sample_is_spread_over_the_text(tmp_path):
-    known, unknown = "the fox.\n\n" * 9000, "das Haus.\n\n" * 90_000
-    (tmp_path / "a.txt").write_text(known)
-    (tmp_path / "b.txt").write_text(unknown)
-    config = make_config(tmp_path, input_file=f"{tmp_path}/a.txt,{tmp_path}/b.txt")
-    text = local._Text.of(config.input_file)
-    lines = sample_lines(text.blocks, open_input)
-    assert {"the fox.", "das Haus."} < set(lines) <= {"", "the fox.", "das Haus."}
-    assert len(lines) < 8000

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.convert import read_portable
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.pretraining import run_pretraining
 from pipelines.runs.pretraining_config import RunPretrainingConfig
@@ -109,14 +108,6 @@ def test_a_final_evaluation_that_a_stop_cut_short_is_made_up_for(tmp_path, train
     ]
 
 
-def test_a_run_says_what_computes_and_how_often_its_data_are_read(tmp_path, caplog):
-    with caplog.at_level("INFO"):
-        run_pretraining(config(tmp_path, do_train=True, dry_run=True))
-    assert any(line.endswith("float32, plain kernels") for line in caplog.messages)
-    (line,) = [line for line in caplog.messages if " epochs over " in line]
-    assert line.startswith("Phase 1: 4 steps of 8 examples are ")
-
-
 def test_mistakes_that_are_paid_for_later_are_told_before_the_first_step(tmp_path, caplog):
     training = {
         "num_train_steps": 2,
@@ -136,17 +127,6 @@ def test_a_rehearsal_takes_a_step_and_leaves_nothing(tmp_path):
     (figures,) = results.rehearsal
     assert np.isfinite(figures["loss"])
     assert list(tmp_path.iterdir()) == []
-
-
-def test_another_models_weights_are_not_measured_in_its_place(trained, tmp_path):
-    folder, _ = trained
-    values = json.loads((GOLDEN / "bert_config.json").read_text())
-    other = tmp_path / "other.json"
-    other.write_text(json.dumps({**values, "num_attention_heads": 2}))
-    with pytest.raises(UserError, match="bert_config_file"):
-        run_pretraining(
-            dataclasses.replace(config(folder, do_eval=True), bert_config_file=str(other))
-        )
 
 
 def test_a_left_to_right_model_learns_the_next_token_and_keeps_models_on_its_way(tmp_path):

@@ -39,14 +39,6 @@ def test_an_objective_must_suit_the_model_s_attention(objective, model, message)
         config(objective=suits, next_sentence=False).check_model(model)
 
 
-@pytest.mark.parametrize("shares", [(1.0,), (0.8, 0.1, 0.2), (1.2, -0.2, 0.0)])
-def test_other_masks_are_three_shares_of_a_whole(shares):
-    with pytest.raises(UserError, match=r"mask_probabilities.*three shares"):
-        config(mask_probabilities=shares)
-    kept = config(mask_probabilities=(1.0, 0.0, 0.0)).targets()
-    assert kept.mask_probabilities == (1.0, 0.0, 0.0)
-
-
 def test_models_are_kept_where_checkpoints_are():
     assert config({"save_checkpoints_steps": 5}, save_model_steps=20).save_model_steps == 20
     with pytest.raises(UserError, match=r"save_model_steps=21.*save_checkpoints_steps=5"):

@@ -70,17 +70,6 @@ def test_what_changes_no_weight_is_not(tmp_path):
     assert changed(training={"log_steps": 1, "accumulation_steps": 2}) == []
 
 
-def test_a_checkpoint_is_the_same_from_whatever_folder_it_is_named(monkeypatch):
-    monkeypatch.chdir(GOLDEN)
-    assert (
-        changed_settings(
-            settings(config(init_checkpoint="init/bert_model.ckpt")),
-            settings(config(init_checkpoint=str(GOLDEN / "init" / "bert_model.ckpt"))),
-        )
-        == []
-    )
-
-
 def test_a_model_of_the_hub_is_its_name_and_commit_wherever_the_cache_lies(tmp_path, monkeypatch):
     identities = set()
     for place in ("a", "b"):

@@ -222,17 +222,6 @@ def test_a_finished_model_keeps_the_weights_that_were_chosen_for_it(tmp_path, ca
         assert "stays so; `save_best` is for runs that still train" in caplog.text
 
 
-def test_a_best_that_was_not_kept_is_not_claimed(tmp_path):
-    run = run_of(tmp_path, eval_steps=5, stop_after_step=12)
-    model, _ = run.build_model(make)
-    phases = one_phase(ArrayBatches(toy_features(), 30, seed=1), run.config)
-    hooks = standard_hooks(losses_in_turn(1.0, 2.0), keep_best=False)
-    run.train(model, ToyObjective(), phases, {}, lambda _result: None, hooks=hooks)
-    caught = run_of(tmp_path, eval_steps=5, save_best=True)
-    _, result = finished_weights(caught, losses_in_turn(3.0, 2.5))
-    assert result.best_step == 20
-
-
 def test_a_run_that_ended_early_stays_finished_without_the_flag(tmp_path):
     run = run_of(tmp_path, eval_steps=5, early_stopping_evals=1)
     model, _ = run.build_model(make)

@@ -77,13 +77,6 @@ def test_vectors_of_another_file_of_as_many_texts_are_told(search, tmp_path, cap
     assert "made of another file" in told
 
 
-def test_vectors_without_an_origin_are_believed(search, tmp_path, caplog):
-    (tmp_path / "x.npy.json").unlink()
-    (tmp_path / "others.txt").write_text("the dog\n" * len(TEXTS))
-    assert search(query=("a",), input_file=str(tmp_path / "others.txt"))
-    assert not caplog.records
-
-
 HEADERS = [
     "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999, 4)}",
     "{'descr': {'names': [1]}, 'fortran_order': False, 'shape': (4, 4)}",

@@ -39,12 +39,6 @@ def test_a_confusion_matrix_becomes_a_picture_with_its_numbers(tmp_path):
     assert np.ptp(picture) > 0.5  # not blank
 
 
-def test_dollars_in_a_label_are_no_formula(tmp_path):
-    scores = ClassScores(2)
-    scores.add(0, 1)
-    assert draw_confusion(tmp_path / "c.png", ["$_$", r"$\price$"], scores).exists()
-
-
 def test_each_class_has_a_row():
     scores = ClassScores(2)
     scores.add(0, 1)

@@ -6,7 +6,6 @@ from pipelines.tasks.labels.labelling import (
     Labelled,
     Source,
     find_labelling,
-    text_key,
 )
 
 
@@ -25,10 +24,3 @@ def test_examples_have_their_line(source):
         Labelled(4, "x", "", "c"),
         Labelled(5, "", "y", "b"),
     ]
-
-
-def test_the_hash_tells_which_text_a_word_stands_in():
-    keys = {text_key(0, "a", "b"), text_key(0, "ab", None), text_key(0, "b", "a")}
-    assert len(keys) == 3
-    assert text_key(7, "a", None) == text_key(7, "a", None)
-    assert max(keys) < 2**64

@@ -52,21 +52,6 @@ def test_version_2_has_its_figures_and_with_odds_the_best_thresholds(scored):
     assert scored(dict, negative=True, odds=2, null_score_diff_threshold=3.0)["exact"] == 100.0
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({}, None),
-        ({"negative": True, "odds": 1.5}, "4 of 4 answers count as no answer, since"),
-        ({"without": "q0"}, "1 of 8 questions have no answer there and count as wrong"),
-    ],
-)
-def test_what_takes_answers_away_is_told(scored, caplog, options, said):
-    options = dict(options)
-    without = options.pop("without", None)
-    scored(lambda right: {k: v for k, v in right.items() if k != without}, **options)
-    assert [said in text for text in caplog.messages] == ([True] if said else [])
-
-
 @pytest.mark.parametrize(("order", "best"), [("xy", 100.0), ("yx", 50.0)])
 def test_equal_odds_count_in_the_order_of_their_file(tmp_path, order, best):
     """The official script sorts the file's odds, and looks at each of the equal ones in turn."""

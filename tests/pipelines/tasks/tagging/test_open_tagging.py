@@ -67,25 +67,6 @@ def test_a_trained_model_keeps_its_context_unless_another_is_asked_for(tmp_path,
     assert task.whole_documents is whole
 
 
-@pytest.mark.parametrize(
-    ("asked", "test_file", "words"),
-    [
-        ({}, "1 Bob B-P\n", ("Bob",)),  # as the model was trained
-        ({"word_column": 1, "tag_column": -1}, "Bob B-P\n", ("Bob",)),  # a column less
-    ],
-)
-def test_a_column_that_is_named_stands_over_that_of_the_training(tmp_path, asked, test_file, words):
-    (tmp_path / "test.txt").write_text(test_file)
-    folder = write_tagger(tmp_path / "model", ["O", "B-P", "I-P"])
-    source = find_model(folder, do_lower_case=True)
-    known = {"task": "ner", "tagging_scheme": "iob2", "word_column": 2, "tag_column": 3}
-    source = replace(source, config=with_task_settings(source.config, {**known, "columns": 3}))
-    task = open_tagging(TaggingConfig(data_dir=tmp_path, **asked), source)
-    (sentence,) = next(iter(task.examples("test"))).sentences
-    assert sentence.items == words
-    assert sentence.tags == (("B-P",) if "B-P" in test_file else None)
-
-
 def test_a_test_file_may_lack_the_column_of_tags(tmp_path):
     config = write(tmp_path, train="Bob NNP B-P\n", dev="Bob NNP B-P\n", test="Bob NNP\n")
     task = open_tagging(config)

@@ -11,7 +11,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.tasks.tagging.files import Document, Sentence, find_layout, read_documents
+from pipelines.tasks.tagging.files import Document, Sentence
 from pipelines.tasks.tagging.rows import (
     tag_rows,
     token_tags,
@@ -124,22 +124,6 @@ def test_tokens_tags_are_written_in_the_scheme_of_the_characters():
     # The last entity begins inside the third token.
     assert token_tags(tags, starts, BIOES) == ["B-X", "E-X", "S-X", "S-X"]
     assert token_tags(["O", "S-X", "O"], np.array([0]), BIOES) == ["O"]
-
-
-@pytest.mark.data
-def test_a_documents_context_costs_at_most_twice_as_much(data_folder):
-    vocabulary = Vocabulary.load(data_folder / "vocab" / "bert-base-uncased-vocab.txt")
-    tokenizer = Tokenizer(TextSettings(vocabulary))
-    path = data_folder / "ner" / "gum" / "train.txt"
-    tokens = {}
-    for whole in (True, False):
-        documents = list(read_documents(path, find_layout(path), whole=whole))
-        tags = {tag for d in documents for s in d.sentences for tag in s.tags}
-        made = tokenize_words(documents, tokenizer, sorted(tags))
-        rows = tag_rows(made, tokenizer, 128, 0)
-        assert (rows.tokens["tag_ids"] > 0).sum() == 22_578
-        tokens[whole] = rows.lengths.sum()
-    assert tokens[True] <= 2 * tokens[False]
 
 
 def test_a_tag_that_the_model_does_not_know_is_named_with_its_line():
