@@ -68,14 +68,6 @@ def test_pairs_stand_in_columns(tmp_path, header, options):
     assert asked == [({"text_a": "a, b", "text_b": "c"}, f"{path}: line 2")]
 
 
-def test_choices_stand_in_a_list_or_in_columns(tmp_path):
-    expected = {"context": "a", "endings": ["b", "c"]}
-    (tmp_path / "x.csv").write_text("context,endings0,endings1\na,b,c\n")
-    (tmp_path / "x.jsonl").write_text('{"context": "a", "endings": ["b", "c"]}\n')
-    for name in ("x.csv", "x.jsonl"):
-        assert instances(CHOICE, input_file=str(tmp_path / name))[0][0] == expected
-
-
 def test_columns_that_are_not_there_or_no_text_are_told(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text('{"text": 5}\n')

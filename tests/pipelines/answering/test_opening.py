@@ -1,6 +1,5 @@
 """Every kind of model, asked in two ways: by an answerer, and by its signature inside a graph."""
 
-import json
 import random
 
 import pytest
@@ -145,16 +144,6 @@ def test_an_export_of_vectors_and_of_an_encoder(tmp_path):
     for folder in (vectors, encoder):
         exported = opened(export(folder, tmp_path / f"{folder.name}_export"))
         check_same(*(answers_of(one, "embed", texts) for one in (exported, opened(folder))))
-
-
-def test_an_export_with_too_few_names_for_its_labels_is_refused(folders, tmp_path):
-    folder = export(folders("label"), tmp_path / "export")
-    (folder / "SHA256SUMS").unlink()
-    path = folder / "settings.json"
-    settings = json.loads(path.read_text())
-    path.write_text(json.dumps(settings | {"labels": settings["labels"][:-1]}))
-    with pytest.raises(UserError, match=r"names for \d+ labels, but its graph tells"):
-        opened(folder)
 
 
 PLAIN = {

@@ -32,26 +32,6 @@ def test_hard_sentences(language, least):
     assert right >= least
 
 
-@pytest.mark.parametrize(
-    ("language", "sentences"),
-    [
-        ("en", ["Dr. Smith paid $3.50.", "Why?"]),
-        ("en", ["1. Introduction"]),
-        ("ko", ["그는 1950. 6. 25. 전쟁에 참전했다.", "이후 돌아왔다."]),
-        ("ko", ["그는 “가자.”라고 말했다.", "우리는 갔다."]),
-        ("en", ["i went home.", "then he came.", "what?", "i don't know!", "ok then."]),
-        ("en", ["Yahoo! was sold.", "iPhone sales rose.", "iPad sales fell."]),
-        ("ko", ["제목은 “왜?”였다.", "답은 없었다."]),
-        ("ko", ["“그래?” 민수가 되물었다.", "“응.”", "그는 갔다."]),
-        ("de", ["Das kostet z. B. 3,50 Euro.", "Warum?"]),
-        ("xx", ["One.", "Two."]),
-        ("en", []),
-    ],
-)
-def test_a_paragraph_becomes_sentences(language, sentences):
-    assert split_paragraph(" ".join(sentences), language) == sentences
-
-
 def test_japanese_and_chinese_need_no_spaces():
     assert split_paragraph("今日は晴れ。明日は雨。", "ja") == ["今日は晴れ。", "明日は雨。"]
     assert split_paragraph("你好。你呢？", "zh") == ["你好。", "你呢？"]

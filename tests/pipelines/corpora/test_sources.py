@@ -85,20 +85,6 @@ def test_a_tar_archive_is_refused(folder):
         find_sources([f"{folder}/texts.tar.gz"])
 
 
-def test_what_looks_like_no_text_is_said_once_of_each_kind_unless_text_is_meant(folder, caplog):
-    for name in ("1.txt", "2.txt"):
-        (folder / name).write_text("id;review\n" + "7;fine\n" * 9)
-    (folder / "page.txt").write_text("<!DOCTYPE html>\n<p>Text.</p>\n")
-    names = [f"{folder}/*.txt"]
-    assert {source.form for source in find_sources(names)} == {"text"}
-    table, page = caplog.messages
-    assert table.startswith(f"{folder}/1.txt (and 1 more): begins like CSV and is read as")
-    assert page.startswith(f"{folder}/page.txt: begins like HTML")
-    caplog.clear()
-    find_sources(names, "text")
-    assert caplog.messages == []
-
-
 @pytest.mark.parametrize(
     ("text", "kind"),
     [

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,13 +30,6 @@ def test_the_defaults_are_the_originals():
 
 def test_a_resumed_run_has_the_same_rows_in_the_same_order_and_the_same_start():
     assert set(settings_of(config())) == {"max_seq_length", "group_by_length", "encoder_bilstm"}
-
-
-def test_the_pooling_is_written_into_the_models_configuration(tmp_path):
-    given = {"task_name": "CoLA", "data_dir": tmp_path, "output_dir": tmp_path}
-    config = RunClassifierConfig(**given, pooling="mean").configure(TINY)
-    assert config.extra["classifier_pooling"] == "mean"
-    assert RunClassifierConfig(**given).configure(config) is config
 
 
 def test_a_head_on_a_left_to_right_model_reads_the_last_token_unless_told_otherwise(tmp_path):
@@ -90,9 +82,3 @@ def test_there_is_a_task_of_glue_or_a_file_of_ones_own(options, message):
 def test_an_engine_that_only_answers_is_asked_for_answers_only(changes, sentence):
     with pytest.raises(UserError, match=sentence):
         config(**changes)
-
-
-def test_the_precision_is_that_of_the_engine_that_computes():
-    made = config(engine="openvino", training=TrainingConfig(precision="int8"))
-    for one in (made, replace(made, flags="--x")):
-        assert (one.engine_precision, one.training.precision) == ("int8", "float32")

@@ -95,14 +95,6 @@ def test_each_row_is_there_once_an_epoch(count, batch_size, seed):
         assert sorted(seen.values()) == [full] * (count - more) + [full + 1] * more
 
 
-def test_neighbouring_batches_differ_in_length():
-    """The sorted batches of a window are shuffled."""
-    lengths = np.arange(1, 401)
-    order = LengthOrder(lengths, 4, seed=3)
-    means = [lengths[order.rows_of(step)].mean() for step in range(50)]
-    assert abs(np.corrcoef(means, np.arange(50))[0, 1]) < 0.5
-
-
 @pytest.mark.parametrize("batch_size", [4, 20])
 def test_an_evaluation_sees_every_row_once(rows, batch_size):
     source = RowEvaluation(rows, batch_size)

@@ -1,5 +1,3 @@
-import math
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -31,8 +29,3 @@ def test_a_spread_is_that_of_numpy():
     assert spread.median == pytest.approx(np.median(values))
     assert (spread.minimum, spread.maximum) == (values.min(), values.max())
     assert str(spread) == f"{values.mean():.4f} ± {values.std(ddof=1):.4f}"
-
-
-def test_one_run_has_no_deviation():
-    assert math.isnan(Spread.of([0.75]).sigma)
-    assert str(Spread.of([0.75])) == "0.7500"

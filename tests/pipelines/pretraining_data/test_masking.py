@@ -74,11 +74,6 @@ def test_masking_keeps_its_promises(a, b, most, share, kind):
         assert rows.ids[0, position] in (MASK, before[0, position], 42)
 
 
-def test_per_token_the_number_is_reached_exactly():
-    chosen = choose_positions(_rows([WORD] * 12, [MORE] * 12, copies=50), _keys(50), RULES)
-    assert (chosen.sum(axis=1) == 4).all()
-
-
 def test_every_position_is_as_likely():
     rows = _rows([WORD, MORE, MORE, WORD], [MORE, WORD, WORD], copies=20_000)
     counts = choose_positions(rows, _keys(20_000), RULES).sum(axis=0)
@@ -94,13 +89,6 @@ def test_tokens_of_a_word_are_masked_together():
     for word in words:
         together = chosen[:, list(word)]
         assert (together.all(axis=1) == together.any(axis=1)).all()
-
-
-def test_a_word_that_would_overflow_is_skipped_for_a_shorter_one():
-    """One prediction, one word of three tokens and one of a single token: always the latter."""
-    rules = dataclasses.replace(WHOLE, max_predictions=1)
-    rows = _rows([WORD, MORE, MORE], [WORD], copies=200)
-    assert choose_positions(rows, _keys(200), rules)[:, 5].all()
 
 
 def test_ngrams_are_runs_of_words_shorter_ones_more_often():

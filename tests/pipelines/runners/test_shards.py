@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.pretraining_data.draws import key_ranges
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
 from pipelines.records.reader import RecordReader
 from pipelines.runners import shards
 from pipelines.runners.corpus import Corpus, find_corpus
 from tests.support.pretraining_corpus import RECIPE, make_shards
-
-ALL_KEYS = (0, 1 << 64)
 
 
 @pytest.fixture
@@ -50,17 +47,6 @@ def test_every_document_is_planned_once_in_every_copy(
     ]
     assert sorted(planned) == list(itertools.product(range(30), range(copies)))
     assert len({task.target for task in tasks}) == len(tasks)
-
-
-def test_ranges_of_keys_divide_the_examples_in_their_order(tmp_path, corpus, monkeypatch):
-    monkeypatch.setattr(shards, "_SENTENCES_AT_ONCE", 70)
-    plan = _planned(corpus, Recipe(max_seq_length=20, dupe_factor=3), tmp_path / "plan")
-    whole = shards.planned_between(plan, *ALL_KEYS)
-    assert (np.diff(whole.keys.astype(object)) > 0).all()
-    assert len(whole) == sum(examples for _, examples in plan)
-    parts = [shards.planned_between(plan, *ends) for ends in key_ranges(*ALL_KEYS, 7)]
-    for name, column in whole.columns().items():
-        assert (np.concatenate([part.columns()[name] for part in parts]) == column).all(), name
 
 
 @pytest.mark.parametrize("damage", ["no end", "no plan"])

@@ -4,20 +4,8 @@ import pytest
 
 from pipelines.runs.demo_text import (
     demo_documents,
-    prose_paragraphs,
     write_demo_text,
 )
-
-
-def test_code_headings_and_tables_are_left_out():
-    for block in (
-        ">>> print('this is some code to run')",
-        "A heading that has five words\n*****************************",
-        'name ::= "some grammar of the language here"',
-        "| cell one | --------- cell two and more text |",
-        "too short",
-    ):
-        assert prose_paragraphs(block) == []
 
 
 @pytest.fixture(scope="module")

@@ -39,12 +39,6 @@ def test_an_objective_must_suit_the_model_s_attention(objective, model, message)
         config(objective=suits, next_sentence=False).check_model(model)
 
 
-def test_models_are_kept_where_checkpoints_are():
-    assert config({"save_checkpoints_steps": 5}, save_model_steps=20).save_model_steps == 20
-    with pytest.raises(UserError, match=r"save_model_steps=21.*save_checkpoints_steps=5"):
-        config({"save_checkpoints_steps": 5}, save_model_steps=21)
-
-
 def test_the_second_phase_takes_over_what_is_not_said_and_a_tenth_of_the_steps():
     training = {"train_batch_size": 16, "learning_rate": 1e-3}
     first, second = config(training, {"input_file": ("b",)}).phases()

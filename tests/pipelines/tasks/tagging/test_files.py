@@ -50,14 +50,6 @@ def test_conlls_own_form_has_documents(tmp_path):
     assert documents[0].sentences[1].numbers == (6,)
 
 
-def test_any_column_may_hold_words_and_tags(tmp_path):
-    path = write(tmp_path, "1\tB-LOC\tParis\n2\tO\trains\n")
-    _layout, documents = read(path, word_column=3, tag_column=2)
-    assert items(documents) == [[("Paris", "rains")]]
-    assert documents[0].sentences[0].tags == ("B-LOC", "O")
-    assert read(path, word_column=3, tag_column=0)[1][0].sentences[0].tags is None
-
-
 CHARACTERS = """## train_00000-made\t비 온다 <서울:LC>
 비\tO
  \tO

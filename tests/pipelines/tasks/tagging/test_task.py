@@ -2,14 +2,11 @@
 
 import pytest
 
-from keras_bert_impl.checkpoints.task_settings import with_task_settings
-from keras_bert_impl.config import BertConfig
 from pipelines.metrics.entities import EntityScorer
 from pipelines.tasks.tagging.answers import TagAnswer
 from pipelines.tasks.tagging.options import ScoreTagsConfig, TaggingConfig
-from pipelines.tasks.tagging.schemes import BARE
 from pipelines.tasks.tagging.scores import score_tags
-from pipelines.tasks.tagging.task import TaggingTask, open_tagging
+from pipelines.tasks.tagging.task import open_tagging
 from tests.support.tagged_files import write_tagged
 
 
@@ -65,12 +62,6 @@ def test_predictions_are_in_the_file_s_own_form_and_score_as_they_do_here(tmp_pa
     assert [line.rpartition("\t")[0] if "\t" in line else line for line in lines] == own
     scored = score_tags(ScoreTagsConfig(predictions_file=(columns,)))
     assert scored["f1"] == pytest.approx(task.score(given)["f1"])
-
-
-def test_a_model_directory_says_how_it_is_served(task):
-    settings = {**task.settings, "tagging_scheme": "bare"}
-    again = TaggingTask.of_model(with_task_settings(BertConfig(vocab_size=9), settings))
-    assert (again.scheme, again.unit, again.doc_stride) == (BARE, "words", 0)
 
 
 def test_tags_are_guessed_by_finding_no_entity(task, tmp_path):
