@@ -14,7 +14,8 @@ from pipelines.tasks.questions.trivia import (
     find_alias,
     first_words,
 )
-from tests.support.trivia_tree import write_trivia
+from tests.support.squad_files import write_articles
+from tests.support.trivia_tree import write_squad_as_trivia, write_trivia
 
 RAIN = (
     "t1",
@@ -141,3 +142,16 @@ def test_the_first_words_are_a_beginning_of_the_text(text, most):
     beginning = first_words(text, most)
     assert text.startswith(beginning)
     assert beginning.split() == text.split()[:most]
+
+
+def test_a_set_in_squads_form_is_the_same_questions_in_this_layout(tmp_path):
+    source = write_articles(tmp_path / "train.json", 2)
+    path = write_squad_as_trivia(source, tmp_path / "trivia", "made")
+    assert path == tmp_path / "trivia" / "qa" / "made.json"
+    whole = list(read_questions(source, version_2_with_negative=False))
+    found = list(read_training_questions(path, version_2_with_negative=False))
+    assert len(list((tmp_path / "trivia" / "evidence" / "wikipedia").iterdir())) == 8
+    assert [one.text for one in found] == [one.text for one in whole]
+    assert [one.passage.text for one in found] == [one.passage.text for one in whole]
+    assert [one.answers for one in found] == [one.answers for one in whole]
+    assert [x.identifier.partition("--")[0] for x in found] == [x.identifier for x in whole]
