@@ -1,6 +1,7 @@
 """Whatever a file that data work writes holds when it is read again: used, or one sentence."""
 
 import re
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -145,19 +146,28 @@ def test_settings_of_a_task_are_used_or_refused_by_their_name(tmp_path, family):
             assert not fault or name in fault
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    make_shards(folder)
+    return folder / "out"
+
+
+@pytest.fixture
+def shard(made, tmp_path):
+    """A shard of a set that a test may damage."""
+    return shutil.copytree(made, tmp_path / "out") / "train.tfrecord-00000-of-00003"
+
+
 @pytest.mark.parametrize("how", DAMAGES)
-def test_a_damaged_index_of_records_is_as_good_as_none(tmp_path, how):
-    make_shards(tmp_path)
-    shard = tmp_path / "out" / "train.tfrecord-00000-of-00003"
+def test_a_damaged_index_of_records_is_as_good_as_none(shard, how):
     expected = records_of(shard)
     damage(shard.with_name(f"{shard.name}.index"), how)
     assert records_of(shard) == expected
 
 
 @pytest.mark.parametrize("how", DAMAGES)
-def test_a_damaged_shard_is_named_or_read_all_the_same(tmp_path, how):
-    make_shards(tmp_path)
-    shard = tmp_path / "out" / "train.tfrecord-00000-of-00003"
+def test_a_damaged_shard_is_named_or_read_all_the_same(shard, how):
     expected, found = records_of(shard), []
     damage(shard, how)
     fault = check(lambda path: found.append(records_of(path)), shard)

@@ -1,4 +1,3 @@
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -10,27 +9,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.interrupts import TERMINAL_STOPS
-from pipelines.processes import in_order, worker_pool
-
-SPAWN = multiprocessing.get_context("spawn")
-
-
-def be_killed():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def test_a_killed_worker_is_a_sentence_with_the_remedy():
-    with (
-        pytest.raises(UserError, match=r"A worker process was killed, .*; take fewer of them\.$"),
-        worker_pool(1, SPAWN, "take fewer of them") as pool,
-    ):
-        pool.submit(be_killed).result()
-
-
-def test_what_is_needed_is_loaded_before_the_first_task():
-    with worker_pool(1, SPAWN, "", preload="wave") as pool:
-        assert pool.submit(eval, "'wave' in __import__('sys').modules").result()
-
+from pipelines.processes import in_order
 
 _JOB = """
 import multiprocessing, os, time
@@ -135,15 +114,14 @@ def refuse(name):
     raise UserError(f"{name}: is bad; mend it.")
 
 
-@pytest.mark.parametrize("num_workers", [1, 2])
-def test_results_come_in_the_order_of_the_work(num_workers):
-    assert list(in_order(abs, range(-50, 0), num_workers)) == list(range(50, 0, -1))
+def test_results_come_in_the_order_of_the_work():
+    for num_workers in (1, 2):
+        assert list(in_order(abs, range(-50, 0), num_workers)) == list(range(50, 0, -1))
 
 
-@pytest.mark.parametrize("num_workers", [1, 2])
-def test_a_workers_error_reaches_the_user(num_workers):
+def test_a_workers_error_reaches_the_user():
     with pytest.raises(UserError, match="x: is bad; mend it"):
-        list(in_order(refuse, ["x"] * 20, num_workers))
+        list(in_order(refuse, ["x"] * 20, num_workers=2))
 
 
 def test_work_is_read_as_it_is_needed():

@@ -30,30 +30,6 @@ def test_the_tables_have_the_rows_of_the_paper(tmp_path):
     assert steps[4:] == [("Left-to-Right", str(n)) for n in (10, 20, 30, 40)]
 
 
-def test_other_models_stand_beside_ours_and_random_weights_with_flags_of_their_own(tmp_path):
-    (tmp_path / "minilm").mkdir()
-    (tmp_path / "minilm" / "vocab.txt").write_text("first")
-    others = ("'MiniLM, grown' {data}/minilm --pooling=mean", "theirs hub/bert")
-    changes = {"tables": ("models",), "other_model": others, "task": toy_recipe(tmp_path).task[:1]}
-    made = study(tmp_path, **changes)
-    (models,) = made.tables
-    labels = ["BERT", "random weights", "MiniLM, grown", "theirs"]
-    assert [row.label for row in models.rows] == labels
-    mrpc = [row[0] for row in models.fields]
-    assert [one.name for one in mrpc[2]] == [
-        "MRPC-other-MiniLM-grown-seed-1", "MRPC-other-MiniLM-grown-seed-2",
-    ]  # fmt: skip
-    assert f"--init_checkpoint={tmp_path}/minilm" in mrpc[2][0].flags
-    assert "--pooling=mean" in mrpc[2][0].flags
-    assert not any("--pooling=mean" in mrpc[row][0].flags for row in (0, 1, 3))
-    before = [commands[0].folder for commands in mrpc]
-    (tmp_path / "minilm" / "vocab.txt").write_text("other")
-    again = study(tmp_path, **changes).tables[0]
-    folders = [row[0][0].folder for row in again.fields]
-    same = [one == other for one, other in zip(before, folders, strict=True)]
-    assert same == [True, True, False, True]
-
-
 def test_what_tables_share_is_one_command(tmp_path):
     made = study(tmp_path)
     bert = [one.fields[0][0] for one in made.tables]
@@ -88,51 +64,6 @@ def test_every_command_stands_behind_those_that_it_reads(tmp_path):
         done.add(command.folder.name)
 
 
-def test_the_last_file_of_sentences_is_held_out(tmp_path):
-    made = study(tmp_path, num_shards=3).commands
-    train, held_out = (made[f"data-{part}"].flags[0] for part in ("train", "held-out"))
-    names = [f"{made['text'].folder}/sentences-0000{n}-of-00003.txt" for n in range(3)]
-    assert train == f"--input_file={names[0]},{names[1]}"
-    assert held_out == f"--input_file={names[2]}"
-    assert made["vocabulary"].flags[0] == train
-
-
-def test_random_weights_have_the_model_s_form_the_vocabulary_and_its_casing(tmp_path):
-    command = study(tmp_path).commands["MRPC-random-seed-1"]
-    assert "--nodo_lower_case" in command.flags
-    assert not [flag for flag in command.flags if flag.startswith("--init_checkpoint")]
-    assert '"hidden_size": 16' in command.files["bert_config.json"]
-
-
-def test_models_of_the_figure_lie_at_checkpoints(tmp_path):
-    made = study(tmp_path).commands
-    assert "--save_model_steps=10" in made["pretrain-bert-seed-1"].flags
-    folder = made["pretrain-bert-seed-1"].folder
-    early = made["MRPC-bert-step-20-seed-1-1"]
-    assert f"--init_checkpoint={folder}/model-20" in early.flags
-    three = table(study(tmp_path, num_models=3), "steps")
-    assert [row.notes for row in three.rows[:3]] == [("15",), ("30",), ("40",)]
-
-
-def test_a_second_phase_has_shards_of_its_own_and_is_measured_on_them(tmp_path):
-    made = study(
-        tmp_path,
-        phase2_data_flags="--max_seq_length=64",
-        pretraining_flags="--max_seq_length=32 --num_train_steps=40 --phase2_max_seq_length=64"
-        " --save_checkpoints_steps=5",
-    )
-    command = made.commands["pretrain-bert-seed-1"]
-    config = PretendingTools().config_of(command.tool, command.arguments)
-    assert [phase.max_seq_length for phase in config.phases()] == [32, 64]
-    assert "phase2-data-held-out" in config.eval_input_file[0]
-
-
-def test_a_vocabulary_of_one_s_own_is_not_learned(tmp_path):
-    made = study(tmp_path, vocab_file="{data}/vocab.txt").commands
-    assert "vocabulary" not in made
-    assert f"--vocab_file={tmp_path}/vocab.txt" in made["data-train"].flags
-
-
 def test_models_differ_in_what_their_rows_say_and_in_nothing_else(tmp_path):
     made = study(tmp_path)
     models = {row.label: made.pretraining_of(row)[0] for one in made.tables for row in one.rows}
@@ -145,15 +76,6 @@ def test_models_differ_in_what_their_rows_say_and_in_nothing_else(tmp_path):
     assert '"causal": true' in ltr.files["bert_config.json"]
     assert '"anticausal": true' in rtl.files["bert_config.json"]
     assert "causal" not in models["BERT"].files["bert_config.json"]
-
-
-def test_every_seed_of_pre_training_meets_every_seed_of_fine_tuning(tmp_path):
-    made = study(tmp_path, pretraining_seeds=(5, 6), tables=("pretraining_tasks",))
-    (only,) = made.tables
-    names = [command.name for command in only.fields[0][0]]
-    assert names == [f"MRPC-bert-seed-{pair}" for pair in ("5-1", "5-2", "6-1", "6-2")]
-    random = [command.name for command in made.check.fields[1][0]]
-    assert random == ["MRPC-random-seed-1", "MRPC-random-seed-2"]
 
 
 def test_only_what_the_chosen_tables_need_is_run(tmp_path):

@@ -1,27 +1,4 @@
-import pytest
-
-from keras_bert_impl.errors import UserError
 from tests.support.adaptation import toy_adaptation
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"input_file": ()}, "`input_file` is missing"),
-        ({"task": "embed --model=x"}, "`task=embed`: begin with one of run_classifier"),
-        ({"task": "run_ner data"}, "`task`: 'data' is no flag"),
-        ({"data_flags": "--output_file='x"}, "`data_flags=.*close the quotation"),
-        ({"held_out_every": 1}, "`held_out_every=1` must be 2 or more"),
-    ],
-)
-def test_a_mistake_is_one_sentence(tmp_path, changes, words):
-    with pytest.raises(UserError, match=words):
-        toy_adaptation(tmp_path, **changes)
-
-
-def test_a_task_is_a_tool_and_its_flags(tmp_path):
-    config = toy_adaptation(tmp_path, task="run_ner --train_file='my file' --do_lower_case")
-    assert config.task_words == ("run_ner", ("--train_file=my file", "--do_lower_case"))
 
 
 def test_the_warm_up_and_the_evaluations_follow_the_steps(tmp_path):

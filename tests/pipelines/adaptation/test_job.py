@@ -9,11 +9,9 @@ from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
 from pipelines.adaptation.job import Steps, adapt
 from tests.support.adaptation import (
-    TOKENS,
     PretendingTrainers,
     language,
     toy_adaptation,
-    write_language,
     write_model,
 )
 
@@ -79,7 +77,7 @@ def test_a_second_call_starts_nothing_and_says_so(adapted):
     assert kept_files(config.output_dir) == before
 
 
-@pytest.mark.parametrize("tool", ["split_sentences", "create_pretraining_data", "run_pretraining"])
+@pytest.mark.parametrize("tool", ["split_sentences", "run_pretraining"])
 def test_after_a_stop_the_same_call_goes_on_to_the_same_model(tmp_path, tool):
     config, stopped, rest = toy_adaptation(tmp_path), PretendingTrainers(tool), PretendingTrainers()
     with pytest.raises(KeyboardInterrupt):
@@ -90,41 +88,14 @@ def test_after_a_stop_the_same_call_goes_on_to_the_same_model(tmp_path, tool):
     assert (config.output_dir / "model" / "model.safetensors").exists()
 
 
-@pytest.mark.parametrize("name", ["google", "google/bert_model.ckpt"])
-def test_google_s_checkpoints_are_adapted_as_well(tmp_path, name):
+def test_google_s_checkpoints_are_adapted_as_well(tmp_path):
     write_model(tmp_path / "model")
     portable = read_portable(tmp_path / "model")
     write_portable(portable, tmp_path / "google" / "bert_model.ckpt", "google_tf1")
-    adapt(toy_adaptation(tmp_path, init_checkpoint=str(tmp_path / name)), PretendingTrainers())
+    adapt(toy_adaptation(tmp_path, init_checkpoint=f"{tmp_path}/google"), PretendingTrainers())
     adapted = find_model(tmp_path / "adapted" / "model")
     assert len(adapted.text.vocabulary) > len(portable.text.vocabulary)
     assert not json.loads((tmp_path / "adapted" / "adaptation.json").read_text())["missing_heads"]
-
-
-def test_a_model_without_heads_is_said_to_have_got_them(tmp_path):
-    write_model(tmp_path / "model", heads=False)
-    tools = PretendingTrainers()
-    adapt(toy_adaptation(tmp_path), tools)
-    assert tools.started[-2:] == ["heads", "trained"]
-    values = json.loads((tmp_path / "adapted" / "adaptation.json").read_text())
-    assert values["missing_heads"] == ["masked words", "next sentences"]
-
-
-def test_where_no_token_is_worth_it_training_goes_on_with_the_model_as_it_came(tmp_path):
-    write_language(tmp_path / "text.txt", 40)
-    write_model(tmp_path / "model", tokens=[*TOKENS, *language()])
-    tools = PretendingTrainers()
-    adapt(toy_adaptation(tmp_path), tools)
-    assert not [name for name in tools.started if "grown" in name]
-    values = json.loads((tmp_path / "adapted" / "adaptation.json").read_text())
-    assert values["new_tokens"] == 0
-    assert set(values["text"]) == {"original", "adapted"}
-
-
-def test_a_text_of_too_few_documents_is_one_sentence(tmp_path):
-    write_language(tmp_path / "text.txt", 6)
-    with pytest.raises(UserError, match=r"data-original-held-out in .* failed: see the message"):
-        adapt(toy_adaptation(tmp_path), PretendingTrainers())
 
 
 def test_nothing_of_the_user_s_is_replaced(tmp_path):
@@ -192,53 +163,6 @@ def test_held_out_words_are_masked_whole_and_once_whatever_the_flags_of_the_data
     assert train.masked_lm_prob == held_out.masked_lm_prob == 0.2
 
 
-def test_a_model_whose_casing_nobody_knows_is_described_in_every_command_that_opens_it(tmp_path):
-    steps = steps_of(tmp_path)
-    (tmp_path / "model" / "tokenizer_config.json").unlink()
-    config = toy_adaptation(tmp_path, do_lower_case=False)
-    steps = Steps(config, find_model(config.init_checkpoint, do_lower_case=False), grows=True)
-    opens = [steps.evaluated("original"), steps.shards("original", "held_out")]
-    assert all("--nodo_lower_case" in command.flags for command in opens)
-
-
-def test_what_changes_no_result_changes_no_folder(tmp_path):
-    names = {
-        tuple(command.folder.name for command in steps_of(tmp_path, **changes).commands())
-        for changes in ({}, {"num_workers": 3})
-    }
-    assert len(names) == 1
-
-
-def test_a_changed_number_of_steps_trains_anew_on_the_same_words_and_shards(tmp_path):
-    before, after = steps_of(tmp_path), steps_of(tmp_path, num_train_steps=30)
-    differ = [
-        one.name
-        for one, other in zip(before.commands(), after.commands(), strict=True)
-        if one.folder != other.folder
-    ]
-    assert differ == ["trained"]
-    assert before.start == after.start
-
-
-def test_another_text_or_model_makes_everything_anew(tmp_path):
-    steps = steps_of(tmp_path)
-    (tmp_path / "text.txt").write_text("Another text.\n")
-    other = Steps(replace(steps.config, held_out_every=5), steps.source, grows=True)
-    assert not {command.folder for command in steps.commands()} & {
-        command.folder for command in other.commands()
-    }
-    assert steps.start != other.start
-
-
-def test_without_new_tokens_the_model_as_it_came_is_trained(tmp_path):
-    steps = replace(steps_of(tmp_path), grows=False)
-    names = [command.name for command in steps.commands()]
-    assert names == [
-        "text", "data-original-held-out", "evaluated-original", "data-original-train", "trained",
-    ]  # fmt: skip
-    assert f"--init_checkpoint={tmp_path}/model" in steps.trained.flags
-
-
 def test_new_heads_learn_alone_before_the_encoder_that_has_learned(tmp_path):
     steps = replace(steps_of(tmp_path), lacks_words=True)
     steps.check(TOOLS)
@@ -254,14 +178,3 @@ def test_new_heads_learn_alone_before_the_encoder_that_has_learned(tmp_path):
     assert trained.init_checkpoint == str(steps.heads.folder / "model")
     assert heads.training.bias_correction
     assert trained.training.bias_correction
-
-
-def test_many_seeds_of_the_task_are_asked_for_in_one_way_only(tmp_path):
-    steps = steps_of(tmp_path, task="run_classifier --train_file=a.tsv --num_seeds=2")
-    with pytest.raises(UserError, match="`task`: leave `num_seeds` and `search` out"):
-        steps.check(TOOLS)
-
-
-def test_a_length_beyond_the_model_s_positions_is_refused_before_anything_starts(tmp_path):
-    with pytest.raises(UserError, match="`max_seq_length=64` is more than the 32 positions"):
-        steps_of(tmp_path, max_seq_length=64).check(TOOLS)

@@ -1,5 +1,3 @@
-import itertools
-
 import numpy as np
 import pytest
 
@@ -12,9 +10,8 @@ from pipelines.adaptation.start import (
     count_neighbours,
     placed,
     prepare,
-    with_head,
 )
-from tests.support.adaptation import TOKENS, toy_adaptation, write_language, write_model
+from tests.support.adaptation import toy_adaptation, write_language, write_model
 
 
 def prepared(folder, lacks_words, **changes):
@@ -55,16 +52,6 @@ def test_a_new_head_guesses_by_the_frequencies_of_the_text(tmp_path):
     np.testing.assert_allclose(shares, (counts + 0.5) / (counts + 0.5).sum(), rtol=1e-4)
 
 
-def test_the_seed_draws_the_rest_of_the_head_and_nothing_else(tmp_path):
-    write_model(tmp_path / "model", heads=False)
-    model = read_portable(tmp_path / "model")
-    counts = np.ones(len(TOKENS), np.int64)
-    first, same, other = (with_head(model, counts, seed).weights for seed in (1, 1, 2))
-    differ = [name for name in first if (first[name] != other[name]).any()]
-    assert differ == ["masked_lm/transform/kernel"]
-    assert all((first[name] == same[name]).all() for name in first)
-
-
 WORDS = 40
 
 
@@ -88,16 +75,6 @@ def test_what_stands_near_is_counted_within_sentences_and_the_nearer_the_more():
     ]
 
 
-def test_text_may_come_in_any_pieces():
-    ids, offsets = np.arange(12) % 5, np.array([0, 4, 7, 12])
-    whole, pieces = Neighbours(5), Neighbours(5)
-    whole.add(ids, offsets)
-    for start, end in itertools.pairwise(offsets):
-        pieces.add(ids[start:end], np.array([0, end - start]))
-    np.testing.assert_allclose(whole.near.toarray(), pieces.near.toarray())
-    np.testing.assert_array_equal(whole.counts, pieces.counts)
-
-
 def test_words_of_the_same_company_have_vectors_alike():
     used, vectors = two_topics().vectors(4)
     alike = vectors @ vectors.T
@@ -105,23 +82,6 @@ def test_words_of_the_same_company_have_vectors_alike():
     np.fill_diagonal(same, False)
     assert alike[same].mean() > alike[~same & ~np.eye(len(used), dtype=bool)].mean() + 0.5
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
-
-
-def test_a_rare_token_has_no_vector_and_the_same_text_gives_the_same_ones():
-    near = two_topics()
-    near.add(np.array([1, 2, 3]), np.array([0, 3]))
-    near.counts[7] = 4
-    used, vectors = near.vectors(4)
-    assert 7 not in used
-    np.testing.assert_array_equal(vectors, near.vectors(4)[1])
-
-
-@pytest.mark.parametrize("words", [0, 1])
-def test_a_text_of_hardly_any_word_gives_no_vectors(words):
-    near = Neighbours(4)
-    if words:
-        near.add(np.zeros(9, np.int64), np.array([0, 9]))
-    assert len(near.vectors(3)[0]) == 0
 
 
 def test_new_tokens_stand_where_a_rotation_of_the_known_ones_takes_them():
@@ -137,10 +97,3 @@ def test_new_tokens_stand_where_a_rotation_of_the_known_ones_takes_them():
     assert cosines.min() > 0.9
     length = np.linalg.norm(table[:50] - table[:50].mean(axis=0), axis=1).mean()
     assert np.linalg.norm(found, axis=1).mean() == pytest.approx(length, rel=1e-4)
-
-
-def test_a_new_token_without_a_vector_stays_what_it_is_as_all_do_where_none_was_known():
-    table = np.ones((4, 2), np.float32)
-    vectors = np.eye(2, dtype=np.float32)
-    assert placed(table, [3], np.array([0, 1]), vectors) is table
-    assert placed(table, [0, 1], np.array([0, 1]), vectors) is table

@@ -16,7 +16,6 @@ def answerer(signature, kind, *inputs):
 
 TEXT = answerer("text", "label", Input("text"))
 PAIR = answerer("text_pair", "label", Input("text_a"), Input("text_b"))
-QUESTION = answerer("serving_default", "answer", Input("question"), Input("passage"))
 CHOICE = answerer("text", "choice", Input("context"), Input("endings", is_list=True))
 ENTITIES = [answerer(name, "entities", Input("text")) for name in ("text", "raw_text")]
 
@@ -44,14 +43,6 @@ def test_a_text_or_a_pair_finds_its_signature():
     assert chosen(ENTITIES, text=["a"], signature="text").signature == "text"
 
 
-def test_what_the_model_does_not_answer_is_told():
-    for options in ({"question": ["a"], "passage_file": "p"}, {"context": "a", "ending": ["b"]}):
-        with pytest.raises(UserError, match="this model is asked with `text`"):
-            chosen([TEXT, PAIR], **options)
-    with pytest.raises(UserError, match="asked with `question` and `passage_file`"):
-        chosen([QUESTION], text=["a"], text_pair=["b"])
-
-
 def test_options_are_instances():
     asked = instances(TEXT, text=["a", "b"])
     assert asked == [({"text": "a"}, "`text` 1"), ({"text": "b"}, "`text` 2")]
@@ -60,22 +51,6 @@ def test_options_are_instances():
         "context": "a",
         "endings": ["b", "c"],
     }
-
-
-def test_every_question_is_about_the_passage(tmp_path):
-    (tmp_path / "p.txt").write_text(" a\nb ")
-    asked = instances(QUESTION, question=["x", "y"], passage_file=str(tmp_path / "p.txt"))
-    assert [one["passage"] for one, _ in asked] == [" a\nb "] * 2
-
-
-def test_lines_are_texts_empty_ones_too(tmp_path):
-    path = tmp_path / "lines.txt"
-    path.write_text("a\n\nb\n")
-    asked = instances(TEXT, input_file=str(path))
-    assert [one["text"] for one, _ in asked] == ["a", "", "b"]
-    assert asked[2][1] == f"{path}: line 3"
-    with pytest.raises(UserError, match="lines hold one text each"):
-        instances(PAIR, input_file=str(path))
 
 
 @pytest.mark.parametrize(
@@ -91,14 +66,6 @@ def test_pairs_stand_in_columns(tmp_path, header, options):
     path.write_text(f'{header}\n"a, b",c\n')
     asked = instances(PAIR, input_file=str(path), **options)
     assert asked == [({"text_a": "a, b", "text_b": "c"}, f"{path}: line 2")]
-
-
-def test_choices_stand_in_a_list_or_in_columns(tmp_path):
-    expected = {"context": "a", "endings": ["b", "c"]}
-    (tmp_path / "x.csv").write_text("context,endings0,endings1\na,b,c\n")
-    (tmp_path / "x.jsonl").write_text('{"context": "a", "endings": ["b", "c"]}\n')
-    for name in ("x.csv", "x.jsonl"):
-        assert instances(CHOICE, input_file=str(tmp_path / name))[0][0] == expected
 
 
 def test_columns_that_are_not_there_or_no_text_are_told(tmp_path):

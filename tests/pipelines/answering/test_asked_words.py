@@ -41,11 +41,3 @@ def test_words_of_another_language_are_told_once_whatever_is_asked(caplog):
 @pytest.mark.parametrize("texts", [["the dog runs"] * 300, ["개가 짖는다"] * 20])
 def test_known_words_and_a_few_unknown_ones_are_no_matter(caplog, texts):
     assert told_of(caplog, texts) == []
-
-
-def test_answers_and_attributes_are_those_of_the_answerer():
-    toy = OfWords()
-    counting = CountingAnswerer(toy, SETTINGS, "toy")
-    texts = [{"text": "the dog"}, {"text": "개"}]
-    assert ask(counting, texts) == ask(toy, texts)
-    assert (counting.signature, counting.inputs) == (toy.signature, toy.inputs)

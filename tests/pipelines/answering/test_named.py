@@ -1,13 +1,12 @@
 """`fill_mask` and `answer` by every engine; what they print is tested with the tools."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from keras_bert_impl.errors import SeveralUserError, UserError
 from keras_bert_impl.serving.portable_export import export_portable
-from pipelines.answering.named import AnswerConfig, FillMaskConfig, answer, fill_mask
+from pipelines.answering.named import FillMaskConfig, fill_mask
 from pipelines.tasks.register import open_and_serve
 from tests.support.model_folders import write_classifier, write_pretrainer
 
@@ -45,32 +44,12 @@ def test_a_text_without_mask_is_told_after_the_others(model):
         next(lines)
 
 
-@pytest.mark.parametrize("engine", [None, "openvino"])
-def test_a_model_without_the_head_is_told(tmp_path, engine):
+def test_a_model_without_the_head_is_told(tmp_path):
     model = write_classifier(tmp_path / "model", ["no", "yes"])
     with pytest.raises(UserError, match="has no masked-LM head"):
-        records(model, engine=engine)
+        records(model, engine="openvino")
 
 
 def test_scales_are_not_found_on_a_few_texts(model):
     with pytest.raises(UserError, match="answer an `input_file` with some hundred"):
         records(model, engine="openvino", engine_precision="int8")
-
-
-@pytest.mark.parametrize("questions", [(), ("", " ")])
-def test_without_a_question_nothing_is_asked(questions):
-    with pytest.raises(UserError, match="there is no question; give `question`"):
-        AnswerConfig(model=Path("x"), passage_file=Path("y"), question=questions)
-
-
-def test_a_question_that_is_no_text_is_refused():
-    """Bytes that are no UTF-8 come from a command line as halves of surrogate pairs."""
-    with pytest.raises(UserError, match=r"`question='Who\\udcff\?'` is no Unicode text"):
-        AnswerConfig(model=Path("x"), passage_file=Path("y"), question=["Who\udcff?"])
-
-
-def test_a_blank_passage_is_named(tmp_path):
-    (tmp_path / "passage.txt").write_bytes(b" \n")
-    config = AnswerConfig(model=Path("x"), passage_file=tmp_path / "passage.txt", question=["Who?"])
-    with pytest.raises(UserError, match=r"passage\.txt: holds nothing but blanks"):
-        list(answer(config))

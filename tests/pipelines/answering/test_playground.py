@@ -21,12 +21,6 @@ def client(tmp_path_factory):
     return TestClient(make_app(models, config, **page_of(config, models)))
 
 
-def test_the_page_is_where_the_server_is(client):
-    page = client.get("/")
-    assert page.status_code == 200
-    assert page.headers["content-security-policy"].startswith("default-src 'none'")
-
-
 def test_it_shows_the_models_that_are_served_with_their_attention(client):
     (model,) = client.get("/playground/models").json()["models"]
     assert (model["name"], model["attention"]) == ("tiny", None)

@@ -75,23 +75,6 @@ def test_questions_stand_in_columns_or_on_the_command_line(tmp_path, capsys):
     assert "(line " in capsys.readouterr().out
 
 
-def test_words_that_the_vocabulary_lacks_are_warned_of_once(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(job, "_BLOCK", 3)
-    folder = write_classifier(tmp_path / "model", ["no", "yes"])
-    (tmp_path / "lines.txt").write_text("entirely unknown words\n" * 9)
-    answered(folder, tmp_path / "lines.txt")
-    assert sum("become [UNK]" in one.message for one in caplog.records) == 1
-
-
-def test_the_columns_of_a_file_say_whether_it_has_pairs(tmp_path):
-    folder = write_classifier(tmp_path / "model", ["no", "yes"])
-    pairs, texts = tmp_path / "pairs.csv", tmp_path / "texts.csv"
-    pairs.write_text("id,text_a,text_b\n1,the dog,a cat\n")
-    texts.write_text("id,text\n1,the dog\n")
-    assert answered(folder, pairs)[0]["input"] == {"text_a": "the dog", "text_b": "a cat"}
-    assert answered(folder, texts)[0]["input"] == {"text": "the dog"}
-
-
 def test_files_stand_in_any_encoding_and_quotation(tmp_path):
     folder = write_classifier(tmp_path / "model", ["no", "yes"])
     path = tmp_path / "texts.tsv"
@@ -103,19 +86,3 @@ def test_files_stand_in_any_encoding_and_quotation(tmp_path):
     lines = tmp_path / "lines.txt"
     lines.write_bytes("é dog\n".encode("latin-1"))
     assert answered(folder, lines, text_encoding=encoding)[0]["input"] == {"text": "é dog"}
-
-
-@pytest.mark.slow
-def test_scales_of_int8_are_found_on_the_file_that_is_answered(tmp_path):
-    folder = write_classifier(tmp_path / "model", ["no", "yes"])
-    path = tmp_path / "pairs.csv"
-    path.write_text("text_a,text_b\n" + "the dog,a cat\n" * 3)
-    one = PredictConfig(model=str(folder), engine="openvino", engine_precision="int8", text=("a",))
-    with pytest.raises(UserError, match="on the first texts of a file and keeps them"):
-        predict(one)
-    found = answered(folder, path, engine="openvino", engine_precision="int8")
-    expected = answered(folder, path)
-    assert found[0]["answer"]["probabilities"] == pytest.approx(
-        expected[0]["answer"]["probabilities"], abs=0.05
-    )
-    predict(one)  # now they are kept

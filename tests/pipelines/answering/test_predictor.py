@@ -29,15 +29,10 @@ def test_pairs_and_instances_find_their_signature(predictor):
     assert predictor([("the dog", "a cat")], signature="text_pair") == [pair]
 
 
-@pytest.mark.parametrize("asked", [5, ("a", "b", "c"), {"txt": "a"}, ["a", 5]])
+@pytest.mark.parametrize("asked", [("a", "b", "c"), ["a", 5]])
 def test_what_is_no_text_is_told(predictor, asked):
     with pytest.raises(kb.UserError):
         predictor(asked)
-
-
-def test_an_unknown_signature_is_told(predictor):
-    with pytest.raises(kb.UserError, match="choose text, text_pair"):
-        predictor("a", signature="embed")
 
 
 def test_threads_ask_at_once(predictor):

@@ -14,11 +14,8 @@ def folders(**options):
 @pytest.mark.parametrize(
     ("options", "found"),
     [
-        ({"model": ("runs/mrpc",)}, {"mrpc": "runs/mrpc"}),
         ({"model": ("runs/mrpc/",)}, {"mrpc": "runs/mrpc/"}),
-        ({"model": ("a=runs/mrpc",)}, {"a": "runs/mrpc"}),
         ({"model": ("runs/a=b/mrpc",)}, {"mrpc": "runs/a=b/mrpc"}),
-        ({"model": ("x", "y"), "model_name": ("a", "b")}, {"a": "x", "b": "y"}),
         ({"model": ("x", "b=y"), "model_name": ("a",)}, {"a": "x", "b": "y"}),
     ],
 )
@@ -26,23 +23,12 @@ def test_models_have_the_names_that_they_are_given_or_those_of_their_folders(opt
     assert folders(**options) == found
 
 
-def test_options_of_opening_hold_for_every_model():
-    from pipelines.answering.config import AnsweringConfig
-
-    answering = AnsweringConfig(model="", max_seq_length=64)
-    config = ServeConfig(model=("x", "y"), answering=answering)
-    assert {one.max_seq_length for one in config.models().values()} == {64}
-
-
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({}, "no model is named"),
         ({"model": ("x",), "model_name": ("a", "b")}, "names 2 models"),
         ({"model": ("x",), "model_name": ("a/b",)}, "is no name for a path"),
-        ({"model": ("x",), "model_name": ("",)}, "is no name for a path"),
         ({"model": ("a/x", "b/x")}, "two models are called 'x'"),
-        ({"model": ("x",), "port": 70_000}, "must be 0 to 65535"),
     ],
 )
 def test_what_cannot_be_served_is_one_sentence(options, sentence):
@@ -56,24 +42,9 @@ def test_each_question_is_asked_once_before_clients_come():
     assert model.answerers["text"].sizes == [1]
 
 
-def test_what_the_engine_lacks_is_told_before_clients_come():
-    class Lacking(ToyAnswerer):
-        def compute(self, rows):
-            raise UserError("no scales")
-
-    with pytest.raises(UserError, match="no scales"):
-        _warm_up(ToyModel({"text": Lacking()}))
-
-
 def test_full_batches_are_computed_before_it_is_ready():
     toy = ToyAnswerer(tokens_at_once=512, batches_at_once=2)
     service = SimpleNamespace(stopping=False, is_warm=False)
     _fill_up([ToyModel({"text": toy})], service)
     assert service.is_warm
     assert sum(toy.sizes) * 123 >= 2 * 512  # texts of 62 letters and 61 blanks
-
-
-def test_a_stopped_server_warms_up_no_further():
-    toy = ToyAnswerer()
-    _fill_up([ToyModel({"text": toy})], SimpleNamespace(stopping=True, is_warm=False))
-    assert toy.sizes == []

@@ -14,13 +14,9 @@ BEST = {"answers": ["bc"], "starts": [2], "ends": [4], "scores": [1.5]}
 @pytest.mark.parametrize(
     ("kind", "instance", "answer", "lines"),
     [
-        ("label", {}, {"label": "b", "probabilities": [0.25, 0.75]}, ["75.00%  b", "25.00%  a"]),
         ("label", {}, {"label": "x", "probabilities": [0.5, 0.25, 0.25]}, ["50.00%  x"]),
-        ("labels", {}, {"labels": ["b"], "probabilities": [0.25, 0.75]}, ["75.00%  b"]),
         ("labels", {}, {"labels": [], "probabilities": [0.25, 0.25]}, ["no label"]),
-        ("number", {}, {"score": 2.5}, ["2.5"]),
         ("number", {}, {"score": 1000001.0}, ["1000001"]),
-        ("answer", PASSAGE, {"answer": "", "start": 0, "end": 0}, ["no answer"]),
         ("answer", PASSAGE, {"answer": "bc", "start": 2, "end": 4}, ["bc  (characters 2-4)"]),
         (
             *("answer", PASSAGE, {**BEST, "has_answer": False}),
@@ -32,7 +28,6 @@ BEST = {"answers": ["bc"], "starts": [2], "ends": [4], "scores": [1.5]}
         ),
         ("choice", {"endings": ["x", "y"]}, {"probabilities": [0.25, 0.75]}, None),
         ("masked_words", {}, {"tokens": [], "probabilities": [], "mask_counts": 0}, ["no [MASK]"]),
-        ("next_sentence", {}, {"probability": 0.5}, None),
         ("vector", {}, {"embedding": [0.5] * 8}, None),
     ],
 )
@@ -46,9 +41,3 @@ def test_an_answer_is_a_few_lines(kind, instance, answer, lines):
     assert found
     if lines is not None:
         assert [line.strip() for line in found] == lines
-
-
-def test_a_long_text_is_shown_by_its_beginning():
-    asked = SimpleNamespace(kind="number", inputs=[Input("text")])
-    first, _ = table_of(asked, [], {"text": "x" * 1000}, {"score": 1.0}).splitlines()
-    assert first == "x" * 99 + "…"

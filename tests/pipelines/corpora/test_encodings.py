@@ -2,22 +2,15 @@ import contextlib
 import encodings
 import gzip
 import io
-import json
-import lzma
 import pkgutil
 import random
 import unicodedata
-from itertools import islice
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
-from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.corpora.unpacking import (
     beginning_of_text,
@@ -96,18 +89,17 @@ def test_characters_may_be_cut_anywhere_when_a_file_is_read(case, at_once):
     assert whole.decode("utf-8-sig") == end.join(lines)
 
 
-@pytest.mark.parametrize("name", ["cp94", "hex", "rot13", "zip", "", "a\0b", "한"])
+@pytest.mark.parametrize("name", ["cp94", "rot13", "", "a\0b"])
 def test_what_is_no_encoding_of_files_is_unknown(name):
     with pytest.raises(UserError, match=r"^`encoding`: .* is unknown; "):
         TextEncoding(encoding=name)
 
 
-@pytest.mark.parametrize("block", [1, 1 << 16])
 @pytest.mark.parametrize(
-    ("encoding", "bad"), [("cp949", b"\xff"), ("utf-16-be", b"\xd8\x00\x00a"), ("cp932", b"\x82\n")]
+    ("encoding", "bad"), [("utf-16-be", b"\xd8\x00\x00a"), ("cp932", b"\x82\n")]
 )
-def test_what_cannot_be_decoded_is_told_with_its_line(tmp_path, monkeypatch, encoding, bad, block):
-    monkeypatch.setattr("pipelines.corpora.encodings._AT_ONCE", block)
+def test_what_cannot_be_decoded_is_told_with_its_line(tmp_path, monkeypatch, encoding, bad):
+    monkeypatch.setattr("pipelines.corpora.encodings._AT_ONCE", 1)
     path, line = tmp_path / "a.txt", "ab\n".encode(encoding)
     path.write_bytes(line * 41 + bad + line)
     encoding = TextEncoding(encoding=encoding)
@@ -116,13 +108,12 @@ def test_what_cannot_be_decoded_is_told_with_its_line(tmp_path, monkeypatch, enc
         list(read_lines(path, encoding))
 
 
-@pytest.mark.parametrize("block", [1, 1 << 16])
-@pytest.mark.parametrize("own", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "utf-8"])
-@pytest.mark.parametrize("asked", ["utf-16", "U16", "utf_32"])
+@pytest.mark.parametrize("own", ["utf-16-le", "utf-32-be", "utf-8"])
+@pytest.mark.parametrize("asked", ["U16", "utf_32"])
 def test_without_the_mark_that_tells_the_order_of_bytes_the_order_is_asked_for(
-    tmp_path, monkeypatch, asked, own, block
+    tmp_path, monkeypatch, asked, own
 ):
-    monkeypatch.setattr("pipelines.corpora.encodings._AT_ONCE", block)
+    monkeypatch.setattr("pipelines.corpora.encodings._AT_ONCE", 1)
     path = tmp_path / "a.txt"
     path.write_bytes("한국어\n글\n".encode(own))
     sentence = r"a\.txt: line 1 is not .*\(utf-16 needs a byte-order mark, utf-16-le"
@@ -130,7 +121,7 @@ def test_without_the_mark_that_tells_the_order_of_bytes_the_order_is_asked_for(
         list(read_lines(path, TextEncoding(encoding=asked)))
 
 
-NAMES = sorted({one.name for one in pkgutil.iter_modules(encodings.__path__)} | {"locale"})
+NAMES = sorted({one.name for one in pkgutil.iter_modules(encodings.__path__)} | {"locale"})[::8]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -144,13 +135,6 @@ def test_whatever_python_calls_an_encoding_is_read_or_told_in_a_sentence(name):
             list(encoding.recoded_lines("a.txt", [data[:3], data[3:]]))
 
 
-def test_two_bytes_a_character_read_as_one_each_are_told(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_bytes("x\ny\n".encode("utf-16-le"))
-    with pytest.raises(UserError, match="line 1 has a NUL when it is read as"):
-        list(read_lines(path, TextEncoding(encoding="latin-1")))
-
-
 def test_packed_text_is_unpacked_before_it_is_recoded(tmp_path):
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress("하나\r\n둘\r\n".encode("utf-16")))
@@ -158,16 +142,6 @@ def test_packed_text_is_unpacked_before_it_is_recoded(tmp_path):
     assert list(read_lines(path, encoding)) == [(1, "하나"), (2, "둘")]
     assert beginning_of_text(str(path), encoding).decode() == "하나\r\n둘\r\n"
     assert read_whole(str(path), encoding=encoding).decode() == "하나\r\n둘\r\n"
-
-
-@pytest.mark.parametrize("encoding", ["cp949", "utf-16", "utf-8-sig"])
-def test_tables_of_any_encoding_have_their_records_and_lines(tmp_path, encoding):
-    text = '리뷰,감정\n"좋다,\n좋아",1\n나쁘다,0\n'
-    name = written(tmp_path / "a.csv", text, encoding)
-    file = open_table(name, encoding=TextEncoding(encoding=encoding))
-    assert file.columns == ("리뷰", "감정")
-    records = [(record.line, record.values["리뷰"]) for record in file.records()]
-    assert records == [(2, "좋다,\n좋아"), (4, "나쁘다")]
 
 
 @pytest.mark.parametrize("escaped", [False, True])
@@ -190,29 +164,3 @@ def test_a_stream_is_recoded_line_by_line(lines, encoding):
     parts = io.BytesIO(data)  # which cuts lines at bytes, in the middle of UTF-16's
     found = TextEncoding(encoding=encoding).recoded_lines("standard input", parts)
     assert [line.decode().rstrip("\n") for line in found] == lines
-
-
-def test_what_is_kept_of_usual_files_is_named_as_it_always_was():
-    assert TextEncoding(encoding="UTF8").settings == {}
-    assert TextEncoding(encoding="EUC-KR", unicode_form="nfc").settings == {
-        "encoding": "euc_kr",
-        "unicode_form": "nfc",
-    }
-
-
-@pytest.mark.data
-def test_decomposed_korean_is_known_again_when_it_is_composed(data_folder, tmp_path):
-    """The same words of Korean Wikipedia: 80 % are [UNK] in pieces, and half a percent composed."""
-    with lzma.open(data_folder / "corpora" / "kowiki-2020-sample.jsonl.xz", "rt") as file:
-        texts = [json.loads(line)["text"] for line in islice(file, 60)]
-    name = written(tmp_path / "a.txt", unicodedata.normalize("NFD", "\n".join(texts)), "utf-8")
-    path = data_folder / "vocab" / "bert-base-multilingual-cased-vocab.txt"
-    settings = TextSettings(Vocabulary.load(path), do_lower_case=False)
-    counter = WordCounter(settings.vocabulary)
-
-    def counted(encoding):
-        lines = [line for _, line in read_lines(name, encoding) if line.strip()]
-        return counter.count(PlainTokenizer(settings).encode_lines(lines).ids)
-
-    assert counted(UTF_8) == WordCount(51935, 41477)
-    assert counted(NFC) == WordCount(51930, 259)

@@ -1,5 +1,4 @@
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,7 +12,6 @@ from keras_bert_impl.tokenization.learner import (
 )
 from keras_bert_impl.tokenization.reference import split_words
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.corpora import learn_vocabulary as job
 from pipelines.corpora.documents import Reading, TextBlock
 from pipelines.corpora.learn_vocabulary import (
     CountedBlock,
@@ -31,12 +29,6 @@ def block(text):
     return TextBlock(Source("x", "text"), LineBlock(1, text.encode(), 7), True)
 
 
-def test_words_are_counted_as_wordpiece_sees_them():
-    counted = count_block(block("The end. the END!\n\nthé\n"), Reading(), True, True)
-    assert counted.counts == {"the": 3, "end": 2, ".": 1, "!": 1}
-    assert counted.packed_bytes == 7
-
-
 @given(trouble_text(), st.booleans())
 def test_counting_parts_between_spaces_is_counting_words(text, do_lower_case):
     # A file holds neither half characters nor NUL, which means UTF-16: both are refused elsewhere.
@@ -48,25 +40,8 @@ def test_counting_parts_between_spaces_is_counting_words(text, do_lower_case):
     assert counted.too_long == words.total() - sum(counted.counts.values())
 
 
-def test_words_that_are_too_long_for_the_learner_are_only_counted(tmp_path):
-    counted = count_block(block(f"{'a' * 200} {'b' * 201} b {'b' * 201}\n"), Reading(), True, True)
-    assert counted.counts == {"a" * 200: 1, "b": 1}
-    assert counted.too_long == 2
-    assert merge_counts([counted, counted], 100)[1] == 4
-
-
 def blocks(*counts):
     return [CountedBlock(Counter(words), 0) for words in counts]
-
-
-def test_the_rarest_words_go_where_there_are_too_many():
-    counts, dropped = merge_counts(blocks("aaabbcdef", "ag"), most_words=5)
-    assert counts == {"a": 4, "b": 2, "g": 1}
-    assert dropped == 4
-
-
-def test_of_equally_rare_words_the_first_stay():
-    assert merge_counts(blocks("dcba"), most_words=3) == (Counter(a=1), 3)
 
 
 @given(st.lists(st.text("abcdefghij", max_size=20), max_size=20), st.integers(2, 8))
@@ -104,33 +79,8 @@ def test_a_vocabulary_of_exactly_the_asked_size(text, tmp_path):
     assert "NEW" not in result.vocabulary
 
 
-def test_case_is_kept_where_asked_for(text, tmp_path):
-    result = learned(text, tmp_path, do_lower_case=False, vocab_size=42)
-    assert "NEW" in result.vocabulary
-
-
 def test_the_number_of_workers_does_not_show(text, tmp_path):
     assert learned(text, tmp_path).vocabulary == learned(text, tmp_path, num_workers=2).vocabulary
-
-
-def test_memory_is_bounded_by_dropping_rare_words(tmp_path, monkeypatch):
-    monkeypatch.setattr(job, "_MOST_WORDS", 1000)
-    lines = "".join(f"common common w{number:x}\n" for number in range(3000))
-    (tmp_path / "text.txt").write_text(lines)
-    result = learned(str(tmp_path / "text.txt"), tmp_path, vocab_size=46)
-    assert result.dropped > 0
-    assert result.words == 9000
-    assert result.different_words <= 1000
-
-
-def test_words_too_long_to_have_tokens_change_nothing_but_the_count(text, tmp_path):
-    expected = learned(text, tmp_path)
-    too_long = "z" * 201
-    (tmp_path / "more.txt").write_text(f"{Path(text).read_text()}\n{too_long} {too_long}\n")
-    result = learned(str(tmp_path / "more.txt"), tmp_path)
-    assert result.vocabulary == expected.vocabulary
-    assert result.different_words == expected.different_words
-    assert (result.words, result.dropped) == (expected.words + 2, 2)
 
 
 def test_the_vocabulary_is_that_of_all_words_split_one_by_one(tmp_path):
@@ -139,13 +89,6 @@ def test_the_vocabulary_is_that_of_all_words_split_one_by_one(tmp_path):
     counts = Counter(split_words(text * 20 + "low" * 70))
     expected = learn_tokens(counts, LearnerOptions(60)).vocabulary
     assert learned(str(tmp_path / "text.txt"), tmp_path, vocab_size=60).vocabulary == expected
-
-
-def test_dropped_bytes_are_said_once(tmp_path, caplog):
-    (tmp_path / "text.txt").write_bytes(b"lower lowest \xff\n" * 8)
-    learned(str(tmp_path / "text.txt"), tmp_path, vocab_size=20)
-    said = [message.split(" and ")[0] for message in caplog.messages if "UTF-8" in message]
-    assert said == ["8 bytes of the input are not UTF-8"]
 
 
 def test_a_size_that_cannot_be_reached_leaves_no_file(text, tmp_path):

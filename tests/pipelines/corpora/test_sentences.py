@@ -32,33 +32,6 @@ def test_hard_sentences(language, least):
     assert right >= least
 
 
-@pytest.mark.parametrize(
-    ("language", "sentences"),
-    [
-        ("en", ["Dr. Smith paid $3.50.", "Why?"]),
-        ("en", ["See Fig. 3 and vol. 2.", "The end."]),
-        ("en", ['"Stop!" John shouted.', "Everybody froze."]),
-        ("en", ["(An aside.)", "The story goes on."]),
-        ("en", ["1. Introduction"]),
-        ("ko", ["그는 1950. 6. 25. 전쟁에 참전했다.", "이후 돌아왔다."]),
-        ("ko", ["그는 “가자.”라고 말했다.", "우리는 갔다."]),
-        ("ko", ["원주율은 3.14이다.", "왜?"]),
-        ("en", ["i went home.", "then he came.", "what?", "i don't know!", "ok then."]),
-        ("en", ["he said hello .", "she left ."]),
-        ("en", ["Yahoo! was sold.", "iPhone sales rose.", "iPad sales fell."]),
-        ("en", ["Is this the end? she wondered.", "It was not."]),
-        ("ko", ["제목은 “왜?”였다.", "답은 없었다."]),
-        ("ko", ["“그래?” 민수가 되물었다.", "“응.”", "그는 갔다."]),
-        ("ko", ["“가자.”", "그는 일어섰다."]),
-        ("de", ["Das kostet z. B. 3,50 Euro.", "Warum?"]),
-        ("xx", ["One.", "Two."]),
-        ("en", []),
-    ],
-)
-def test_a_paragraph_becomes_sentences(language, sentences):
-    assert split_paragraph(" ".join(sentences), language) == sentences
-
-
 def test_japanese_and_chinese_need_no_spaces():
     assert split_paragraph("今日は晴れ。明日は雨。", "ja") == ["今日は晴れ。", "明日は雨。"]
     assert split_paragraph("你好。你呢？", "zh") == ["你好。", "你呢？"]
@@ -100,30 +73,10 @@ CHINESE = (
     "今天天气很好，我们一起去学校学习，老师讲了一个很长的故事，大家都觉得非常有趣。下课以后，我和朋友们"
     "一起回家吃饭，然后在公园里散步聊天，直到天黑才回去休息。第二天早上又下起了大雨。"
 )
-HINDI = (
-    "आज मौसम बहुत अच्छा है और हम सब मिलकर विद्यालय जा रहे हैं। शिक्षक ने एक लंबी कहानी सुनाई जो सबको "
-    "पसंद आई। उसके बाद हम अपने मित्रों के साथ घर लौट आए और शाम को बगीचे में बैठकर बातें करते रहे।"
-)
-ARABIC = (
-    "ذهب الولد إلى المدرسة في الصباح الباكر وكان الجو جميلا جدا ثم عاد إلى البيت مع أصدقائه. وفي "
-    "المساء جلس الجميع في الحديقة يتحدثون عن رحلتهم القادمة إلى الجبال حتى حل الظلام وعاد كل منهم "
-    "إلى بيته."
-)
 THAI = (
     "วันนี้อากาศดีมากฉันไปโรงเรียน ที่นี่มีอาหารอร่อย และเพื่อนของฉันก็มาด้วย เราเดินเล่นในสวนสาธารณะ "
     "แล้วกลับบ้านตอนเย็น พรุ่งนี้เราจะไปเที่ยวทะเลด้วยกัน ถ้าฝนไม่ตก"
 )
-
-
-def columns(text, width):
-    """A text cut where an editor cuts it, to which 漢 has two columns."""
-    lines, taken = [""], 0
-    for character in text:
-        taken += 2 if character > "\u2e80" else 1
-        if taken > width:
-            lines, taken = [*lines, ""], 2
-        lines[-1] += character
-    return lines
 
 
 def by_hand(text, width=72, seed=3):
@@ -137,26 +90,18 @@ def by_hand(text, width=72, seed=3):
 
 WRAPPED = {
     "English": (textwrap.wrap(ENGLISH, 72), ENGLISH),
-    "narrow": (textwrap.wrap(ENGLISH, 45), ENGLISH),
     "by hand": (by_hand(ENGLISH), ENGLISH),
-    "German": (textwrap.wrap(GERMAN, 66), GERMAN),
     "Korean": (textwrap.wrap(KOREAN, 40), KOREAN),
     "Japanese": (textwrap.wrap(JAPANESE, 36), JAPANESE),
-    "Japanese in columns": (columns(JAPANESE, 60), JAPANESE),
     "Chinese": (textwrap.wrap(CHINESE, 24), CHINESE),
-    "Hindi": (textwrap.wrap(HINDI, 60), HINDI),
-    "Arabic": (textwrap.wrap(ARABIC, 60), ARABIC),
     "Thai": (textwrap.wrap(THAI, 50), THAI),
     "a mail's quotation": ([f"> {line}" for line in textwrap.wrap(ENGLISH, 68)], f"> {ENGLISH}"),
-    "a quotation's quotation": ([f"> > {x}" for x in textwrap.wrap(ENGLISH, 68)], f"> > {ENGLISH}"),
-    "an indented first line": (textwrap.wrap(f"    {ENGLISH}", 72), ENGLISH),
     "a man page": (textwrap.wrap(ENGLISH, 72, initial_indent=" " * 7, subsequent_indent=" " * 7),
                    ENGLISH),
-    "Windows": ([f"{line}\r" for line in textwrap.wrap(ENGLISH, 72)], ENGLISH),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("times", [1, 40])
+@pytest.mark.parametrize("times", [1, 9])
 @pytest.mark.parametrize(("lines", "paragraph"), WRAPPED.values(), ids=WRAPPED)
 def test_lines_cut_at_one_width_are_joined_to_their_paragraph(lines, paragraph, times):
     width = find_width([*lines, ""] * times)
@@ -187,24 +132,15 @@ and do not ask for anything at all, or for more
 PLAIN = {
     "a paragraph a line": [ENGLISH, GERMAN, KOREAN, ENGLISH],
     "a sentence a line": SENTENCES,
-    "without full stops": [one.rstrip(".") for one in SENTENCES],
     "without capitals": [one.rstrip(".").lower() for one in SENTENCES],
     "a poem": POEM,
     "a poem without capitals": SMALL_POEM,
     "a list": [f"- {word} and some more of them" for word in ENGLISH.lower().split()],
-    "words": ENGLISH.split(),
     "names of one length": ["Alexander Bartholomew of the City of London"] * 40,
     "figures": [f"{n:06d} {n * n:012d} {n * n * n:018d} sum of all" for n in range(90)],
-    "Korean sentences": KOREAN.split(". "),
     "Japanese sentences": [f"{one}。" for one in JAPANESE.split("。")],
-    "Japanese verses": [
-        "古池や蛙飛び込む水の音",
-        "閑さや岩にしみ入る蝉の声",
-        "夏草や兵どもが夢の跡",
-    ],
     "Thai phrases": THAI.split(),
     "tweets": [one[: 60 + n * 17 % 80] + "!" for n, one in enumerate([ENGLISH, GERMAN] * 20)],
-    "two lines": textwrap.wrap(ENGLISH, 72)[:2],
     "nothing": ["", None, "  "],
 }
 
@@ -231,13 +167,11 @@ def test_poems_lists_and_headings_in_a_wrapped_text_stay():
     ("lines", "joined"),
     [
         (["a well-", "known man"], "a well-known man"),
-        (["the op‐", "tions"], "the op‐tions"),
         (
             ["   -c   If it is", "        there,", "        it is."],
             "   -c   If it is there, it is.",
         ),
         (["he came--", "and went"], "he came--and went"),
-        (["he came --", "and went"], "he came -- and went"),
         (["東京へ", "行く"], "東京へ行く"),
         (["서울에", "간다"], "서울에 간다"),
         (["the 東京", "tower"], "the 東京 tower"),
@@ -251,10 +185,8 @@ def test_a_blank_stands_between_lines_where_the_script_has_one(lines, joined):
     "lines",
     [
         ["> a", "b"],
-        ["> a", ">> b"],
         ["a", "  b"],
         ["a", "", "b"],
-        ["a", None, "b"],
         ["> a", ">", "> b"],
     ],
 )

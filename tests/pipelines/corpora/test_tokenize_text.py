@@ -40,38 +40,12 @@ def test_places_are_written_where_asked_for(vocab_file, unit, second):
     assert found[0]["spans"] == [[0, second[0] - 1], second]
 
 
-def test_more_lines_than_are_cut_at_once(vocab_file):
-    assert len(tokenized(TokenizeTextConfig(vocab_file=vocab_file), [b"the"] * 2100)) == 2100
-
-
 def test_lines_of_several_files(tmp_path):
     (tmp_path / "a.txt").write_text("One.\n\nTwo.")
     (tmp_path / "b.txt").write_text("Three.\r\n")
     assert list(read_all_lines([f"{tmp_path}/*.txt"])) == [b"One.", b"", b"Two.", b"Three."]
     (tmp_path / "c.jsonl").write_text('{"text": "One.\\n\\nTwo  three."}\n')
     assert list(read_all_lines([f"{tmp_path}/c.jsonl"], "text")) == ["One.", "Two  three."]
-
-
-def test_json_lines_read_as_plain_lines_are_told_with_the_option_that_reads_them(tmp_path, caplog):
-    (tmp_path / "c.jsonl").write_text('{"text": "One."}\n')
-    assert len(list(read_all_lines([f"{tmp_path}/c.jsonl"]))) == 1
-    (line,) = caplog.messages
-    assert line.startswith(f"{tmp_path}/c.jsonl: begins like JSON and is read as plain")
-    assert line.endswith("or name JSON's field with `text_field`.")
-    caplog.clear()
-    list(read_all_lines([f"{tmp_path}/c.jsonl"], "text"))
-    assert caplog.messages == []
-
-
-def test_dropped_bytes_are_said_once_and_another_encoding_is_refused(tmp_path, caplog):
-    (tmp_path / "a.txt").write_bytes(b"One\xff.\nTwo.\xff\n")
-    assert list(read_all_lines([f"{tmp_path}/a.txt"])) == [b"One\xff.", b"Two.\xff"]
-    assert [message.split(" and ")[0] for message in caplog.messages] == [
-        "2 bytes of the input are not UTF-8"
-    ]
-    (tmp_path / "b.txt").write_bytes("첫 문장이다.\n".encode("cp949"))
-    with pytest.raises(UserError, match=r"b\.txt: is not UTF-8"):
-        list(read_all_lines([f"{tmp_path}/b.txt"]))
 
 
 STRANGE = [f"Ein Wort {number}".encode() for number in range(30)]

@@ -1,6 +1,5 @@
 import bz2
 import gzip
-import logging
 import lzma
 import os
 import threading
@@ -15,11 +14,9 @@ from pipelines.corpora import unpacking
 from pipelines.corpora.unpacking import (
     beginning_of_text,
     decode,
-    lines_of,
     open_unpacked,
     read_line_blocks,
     read_whole,
-    say_what_was_dropped,
 )
 
 KOREAN = "첫 문장이다. 둘째 문장이다.\n" * 5
@@ -33,12 +30,6 @@ def test_a_few_ill_formed_bytes_are_dropped_and_counted(few):
     assert dropped == len(data) - len(text.encode())
 
 
-def test_up_to_a_hundredth_of_ill_formed_bytes_are_dropped():
-    assert decode("x", 1, b"a" * 9900 + b"\xff" * 100).dropped_bytes == 100
-    with pytest.raises(UserError):
-        decode("x", 1, b"a" * 9899 + b"\xff" * 101)
-
-
 @pytest.mark.parametrize(
     ("text", "encoding"),
     [(KOREAN, "cp949"), ("Ça va être l'été à Nîmes.\n" * 5, "latin-1"), ("Plain.\n", "utf-16-le")],
@@ -50,14 +41,6 @@ def test_another_encoding_is_refused_with_the_file_and_what_to_do(text, encoding
     )
     with pytest.raises(UserError, match=sentence):
         decode("x.txt", 7, text.encode(encoding))
-
-
-def test_what_was_dropped_is_said_if_there_was_any(caplog):
-    with caplog.at_level(logging.INFO):
-        say_what_was_dropped(0)
-        assert caplog.messages == []
-        say_what_was_dropped(3)
-    assert caplog.messages[0].startswith("3 bytes of the input are not UTF-8 and were left out;")
 
 
 TEXT = "".join(f"line {number} é\n" for number in range(2000)).encode()
@@ -88,9 +71,8 @@ def test_blocks_are_whole_lines_and_know_their_number(tmp_path_factory, lines, s
 
 
 @pytest.mark.parametrize("ending", [".gz", ".xz", ".bz2"])
-@pytest.mark.parametrize("name", ["text", "text{}.1", "{}"])
-def test_packed_files_are_known_by_their_first_bytes(tmp_path, ending, name):
-    path = tmp_path / name.format(ending.upper())
+def test_packed_files_are_known_by_their_first_bytes(tmp_path, ending):
+    path = tmp_path / "text"
     path.write_bytes(PACKERS[ending](TEXT))
     with open_unpacked(str(path)) as file:
         assert file.read() == TEXT
@@ -103,18 +85,11 @@ def test_a_zip_archive_is_refused_whatever_its_name(tmp_path):
         open_unpacked(str(tmp_path / "text.gz"))
 
 
-@pytest.mark.parametrize("encoding", ["UTF-16", "UTF-32"])
-@pytest.mark.parametrize("order", ["le", "be"])
+@pytest.mark.parametrize(("encoding", "order"), [("UTF-16", "le"), ("UTF-32", "be")])
 def test_another_form_of_unicode_is_refused(tmp_path, encoding, order):
     (tmp_path / "text").write_bytes("\ufeffText.".encode(f"{encoding}-{order}"))
     with pytest.raises(UserError, match=f"text: is {encoding}; convert it to UTF-8"):
         list(read_line_blocks(str(tmp_path / "text")))
-
-
-def test_lines_come_without_their_ends(tmp_path):
-    (tmp_path / "text").write_bytes(b"a\r\nb\n\nc")
-    (block,) = read_line_blocks(str(tmp_path / "text"))
-    assert list(lines_of(block)) == [b"a", b"b", b"", b"c"]
 
 
 @pytest.mark.parametrize("ending", [".gz", ".xz", ".bz2"])
@@ -126,7 +101,7 @@ def test_a_damaged_archive_is_named(tmp_path, ending):
         list(read_line_blocks(str(path)))
 
 
-@pytest.mark.parametrize("ending", PACKERS)
+@pytest.mark.parametrize("ending", ["", ".xz"])
 @pytest.mark.parametrize("size", [100, 4000])
 def test_a_line_that_never_ends_is_refused_by_its_number(tmp_path, monkeypatch, ending, size):
     monkeypatch.setattr(unpacking, "MOST_LINE_BYTES", 5000)
@@ -139,7 +114,7 @@ def test_a_line_that_never_ends_is_refused_by_its_number(tmp_path, monkeypatch, 
 
 
 @pytest.mark.parametrize("ending", [ending for ending in PACKERS if ending])
-@pytest.mark.parametrize("content", [b"\0", b"a b c\n", b"["])
+@pytest.mark.parametrize("content", [b"\0", b"a b c\n"])
 @pytest.mark.parametrize(
     "read", [read_whole, lambda path: [*read_line_blocks(path)]], ids=["whole", "lines"]
 )
@@ -159,7 +134,7 @@ def test_a_file_that_is_read_at_once_has_a_bound(tmp_path):
         read_whole(str(tmp_path / "a.json"), 1 << 20)
 
 
-@pytest.mark.parametrize("ending", PACKERS)
+@pytest.mark.parametrize("ending", ["", ".gz"])
 def test_a_stream_is_read_from_its_beginning_though_that_was_looked_at(tmp_path, ending):
     path = tmp_path / "pipe"
     os.mkfifo(path)
@@ -170,11 +145,3 @@ def test_a_stream_is_read_from_its_beginning_though_that_was_looked_at(tmp_path,
     writer.join()
     assert b"".join(block.text for block in blocks) == TEXT
     assert sum(block.packed_bytes for block in blocks) == len(PACKERS[ending](TEXT))
-
-
-def test_a_stream_is_refused_where_a_text_is_read_again(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(
-        UserError, match="pipe: is a pipe or a device, but a file is needed; write it to a file"
-    ):
-        list(read_line_blocks(str(tmp_path / "pipe")))

@@ -42,36 +42,16 @@ def test_the_configuration_learns_the_labels_names():
     assert config.to_hugging_face()["id2label"] == {"0": "unacceptable", "1": "acceptable"}
 
 
-def test_numbers_are_read_as_they_stand():
-    encoded = NUMBERS.encode_all(["5.000", "0", "3.8"])
-    np.testing.assert_array_equal(encoded, np.array([5.0, 0.0, 3.8], np.float32))
-
-
-@pytest.mark.parametrize("label", ["five", "nan", "5.1", "-0.1", "inf", ""])
+@pytest.mark.parametrize("label", ["five", "nan", "5.1"])
 def test_what_is_no_number_of_the_range_is_refused(label):
     with pytest.raises(UserError, match=r"is no number from 0 to 5"):
         NUMBERS.encode(label)
-
-
-def test_answers_stay_in_the_range_of_the_labels():
-    logits = np.array([[5.5], [-0.2], [2.34567]], np.float32)
-    assert NUMBERS.decode(logits) == ["5.000", "0.000", "2.346"]
-
-
-def test_a_regression_has_one_label_by_which_transformers_knows_it():
-    config = NUMBERS.configure(BertConfig(vocab_size=10))
-    assert config.to_hugging_face()["id2label"] == {"0": "score"}
 
 
 def test_any_number_of_labels_becomes_a_0_or_1_each():
     encoded = SEVERAL.encode_all(['["toxic", "rude"]', "[]"])
     assert encoded.tolist() == [[1, 1, 0], [0, 0, 0]]
     assert encoded.dtype == np.int32
-
-
-def test_an_unknown_one_of_several_labels_is_named():
-    with pytest.raises(UserError, match="unknown label 'kind'; it must be 'rude' or 'toxic'"):
-        SEVERAL.encode('["rude", "kind"]')
 
 
 def test_each_of_several_labels_has_a_probability_of_its_own():
@@ -96,7 +76,7 @@ def test_the_model_directory_keeps_what_kind_of_problem_it_is(tmp_path):
         assert find_model(folder).config.extra["problem_type"] == config.extra["problem_type"]
 
 
-@pytest.mark.parametrize("label", ["five", "nan", "inf", "-inf", ""])
+@pytest.mark.parametrize("label", ["five", "inf"])
 def test_without_bounds_any_finite_number_is_a_label(label):
     anything = RegressionHead()
     assert anything.encode("-1e6") == -1e6

@@ -1,10 +1,9 @@
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.head_settings import has_bilstm, pooling_of
+from keras_bert_impl.models.head_settings import pooling_of
 from keras_bert_impl.options import settings_of
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.fine_tuning.options import FineTuningConfig
@@ -29,39 +28,8 @@ def test_the_defaults_are_the_originals():
     assert (plain.do_train, plain.do_eval, plain.do_predict) == (False, False, False)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("max_seq_length", 4),
-        ("eval_batch_size", 0),
-        ("num_train_epochs", -1.0),
-        ("warmup_proportion", 1.5),
-        ("warmup_proportion", float("nan")),
-    ],
-)
-def test_values_out_of_range_are_refused_by_name(name, value):
-    with pytest.raises(UserError, match=f"`{name}={value}` must be"):
-        config(**{name: value})
-
-
 def test_a_resumed_run_has_the_same_rows_in_the_same_order_and_the_same_start():
     assert set(settings_of(config())) == {"max_seq_length", "group_by_length", "encoder_bilstm"}
-
-
-def test_no_padding_is_computed_that_can_be_left_out():
-    assert (config().trim_padding, config().group_by_length) == (True, True)
-
-
-def test_a_tasks_options_come_on_top_of_those_of_every_task():
-    glue = RunClassifierConfig(output_dir=Path("run"), task_name="CoLA", data_dir=Path("CoLA"))
-    assert settings_of(glue) == {**settings_of(config()), "pooling": None}
-
-
-def test_the_pooling_is_written_into_the_models_configuration(tmp_path):
-    given = {"task_name": "CoLA", "data_dir": tmp_path, "output_dir": tmp_path}
-    config = RunClassifierConfig(**given, pooling="mean").configure(TINY)
-    assert config.extra["classifier_pooling"] == "mean"
-    assert RunClassifierConfig(**given).configure(config) is config
 
 
 def test_a_head_on_a_left_to_right_model_reads_the_last_token_unless_told_otherwise(tmp_path):
@@ -74,11 +42,6 @@ def test_a_head_on_a_left_to_right_model_reads_the_last_token_unless_told_otherw
     chosen = RunClassifierConfig(**given, do_train=True, pooling="pooler")
     assert pooling_of(chosen.configure(causal)) == "pooler"
     assert pooling_of(config(do_train=True).configure(causal)) == "last"
-
-
-def test_a_bilstm_is_written_into_the_models_configuration():
-    assert has_bilstm(config(encoder_bilstm=True).configure(TINY))
-    assert config().configure(TINY) is TINY
 
 
 def own(**files):
@@ -102,11 +65,6 @@ def test_there_is_a_task_of_glue_or_a_file_of_ones_own(options, message):
         RunClassifierConfig(output_dir=Path("run"), **options)
 
 
-def test_files_of_ones_own_need_no_task():
-    config = RunClassifierConfig(output_dir=Path("run"), own=own(test_file="t.csv"))
-    assert config.task_name is None
-
-
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
@@ -124,9 +82,3 @@ def test_files_of_ones_own_need_no_task():
 def test_an_engine_that_only_answers_is_asked_for_answers_only(changes, sentence):
     with pytest.raises(UserError, match=sentence):
         config(**changes)
-
-
-def test_the_precision_is_that_of_the_engine_that_computes():
-    made = config(engine="openvino", training=TrainingConfig(precision="int8"))
-    for one in (made, replace(made, flags="--x")):
-        assert (one.engine_precision, one.training.precision) == ("int8", "float32")

@@ -47,13 +47,6 @@ def test_a_batch_is_a_function_of_the_step(rows, by_length):
     assert labels_of(other.batches_from(0), 9) != whole
 
 
-@pytest.mark.parametrize("by_length", [False, True])
-def test_every_row_is_seen_equally_often(rows, by_length):
-    batches = RowBatches(rows, 4, 7, by_length=by_length)
-    seen = collections.Counter(itertools.chain(*labels_of(batches.batches_from(0), 22)))
-    assert seen == dict.fromkeys(range(11), 8)
-
-
 def test_a_batch_has_its_rows_whole_and_the_length_of_its_longest_where_lengths_are_few(rows):
     batches = RowBatches(rows, 3, 1)
     counted = [longest_of(batches.rows_of(step)) for step in range(4)]  # an epoch's
@@ -87,13 +80,6 @@ def test_fixed_lengths_are_all_the_same(rows):
     assert shapes == {(3, 64)}
 
 
-def test_a_steps_examples_are_named(rows):
-    batches = RowBatches(rows, 4, 7)
-    examples = sorted({number // 2 for number in batches.rows_of(2).tolist()})
-    named = ", ".join(map(str, examples))
-    assert batches.where(2) == f"examples {named} of the training split"
-
-
 @settings(max_examples=40)
 @given(st.integers(1, 200), st.integers(1, 9), st.integers(0, 99))
 def test_each_row_is_there_once_an_epoch(count, batch_size, seed):
@@ -109,48 +95,7 @@ def test_each_row_is_there_once_an_epoch(count, batch_size, seed):
         assert sorted(seen.values()) == [full] * (count - more) + [full + 1] * more
 
 
-@settings(max_examples=40)
-@given(st.integers(1, 20_000), st.integers(1, 33))
-def test_no_window_has_more_than_fifty_batches(count, batch_size):
-    order = LengthOrder(np.ones(count, np.int64), batch_size, 1)
-    firsts = [order._first_step(window) for window in range(9)]
-    assert max(np.diff(firsts)) <= row_batches.WINDOW_BATCHES
-    for step in range(0, firsts[-1], 7):
-        assert len(order.rows_of(step)) == batch_size
-
-
-def test_rows_of_like_lengths_leave_little_padding():
-    lengths = np.random.default_rng(1).integers(2, 128, 4000)
-    tokens = {"input_ids": np.ones(int(lengths.sum()), np.int32)}
-    rows = RowSet([Rows(np.arange(4000), lengths, tokens)])
-    share = {
-        name: RowBatches(rows, 32, 1, fixed_length=fixed, by_length=by_length).padding_share()
-        for name, fixed, by_length in [
-            ("whole", 128, False),
-            ("trimmed", None, False),
-            ("sorted", None, True),
-        ]
-    }
-    assert share["whole"] == pytest.approx(1 - lengths.mean() / 128, abs=0.01)
-    assert share["sorted"] < 0.14 < 0.4 < share["trimmed"] <= share["whole"]
-
-
-def test_the_longest_rows_of_a_small_set_are_not_always_together():
-    lengths = np.arange(40)
-    order = LengthOrder(lengths, 8, seed=1)
-    batches = [set(order.rows_of(step).tolist()) for step in range(20 * 5)]  # twenty epochs
-    assert batches.count(set(range(32, 40))) < 2
-
-
-def test_neighbouring_batches_differ_in_length():
-    """The sorted batches of a window are shuffled."""
-    lengths = np.arange(1, 401)
-    order = LengthOrder(lengths, 4, seed=3)
-    means = [lengths[order.rows_of(step)].mean() for step in range(50)]
-    assert abs(np.corrcoef(means, np.arange(50))[0, 1]) < 0.5
-
-
-@pytest.mark.parametrize("batch_size", [1, 4, 11, 20])
+@pytest.mark.parametrize("batch_size", [4, 20])
 def test_an_evaluation_sees_every_row_once(rows, batch_size):
     source = RowEvaluation(rows, batch_size)
     seen = []
@@ -163,20 +108,12 @@ def test_an_evaluation_sees_every_row_once(rows, batch_size):
     assert source.num_batches == -(-11 // batch_size)
 
 
-def test_an_evaluation_puts_like_lengths_together(rows):
-    lengths = [LENGTHS[number] for number in np.concatenate(list(RowEvaluation(rows, 4).numbers()))]
-    assert lengths == sorted(LENGTHS)
-
-
 @pytest.mark.parametrize("fixed_length", [None, 64])
 def test_the_padding_of_an_evaluation_is_that_of_its_batches(rows, fixed_length):
     source = RowEvaluation(rows, 4, fixed_length)
     positions = sum(batch["input_ids"].size for batch in source.batches())
     # The last batch is filled up with a row that does not count.
     assert source.padding_share() == pytest.approx(1 - sum(LENGTHS) / positions)
-
-
-LONGEST = st.lists(st.integers(0, 40), min_size=1, max_size=30)
 
 
 def positions(allowed, longest):
@@ -210,20 +147,6 @@ def test_no_other_lengths_give_less_padding(longest, more, most):
     )
 
 
-@given(LONGEST, st.integers(0, 100))
-def test_every_batch_has_a_length_that_is_long_enough(longest, more):
-    enough = max(longest) + more
-    lengths = BatchLengths.fitted(np.array(longest), enough)
-    assert len(lengths.allowed) <= 8
-    assert list(lengths.allowed) == sorted(set(lengths.allowed))
-    for each in (*longest, enough):
-        assert lengths.of(np.array([each, 0])) >= each
-
-
 def test_a_batch_without_a_token_has_positions():
     assert BatchLengths.fitted(np.array([0]), 0).allowed == (1,)
     assert BatchLengths.fitted(np.arange(20), 20).of(np.array([0])) >= 1
-
-
-def test_a_fixed_length_is_that_of_every_batch():
-    assert BatchLengths.fixed(128).of(np.array([1])) == 128

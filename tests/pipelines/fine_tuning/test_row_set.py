@@ -38,12 +38,6 @@ def test_choices_of_a_row_stay_together():
     assert read.padded(2)["input_ids"].tolist() == [[[4, 0], [5, 0]], [[0, 1], [2, 3]]]
 
 
-def test_examples_are_counted_over_all_blocks():
-    rows = RowSet(BLOCKS)
-    assert rows.examples.tolist() == [0, 0, 1, 2, 3]
-    assert (len(rows), rows.num_examples) == (5, 4)
-
-
 def test_the_identity_is_that_of_the_content_however_it_came():
     whole = RowSet([block([3, 1, 2, 2], start=5)])
     parts = RowSet([block([3, 1], start=5), block([2, 2], start=9)])
@@ -54,23 +48,6 @@ def test_all_rows_of_an_example_are_in_one_block():
     rows = RowSet([block([1] * 7, [0, 1, 1, 1, 2, 3, 3])])
     found = [(start, part.examples.tolist()) for start, part in rows.blocks(2)]
     assert found == [(0, [0, 1, 1, 1]), (4, [2, 3, 3])]
-
-
-def test_blocks_with_other_features_are_a_mistake_of_the_task():
-    other = Rows(np.array([0]), np.array([1]), {"other": np.array([1], np.int32)})
-    with pytest.raises(ValueError, match="those before it"):
-        RowSet([BLOCKS[0], other])
-
-
-def test_a_pair_of_texts_takes_few_bytes_a_token():
-    tokens = {
-        "input_ids": np.arange(30_422, 30_522, dtype=np.int32),
-        "input_mask": np.ones(100, np.int32),
-        "segment_ids": np.repeat([0, 1, 0, 1], 25).astype(np.int32),
-    }
-    rows = RowSet([Rows(np.arange(2), np.array([50, 50]), tokens)])
-    assert sum(column.nbytes for column in rows._columns.values()) == 3 * 100
-    assert rows.read(np.array([1])).tokens["input_mask"].tolist() == [1] * 50
 
 
 def test_a_number_that_was_always_the_same_may_change():
@@ -101,11 +78,6 @@ def outputs(rows):
     starts = np.array([[10, 11, 12]], np.float32)
     outputs.add(np.array([1]), {"logits": np.array([[1.0]]), "start_logits": starts})
     return outputs
-
-
-def test_outputs_are_read_by_row(outputs):
-    assert outputs.read(0, 3)["logits"].tolist() == [[0], [1], [2]]
-    assert outputs.read(1, 2)["logits"].tolist() == [[1]]
 
 
 def test_outputs_of_tokens_are_kept_for_real_tokens_only(outputs):

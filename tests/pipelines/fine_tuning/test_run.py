@@ -11,10 +11,9 @@ from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.fine_tuning.splits import Split
-from pipelines.tasks.labels.glue import GlueTask
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.labels.task import run_classifier
-from tests.support.glue_files import write_cola, write_sts
+from tests.support.glue_files import write_cola
 from tests.support.labelled_files import write_numbers
 from tests.support.model_folders import write_classifier, write_start
 from tests.support.tiny_bert import GOLDEN
@@ -101,29 +100,9 @@ def test_training_scoring_and_answering_leave_their_files(encoder, cola, tmp_pat
     assert run_classifier(elsewhere).evaluation == pytest.approx(scored.evaluation)
 
 
-def test_what_computes_is_said_and_what_is_probably_a_mistake_about_it(
-    encoder, cola, tmp_path, caplog, monkeypatch
-):
-    monkeypatch.setattr("pipelines.runs.remarks.find_hidden_gpu", lambda: "/dev/nvidia0")
-    training = {"distribution_strategy": "mirrored", "precision": "bfloat16", "kernels": "plain"}
-    config = configuration(
-        cola, tmp_path, epochs=0.4, training=training, init_checkpoint=str(encoder), do_train=True
-    )
-    with caplog.at_level("INFO"):
-        run_classifier(config)
-    ours = [one.getMessage() for one in caplog.records if one.name == "pipelines.fine_tuning.run"]
-    described, mirrored, hidden, rate = ours
-    assert described.endswith(", bfloat16, plain kernels")
-    assert mirrored.startswith("`distribution_strategy=mirrored` with one device")
-    assert hidden.startswith("this machine has an NVIDIA GPU (/dev/nvidia0)")
-    assert rate.startswith("`learning_rate=0.01` is far above")
-    assert "train: 0.0 % of the words are [UNK]" in caplog.messages
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("by_length", [False, True])
-def test_a_run_in_instalments_ends_where_one_in_one_go_ends(encoder, cola, tmp_path, by_length):
-    steps = {"init_checkpoint": str(encoder), "do_train": True, "group_by_length": by_length}
+def test_a_run_in_instalments_ends_where_one_in_one_go_ends(encoder, cola, tmp_path):
+    steps = {"init_checkpoint": str(encoder), "do_train": True}
     run_classifier(configuration(cola, tmp_path / "whole", **steps))
     parts = configuration(cola, tmp_path / "parts", training={"stop_after_step": 4}, **steps)
     first = run_classifier(parts)
@@ -153,28 +132,6 @@ def test_trimmed_batches_train_and_score_as_whole_ones(encoder, cola, tmp_path):
     for name in ("loss", "gradient_norm"):
         np.testing.assert_allclose([m[name] for m in trimmed], [m[name] for m in whole], rtol=1e-4)
     assert scores == pytest.approx(whole_scores, rel=1e-4)
-
-
-def test_a_regression_is_scored_by_correlations(encoder, tmp_path):
-    data = write_sts(tmp_path / "sts")
-    results = run_classifier(
-        configuration(
-            data,
-            tmp_path / "run",
-            epochs=80.0,
-            training={"learning_rate": 5e-3},
-            task_name="sts-b",
-            init_checkpoint=str(encoder),
-            do_train=True,
-            do_eval=True,
-            do_predict=True,
-        )
-    )
-    assert set(results.evaluation) == {"eval_loss", "eval_pearson", "eval_spearman", "global_step"}
-    assert results.evaluation["eval_spearman"] > 0.9
-    submission = (tmp_path / "run" / "STS-B.tsv").read_text().splitlines()
-    assert submission[0] == "index\tprediction"
-    assert all(0.0 <= float(line.split("\t")[1]) <= 5.0 for line in submission[1:])
 
 
 THOUSANDS = {"mean": 4000.0, "apart": 50.0}
@@ -238,34 +195,6 @@ def test_a_regression_is_told_and_written_in_the_units_of_its_labels(encoder, tm
     assert again["eval_mean_squared_error"] == pytest.approx(trained["eval_loss"], rel=1e-3)
 
 
-@pytest.mark.slow
-def test_a_regression_that_was_stopped_goes_on_in_the_units_it_began_in(encoder, tmp_path):
-    given = {"init_checkpoint": str(encoder), "do_train": True, "epochs": 2.0}
-    whole = own_numbers(tmp_path / "data", tmp_path / "whole", **given)
-    run_classifier(whole)
-    parted = own_numbers(tmp_path / "data", tmp_path / "parted", **given)
-    training = dataclasses.replace(parted.training, stop_after_step=2)
-    run_classifier(dataclasses.replace(parted, training=training))
-    run_classifier(parted)
-    model = "model/model.safetensors"
-    assert (tmp_path / "parted" / model).read_bytes() == (tmp_path / "whole" / model).read_bytes()
-
-
-def test_scores_while_training_are_kept(encoder, cola, tmp_path):
-    config = configuration(
-        cola,
-        tmp_path / "run",
-        training={"eval_steps": 2},
-        init_checkpoint=str(encoder),
-        do_train=True,
-        do_eval=True,
-    )
-    run_classifier(config)
-    lines = (tmp_path / "run" / "evaluations.jsonl").read_text().splitlines()
-    assert [json.loads(line)["step"] for line in lines][:2] == [2, 4]
-    assert "matthews_correlation" in json.loads(lines[0])
-
-
 def test_the_curve_is_of_the_dev_set_alone_where_a_labelled_test_set_is_evaluated_too(
     encoder, tmp_path
 ):
@@ -282,71 +211,11 @@ def test_the_curve_is_of_the_dev_set_alone_where_a_labelled_test_set_is_evaluate
     assert "test_" not in "".join(lines)
 
 
-def test_an_untrained_head_is_not_scored(encoder, cola, tmp_path):
-    config = configuration(cola, tmp_path / "run", init_checkpoint=str(encoder), do_eval=True)
-    with pytest.raises(UserError, match="holds no trained head for CoLA"):
-        run_classifier(config)
-
-
-def test_a_model_with_other_labels_is_not_scored(cola, tmp_path):
-    folder = write_classifier(tmp_path / "three", "abc")
-    config = configuration(cola, tmp_path / "run", init_checkpoint=str(folder), do_eval=True)
-    with pytest.raises(
-        UserError, match="its labels are a, b, c, but those of CoLA are unacceptable, acceptable"
-    ):
-        run_classifier(config)
-
-
-def test_a_model_with_the_same_labels_in_another_order_is_not_scored(tmp_path):
-    row = "0\tthe dog runs\ta cat sleeps\tneutral\n"
-    for split in ("dev_matched", "dev_mismatched"):
-        (tmp_path / f"{split}.tsv").write_text("index\tsentence1\tsentence2\tgold_label\n" + row)
-    model = write_classifier(tmp_path / "model", ["entailment", "neutral", "contradiction"])
-    config = configuration(
-        tmp_path, tmp_path / "run", task_name="mnli", init_checkpoint=str(model), do_eval=True
-    )
-    with pytest.raises(UserError, match="are contradiction, entailment, neutral, in this order"):
-        run_classifier(config)
-
-
-def test_precision_and_recomputation_reach_the_model(encoder, cola, tmp_path, monkeypatch):
-    models = []
-
-    def keep(state, *_, **__):
-        models.append(state.model)
-        raise UserError("enough seen")
-
-    monkeypatch.setattr("pipelines.runs.training_run.train", keep)
-    training = {"precision": "bfloat16", "recompute": True}
-    config = configuration(
-        cola, tmp_path / "run", training=training, init_checkpoint=str(encoder), do_train=True
-    )
-    with pytest.raises(UserError, match="enough seen"):
-        run_classifier(config)
-    (model,) = models
-    assert model.encoder.blocks[0].compute_dtype == "bfloat16"
-    assert model.encoder.blocks[0].variable_dtype == "float32"
-    assert model.encoder.recompute
-
-
-def test_too_few_examples_for_a_step_are_refused(encoder, cola, tmp_path):
-    config = configuration(
-        cola, tmp_path / "run", epochs=0.1, init_checkpoint=str(encoder), do_train=True
-    )
-    with pytest.raises(UserError, match=r"24 examples in 0\.1 epochs of batches of 8 make no step"):
-        run_classifier(config)
-
-
 def test_other_epochs_are_named_as_the_user_gave_them(encoder, cola, tmp_path):
     options = {"init_checkpoint": str(encoder), "do_train": True}
     run_classifier(configuration(cola, tmp_path / "run", epochs=0.4, **options))
     with pytest.raises(UserError, match=r"settings: `num_train_epochs` was 0\.4 and is 0\.7, "):
         run_classifier(configuration(cola, tmp_path / "run", epochs=0.7, **options))
-
-
-def test_nothing_to_do_is_said(cola, tmp_path):
-    with pytest.raises(UserError, match="nothing to do"):
-        run_classifier(configuration(cola, tmp_path / "run"))
 
 
 def test_a_checkpoint_of_the_original_is_a_start(cola, tmp_path, caplog):
@@ -386,18 +255,6 @@ def test_both_evaluation_sets_of_mnli_are_scored(tmp_path):
     assert figures["eval_mismatched_accuracy"] == pytest.approx(1 / 3)
 
 
-def test_without_a_trained_model_nothing_is_scored(cola, tmp_path):
-    golden = GOLDEN / "pretrain"
-    files = {
-        "bert_config_file": str(golden / "bert_config.json"),
-        "vocab_file": str(golden / "vocab.txt"),
-    }
-    config = configuration(cola, tmp_path / "typo", do_eval=True, do_predict=True, **files)
-    with pytest.raises(UserError, match=r"typo: holds no trained model to evaluate"):
-        run_classifier(config)
-    assert not (tmp_path / "typo" / "eval_results.txt").exists()
-
-
 def test_the_model_that_a_run_starts_from_is_not_replaced_by_its_own(encoder, cola, tmp_path):
     model = shutil.copytree(encoder, tmp_path / "run" / "model")
     before = (model / "model.safetensors").read_bytes()
@@ -405,15 +262,6 @@ def test_the_model_that_a_run_starts_from_is_not_replaced_by_its_own(encoder, co
     with pytest.raises(UserError, match="lies there and would be replaced"):
         run_classifier(config)
     assert (model / "model.safetensors").read_bytes() == before
-
-
-def test_a_folder_that_the_model_would_replace_is_seen_before_training(encoder, cola, tmp_path):
-    (tmp_path / "run" / "model").mkdir(parents=True)
-    (tmp_path / "run" / "model" / "notes.txt").write_text("mine")
-    config = configuration(cola, tmp_path / "run", init_checkpoint=str(encoder), do_train=True)
-    with pytest.raises(UserError, match="exists and is no model directory"):
-        run_classifier(config)
-    assert not (tmp_path / "run" / "metrics.jsonl").exists()
 
 
 def refuse_to_tokenize(*_):
@@ -449,23 +297,6 @@ def test_what_a_run_cannot_do_is_said_before_anything_is_tokenized(
         run_classifier(configuration(cola, tmp_path / "run", **options))
 
 
-def test_evaluations_without_a_loss_are_refused_before_training(
-    encoder, cola, tmp_path, monkeypatch
-):
-    rows = GlueTask.rows
-
-    def unlabelled(self, *arguments, training):
-        made = rows(self, *arguments, training=training)
-        return made if training else dataclasses.replace(made, values={})
-
-    monkeypatch.setattr(GlueTask, "rows", unlabelled)
-    options = {"init_checkpoint": str(encoder), "do_train": True, "do_eval": True}
-    config = configuration(cola, tmp_path / "run", training={"eval_steps": 2}, **options)
-    with pytest.raises(UserError, match=r"`eval_steps` needs a loss, .* dev have no label_ids"):
-        run_classifier(config)
-    assert not (tmp_path / "run" / "metrics.jsonl").exists()
-
-
 def test_labels_that_the_user_named_stay_and_are_understood(encoder, cola, tmp_path):
     out = tmp_path / "run"
     flags = {"init_checkpoint": str(encoder), "epochs": 0.4}
@@ -476,46 +307,3 @@ def test_labels_that_the_user_named_stay_and_are_understood(encoder, cola, tmp_p
     assert run_classifier(configuration(cola, out, do_eval=True, **flags)).evaluation
     run_classifier(configuration(cola, out, do_train=True, do_eval=True, **flags))
     assert json.loads(path.read_text())["id2label"] == named["id2label"]
-
-
-def test_a_casing_that_contradicts_the_vocabulary_is_refused(cola, tmp_path):
-    golden = GOLDEN / "pretrain"
-    tokens = (golden / "vocab.txt").read_text().splitlines()
-    vocabulary = tmp_path / "vocab.txt"
-    vocabulary.write_text("".join(f"{p if p[0] == '[' else p.upper()}\n" for p in tokens))
-    bare = tmp_path / "bare"  # without a vocabulary of its own, which another one would contradict
-    bare.mkdir()
-    for path in golden.glob("final.ckpt*"):
-        shutil.copy(path, bare)
-    config = configuration(
-        cola,
-        tmp_path / "run",
-        init_checkpoint=str(bare / "final.ckpt"),
-        bert_config_file=str(golden / "bert_config.json"),
-        vocab_file=str(vocabulary),
-        do_train=True,
-    )
-    with pytest.raises(UserError, match=r"have capitals .* Then give `do_lower_case=False`"):
-        run_classifier(config)
-
-
-def test_a_run_that_is_trained_again_writes_its_new_model(encoder, cola, tmp_path):
-    out, weights = tmp_path / "run", tmp_path / "run" / "model" / "model.safetensors"
-    flags = {"init_checkpoint": str(encoder), "epochs": 0.4, "do_train": True}
-    run_classifier(configuration(cola, out, **flags))
-    before = weights.read_bytes()
-    shutil.rmtree(out / "checkpoints")
-    run_classifier(configuration(cola, out, training={"learning_rate": 5e-2, "seed": 7}, **flags))
-    assert weights.read_bytes() != before
-
-
-def test_a_finished_run_called_again_leaves_what_its_user_put_beside_the_model(
-    encoder, cola, tmp_path
-):
-    config = configuration(
-        cola, tmp_path / "run", init_checkpoint=str(encoder), epochs=0.4, do_train=True
-    )
-    run_classifier(config)
-    (tmp_path / "run" / "model" / "README.md").write_text("mine")
-    assert run_classifier(config).training.finished
-    assert (tmp_path / "run" / "model" / "README.md").read_text() == "mine"

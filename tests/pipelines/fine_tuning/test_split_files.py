@@ -33,7 +33,7 @@ def test_a_missing_folder_is_named_with_the_file_it_should_have(tmp_path):
         Named(data_dir=tmp_path / "no").file("dev")
 
 
-@pytest.mark.parametrize("name", ["data_dir", "train_file", "dev_file", "test_file"])
+@pytest.mark.parametrize("name", ["data_dir", "dev_file"])
 def test_any_of_them_is_enough(name):
     assert not Named().names_files
     assert Named(**{name: Path("x")}).names_files

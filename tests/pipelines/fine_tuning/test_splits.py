@@ -35,26 +35,12 @@ def made(task, name="dev"):
     return Split.make(task, name, Tokenizer(TextSettings(WORD_VOCABULARY)), 6)
 
 
-@pytest.mark.parametrize("at_once", [1, 3, 100])
+@pytest.mark.parametrize("at_once", [3, 100])
 def test_rows_do_not_depend_on_how_many_examples_are_read_at_once(task, monkeypatch, at_once):
     monkeypatch.setattr(splits, "_EXAMPLES_AT_ONCE", at_once)
     rows = made(task).rows
     assert rows.examples.tolist() == [0, 0, 1, 2, 2, 2, 3]
     assert rows.read(np.arange(7)).values["window_start"].tolist() == [0, 2, 0, 0, 2, 4, 0]
-
-
-def test_a_missing_file_is_named(task):
-    with pytest.raises(UserError, match=r"test\.tsv: no such file"):
-        made(task, "test")
-
-
-def test_an_example_without_a_row_is_a_mistake_of_the_task(task, monkeypatch):
-    rows = ToyTask.rows
-    monkeypatch.setattr(
-        ToyTask, "rows", lambda *arguments, **options: rows(*arguments, **options).of(0, 3)
-    )
-    with pytest.raises(ValueError, match="one row or more for every example"):
-        made(task)
 
 
 @pytest.fixture
@@ -85,14 +71,6 @@ def test_answers_are_not_joined_with_a_file_that_has_changed(task, split, output
         next(iter(AnsweredSplit(task, split, outputs)))
 
 
-@pytest.mark.parametrize("count", [3, 5])
-def test_answers_are_not_joined_with_other_counts(task, split, outputs, monkeypatch, count):
-    examples = [*task.examples("dev"), *task.examples("dev")][:count]
-    monkeypatch.setattr(ToyTask, "examples", lambda *_: iter(examples))
-    with pytest.raises(UserError, match=r"dev\.tsv: changed since its rows were made"):
-        list(AnsweredSplit(task, split, outputs))
-
-
 def test_a_file_that_changes_while_it_is_read_gives_no_rows(task, monkeypatch):
     rows = ToyTask.rows
 
@@ -104,12 +82,6 @@ def test_a_file_that_changes_while_it_is_read_gives_no_rows(task, monkeypatch):
     monkeypatch.setattr(ToyTask, "rows", changing)
     with pytest.raises(UserError, match=r"dev\.tsv: changed"):
         made(task)
-
-
-def test_a_missing_answer_is_no_silent_loss(task, split, outputs, monkeypatch):
-    monkeypatch.setattr(ToyTask, "answers", lambda *_: [0.5])
-    with pytest.raises(ValueError, match="shorter"):
-        list(AnsweredSplit(task, split, outputs))
 
 
 def test_the_loss_is_the_mean_over_all_rows(task, split, outputs):

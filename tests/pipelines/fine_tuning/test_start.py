@@ -32,7 +32,6 @@ from pipelines.fine_tuning.start import (
 from pipelines.records.rows import Rows
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.questions.options import RunSquadConfig
-from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
 from tests.support.model_folders import tiny_config, write_classifier
 from tests.support.toy_task import ToyTask
 
@@ -68,11 +67,6 @@ def trained(model_config=None, **settings):
 def test_what_the_model_keeps_holds_unless_it_is_given(tmp_path, options, length):
     config = FineTuningConfig(output_dir=tmp_path, **options)
     assert with_kept_options(config, trained(max_seq_length=12)).max_seq_length == length
-
-
-def test_a_model_that_says_nothing_leaves_the_defaults(tmp_path):
-    config = FineTuningConfig(output_dir=tmp_path)
-    assert with_kept_options(config, ModelSource(None, tiny_config(), None)) == config
 
 
 def test_options_of_nested_configs_hold_as_well(tmp_path, caplog):
@@ -115,60 +109,6 @@ def test_the_threshold_of_one_model_holds_for_it_alone(tmp_path):
     assert threshold(null_score_diff_threshold="auto") is None
 
 
-def test_truncation_is_kept_though_the_directory_does_not_say_it(tmp_path, caplog):
-    own = LabelledTextsConfig(test_file="new.csv")
-    windows = LongTexts(long_text="windows")
-    config = RunClassifierConfig(output_dir=tmp_path, own=own, long_texts=windows)
-    assert with_kept_options(config, trained()).long_texts == windows
-    assert "`long_text=windows` stands in place of truncate" in caplog.text
-
-
-def test_where_another_file_has_what_changes_no_answer(tmp_path, caplog):
-    own = LabelledTextsConfig(test_file="new.csv", text_column="body", header=True)
-    config = RunClassifierConfig(output_dir=tmp_path, own=own)
-    found = with_kept_options(config, trained(text_column="review", header=False))
-    assert (found.own.text_column, found.own.header) == ("body", True)
-    assert "stands in place of" not in caplog.text
-
-
-def test_named_columns_may_be_those_of_a_file_without_a_header(tmp_path):
-    model = trained(text_column="review", label_column=["label"], header=True)
-    own = LabelledTextsConfig(test_file="new.csv", text_column="2")
-    found = with_kept_options(RunClassifierConfig(output_dir=tmp_path, own=own), model)
-    assert not found.own.has_header
-
-
-@pytest.mark.parametrize(
-    ("files", "share"),
-    [
-        ({"train_file": "all.csv"}, 0.2),
-        ({"train_file": "all.csv", "dev_file": "dev.csv"}, 0.0),
-        ({"test_file": "new.csv"}, 0.0),
-    ],
-)
-def test_a_share_to_evaluate_holds_where_there_is_a_file_to_cut_it_off(tmp_path, files, share):
-    config = RunClassifierConfig(output_dir=tmp_path, own=LabelledTextsConfig(**files))
-    found = with_kept_options(config, trained(dev_share=0.2, dev_seed=3)).own
-    assert (found.dev_share, found.dev_seed) == (share, 3 if share else 0)
-
-
-def test_a_task_of_glue_takes_no_options_of_ones_own_files(tmp_path):
-    config = RunClassifierConfig(output_dir=tmp_path, task_name="AX", data_dir=tmp_path)
-    model = trained(text_column="review", max_seq_length=9)
-    found = with_kept_options(config, model)
-    assert (found.own.text_column, found.max_seq_length) == (None, 9)
-
-
-@pytest.mark.parametrize("given", [frozenset(), frozenset({"context"})])
-def test_what_is_left_to_be_found_is_as_the_model_was_trained(tmp_path, given, caplog):
-    config = RunNerConfig(output_dir=tmp_path, files=TaggingConfig(data_dir=tmp_path), given=given)
-    model = trained(context="sentence", tag_unit="characters", doc_stride=3, tag_column=2)
-    found = with_kept_options(config, model).files
-    assert (found.context == "auto") == bool(given)  # the task takes the model's
-    assert (found.doc_stride, found.tag_column) == (3, None)
-    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
-
-
 def test_what_is_a_part_of_the_model_cannot_be_another(tmp_path):
     files = {"own": LabelledTextsConfig(test_file="new.csv")}
     config = RunClassifierConfig(output_dir=tmp_path, given=frozenset({"encoder_bilstm"}), **files)
@@ -182,7 +122,7 @@ def test_what_is_a_part_of_the_model_cannot_be_another(tmp_path):
         )
 
 
-@pytest.mark.parametrize("value", ["long", True, None, [1]])
+@pytest.mark.parametrize("value", ["long", True])
 def test_a_value_of_another_type_is_named(tmp_path, value):
     config = FineTuningConfig(output_dir=tmp_path)
     with pytest.raises(UserError, match=r"keras_bert_impl: max_seq_length is "):
@@ -222,13 +162,6 @@ def test_the_runs_own_model_may_have_renamed_labels(tmp_path):
     write_classifier(tmp_path / "run" / "model", ["bad", "good"])
     directory, start = opened(tmp_path)
     check_trained(directory, start, configured("no", "yes"), "toy")
-
-
-def test_without_a_model_nothing_is_scored(tmp_path):
-    directory, start = opened(tmp_path, write_classifier(tmp_path / "model", ["no"]))
-    nothing = dataclasses.replace(start, checkpoint=None)
-    with pytest.raises(UserError, match="holds no trained model to evaluate"):
-        check_trained(directory, nothing, configured("no"), "toy")
 
 
 def test_a_head_without_weights_is_named(tmp_path):

@@ -6,18 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
-from pipelines.tasks.choices import task as choices
-from pipelines.tasks.choices.options import RunSwagConfig
 from pipelines.tasks.labels import task as labels
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
-from pipelines.tasks.tagging import task as tagging
-from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
-from tests.support.choice_files import write_swag
 from tests.support.labelled_files import write_classes
-from tests.support.tagged_files import write_tagged
 
 
 class ToyFile(SimpleNamespace):
@@ -76,15 +69,6 @@ def test_all_files_are_opened_then_surveyed_then_checked():
     assert task.files("test") == [Path("c")]
 
 
-def test_training_needs_its_file_and_a_trained_model_any():
-    with pytest.raises(UserError, match="no training file"):
-        ToyBuilder(named(dev="b")).task()
-    trained = SimpleNamespace(config=BertConfig(vocab_size=9))
-    with pytest.raises(UserError, match="no file"):
-        ToyBuilder(named(train="a"), trained).task()
-    assert ToyBuilder(named(train="a", dev="b"), trained).task().sources.keys() == {"dev"}
-
-
 def test_a_split_without_a_file_is_named():
     with pytest.raises(UserError, match="`dev_file` is missing; name a toy"):
         ToyTask({}).files("dev")
@@ -118,29 +102,15 @@ def classes_task(folder, tests, **run):
     return labels.task_of(RunClassifierConfig(output_dir=folder / "run", own=files, **run))
 
 
-def tags_task(folder, tests, **run):
-    for split in ("train", "dev", *["test"] * tests):
-        write_tagged(folder / f"{split}.txt", 8)
-    return tagging.task_of(
-        RunNerConfig(output_dir=folder / "run", files=TaggingConfig(data_dir=folder), **run)
-    )
-
-
-def choices_task(folder, tests, **run):
-    for name in ("train", "val", *["test"] * tests):
-        write_swag(folder / f"{name}.csv", 6)
-    return choices.task_of(RunSwagConfig(output_dir=folder / "run", data_dir=folder, **run))
-
-
-@pytest.mark.parametrize("make", [classes_task, tags_task, choices_task])
-def test_who_has_no_test_file_is_told_what_is_answered(make, tmp_path, caplog):
+def test_who_has_no_test_file_is_told_what_is_answered(tmp_path, caplog):
     said = "There is no test file: `do_predict` predicts the dev file alone"
     with caplog.at_level(logging.INFO, "pipelines"):
-        assert make(tmp_path, tests=False, do_train=True).test_splits == ["dev"]
+        assert classes_task(tmp_path, tests=False, do_train=True).test_splits == ["dev"]
         assert said not in caplog.text  # nothing is answered
-        assert make(tmp_path, tests=False, do_train=True, do_predict=True).test_splits == ["dev"]
+        task = classes_task(tmp_path, tests=False, do_train=True, do_predict=True)
+        assert task.test_splits == ["dev"]
         assert said in caplog.text
         caplog.clear()
-        task = make(tmp_path, tests=True, do_train=True, do_predict=True)
+        task = classes_task(tmp_path, tests=True, do_train=True, do_predict=True)
     assert {*task.test_splits} == {"dev", "test"}
     assert said not in caplog.text

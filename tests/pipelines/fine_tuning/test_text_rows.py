@@ -34,12 +34,6 @@ def test_the_longer_text_of_a_pair_is_cut_first():
     assert found["input_ids"].tolist() == [[2, 5, 6, 3, 10, 11, 10, 3]]
 
 
-def test_many_examples_keep_their_order():
-    words = ["the", "dog", "cat", "runs", "sleeps", "a", "list"]
-    found = features(*((word,) for word in words), length=3)
-    assert found["input_ids"][:, 1].tolist() == [5, 6, 7, 8, 9, 10, 11]
-
-
 def token_rows(rows):
     """The tokens of each row, as words."""
     tokens, offsets = WORD_VOCABULARY.tokens, rows.offsets()
@@ -60,12 +54,6 @@ def test_a_long_text_keeps_its_two_ends():
         ("the dog runs a list value cat",), ("the dog",), length=6, long_text="head_tail"
     )
     assert token_rows(rows) == ["[CLS] the list value cat [SEP]", "[CLS] the dog [SEP]"]
-
-
-def test_both_texts_of_a_pair_keep_their_ends():
-    pair = ("the dog runs a list value cat", "the cat sleeps a list value dog")
-    rows = rows_of(pair, length=11, long_text="head_tail")
-    assert token_rows(rows) == ["[CLS] the list value cat [SEP] the list value dog [SEP]"]
 
 
 def test_windows_cover_a_long_text_and_overlap():

@@ -1,18 +1,15 @@
 import dataclasses
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.unknown_words import WordCount
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.inputs import inspect
 from pipelines.inputs.inspect import InspectConfig, as_text, inspect_pretraining_data, look, page
 from pipelines.inputs.pretraining import PretrainingEvaluation
-from pipelines.inputs.pretraining_records import PretrainingRecords
-from tests.support.pretraining_corpus import RECIPE, make_config, make_shards
+from tests.support.pretraining_corpus import make_shards
 
 
 @pytest.fixture(scope="module")
@@ -64,23 +61,6 @@ def test_the_figures_may_be_made_from_a_part_spread_over_the_set(config, monkeyp
     assert part.samples == look(config).samples  # the same order, so the same first samples
 
 
-def test_the_text_marks_masked_positions_with_their_tokens(config):
-    inspection = dataclasses.replace(
-        look(config),
-        samples=[[("[CLS]", None), ("[MASK]", "fox"), ("hen", "hen"), ("ran", None)]],
-        labels=[1],
-    )
-    text = as_text(inspection)
-    assert "Example 1 (random; " in text
-    assert "[CLS] [MASK]«fox» hen«hen» ran\n" in text
-
-
-def test_the_histogram_counts_every_example_once(config):
-    inspection = look(config)
-    counts = re.findall(r"^ +\d+-\d+ +█* +([\d,]+)$", as_text(inspection), re.MULTILINE)
-    assert sum(map(int, counts)) == inspection.total
-
-
 def test_the_page_is_one_file_and_the_same_for_the_same_data(config, tmp_path):
     path = tmp_path / "page.html"
     inspect_pretraining_data(dataclasses.replace(config, html=str(path)))
@@ -100,30 +80,6 @@ def test_tokens_of_a_vocabulary_are_no_html(config):
     assert "<i class='random'>&lt;i&gt; <small>&amp;amp;</small></i>" in written
 
 
-@pytest.mark.parametrize("count", [1, 5, 21, 32, 33, 129, 513])
-def test_the_bins_of_a_plot_hold_every_number_once(count):
-    counted, edges = np.histogram(np.arange(count), inspect._whole_bins(count))
-    assert counted.sum() == count
-    assert len(counted) <= 33
-    assert edges[-1] == count - 0.5
-
-
-def test_shards_of_unmasked_pairs_can_be_looked_into(tmp_path):
-    recipe = dataclasses.replace(RECIPE, masking="none", do_next_sentence=False)
-    made = make_shards(tmp_path, recipe=recipe)
-    told = inspect_pretraining_data(InspectConfig(made.output_file, made.vocab_file))
-    assert "(0.0 % of the tokens)" in told
-    assert "«" not in told.split("Lengths")[0].replace("«…»", "")
-
-
-def test_another_vocabulary_is_refused(config, tmp_path):
-    other = make_config(tmp_path).vocab_file
-    with open(other, "a", encoding="utf-8") as file:  # noqa: PTH123
-        file.write("more\n")
-    with pytest.raises(UserError, match="was made with another vocabulary"):
-        look(dataclasses.replace(config, vocab_file=other))
-
-
 def test_the_share_of_unknown_words_is_the_whole_text_s(tmp_path):
     (tmp_path / "corpus.txt").write_text("The fox saw a dog. It barks\n\nthe hen ran.\n" * 20)
     made = make_shards(tmp_path)
@@ -132,29 +88,3 @@ def test_the_share_of_unknown_words_is_the_whole_text_s(tmp_path):
     assert inspection.words == WordCount(words=240, unknown=60)
     assert "  [UNK]                  25.0 % of the words\n" in as_text(inspection)
     assert "<td>[UNK]</td><td>25.0 % of the words</td>" in page(inspection)
-
-
-def test_of_shards_without_a_description_the_words_of_the_examples_are_counted(tmp_path):
-    (tmp_path / "corpus.txt").write_text("fox dog hen hen.\n\na fox ran hen.\n" * 30)
-    made = make_shards(tmp_path)
-    Path(f"{made.output_file}.recipe.json").unlink()
-    inspection = look(InspectConfig(f"{made.output_file}-*", made.vocab_file))
-    assert inspection.words.share == pytest.approx(0.1, abs=0.03)
-
-
-def test_a_record_with_a_segment_that_no_model_knows_is_named(config, monkeypatch):
-    batch = PretrainingRecords.batch
-
-    def spoiled(self, epochs, numbers):
-        features = batch(self, epochs, numbers)
-        features["segment_ids"][0, 0] = 9
-        return features
-
-    monkeypatch.setattr(PretrainingRecords, "batch", spoiled)
-    with pytest.raises(UserError, match=r"record \d+ has 9 in segment_ids"):
-        look(config)
-
-
-def test_no_file_at_all_is_told(config):
-    with pytest.raises(UserError, match="`input_file` names no file"):
-        look(dataclasses.replace(config, input_file=""))

@@ -1,5 +1,3 @@
-import dataclasses
-import re
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +18,6 @@ def made(tmp_path_factory) -> str:
     return make_shards(tmp_path_factory.mktemp("static")).output_file
 
 
-@pytest.fixture(scope="module")
-def dynamic(tmp_path_factory) -> str:
-    recipe = dataclasses.replace(RECIPE, masking="dynamic", do_whole_word_mask=True)
-    return make_shards(tmp_path_factory.mktemp("dynamic"), recipe=recipe).output_file
-
-
 def _same(first, second) -> bool:
     return first.keys() == second.keys() and all((first[k] == second[k]).all() for k in first)
 
@@ -41,11 +33,6 @@ def test_batches_have_the_reference_features(made):
         "masked_lm_weights": ((4, 4), "float32"),
         "next_sentence_labels": ((4, 1), "int32"),
     }
-
-
-def test_an_epoch_reads_the_text_as_often_as_the_recipe_copies_it(made):
-    batches = PretrainingBatches([made], 4, *SHAPE, seed=1)
-    assert batches.copies_of_text == RECIPE.dupe_factor > 1
 
 
 def test_any_step_can_be_entered(made):
@@ -64,36 +51,10 @@ def test_an_epoch_holds_every_example_once(made):
     assert seen == {tuple(batch["input_ids"][0].tolist()) for batch in evaluation.batches()}
 
 
-def test_workers_read_disjoint_parts_of_the_same_batch(made):
-    whole = PretrainingBatches([made], 6, *SHAPE, seed=1).batch_at(5)
-    for workers in (2, 3):
-        parts = [
-            PretrainingBatches([made], 6, *SHAPE, 1, worker=w, num_workers=workers).batch_at(5)
-            for w in range(workers)
-        ]
-        joined = {name: np.concatenate([part[name] for part in parts]) for name in whole}
-        assert _same(joined, whole)
-
-
 def test_the_original_s_shards_are_read_without_a_description(tmp_path):
     batches = PretrainingBatches([str(GOLDEN)], 8, 64, 10, seed=0, shuffle=False)
     assert batches.num_examples == 480
     assert batches.batch_at(0)["input_ids"][:, 0].tolist() == [2] * 8
-
-
-def test_more_predictions_than_stored_are_padded(made):
-    batch = PretrainingBatches([made], 4, 32, 9, seed=1).batch_at(0)
-    assert batch["masked_lm_weights"].shape == (4, 9)
-    assert not batch["masked_lm_weights"][:, 4:].any()
-
-
-@pytest.mark.parametrize(
-    ("length", "predictions", "message"),
-    [(32, 10, "have length 64, not 32"), (64, 5, "up to 10 predictions")],
-)
-def test_bare_shards_of_another_shape_are_refused(length, predictions, message):
-    with pytest.raises(UserError, match=message):
-        PretrainingBatches([str(GOLDEN)], 8, length, predictions, seed=0)
 
 
 def recorded():
@@ -127,28 +88,10 @@ def test_records_for_fine_tuning_are_refused(tmp_path):
         PretrainingBatches([path], 8, 64, 10, seed=0)
 
 
-def test_records_that_are_no_examples_are_refused(tmp_path):
-    path = written(tmp_path / "other.tfrecord", [b"just text, and no example"] * 8)
-    with pytest.raises(UserError, match=r"other\.tfrecord: record 0: is no tf\.train\.Example"):
-        PretrainingBatches([path], 8, 64, 10, seed=0)
-
-
 def test_bare_shards_with_other_numbers_of_predictions_are_not_mixed(tmp_path):
     path = written(tmp_path / "fewer.tfrecord", map(fewer_predictions, recorded()))
     with pytest.raises(UserError, match=r"fewer\.tfrecord: stores 5 predictions .* it 10; read"):
         PretrainingBatches([str(GOLDEN), path], 8, 64, 10, seed=0)
-
-
-def test_a_record_of_another_form_than_the_first_is_named(tmp_path):
-    contents = [example.SerializeToString() for example in recorded()]
-    contents[5] = fewer_predictions(tf.train.Example.FromString(contents[5]))
-    batches = PretrainingBatches(
-        [written(tmp_path / "odd.tfrecord", contents)], 8, 64, 10, seed=0, shuffle=False
-    )
-    with pytest.raises(
-        UserError, match=r"odd\.tfrecord: record 5: is no example of the form .* \(Key: masked_"
-    ):
-        batches.batch_at(0)
 
 
 def test_a_record_of_any_bytes_is_named(tmp_path):
@@ -176,54 +119,6 @@ def test_workers_shares_make_up_the_batch_and_each_names_all_of_it():
     assert shares[1].where(5) == whole.where(5)
 
 
-def test_more_workers_than_rows_are_refused():
-    with pytest.raises(UserError, match="`train_batch_size=2` leaves some of the 3 workers"):
-        PretrainingBatches([str(GOLDEN)], 2, 64, 10, seed=1, num_workers=3)
-
-
-def test_a_steps_records_are_named_by_shard(made):
-    batches = PretrainingBatches([made], 6, *SHAPE, seed=1, shuffle=False)
-    assert re.fullmatch(r"records 6, 7, 8, 9, 10, 11 of \S+", batches.where(1))
-
-
-def test_dynamic_masking_differs_by_epoch_and_not_by_time(dynamic):
-    batches = PretrainingBatches([dynamic], 8, *SHAPE, seed=1, shuffle=False)
-    epoch = batches.num_examples
-    epochs = PretrainingBatches([dynamic], epoch, *SHAPE, seed=1, shuffle=False)
-    first, second = epochs.batch_at(0), epochs.batch_at(1)
-    assert _same(first, epochs.batch_at(0))
-    assert (first["masked_lm_positions"] != second["masked_lm_positions"]).any()
-
-    def restored(batch) -> np.ndarray:
-        ids = batch["input_ids"].copy()
-        row, slot = np.nonzero(batch["masked_lm_weights"])
-        ids[row, batch["masked_lm_positions"][row, slot]] = batch["masked_lm_ids"][row, slot]
-        return ids
-
-    assert (restored(first) == restored(second)).all()
-    assert first["masked_lm_weights"].sum() > 0
-
-
-def test_dynamic_masking_follows_the_rules_of_static_masking(dynamic, made):
-    moving = PretrainingEvaluation([dynamic], 64, *SHAPE)
-    masked = sum(batch["masked_lm_weights"].sum() for batch in moving.batches())
-    tokens = sum(batch["input_mask"].sum() for batch in moving.batches())
-    assert 0.08 < masked / tokens < 0.16
-
-
-def test_shards_that_nobody_masks_have_no_predictions(tmp_path):
-    recipe = dataclasses.replace(RECIPE, masking="none")
-    config = make_shards(tmp_path, recipe=recipe)
-    batch = PretrainingBatches([config.output_file], 4, *SHAPE, seed=1).batch_at(0)
-    assert not batch["masked_lm_weights"].any()
-    assert not (batch["input_ids"] == 4).any()
-
-
-def test_sets_stored_in_different_ways_are_not_mixed(made, dynamic):
-    with pytest.raises(UserError, match="stored in another way"):
-        PretrainingBatches([made, dynamic], 4, *SHAPE, seed=1)
-
-
 def test_evaluation_is_one_pass_with_a_padded_last_batch(made):
     evaluation = PretrainingEvaluation([made], 50, *SHAPE)
     batches = list(evaluation.batches())
@@ -232,20 +127,3 @@ def test_evaluation_is_one_pass_with_a_padded_last_batch(made):
     real = np.concatenate([batch[EXAMPLE_WEIGHTS] for batch in batches])
     assert real.sum() == evaluation.num_examples
     assert (np.diff(real) <= 0).all()
-
-
-def test_evaluation_may_stop_early(made):
-    evaluation = PretrainingEvaluation([made], 50, *SHAPE, max_batches=1)
-    assert (evaluation.num_batches, evaluation.num_examples) == (1, 50)
-
-
-def test_a_record_that_was_altered_stops_the_reading(tmp_path):
-    config = make_shards(tmp_path)
-    batches = PretrainingBatches([config.output_file], 64, *SHAPE, seed=1)
-    path = Path(f"{config.output_file}-00001-of-00003")
-    data = bytearray(path.read_bytes())
-    data[200:220] = bytes(20)
-    path.write_bytes(data)
-    with pytest.raises(UserError, match="was altered since it was written"):
-        for _, _ in zip(range(20), batches.batches_from(0), strict=False):
-            pass

@@ -8,18 +8,14 @@ from types import SimpleNamespace
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.interrupts import what_is_kept
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.fine_tuning.options import ManyRunsConfig, Setting
 from pipelines.many_runs import seeds
 from pipelines.many_runs.seeds import RunsReport, SeedRun
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.labels.task import task_of
-from pipelines.tasks.tagging import task as tags
-from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
 from tests.support.glue_files import write_cola
 from tests.support.labelled_files import write_classes
-from tests.support.tagged_files import write_tagged
 
 
 def as_flags(changes):
@@ -82,13 +78,6 @@ def test_each_seed_is_a_run_in_its_own_folder_that_shares_the_rows(tmp_path, run
     assert files == {"runs.json", "runs.md"}
 
 
-def test_a_run_that_answers_everything_alike_failed(tmp_path, runs):
-    report = run(
-        configuration(tmp_path, ManyRunsConfig(num_seeds=2), training=TrainingConfig(seed=0))
-    )
-    assert report.failed(report.runs) == 1  # Matthews: 0.0 and 0.1
-
-
 def test_the_search_runs_every_setting_of_the_paper(tmp_path, runs):
     report = run(configuration(tmp_path, ManyRunsConfig(search="paper")))
     tried = {
@@ -134,43 +123,12 @@ def test_files_of_ones_own_are_compared_with_one_answer_to_every_example(tmp_pat
     assert [report.failed([one]) for one in report.runs] == [1, 0]
 
 
-def test_runs_of_a_tagger_are_compared_by_f1_of_all_types(tmp_path, runs):
-    for seed, split in enumerate(("train", "dev", "test")):
-        write_tagged(tmp_path / f"{split}.txt", 8, seed)
-    for seed, f1 in ((1, 0.0), (2, 50.0)):
-        figures = {"loss": 1.0, "accuracy": 90.0, "precision": f1, "f1": f1, "f1_PER": 99.0}
-        runs.instead[seed] = lambda figures=figures: {
-            f"eval_{middle}{name}": value
-            for middle in ("", "test_")
-            for name, value in figures.items()
-        }
-    config = RunNerConfig(
-        output_dir=tmp_path / "runs",
-        files=TaggingConfig(data_dir=tmp_path),
-        do_train=True,
-        do_eval=True,
-        many=ManyRunsConfig(num_seeds=2),
-        training=TrainingConfig(seed=1),
-    )
-    report = seeds.run_many(config, tags.task_of, as_flags)
-    assert report.metrics == ["eval_f1", "eval_test_f1", "eval_precision", "eval_test_precision"]
-    assert [report.failed([one]) for one in report.runs] == [1, 0]
-    assert report.as_json()["runs"][1]["eval_f1_PER"] == 99.0
-
-
 def test_the_same_call_again_starts_no_finished_run(tmp_path, runs):
     config = configuration(tmp_path, ManyRunsConfig(num_seeds=2))
     first = run(config)
     again = run(config)
     assert len(runs.started) == 2
     assert again == first
-
-
-def test_more_seeds_are_added_to_those_that_are_there(tmp_path, runs):
-    run(configuration(tmp_path, ManyRunsConfig(num_seeds=2)))
-    report = run(configuration(tmp_path, ManyRunsConfig(num_seeds=4)))
-    assert len(runs.started) == 4
-    assert len(report.runs) == 4
 
 
 def test_a_changed_option_or_file_calls_the_run_again(tmp_path, runs):
@@ -198,29 +156,6 @@ def test_a_failing_run_leaves_the_finished_ones_and_their_report(tmp_path, runs)
     assert [one.training.seed for one in runs.started] == [1, 2, 2, 3]
 
 
-def test_a_run_that_stopped_before_its_end_stops_all(tmp_path, runs):
-    config = configuration(tmp_path, ManyRunsConfig(num_seeds=3), training=TrainingConfig(seed=1))
-    runs.instead[2] = lambda: None
-    report = run(config)
-    assert (report.finished, len(report.runs)) == (False, 1)
-    assert not (tmp_path / "runs" / "seed-2" / "result.json").exists()
-
-
-def test_a_stop_between_two_runs_says_that_finished_ones_are_kept(tmp_path, runs, monkeypatch):
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    write = RunsReport.write
-    monkeypatch.setattr(RunsReport, "write", stop)
-    config = configuration(tmp_path, ManyRunsConfig(num_seeds=3))
-    with pytest.raises(KeyboardInterrupt) as stopped:
-        run(config)
-    assert what_is_kept(stopped.value) == ("finished runs are kept, and the same command continues")
-    monkeypatch.setattr(RunsReport, "write", write)
-    assert run(config).finished
-    assert len(runs.started) == 3
-
-
 def test_a_refused_command_leaves_the_flags_of_the_one_before(tmp_path, runs):
     def refuse():
         raise UserError("its checkpoint was made with other settings.")
@@ -234,18 +169,6 @@ def test_a_refused_command_leaves_the_flags_of_the_one_before(tmp_path, runs):
     with pytest.raises(UserError, match="no such file"):
         run(configuration(tmp_path, many, flags="--a=3\n"))
     assert flags.read_text() == "--a=1\n"
-
-
-def test_runs_without_scores_are_refused(tmp_path, runs):
-    with pytest.raises(UserError, match="give `do_train` and `do_eval`"):
-        run(configuration(tmp_path, ManyRunsConfig(num_seeds=2), do_eval=False))
-
-
-def test_a_missing_file_is_named_before_any_run(tmp_path, runs):
-    (tmp_path / "cola" / "train.tsv").unlink()
-    with pytest.raises(UserError, match=r"train\.tsv: no such file"):
-        run(configuration(tmp_path, ManyRunsConfig(num_seeds=2)))
-    assert runs.started == []
 
 
 def test_a_second_process_is_kept_out(tmp_path, runs):
@@ -273,20 +196,11 @@ def report(*runs, constant=0.5, expected=None):
     return RunsReport("MRPC", runs, {"eval_accuracy": constant}, expected or len(runs))
 
 
-def test_the_first_metric_chooses_and_a_loss_is_none():
-    assert report(scored(1, 0.6)).metrics[0] == "eval_accuracy"
-    assert report(scored(1, 0.6)).metrics == ["eval_accuracy", "eval_f1"]
-
-
 def test_a_run_at_or_under_the_constant_answer_failed():
     runs = [scored(1, 0.5), scored(2, 0.51), scored(3, 0.4), scored(4, math.nan)]
     found = report(*runs)
     assert [found.failed([one]) for one in runs] == [1, 0, 1, 1]
     assert found.as_json()["failed"] == 3
-
-
-def test_the_best_run_is_chosen_and_of_equal_ones_the_first():
-    assert report(scored(1, 0.6), scored(2, 0.8), scored(3, 0.8)).best.seed == 2
 
 
 def test_settings_are_ranked_by_their_mean_and_not_by_their_luckiest_run():
@@ -311,9 +225,3 @@ def test_the_files_hold_the_same_figures(tmp_path):
     assert "0.7333 ± 0.1528" in files[1].read_text()
     assert "1 of 4 runs are missing." in files[1].read_text()
     assert not list(tmp_path.glob(".*"))
-
-
-def test_json_has_null_for_nan(tmp_path):
-    values = json.loads(report(scored(1, math.nan)).write(tmp_path)[0].read_text())
-    assert values["runs"][0]["eval_accuracy"] is None
-    assert values["settings"][0]["spread"]["eval_accuracy"]["mean"] == 0.0

@@ -52,29 +52,3 @@ def plain_entities(tags):
 @given(TAGS)
 def test_entities_begin_and_end_where_the_scripts_rules_say(tags):
     assert find_entities(tags) == plain_entities(tags)
-
-
-@given(st.lists(st.tuples(TAGS, st.randoms()), max_size=4))
-def test_all_types_together_are_their_sum(sentences):
-    scorer = EntityScorer()
-    for tags, random in sentences:
-        scorer.add(tags, random.sample(tags, len(tags)))
-    for name in ("expected", "found", "correct"):
-        parts = [getattr(figures, name) for _, figures in scorer.types()]
-        assert getattr(scorer.total, name) == sum(parts)
-    assert scorer.total.correct <= min(scorer.total.expected, scorer.total.found)
-
-
-def test_a_long_and_a_foreign_type_stand_where_the_script_puts_them():
-    scorer = EntityScorer()
-    scorer.add(["B-a-name-of-twenty-signs", "B-사람"], ["O", "B-사람"])
-    report = scorer.report().splitlines()
-    assert report[2].startswith("a-name-of-twenty-signs: precision:   0.00%; recall:   0.00%")
-    assert report[3].startswith("           사람: precision: 100.00%")
-
-
-def test_nothing_is_scored_as_nothing():
-    assert EntityScorer().report() == (
-        "processed 0 tokens with 0 phrases; found: 0 phrases; correct: 0.\n"
-    )
-    assert EntityScorer().scores()["f1"] == 0.0

@@ -1,19 +1,15 @@
 """Scores of answered questions, held to what the official scripts said."""
 
-from collections import Counter
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
 from pipelines.metrics.question_answering import (
-    best_scores,
     best_threshold,
     korquad_scores,
     korquad_words,
     precision_recall,
-    shared_f1,
     squad_v1_scores,
     squad_v2_scores,
     squad_words,
@@ -74,47 +70,6 @@ def test_trivia_gives_every_digit_of_the_official_script(golden):
 ANSWERS = {"x": ["the red house", "house"], "y": [], "z": ["1914"]}
 
 
-def test_squad_v2_splits_questions_by_whether_they_have_an_answer():
-    scores = squad_v2_scores({"x": "Red house", "y": "blue", "z": ""}, ANSWERS)
-    assert scores == {
-        "exact": 100 / 3,
-        "f1": 100 / 3,
-        "total": 3,
-        "HasAns_exact": 50.0,
-        "HasAns_f1": 50.0,
-        "HasAns_total": 2,
-        "NoAns_exact": 0.0,
-        "NoAns_f1": 0.0,
-        "NoAns_total": 1,
-    }
-
-
-def test_squad_v2_leaves_questions_above_the_threshold_unanswered():
-    predictions = {"x": "house", "y": "blue", "z": "1914"}
-    scores = squad_v2_scores(predictions, ANSWERS, {"x": -1.0, "y": 2.0, "z": 1.0}, 1.0)
-    assert (scores["exact"], scores["best_exact"], scores["best_exact_thresh"]) == (100, 100, 1.0)
-    strict = squad_v2_scores(predictions, ANSWERS, {"x": -1.0, "y": 2.0, "z": 1.0}, 0.0)
-    assert (strict["HasAns_exact"], strict["NoAns_exact"]) == (50.0, 100.0)
-
-
-def test_squad_v2_passes_over_answers_without_a_word():
-    assert squad_v2_scores({"x": "red"}, {"x": ["The", "red"]})["exact"] == 100.0
-    assert squad_v2_scores({"x": "a"}, {"x": ["The"]})["HasAns_f1"] == 100.0
-
-
-def test_squad_v1_counts_a_question_without_a_prediction_as_wrong():
-    predictions = {"x": "a red door"}
-    assert squad_v1_scores(predictions, {"x": ["red house"], "z": ["1914"]}) == {
-        "exact_match": 0.0,
-        "f1": 25.0,
-    }
-
-
-def test_korquad_counts_characters():
-    scores = korquad_scores({"x": "《무정》 의", "y": "none"}, {"x": ["'무정'"], "y": ["(없음)"]})
-    assert scores == {"exact_match": 0.0, "f1": 40.0}
-
-
 def test_trivia_takes_aliases_and_what_people_said():
     answers = {
         "x": {"NormalizedAliases": ["river ob"], "HumanAnswers": ["Ob!"]},
@@ -143,9 +98,6 @@ def test_predictions_of_other_questions_are_refused():
             scores({}, {})
 
 
-WORDS = st.lists(st.sampled_from("abcd"), max_size=6)
-
-
 @pytest.mark.parametrize(
     ("text", "squad", "trivia", "korquad"),
     [
@@ -159,20 +111,6 @@ WORDS = st.lists(st.sampled_from("abcd"), max_size=6)
 )
 def test_each_data_set_has_rules_of_its_own(text, squad, trivia, korquad):
     assert (squad_words(text), trivia_words(text), korquad_words(text)) == (squad, trivia, korquad)
-
-
-@given(WORDS, WORDS)
-def test_f1_is_symmetric_and_one_for_equal_bags_only(first, second):
-    value = shared_f1(first, second)
-    assert value == pytest.approx(shared_f1(second, first))
-    assert 0.0 <= value <= 1.0
-    assert (value == 1.0) == bool(first and Counter(first) == Counter(second))
-
-
-def test_a_prediction_has_the_scores_of_its_best_answers():
-    scores = best_scores("red old house", ["red house", "red", "blue"], squad_words)
-    assert scores == (0.0, 0.8)
-    assert best_scores("red", [], squad_words) == (0.0, 0.0)
 
 
 QUESTIONS = st.lists(
@@ -220,8 +158,3 @@ def test_the_curve_ends_where_everything_is_answered():
     assert curve.precision == [1.0, 1.0, pytest.approx(1 / 3)]
     assert curve.recall == [0.0, 0.5, 0.5]
     assert curve.average == 50.0
-
-
-def test_questions_without_answers_have_a_curve_at_no_recall():
-    curve = precision_recall({"x": 1.0}, {"x": 0.5}, {"x": False})
-    assert (curve.recall, curve.average) == ([0.0, 0.0], 0.0)

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -98,23 +97,6 @@ def test_a_document_of_one_sentence_always_gets_a_random_b():
     assert (chunks.target_b == 51).all()
 
 
-def test_a_sentence_longer_than_the_target_asks_for_one_token_at_least():
-    chunks = plan_chunks(_batch([[500]]), ChunkRules(61, 0.0), SEED, range(1), 1)
-    assert chunks.target_b.tolist() == [1]
-
-
-@pytest.mark.parametrize("share", [0.1, 0.5])
-def test_short_targets_are_drawn_per_document(share):
-    documents = [[1] * 200] * 300
-    chunks = plan_chunks(_batch(documents), ChunkRules(100, share), SEED, range(1), 60_000)
-    following = ~chunks.is_random
-    ends_early = chunks.len_a + chunks.len_b < 100
-    inside = chunks.start_a % 200 < 50  # chunks that the end of the document did not cut
-    short = np.zeros(300, bool)
-    short[chunks.document[following & ends_early & inside]] = True
-    assert abs(short.mean() - share) < 0.1
-
-
 def test_without_pairs_full_sentences_are_packed():
     chunks = plan_chunks(
         _batch([[4, 4, 4, 50, 3]]), ChunkRules(10, 0.0, pairs=False), SEED, range(1), 5
@@ -123,18 +105,3 @@ def test_without_pairs_full_sentences_are_packed():
     assert by_place == [(0, 8), (8, 4), (12, 50), (62, 3)]
     assert not chunks.is_random.any()
     assert not chunks.len_b.any()
-
-
-def test_no_documents_no_chunks():
-    assert (
-        len(
-            plan_chunks(
-                DocumentBatch(np.zeros(1, np.int64), np.zeros(1, np.int64)),
-                ChunkRules(10),
-                SEED,
-                range(2),
-                0,
-            )
-        )
-        == 0
-    )

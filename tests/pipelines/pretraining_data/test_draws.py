@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from pipelines.pretraining_data.draws import (
     Purpose,
-    below,
     draw,
     example_keys,
     happens,
@@ -30,17 +29,6 @@ def test_draws_are_pinned():
 def test_purposes_and_indexes_do_not_share_draws():
     draws = [draw(KEYS[:100], purpose, index) for purpose in Purpose for index in range(3)]
     assert len(np.unique(np.concatenate(draws))) == len(draws) * 100
-
-
-def test_an_index_may_be_a_number_or_an_array():
-    as_array = draw(KEYS[:5, None], Purpose.SELECT, np.arange(4, dtype=np.uint64))
-    for index in range(4):
-        assert (as_array[:, index] == draw(KEYS[:5], Purpose.SELECT, index)).all()
-
-
-def test_below_is_uniform():
-    counts = np.bincount(below(draw(KEYS, Purpose.SPLIT), 10), minlength=10)
-    assert abs(counts - 2000).max() < 200  # 4.7 standard deviations
 
 
 def test_happens_as_often_as_said():

@@ -76,15 +76,3 @@ def test_blocks_that_exchange_requests_make_the_pairs_of_the_whole_corpus(corpus
     apart, whole = _by_blocks(blocks), _at_once(blocks)
     assert list(apart) == sorted(whole)  # in the order of the keys
     assert apart == whole
-
-
-def test_splitting_by_key_loses_nothing():
-    blocks = [_block([[5, 6, 7], [8, 9]], 0), _block([[4] * 9], 35)]
-    bases = partner_join.BlockBases.of([(0, 5, 2), (1, 9, 1)])
-    examples, _ = partner_join.plan_block(1, blocks[1], bases, RECIPE)
-    edges = np.array([1 << 62, 1 << 63], np.uint64)
-    parts = dict(examples.split(edges))
-    for number, part in parts.items():
-        assert (np.searchsorted(edges, part.keys, side="right") == number).all()
-    joined = _pairs(*partner_join.join_examples(list(parts.values())))
-    assert joined == _pairs(*partner_join.join_examples([examples]))

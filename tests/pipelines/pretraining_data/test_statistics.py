@@ -83,11 +83,3 @@ def test_positions_are_counted_by_tenths_of_the_example(statistics):
             expected[10 * position // len(shown.split())] += 1
     assert statistics.deciles.tolist() == expected.tolist()
     assert statistics.shares_of_a.tolist() == [0, 0, 0, 1, 0, 1, 0, 0, 1, 0]
-
-
-def test_batches_add_up(statistics):
-    statistics.add(features())
-    once = PairStatistics(LENGTH, PREDICTIONS, VocabularyFacts.of(VOCABULARY))
-    once.add(features())
-    assert statistics.examples == 6
-    assert statistics.figures() == {**once.figures(), "examples": 6}

@@ -1,5 +1,4 @@
 import dataclasses
-import json
 import shutil
 from pathlib import Path
 
@@ -32,37 +31,16 @@ def _check(folder: Path, expected: Expected = FITTING, name: str = "train.tfreco
     check_shards(find_shards([str(folder / name)]), expected)
 
 
-@pytest.mark.parametrize("name", ["train.tfrecord", "train.tfrecord-*", "*", ""])
+@pytest.mark.parametrize("name", ["train.tfrecord", "*", ""])
 def test_a_set_is_found_by_its_name_a_glob_or_its_folder(shards, name):
     found = find_shards([str(shards / name)])
     assert [shard.path.name[-8:] for shard in found] == ["of-00003"] * 3
     assert all(shard.description is not None for shard in found)
 
 
-def test_one_file_of_a_set_may_be_named_alone(shards):
-    (shard,) = find_shards([str(shards / "train.tfrecord-00001-of-00003")])
-    assert shard.entry is not None
-
-
-def test_patterns_that_overlap_give_each_shard_once(shards):
-    both = [str(shards / "train.tfrecord-00001-of-00003"), str(shards / "train.tfrecord")]
-    assert len(find_shards(both)) == 3
-
-
-@pytest.mark.parametrize("name", ["other.tfrecord", "*.nothing"])
-def test_a_name_that_matches_nothing_is_refused(shards, name):
+def test_a_name_that_matches_nothing_is_refused(shards):
     with pytest.raises(UserError, match="matches no file"):
-        find_shards([str(shards / name)])
-
-
-def test_a_path_that_cannot_be_followed_is_a_sentence(tmp_path):
-    with pytest.raises(UserError, match=r"x: cannot be read \(File name too long\)"):
-        find_shards([str(tmp_path / ("x" * 300))])
-
-
-def test_a_folder_without_shards_is_refused(tmp_path):
-    with pytest.raises(UserError, match="holds no pre-training shards"):
-        find_shards([str(tmp_path)])
+        find_shards([str(shards / "*.nothing")])
 
 
 def test_right_shards_pass(shards):
@@ -86,50 +64,17 @@ def test_shards_for_another_model_are_refused(shards, change, message):
         _check(shards, dataclasses.replace(FITTING, **change))
 
 
-@pytest.mark.parametrize("name", ["train.tfrecord", "train.tfrecord-*"])
-def test_a_missing_shard_is_named(shards, name):
+def test_a_missing_shard_is_named(shards):
     (shards / "train.tfrecord-00001-of-00003").unlink()
     with pytest.raises(UserError, match=r"train.tfrecord-00001-of-00003: this shard is missing"):
-        _check(shards, name=name)
+        _check(shards, name="train.tfrecord-*")
 
 
-def test_a_truncated_shard_is_named(shards):
-    path = shards / "train.tfrecord-00002-of-00003"
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(UserError, match=r"train.tfrecord-00002-of-00003: this shard is truncated"):
-        _check(shards)
-
-
-def test_an_altered_shard_is_named(shards):
-    path = shards / "train.tfrecord-00002-of-00003"
-    data = bytearray(path.read_bytes())
-    data[500] ^= 4
-    path.write_bytes(data)
-    with pytest.raises(UserError, match=r"train.tfrecord-00002-of-00003: this shard was altered"):
-        _check(shards)
-
-
-@pytest.mark.parametrize("damage", ["{", "{}", '{"format": 99}'])
+@pytest.mark.parametrize("damage", ["{", '{"format": 99}'])
 def test_a_broken_description_is_named(shards, damage):
     (shards / "train.tfrecord.recipe.json").write_text(damage)
     with pytest.raises(UserError, match=r"train.tfrecord.recipe.json: "):
         _check(shards)
-
-
-def test_a_description_with_a_name_that_no_disk_takes_is_a_sentence(shards):
-    path = shards / "train.tfrecord.recipe.json"
-    path.write_text(path.read_text().replace("train.tfrecord-00000", f"train{'x' * 5000}-00000"))
-    with pytest.raises(UserError, match="File name too long"):
-        _check(shards)
-
-
-def test_the_description_tells_how_the_set_was_made(shards):
-    told = json.loads((shards / "train.tfrecord.recipe.json").read_text())
-    assert told["recipe"] == RECIPE.to_json()
-    assert told["source"]["files"] == ["corpus.txt"]
-    assert told["source"]["documents"] == 40
-    assert told["counts"]["examples"] == sum(s["counts"]["examples"] for s in told["shards"])
-    assert all(len(shard["crc32c"]) == 8 for shard in told["shards"])
 
 
 def test_bare_shards_of_a_stopped_run_or_of_two_sets_are_refused(shards):
@@ -145,11 +90,6 @@ def test_bare_shards_of_a_stopped_run_or_of_two_sets_are_refused(shards):
         find_shards([pattern])
 
 
-def test_what_a_stopped_beam_run_left_is_no_shard(shards):
-    (shards / "train.tfrecord-00001-of-00003.0a1b.incomplete").write_bytes(b"half")
-    assert len(find_shards([str(shards / "train.tfrecord-*")])) == 3
-
-
 def test_the_words_of_sets_are_added_up_each_once(made):
     (described,) = {id(s.description): s.description for s in find_shards([f"{made}/out"])}.values()
     few = Shard(Path("a"), dataclasses.replace(described, source={"words": 9, "unknown_words": 2}))
@@ -163,7 +103,3 @@ def test_shards_that_do_not_say_their_words_have_none(made):
     shards = find_shards([f"{made}/out"])
     assert described_words(shards) is not None
     assert described_words([*shards, Shard(Path("bare"))]) is None
-
-
-def test_no_patterns_stand_for_no_shards():
-    assert find_shards([]) == []  # an evaluation file that is not given

@@ -6,7 +6,7 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
-from pipelines.records.description import Description, ShardEntry, file_crc32c
+from pipelines.records.description import Description, ShardEntry
 
 SHARDS = (
     ShardEntry(
@@ -55,31 +55,6 @@ def test_the_summary_is_one_line():
     )
 
 
-def test_the_summary_says_where_all_are_random():
-    shard = ShardEntry("x", 1, "00000000", {"examples": 40, "random_next": 40})
-    summary = dataclasses.replace(DESCRIPTION, shards=(shard,)).summary()
-    assert "random next 100.0 % (hardly a true next to learn from" in summary
-
-
-def test_the_summary_leaves_out_what_there_is_not():
-    counts = {"examples": 0}
-    empty = dataclasses.replace(
-        DESCRIPTION,
-        recipe=Recipe(do_next_sentence=False),
-        shards=(ShardEntry("x", 0, "00000000", counts),),
-    )
-    assert empty.summary() == (
-        "0 examples in 1 shards (0.0 MB) from 1,234 documents; 0.0 tokens an example."
-    )
-
-
-@pytest.mark.parametrize("damage", ["{", "[]", "{}", '{"format": 2}'])
-def test_what_is_no_description_is_refused(tmp_path, damage):
-    (tmp_path / "x").write_text(damage)
-    with pytest.raises(UserError, match=r"x: (is not (a descr|JSON)|has format (2|None), this)"):
-        Description.read(tmp_path / "x")
-
-
 @pytest.mark.parametrize(
     ("content", "full", "message"),
     [
@@ -101,20 +76,7 @@ def test_a_shard_is_checked_by_size_and_if_wanted_by_checksum(tmp_path, content,
         entry.check(path, full=full)
 
 
-def test_the_checksum_of_a_large_file_is_that_of_all_its_parts(tmp_path):
-    path = tmp_path / "x"
-    path.write_bytes(bytes(range(256)) * 40_000)  # read in three parts
-    whole = file_crc32c(path)
-    path.write_bytes(path.read_bytes()[:-1] + b"\0")
-    assert file_crc32c(path) != whole
-
-
 def test_the_summary_says_the_share_of_unknown_words():
     source = {**DESCRIPTION.source, "words": 2000, "unknown_words": 31}
     described = dataclasses.replace(DESCRIPTION, source=source)
     assert described.summary().endswith("15.00 masked; 1.6 % of the words are [UNK].")
-
-
-def test_a_description_from_before_words_were_counted_does_not_say_them():
-    read = Description.from_text(DESCRIPTION.to_text(), "x")
-    assert read.word_count() is None

@@ -6,8 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.errors import UserError
-from pipelines.records.names import index_path
-from pipelines.records.reader import RecordReader, allow_open_files, load_sizes
+from pipelines.records.reader import RecordReader, load_sizes
 
 RECORDS = [b"one", b"", b"three" * 50, b"four"]
 
@@ -35,29 +34,11 @@ def test_an_empty_shard_is_passed_over(tmp_path):
     assert [reader.first_record(shard) for shard in (0, 1)] == [None, 0]
 
 
-def test_shards_without_a_record_are_refused(tmp_path):
-    (tmp_path / "empty").write_bytes(b"")
-    with pytest.raises(UserError, match="empty: holds no records"):
-        RecordReader([str(tmp_path / "empty")])
-
-
-@pytest.mark.parametrize("cut", [1, 5, 13])
-def test_a_truncated_shard_is_named(tmp_path, cut):
+def test_a_truncated_shard_is_named(tmp_path):
     path = Path(_write(tmp_path / "a", RECORDS))
-    path.write_bytes(path.read_bytes()[:-cut])
+    path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(UserError, match=r"a: is truncated or no TFRecord file \(record [23]"):
         RecordReader([str(path)])
-
-
-def test_text_is_no_tfrecord_file(tmp_path):
-    (tmp_path / "a.txt").write_text("This is not a TFRecord file at all.\n" * 10)
-    with pytest.raises(UserError, match=r"a.txt: is truncated or no TFRecord file"):
-        RecordReader([str(tmp_path / "a.txt")])
-
-
-def test_a_missing_shard_is_named(tmp_path):
-    with pytest.raises(UserError, match="gone: no such file"):
-        RecordReader([str(tmp_path / "gone")])
 
 
 def test_an_altered_record_is_named_when_it_is_read(tmp_path):
@@ -71,12 +52,6 @@ def test_an_altered_record_is_named_when_it_is_read(tmp_path):
         reader.read(np.array([0, 2]))
 
 
-def test_an_index_that_does_not_fit_its_shard_is_not_believed(tmp_path):
-    path = Path(_write(tmp_path / "a", RECORDS))
-    Path(index_path(path)).write_bytes(np.array([99], "<u4").tobytes())
-    assert load_sizes(path).tolist() == [19, 16, 266, 20]
-
-
 def test_more_shards_than_the_system_lets_open_at_first(tmp_path):
     shards = [_write(tmp_path / f"{number:03}", [b"x"]) for number in range(300)]
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -85,12 +60,6 @@ def test_more_shards_than_the_system_lets_open_at_first(tmp_path):
         assert RecordReader(shards).read(np.array([299])) == [b"x"]
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-def test_more_shards_than_the_system_lets_open_at_all_are_answered_in_one_sentence(monkeypatch):
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 1000))
-    with pytest.raises(UserError, match="5000 shards cannot all be open: this system allows 1000"):
-        allow_open_files(5000)
 
 
 def test_a_record_of_gigabytes_is_refused_unread(tmp_path):

@@ -9,7 +9,6 @@ import tensorflow as tf
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from pipelines.pretraining_data.pairs import PlannedExamples
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
-from pipelines.records import record_maker
 from pipelines.records.record_maker import RecordMaker
 
 FACTS = VocabularyFacts.of(Vocabulary([*SPECIAL_TOKENS, *(f"w{n}" for n in range(40))]))
@@ -73,12 +72,3 @@ def test_masked_records_hold_what_was_hidden():
                 restored[position] = after["masked_lm_ids"][slot]
         assert restored == before["input_ids"]
     assert maker.counts == {"examples": 3, "random_next": 2, "tokens": 29, "masked": 5}
-
-
-def test_a_block_s_size_changes_no_record(monkeypatch):
-    static = dataclasses.replace(RECIPE, masking="static")
-    at_once = examples(RecordMaker(static, FACTS).blocks(TOKENS, PLAN))
-    monkeypatch.setattr(record_maker, "BLOCK_EXAMPLES", 2)
-    blocks = list(RecordMaker(static, FACTS).blocks(TOKENS, PLAN))
-    assert [len(sizes) for _, sizes in blocks] == [2, 1]
-    assert examples(blocks) == at_once

@@ -1,11 +1,10 @@
 import numpy as np
-import pytest
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.records.features import pair_features
-from pipelines.records.serialise import BlockSerialiser, varint
+from pipelines.records.serialise import BlockSerialiser
 
 
 def _block(rng: np.random.Generator, examples: int, length: int, predictions: int, ids: int):
@@ -49,19 +48,3 @@ def test_tensorflow_reads_what_was_written(tmp_path_factory, seed, shape, ids):
             expected = {name: array[row].tolist() for name, array in block.items()}
             assert _values(record) == expected
             assert len(tf.train.Example.FromString(record).SerializeToString()) == len(record)
-
-
-def test_unmasked_records_have_no_masking_features():
-    serialiser = BlockSerialiser(pair_features(8, None, 1000))
-    block = _block(np.random.default_rng(0), 1, 8, 2, 1000)
-    data, _ = serialiser.frames(block)
-    assert sorted(_values(data[12:-4].tobytes())) == [
-        "input_ids", "input_mask", "next_sentence_labels", "segment_ids",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"), [(0, "00"), (127, "7f"), (128, "8001"), (16_384, "808001")]
-)
-def test_varints(value, expected):
-    assert varint(value).hex() == expected

@@ -1,6 +1,3 @@
-import contextlib
-import io
-from collections import Counter
 from pathlib import Path
 
 import google_crc32c
@@ -51,23 +48,6 @@ def test_the_index_holds_the_bytes_of_each_frame(tmp_path):
     assert sizes.tolist() == [len(record) + 16 for record in RECORDS]
 
 
-def test_counts_are_read_when_the_last_block_was_made(tmp_path):
-    counts: Counter[str] = Counter()
-
-    def blocks():
-        for record in RECORDS:
-            counts["examples"] += 1
-            yield frame_records([record])
-
-    assert write_shard(str(tmp_path / "x"), blocks(), counts).counts == {"examples": 4}
-
-
-def test_a_shard_without_records_is_an_empty_file(tmp_path):
-    entry = write_shard(str(tmp_path / "x"), [], {})
-    assert (entry.bytes, (tmp_path / "x").stat().st_size) == (0, 0)
-    assert (tmp_path / "x.index").read_bytes() == b""
-
-
 def test_an_error_in_a_block_leaves_no_file(tmp_path):
     def blocks():
         yield frame_records(RECORDS)
@@ -76,17 +56,3 @@ def test_an_error_in_a_block_leaves_no_file(tmp_path):
     with pytest.raises(ValueError, match="no such document"):
         write_shard(str(tmp_path / "x"), blocks(), {})
     assert list(tmp_path.iterdir()) == []
-
-
-def test_files_may_be_created_elsewhere():
-    files = {}
-
-    @contextlib.contextmanager
-    def create(path):
-        files[path] = io.BytesIO()
-        yield files[path]
-
-    entry = write_shard("gs://bucket/x", [frame_records(RECORDS)], {}, create)
-    assert entry.file == "x"
-    assert list(files) == ["gs://bucket/x", "gs://bucket/x.index"]
-    assert len(files["gs://bucket/x"].getvalue()) == entry.bytes

@@ -15,15 +15,3 @@ def test_tensorflow_datasets_opens_a_folder_of_two_sets(tmp_path):
     assert len(examples) == builder.info.splits["train"].num_examples > 50
     assert examples[0]["input_ids"].shape == (RECIPE.max_seq_length,)
     assert examples[0]["masked_lm_weights"].dtype == "float32"
-
-
-@pytest.mark.slow
-def test_shards_with_names_of_their_own_are_a_split_each(tmp_path):
-    make_shards(tmp_path, output="out/a.tfrecord", num_shards=0)
-    out = tmp_path / "two"
-    make_shards(tmp_path, output=f"two/b.tfrecord,{out}/c.tfrecord", num_shards=0)
-    whole = tfds.builder_from_directory(tmp_path / "out").info.splits["a"].num_examples
-    builder = tfds.builder_from_directory(out)
-    assert set(builder.info.splits) == {"b", "c"}
-    examples = list(tfds.as_numpy(builder.as_dataset(split="b+c")))
-    assert len(examples) == whole

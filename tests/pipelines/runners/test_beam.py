@@ -43,11 +43,6 @@ def test_direct_runner_makes_the_same_bytes(tmp_path, expected, small_blocks):
     assert _shards(contents(tmp_path / "out")) == _shards(expected)
 
 
-def test_the_description_is_the_same_too(tmp_path, expected):
-    beam_runner.run_beam(make_config(tmp_path, runner="DirectRunner", num_shards=0))
-    assert contents(tmp_path / "out") == expected
-
-
 def test_what_a_killed_worker_left_is_removed_and_other_sets_stay(tmp_path, expected):
     (tmp_path / "out").mkdir()
     aside = f"-00000-of-00002.{32 * 'c'}.incomplete"
@@ -55,7 +50,7 @@ def test_what_a_killed_worker_left_is_removed_and_other_sets_stay(tmp_path, expe
         (tmp_path / "out" / f".{name}{aside}").write_text("half")
     beam_runner.run_beam(make_config(tmp_path, runner="DirectRunner", num_shards=0))
     other = f".train.tfrecord-512{aside}"
-    assert sorted(contents(tmp_path / "out")) == sorted([*expected, other])
+    assert contents(tmp_path / "out") == {**expected, other: b"half"}
 
 
 @pytest.mark.parametrize("service", ["FLINK", "PRISM"])
@@ -69,24 +64,15 @@ def test_a_job_service_makes_the_same_bytes(tmp_path, expected, small_blocks, se
     assert _shards(contents(tmp_path / "out")) == _shards(expected)
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("the fox.\na hen.\n", "holds one document, so no random next sentence"),
-        ("the fox.\n\na hen.\n", "0 of 2 lines can be followed by their true next one"),
-    ],
-)
-def test_a_mistake_that_a_worker_finds_is_one_sentence(tmp_path, text, sentence):
-    (tmp_path / "corpus.txt").write_text(text)
+def test_a_mistake_that_a_worker_finds_is_one_sentence(tmp_path):
+    (tmp_path / "corpus.txt").write_text("the fox.\na hen.\n")
     config = make_config(tmp_path, runner="DirectRunner")
-    with pytest.raises(UserError, match=sentence):
+    with pytest.raises(UserError, match="holds one document, so no random next sentence"):
         beam_runner.run_beam(config)
     assert not (tmp_path / "out" / "train.tfrecord.recipe.json").exists()
 
 
-@pytest.mark.parametrize(
-    "runner", ["1e-320", "no_such.Runner", "os.getcwd", "..", "Dataflow", "x" * 5000]
-)
+@pytest.mark.parametrize("runner", ["no_such.Runner", "os.getcwd", "x" * 5000])
 def test_a_runner_that_cannot_start_is_one_sentence(tmp_path, runner):
     (tmp_path / "corpus.txt").write_text("the fox.\n\na hen.\n")
     sentence = r"`runner=.*Beam cannot start it .* name a runner"
@@ -95,22 +81,9 @@ def test_a_runner_that_cannot_start_is_one_sentence(tmp_path, runner):
     assert len(str(said.value)) < 500
 
 
-def test_a_missing_input_is_named(tmp_path):
-    config = make_config(tmp_path, runner="DirectRunner", input_file=f"{tmp_path}/gone*")
-    with pytest.raises(UserError, match="matches no file"):
-        beam_runner.run_beam(config)
-
-
-def test_hidden_files_match_no_glob(tmp_path):
-    (tmp_path / ".a.txt.17.incomplete").write_text("half a sent")
-    config = make_config(tmp_path, runner="DirectRunner", input_file=f"{tmp_path}/*.incomplete")
-    with pytest.raises(UserError, match="matches no file"):
-        beam_runner.run_beam(config)
-
-
-@pytest.mark.parametrize("option", ["--setup_file=./setup.py", "--extra_package=ours.whl"])
-def test_a_checkout_does_not_ship_a_package_with_other_names(tmp_path, option):
-    config = make_config(tmp_path, runner="DirectRunner", beam_arguments=(option,))
+def test_a_checkout_does_not_ship_a_package_with_other_names(tmp_path):
+    arguments = ("--setup_file=./setup.py",)
+    config = make_config(tmp_path, runner="DirectRunner", beam_arguments=arguments)
     with pytest.raises(UserError, match=r"started from a checkout, .*pip install '\.\[beam\]'"):
         beam_runner.run_beam(config)
 
@@ -120,10 +93,3 @@ def test_unknown_words_are_counted_as_the_local_runner_counts_them(tmp_path, sma
     made = beam_runner.run_beam(make_config(tmp_path, runner="DirectRunner", num_shards=1))
     assert made.word_count() == WordCount(words=40 * 12, unknown=40 * 3)
     assert run_local(make_config(tmp_path, "local/x")).word_count() == made.word_count()
-
-
-def test_a_text_that_the_vocabulary_does_not_fit_is_refused_before_the_job(tmp_path):
-    (tmp_path / "corpus.txt").write_text("비가 온다.\n\n해가 떴다.\n" * 40)
-    with pytest.raises(UserError, match=r"corpus\.txt: 66\.7 % of the words of a sample become"):
-        beam_runner.run_beam(make_config(tmp_path, runner="DirectRunner"))
-    assert not (tmp_path / "out").exists()

@@ -5,13 +5,11 @@ import textwrap
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
-from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, VocabularyFacts
+from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe
 from pipelines.runners.common import (
     InputKinds,
     check_partners,
     choose_shards,
-    describe,
 )
 
 CONFIG = PretrainingDataConfig("text.txt", "out/x", "vocab.txt")
@@ -40,11 +38,6 @@ def look_at(*texts):
 def test_json_lines_are_no_sentences_and_what_makes_sentences_of_them_is_named():
     with pytest.raises(UserError, match=r"1\.txt: holds JSON, .* split_sentences, which"):
         look_at("One.\n", '{"text": "One."}\n{"text": "Two."}\n')
-
-
-def test_a_sentence_in_braces_is_a_sentence(caplog):
-    look_at("{One.}\n", '{"One."}\nThis is no JSON.\n')
-    assert caplog.messages == []
 
 
 def test_what_else_is_no_text_is_warned_of(caplog):
@@ -82,20 +75,3 @@ def test_a_corpus_without_partners_is_refused(documents, sentences, starts, reci
         return
     with pytest.raises(UserError, match=message):
         check_partners(config, documents, sentences, starts)
-
-
-@pytest.mark.parametrize(("starts", "warned"), [(1, True), (199, True), (200, False)])
-def test_a_corpus_with_hardly_a_true_next_sentence_is_warned_of(starts, warned, caplog):
-    check_partners(CONFIG, 800, 1000, starts)
-    assert ["that nearly all next sentences are random" in one for one in caplog.messages] == (
-        [True] if warned else []
-    )
-
-
-def test_a_description_tells_the_run():
-    facts = VocabularyFacts.of(Vocabulary([*SPECIAL_TOKENS, "the"]))
-    config = dataclasses.replace(CONFIG, do_lower_case=False, strip_accents=True)
-    described = describe(config, facts, {"documents": 3}, [])
-    assert (described.recipe, described.vocabulary) == (config.recipe, facts)
-    assert (described.do_lower_case, described.strip_accents) == (False, True)
-    assert {"keras_bert_impl", "numpy", "python"} == set(described.versions)

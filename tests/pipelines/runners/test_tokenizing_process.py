@@ -33,8 +33,3 @@ def test_a_tokenizing_process_works_without_what_it_can_spare():
     )
     assert (result.returncode, result.stdout) == (0, ""), result.stderr
     assert result.stderr == ""
-
-
-def test_packages_that_are_loaded_already_stay_loaded():
-    program = "import keras, sys; import pipelines.runners.tokenizing_process; import keras.ops"
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -4,38 +4,13 @@ import pytest
 
 from pipelines.runs.demo_text import (
     demo_documents,
-    prose_paragraphs,
     write_demo_text,
 )
-
-
-def test_hard_wrapped_lines_become_paragraphs():
-    text = "One paragraph that\nis wrapped here.\n\n\nAnother one which is also long."
-    assert prose_paragraphs(text) == [
-        "One paragraph that is wrapped here.",
-        "Another one which is also long.",
-    ]
-
-
-def test_code_headings_and_tables_are_left_out():
-    for block in (
-        ">>> print('this is some code to run')",
-        "A heading that has five words\n*****************************",
-        'name ::= "some grammar of the language here"',
-        "| cell one | --------- cell two and more text |",
-        "too short",
-    ):
-        assert prose_paragraphs(block) == []
 
 
 @pytest.fixture(scope="module")
 def documents():
     return list(demo_documents())
-
-
-def test_documents_are_many_and_hold_one_paragraph_a_line(documents):
-    assert len(documents) > 200
-    assert all("\n\n" not in document.text for document in documents)
 
 
 def test_every_16th_document_is_held_out_and_the_order_is_fixed(documents, tmp_path):

@@ -1,5 +1,4 @@
 import dataclasses
-import itertools
 
 import pytest
 
@@ -7,7 +6,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.runs.pretraining import open_phases
-from pipelines.runs.pretraining_config import PhaseConfig, split_steps
+from pipelines.runs.pretraining_config import PhaseConfig
 from tests.support.pretraining_run import GOLDEN, shorter_shard
 from tests.support.tiny_bert import golden_config
 
@@ -26,19 +25,6 @@ def opened(*configs, **workers):
     return open_phases(configs, text, golden_config(), seed=1, shuffle=True, **workers)
 
 
-def test_the_second_phase_takes_the_last_steps():
-    second = dataclasses.replace(LONG, num_train_steps=10, learning_rate=1e-4)
-    first, last = split_steps(LONG, second)
-    assert (first.num_train_steps, last.num_train_steps) == (90, 10)
-    assert (first.learning_rate, last.learning_rate) == (1e-3, 1e-4)
-    assert split_steps(LONG, None) == (LONG,)
-
-
-def test_a_second_phase_that_leaves_no_steps_is_refused():
-    with pytest.raises(UserError, match="leaves no steps"):
-        split_steps(LONG, LONG)
-
-
 def test_each_phase_reads_its_own_shards_in_its_own_shape(tmp_path):
     path = shorter_shard(tmp_path / "short.tfrecord", length=32, predictions=5)
     short = dataclasses.replace(
@@ -52,15 +38,6 @@ def test_each_phase_reads_its_own_shards_in_its_own_shape(tmp_path):
     assert [phase.num_steps for phase in phases] == [100, 100]
     shapes = [next(phase.batches.batches_from(0))["input_ids"].shape for phase in phases]
     assert shapes == [(8, 64), (4, 32)]
-
-
-def test_workers_read_their_rows_of_the_same_batch():
-    (whole,) = opened(LONG)
-    shares = [opened(LONG, worker=worker, num_workers=2)[0] for worker in range(2)]
-    assert [share.batches.num_workers for share in shares] == [2, 2]
-    for step, batch in enumerate(itertools.islice(whole.batches.batches_from(0), 3)):
-        parts = [next(share.batches.batches_from(step))["input_ids"] for share in shares]
-        assert [*parts[0].tolist(), *parts[1].tolist()] == batch["input_ids"].tolist()
 
 
 def test_shards_of_another_length_are_refused():

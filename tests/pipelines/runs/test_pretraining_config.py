@@ -17,13 +17,6 @@ def config(training=(), phase2=(), **changes):
     )
 
 
-def test_without_further_shards_there_is_one_phase():
-    (phase,) = config({"train_batch_size": 16, "learning_rate": 1e-3}).phases()
-    assert (phase.input_file, phase.num_train_steps) == (("a",), 100)
-    assert (phase.train_batch_size, phase.learning_rate) == (16, 1e-3)
-    assert (phase.max_seq_length, phase.max_predictions_per_seq) == (128, 20)
-
-
 def test_a_language_model_predicts_all_tokens_but_those_that_frame_the_text():
     phases = config(phase2={"input_file": ("b",)}, objective="next_token").phases()
     assert [phase.max_predictions_per_seq for phase in phases] == [126, 510]
@@ -46,20 +39,6 @@ def test_an_objective_must_suit_the_model_s_attention(objective, model, message)
         config(objective=suits, next_sentence=False).check_model(model)
 
 
-@pytest.mark.parametrize("shares", [(1.0,), (0.8, 0.1, 0.2), (1.2, -0.2, 0.0)])
-def test_other_masks_are_three_shares_of_a_whole(shares):
-    with pytest.raises(UserError, match=r"mask_probabilities.*three shares"):
-        config(mask_probabilities=shares)
-    kept = config(mask_probabilities=(1.0, 0.0, 0.0)).targets()
-    assert kept.mask_probabilities == (1.0, 0.0, 0.0)
-
-
-def test_models_are_kept_where_checkpoints_are():
-    assert config({"save_checkpoints_steps": 5}, save_model_steps=20).save_model_steps == 20
-    with pytest.raises(UserError, match=r"save_model_steps=21.*save_checkpoints_steps=5"):
-        config({"save_checkpoints_steps": 5}, save_model_steps=21)
-
-
 def test_the_second_phase_takes_over_what_is_not_said_and_a_tenth_of_the_steps():
     training = {"train_batch_size": 16, "learning_rate": 1e-3}
     first, second = config(training, {"input_file": ("b",)}).phases()
@@ -68,24 +47,9 @@ def test_the_second_phase_takes_over_what_is_not_said_and_a_tenth_of_the_steps()
     assert (second.max_seq_length, second.max_predictions_per_seq) == (512, 76)
 
 
-def test_what_is_said_of_the_second_phase_counts():
-    phase2 = {"input_file": ("b",), "num_train_steps": 40, "learning_rate": 1e-5}
-    first, second = config(phase2=phase2).phases()
-    assert (first.num_train_steps, second.num_train_steps) == (60, 40)
-    assert second.learning_rate == 1e-5
-
-
 def test_options_of_a_second_phase_without_shards_are_a_mistake():
     with pytest.raises(UserError, match=r"`num_train_steps` is given, but `input_file` is not"):
         SecondPhaseConfig(num_train_steps=3)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("max_seq_length", 4), ("eval_batch_size", 0), ("model_size", "gigantic")]
-)
-def test_values_out_of_range_are_refused_by_name(name, value):
-    with pytest.raises(UserError, match=name):
-        config(**{name: value})
 
 
 def test_a_second_phase_leaves_steps_to_the_first():

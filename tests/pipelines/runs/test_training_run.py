@@ -84,15 +84,6 @@ def test_a_model_that_was_written_before_stays_as_its_user_left_it(tmp_path):
     assert (run.directory.model / "config.json").read_text() == "mine"
 
 
-def test_a_run_to_which_steps_are_added_is_no_longer_finished(tmp_path):
-    run = run_of(tmp_path)
-    trained(run, lambda result: run.write_model(result, write_model))
-    longer = toy_config(num_train_steps=30)
-    assert is_finished(run.directory, longer)  # the settings are compared, and this is refused
-    longer = dataclasses.replace(longer, allow_changed_flags=True)
-    assert not is_finished(run.directory, longer)
-
-
 def test_sigterm_while_results_are_written_leaves_them_whole_and_the_run_unfinished(tmp_path):
     run = run_of(tmp_path)
 
@@ -103,21 +94,6 @@ def test_sigterm_while_results_are_written_leaves_them_whole_and_the_run_unfinis
     result = trained(run, stopped)
     assert (result.step, result.finished) == (20, False)
     assert run.is_written(20)
-
-
-def test_nobody_else_trains_in_the_folder_until_the_results_are_written(tmp_path):
-    run = run_of(tmp_path)
-
-    def intrude(_result):
-        with (
-            pytest.raises(UserError, match="another process is training"),
-            run.directory.taken(),
-        ):
-            pass
-
-    trained(run, intrude)
-    with run.directory.taken():
-        pass
 
 
 def test_flags_are_kept_when_the_checkpoint_fits_them(tmp_path):
@@ -137,11 +113,6 @@ def test_only_the_first_of_several_workers_writes(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_new_run_may_start_from_the_steps_of_another_one(tmp_path):
-    result = trained(run_of(tmp_path), take_over=lambda _state: 12)
-    assert (result.resumed_from, result.step) == (12, 20)
-
-
 def test_a_run_with_checkpoints_of_its_own_takes_nothing_over(tmp_path):
     def gone(_state):
         raise UserError("bert_model.ckpt: no such file.")
@@ -159,23 +130,8 @@ def test_a_run_whose_checkpoints_cannot_be_read_does_not_start_anew(tmp_path):
         trained(run_of(tmp_path), take_over=lambda _state: 12)
 
 
-def test_the_hooks_of_the_job_are_the_runs(tmp_path):
-    hooks = standard_hooks(evaluate=lambda: {"loss": 1.0})
-    trained(run_of(tmp_path, eval_steps=10), hooks=hooks)
-    assert len((tmp_path / "evaluations.jsonl").read_text().splitlines()) == 2
-
-
-def test_a_folder_of_the_users_in_the_models_place_is_noticed_before_training(tmp_path):
-    directory = RunDirectory.open(tmp_path)
-    check_destination(directory)
-    directory.model.mkdir()
-    (directory.model / "thesis.txt").write_text("precious")
-    with pytest.raises(UserError, match="model"):
-        check_destination(directory)
-
-
-@pytest.mark.parametrize("name", ["learning_curve.png", "guesses.json", "dev_confusion.png"])
-def test_what_stands_where_a_result_will_is_told_before_the_training(tmp_path, name):
+def test_what_stands_where_a_result_will_is_told_before_the_training(tmp_path):
+    name = "dev_confusion.png"
     directory = RunDirectory(tmp_path)
     (tmp_path / "notes").mkdir()
     (tmp_path / "events").mkdir()
@@ -227,17 +183,6 @@ def test_the_result_has_the_weights_of_the_best_evaluation(tmp_path):
     assert equal(again, tenth)
 
 
-def test_the_best_may_come_before_a_stop_and_before_an_early_end(tmp_path):
-    wanted = {"eval_steps": 5, "save_best": True, "early_stopping_evals": 2}
-    fifth, _ = finished_weights(run_of(tmp_path / "fifth", stop_after_step=5))
-    stopped = run_of(tmp_path / "run", stop_after_step=12, **wanted)
-    finished_weights(stopped, losses_in_turn(1.0, 2.0))
-    run = run_of(tmp_path / "run", **wanted)
-    weights, result = finished_weights(run, losses_in_turn(3.0))
-    assert (result.step, result.weights_step, result.finished) == (15, 5, True)
-    assert equal(weights, fifth)
-
-
 def test_the_result_is_the_average_where_the_run_averages_also_that_of_the_best(tmp_path):
     average = {"ema_decay": 0.5, "eval_steps": 10}
     _, last = finished_weights(run_of(tmp_path / "last", **average), losses_in_turn(2.0, 1.0))
@@ -249,15 +194,6 @@ def test_the_result_is_the_average_where_the_run_averages_also_that_of_the_best(
     weights, result = finished_weights(best, losses_in_turn(1.0, 2.0))
     assert result.weights_step == 10
     assert equal(weights, [np.array(one) for one in tenth.state.averages])
-
-
-def test_a_best_checkpoint_that_is_missing_is_told_in_one_sentence(tmp_path):
-    run = run_of(tmp_path, eval_steps=10, save_best=True)
-    finished_weights(run, losses_in_turn(1.0, 2.0))
-    (tmp_path / "best_checkpoint" / "checkpoint.json").unlink()
-    (tmp_path / "evaluations.jsonl").unlink()
-    with pytest.raises(UserError, match=r"best_checkpoint: `save_best=True` needs it, but"):
-        finished_weights(run_of(tmp_path, eval_steps=0, save_best=True))
 
 
 def test_the_final_evaluation_stands_with_those_during_training(tmp_path):
@@ -284,17 +220,6 @@ def test_a_finished_model_keeps_the_weights_that_were_chosen_for_it(tmp_path, ca
         assert equal(weights, model.get_weights())
         assert result.best_step == run.directory.best_step() == (10 if first else None)
         assert "stays so; `save_best` is for runs that still train" in caplog.text
-
-
-def test_a_best_that_was_not_kept_is_not_claimed(tmp_path):
-    run = run_of(tmp_path, eval_steps=5, stop_after_step=12)
-    model, _ = run.build_model(make)
-    phases = one_phase(ArrayBatches(toy_features(), 30, seed=1), run.config)
-    hooks = standard_hooks(losses_in_turn(1.0, 2.0), keep_best=False)
-    run.train(model, ToyObjective(), phases, {}, lambda _result: None, hooks=hooks)
-    caught = run_of(tmp_path, eval_steps=5, save_best=True)
-    _, result = finished_weights(caught, losses_in_turn(3.0, 2.5))
-    assert result.best_step == 20
 
 
 def test_a_run_that_ended_early_stays_finished_without_the_flag(tmp_path):

@@ -4,7 +4,6 @@ import unicodedata
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.tables import columns as table_columns
 from pipelines.tables.columns import Columns, check_columns, choose_columns
 from pipelines.tables.files import Record, TableFile, open_table
 from pipelines.tasks.labels.labelling import Labelling, find_labelling
@@ -24,22 +23,13 @@ def json_lines(folder, *lines):
     ("columns", "expected"),
     [
         (("id", "document", "label"), Columns("document", None, ("label",))),
-        (("review", "sentiment"), Columns("review", None, ("sentiment",))),
         (("sentence1", "sentence2", "class"), Columns("sentence1", "sentence2", ("class",))),
-        (("Premise", "Hypothesis", "Label"), Columns("Premise", "Hypothesis", ("Label",))),
-        (("line of verse", "label"), Columns("line of verse", None, ("label",))),
-        (("리뷰", "감정"), Columns("리뷰", None, ("감정",))),
         (("id", "문장1", "문장2", "점수"), Columns("문장1", "문장2", ("점수",))),
         (("Satz", "Kategorie", "Datum"), Columns("Satz", None, ("Kategorie",))),
-        (("RESEÑA", "etiqueta", "n"), Columns("RESEÑA", None, ("etiqueta",))),
     ],
 )  # fmt: skip
 def test_plain_columns_are_guessed(columns, expected):
     assert choose_columns(header(*columns), None, None, (), labelled=True) == expected
-
-
-def test_no_name_is_that_of_a_text_and_of_a_label():
-    assert not table_columns._NAMES_OF_TEXTS & {*table_columns._LABELS}
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
@@ -57,17 +47,10 @@ def test_a_column_is_found_however_its_name_is_composed(tmp_path, form, name):
     assert expected.read_texts(file, record) == ("a", None)
 
 
-def test_named_columns_are_taken():
-    file = header("a", "b", "c", "label")
-    assert choose_columns(file, "b", "a", ("c",), labelled=True) == Columns("b", "a", ("c",))
-
-
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
         (("text", "comment", "label"), "which column is the text .'text' or 'comment'."),
-        (("내용", "제목", "라벨"), "which column is the text .'내용' or '제목'."),
-        (("text", "label", "score"), "which column is the label .'label' or 'score'."),
         (("text", "x"), "which column is the label; name it with `label_column`"),
         (("Text", "text", "label"), "which column is the text \\('Text' or 'text'\\)"),
         (("sentence1", "sentence2", "text", "label"), None),
@@ -82,11 +65,6 @@ def test_what_is_not_clear_must_be_named(columns, message):
         choose_columns(header(*columns), None, None, (), labelled=True)
 
 
-def test_json_lines_have_no_header(tmp_path):
-    with pytest.raises(UserError, match=r"line 1 has no column 'body' \(it has 'text'\)"):
-        check_columns(json_lines(tmp_path, {"text": "a"}), ["body"])
-
-
 def test_a_column_that_is_missing_or_there_twice_is_named():
     with pytest.raises(UserError, match="line 1, the header, has no column 'body'"):
         check_columns(header("text", "label"), ["body"])
@@ -98,9 +76,7 @@ def test_a_column_that_is_missing_or_there_twice_is_named():
         choose_columns(header("text", "label", "label"), None, None, (), labelled=True)
 
 
-@pytest.mark.parametrize(
-    ("value", "label"), [("spam", "spam"), (3, "3"), (True, "true"), (2.5, "2.5")]
-)
+@pytest.mark.parametrize(("value", "label"), [("spam", "spam"), (True, "true"), (2.5, "2.5")])
 def test_a_single_label_may_be_text_a_number_or_a_truth_value(tmp_path, value, label):
     file = json_lines(tmp_path, {"label": value})
     labelling = find_labelling(file, ("label",), regression=False)
@@ -130,22 +106,7 @@ def test_one_column_a_label_has_0_or_1():
         read("1", "2")
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "message"),
-    [
-        ("spam", ["ham"], "the label is a list; it must be text or a number"),
-        (["ham"], "spam", "the label 'spam' is text, but the first one is a list"),
-        (["ham"], ["a", "a"], r"the label \['a', 'a'\] has a label twice"),
-    ],
-)
-def test_mixed_types_are_named_with_the_line(tmp_path, first, second, message):
-    file = json_lines(tmp_path, {"label": first}, {"label": second})
-    labelling = find_labelling(file, ("label",), regression=False)
-    with pytest.raises(UserError, match=f"line 2: {message}"):
-        [labelling.read(file, record) for record in file.records()]
-
-
-@pytest.mark.parametrize("value", ["five", "nan", "inf", "1e39", [1], True])
+@pytest.mark.parametrize("value", ["five", "nan", "1e39", True])
 def test_a_regression_takes_finite_numbers_only(value):
     with pytest.raises(UserError, match=r"train.tsv: line 2: the label"):
         Labelling("number", ("y",)).read(header("y"), Record(2, {"y": value}))

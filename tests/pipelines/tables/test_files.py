@@ -34,7 +34,7 @@ def values(file):
     return [list(record.values.values()) for record in file.records()]
 
 
-@pytest.mark.parametrize("packing", PACKERS)
+@pytest.mark.parametrize("packing", ["", ".xz"])
 @pytest.mark.parametrize(("name", "delimiter"), [("t.csv", ","), ("t.tsv", "\t"), ("s.csv", ";")])
 def test_quoted_fields_may_hold_delimiters_line_breaks_and_quotation_marks(
     tmp_path, packing, name, delimiter
@@ -57,18 +57,6 @@ def test_a_tsv_file_with_single_quotation_marks_has_no_quoted_fields(tmp_path):
     assert values(file) == [['"He" said: 5" of rain', "1"], ['"quoted"', "0"]]
 
 
-def test_the_user_may_say_how_a_tsv_file_is_quoted(tmp_path):
-    path = write(tmp_path, "t.tsv", 'text\tlabel\n"a"\t1\n')
-    assert values(open_table(path)) == [["a", "1"]]
-    assert values(open_table(path, quotation="no")) == [['"a"', "1"]]
-
-
-def test_without_a_header_columns_are_numbered_from_1(tmp_path):
-    file = open_table(write(tmp_path, "t.tsv", "a\t1\nb\t0\n"), header=False)
-    assert file.columns == ("1", "2")
-    assert values(file) == [["a", "1"], ["b", "0"]]
-
-
 def test_json_lines_keep_the_types_of_their_values(tmp_path):
     lines = [{"text": "a\nb", "label": 1}, {"text": "c", "label": ["x"]}]
     text = "\ufeff" + "".join(json.dumps(line) + "\n" for line in lines)
@@ -83,13 +71,6 @@ def test_a_json_array_is_read_like_json_lines(tmp_path):
     assert [record.line for record in file.records()] == [2, 6]
 
 
-def test_windows_line_ends_and_a_byte_order_mark_are_no_text(tmp_path):
-    for name, delimiter in (("t.csv", ","), ("t.tsv", "\t")):
-        text = "\ufeff" + as_csv([["text", "label"], ["a", "b"]], delimiter, "\r\n")
-        file = open_table(write(tmp_path, name, text))
-        assert (file.columns, values(file)) == (("text", "label"), [["a", "b"]])
-
-
 def test_an_empty_text_of_the_only_column_is_a_row(tmp_path):
     file = open_table(write(tmp_path, "t.csv", 'text\na\n""\n\nb\n'))
     assert [(record.line, *record.values.values()) for record in file.records()] == [
@@ -99,21 +80,12 @@ def test_an_empty_text_of_the_only_column_is_a_row(tmp_path):
     ]
 
 
-def test_content_says_what_a_file_without_an_ending_is(tmp_path):
-    forms = {"a\tb\n": "tsv", "a,b\n": "csv", '{"a": "b"}\n': "json_lines"}
-    for text, form in forms.items():
-        assert open_table(write(tmp_path, "data.txt", 2 * text)).form == form
-
-
 @pytest.mark.parametrize(
     ("name", "text", "form"),
     [
         ("t.csv", '{"text": "a"}\n', "json_lines"),
-        ("t.csv", '[{"text": "a"}]\n', "json_array"),
         ("t.tsv", "text,label\na,1\n", "csv"),
-        ("t.csv", "text\tlabel\na\t1\n", "tsv"),
         ("t.csv", "a text,a\tlabel\na,1\n", "csv"),
-        ("t.tsv", "text\na\n", "tsv"),
     ],
 )
 def test_content_counts_more_than_the_ending(tmp_path, name, text, form):
@@ -122,37 +94,22 @@ def test_content_counts_more_than_the_ending(tmp_path, name, text, form):
 
 BAD = {
     ("t.jsonl", "text,label\na,1\n"): "line 1 is no JSON object",
-    ("t.jsonl", "[1]\n"): "line 1 is no JSON object",
-    ("t.json", "[\n]\n"): "has no rows",
     ("t", "text\na\n"): "neither its name nor its first line says",
     ("t.csv", "\n\n"): "has no rows",
-    ("t.csv", ""): r"is empty \(0 bytes\)",
     (
         "t.csv",
         "text,label\na,1\na,b,c\n",
     ): r"line 3 has 3 columns .* \(text, label\); put quotation marks around fields that hold ','",
-    (
-        "t.csv",
-        "text,label\na,1\na\n",
-    ): r"line 3 has 1 columns instead of 2 .*; correct it or remove the",
     ("t.csv", 'text,label\na,1\n"b,2\n'): "the row that begins on line 3 is not quoted",
     (
         "t.csv",
         "text,label\na,1\nb\rc,2\n",
     ): "the row that begins on line 3 is not quoted .*carriage returns",
-    ("t.csv", 'text,label\n"b" c,2\n'): "the row that begins on line 2 is not quoted",
-    ("t.csv", b"text,label\na,1\n\xff\xfe,1\n"): "line 3 is not UTF-8",
     (
         "t.csv",
         "text,label\na,1\n".encode("utf-16"),
     ): "is UTF-16; give `encoding",
-    (
-        "t.csv.gz",
-        gzip.compress(b"text,label\na,1\n" * 99, mtime=0)[:-9],
-    ): "cannot be unpacked",
-    ("t.jsonl", '{"text": "a"}\n{"text": }\n'): r"line 2 is not JSON from column 10 on \(Exp",
     ("t.jsonl", '{"text": "a"}\n{"text": 1\n'): "line 2 is not JSON from column 11 on",
-    ("t.jsonl", '{"text": "a"}\n["b"]\n'): "line 2 is no JSON object",
     ("t.jsonl", '{"a": "a", "a": "b"}\n'): "line 1 has the column 'a' twice",
 }
 
@@ -209,13 +166,6 @@ def test_a_data_set_has_the_names_of_its_classes(data_set):
         (2, {"text": "Bad.", "label": "neg", "tags": ["b", "b"]}),
     ]
     assert all(path.is_file() for path in file.paths())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["tfds:no_such_set", "tfds:reviews:dev"])
-def test_a_data_set_that_is_not_there_is_named(data_set, name):
-    with pytest.raises(UserError, match=f"{name}: cannot be read .*`tfds_data_dir`"):
-        open_table(name, data_dir=data_set)
 
 
 @pytest.mark.parametrize(

@@ -92,14 +92,3 @@ def test_only_a_line_feed_ends_a_line(tmp_path):
         "\ufeffd\n",
     ]
     assert read_text(path) == "a\x0b\x85b\u2028c\r\r\n\ufeffd"
-
-
-def test_a_file_that_ends_early_is_named(tmp_path):
-    path = write(tmp_path / "x", "x.json.gz", gzip.compress(b"{}" * 999, mtime=0)[:-9])
-    for read in (
-        read_text,
-        lambda path: read_json(path, "a file"),
-        lambda path: [*read_lines(path)],
-    ):
-        with pytest.raises(UserError, match=r"x\.json\.gz: cannot be unpacked"):
-            read(path)

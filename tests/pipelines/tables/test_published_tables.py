@@ -28,32 +28,12 @@ def values(rows):
     return [row.values for row in rows]
 
 
-def test_columns_are_found_by_the_headers_names(write):
-    path = write("score\tsentence2\tsentence1\n1\tb\ta\n")
-    assert values(table(path, ["sentence1", "score"])) == [
-        {"score": "1", "sentence2": "b", "sentence1": "a"}
-    ]
-
-
-def test_a_file_without_a_header_has_the_agreed_columns(write):
-    path = write("gj04\t1\t\tIt rains.\n")
-    rows = table(path, ["sentence"], columns=("source", "label", "mark", "sentence"))
-    assert values(rows) == [{"source": "gj04", "label": "1", "mark": "", "sentence": "It rains."}]
-
-
 def test_quotation_marks_and_unusual_line_separators_belong_to_the_text(write):
     path = write('text\tlabel\n"open\t1\na\x0bb\u2028c\x85d\t0\n')
     assert [row.values["text"] for row in table(path, ["text"])] == [
         '"open',
         "a\x0bb\u2028c\x85d",
     ]
-
-
-def test_windows_line_ends_a_byte_order_mark_and_empty_lines_are_taken_away(write):
-    path = write(b"\xef\xbb\xbftext\tlabel\r\nyes\t1\r\n\r\nno\t0\r\n\n")
-    rows = table(path, ["text", "label"])
-    assert rows[0] == (2, {"text": "yes", "label": "1"})
-    assert rows[1] == (4, {"text": "no", "label": "0"})
 
 
 def test_a_row_with_a_missing_column_names_file_and_line(write):
@@ -68,26 +48,6 @@ def test_broken_rows_can_be_left_out_and_are_counted(write, caplog):
         rows = table(path, ["text"], skip_broken_rows=True)
     assert [row.line for row in rows] == [2, 4]
     assert "left out 1 rows" in caplog.text
-
-
-def test_a_header_without_a_needed_column_names_it(write):
-    with pytest.raises(UserError, match="line 1, the header, has no column 'gold_label'"):
-        table(write("text\tlabel\nyes\t1\n"), ["text", "gold_label"])
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        (b"", "is empty"),
-        (b"text\tlabel\n", "has no rows"),
-        (b"\n\r\n\n", "has no rows"),
-        (b"\xef\xbb\xbf", "has no rows"),
-        (b"text\tlabel\nyes\t1\n\xff\t0\n", "line 3 is not UTF-8"),
-    ],
-)
-def test_files_without_usable_rows_are_refused(write, content, sentence):
-    with pytest.raises(UserError, match=sentence):
-        table(write(content), ["text"])
 
 
 cell = st.text(st.characters(exclude_characters="\t\n\r\ufeff", exclude_categories=["Cs"]))

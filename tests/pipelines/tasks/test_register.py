@@ -9,19 +9,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.task_settings import task_settings
-from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.token_models import BertSpanLabeler
 from keras_bert_impl.serving.export import export_saved_model
-from keras_bert_impl.tokenization.text_settings import TextSettings
 from pipelines.tasks.register import SERVED_TASKS, open_and_serve, open_task_model
 from tests.support import run_toy, toy_task
 from tests.support.model_folders import (
-    WORD_VOCABULARY,
-    tiny_config,
     write_classifier,
-    write_encoder,
 )
 from tests.support.toy_task import ToyTask
 from tests.test_architecture import FAMILIES, ROOT, imported_modules, tree_of
@@ -101,21 +94,3 @@ def test_what_the_directory_does_not_say_is_taken_from_the_config(
         (folder / "tokenizer_config.json").unlink()
         description = {"vocab_file": vocabulary, "do_lower_case": whole.text.do_lower_case}
         assert open_and_serve(folder, **description)[0].text == whole.text
-
-
-def test_what_no_task_serves_is_served_by_its_heads(tmp_path):
-    folder = write_classifier(tmp_path / "model", ["no", "yes"])
-    _, served = open_and_serve(folder)
-    assert served.names == ("serving_default", "text", "text_pair")
-
-
-def test_a_published_model_for_questions_is_served_by_its_architecture(tmp_path):
-    model = BertSpanLabeler(tiny_config(max_position_embeddings=80))
-    write_model_directory(tmp_path / "model", model, TextSettings(WORD_VOCABULARY))
-    assert open_and_serve(tmp_path / "model")[1].names == ("answers", "serving_default")
-
-
-def test_a_directory_without_the_tasks_head_is_refused(toy, tmp_path):
-    folder = write_encoder(tmp_path / "model")
-    with pytest.raises(UserError, match="holds no trained model for toy"):
-        open_task_model(folder, toy)

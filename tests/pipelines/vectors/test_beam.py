@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.embedder import Embedder
 from pipelines.vectors.options import VectorModelConfig
 from tests.pipelines.vectors.conftest import TEXTS
@@ -95,9 +94,3 @@ def test_an_element_keeps_its_window_and_its_timestamp(opened):
     assert (first.timestamp, first.windows) == (11.5, ("window of 11",))
     assert (second.value[0], second.value[1].tolist()) == (222, [3.0])
     assert second.windows == ("window of 222",)
-
-
-def test_a_model_that_is_not_there_is_said_by_the_worker(tmp_path):
-    function = embed_on_beam.EmbedBundle(VectorModelConfig(model=str(tmp_path / "none")))
-    with pytest.raises(UserError, match="none"):
-        function.setup()

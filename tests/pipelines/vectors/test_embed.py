@@ -1,6 +1,5 @@
 """A file of texts to a file of vectors."""
 
-import json
 import shutil
 import subprocess
 import sys
@@ -9,16 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints.formats.safetensors_file import (
-    read_header,
-    read_tensor,
-    write_safetensors,
-)
-from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.embedder import Embedder
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
-from pipelines.vectors.embed import EmbedResult, embed_file, weights_sha256
+from pipelines.vectors.embed import EmbedResult, embed_file
 from pipelines.vectors.options import EmbedConfig
 from tests.pipelines.vectors.conftest import TEXTS
 
@@ -80,25 +73,6 @@ def test_other_texts_options_or_weights_are_noticed(
     assert "begun anew" in caplog.text
 
 
-def test_a_model_without_a_pooler_goes_on_as_well(model, lines, tmp_path, monkeypatch):
-    """Its pooler is random in every process, and has no part in a mean."""
-    path = Path(shutil.copytree(model, tmp_path / "model")) / "model.safetensors"
-    tensors = {name: read_tensor(path, entry) for name, entry in read_header(path).items()}
-    write_safetensors(path, {name: x for name, x in tensors.items() if "pooler" not in name})
-    model, output = str(tmp_path / "model"), tmp_path / "x.npy"
-    monkeypatch.setattr("pipelines.vectors.vectors_file.GrowingVectors.finish", lambda *_: None)
-    embed(model, lines, output)
-    assert embed(model, lines, output).computed == 0
-
-
-def test_a_column_of_a_table(model, tmp_path):
-    path = tmp_path / "a.jsonl"
-    path.write_text("".join(json.dumps({"id": n, "t": t}) + "\n" for n, t in enumerate(TEXTS)))
-    embed(model, path, tmp_path / "x.npy", text_column="t")
-    expected = Embedder.from_pretrained(model).embed(TEXTS)
-    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), expected)
-
-
 def test_the_input_and_a_folder_are_no_output(model, tmp_path):
     (tmp_path / "x.npy").write_text("a text\n")
     with pytest.raises(UserError, match="is the input"):
@@ -129,38 +103,6 @@ def test_the_second_start_with_openvino_needs_no_tensorflow(model, lines, tmp_pa
     assert done.stdout.strip() == ""
     found = [np.load(tmp_path / name) for name in ("x.npy", "y.npy")]
     np.testing.assert_allclose(*found, atol=1e-6)
-
-
-def test_models_are_told_apart_by_their_weights_wherever_they_lie(model, tmp_path):
-    def digests(folder):
-        return [
-            weights_sha256(find_model(folder), with_pooler=with_it) for with_it in (False, True)
-        ]
-
-    folder = shutil.copytree(model, tmp_path / "model")
-    expected = digests(model)
-    assert digests(folder) == expected
-    path = folder / "model.safetensors"
-    tensors = {name: read_tensor(path, entry) for name, entry in read_header(path).items()}
-    for part, counts in (("pooler", [False, True]), ("word_embeddings", [True, True])):
-        (name,) = (name for name in tensors if part in name and name.endswith("weight"))
-        write_safetensors(path, {**tensors, name: tensors[name] + 1})
-        assert [a != b for a, b in zip(digests(folder), expected, strict=True)] == counts
-
-
-@pytest.mark.long
-@pytest.mark.slow
-def test_int8_finds_its_scales_on_the_texts_themselves(model, lines, tmp_path):
-    pytest.importorskip("nncf", reason="needs the extra `openvino`")
-    folder = shutil.copytree(model, tmp_path / "model")
-    embed(str(folder), lines, tmp_path / "x.npy", engine="openvino", precision="int8")
-    expected = Embedder.from_pretrained(model).embed(TEXTS)
-    found = np.load(tmp_path / "x.npy")
-    # How much a number of a tiny model moves depends on the processor; the direction hardly does.
-    lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
-    assert 0.9 < ((found * expected).sum(axis=1) / lengths).min() < 1 - 1e-6
-    kept = Embedder.from_pretrained(folder, engine="openvino", precision="int8")
-    np.testing.assert_allclose(kept.embed(TEXTS), found, atol=0.1)
 
 
 def test_texts_that_the_vocabulary_does_not_fit_leave_nothing(model, tmp_path, caplog):

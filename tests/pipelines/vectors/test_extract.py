@@ -41,12 +41,6 @@ def test_the_limit_changes_no_vector(folder, monkeypatch):
         np.testing.assert_allclose(one.vectors, other.vectors, atol=1e-5)
 
 
-def test_a_line_keeps_no_batch_alive(folder):
-    for line in extractor(folder).extract(LINES):
-        assert line.vectors.base is None
-        assert line.vectors.shape == (2, len(line.tokens), 16)
-
-
 @pytest.mark.parametrize(
     ("line", "tokens"),
     [
@@ -58,37 +52,6 @@ def test_a_line_keeps_no_batch_alive(folder):
 def test_the_last_bar_parts_two_segments_and_an_empty_second_counts_as_none(folder, line, tokens):
     (found,) = extractor(folder).extract([line])
     assert " ".join(found.tokens) == tokens
-
-
-def test_without_a_length_the_model_s_positions_count(folder):
-    (line,) = extractor(folder, max_seq_length=None).extract(["the dog " * 20])
-    assert len(line.tokens) == 12
-
-
-def test_sizes_that_the_weights_do_not_bear_out_are_refused_before_a_model_is_made(tmp_path):
-    folder = write_encoder(tmp_path / "model")
-    path = folder / "config.json"
-    path.write_text(path.read_text().replace('"vocab_size": 17', f'"vocab_size": {10**9}'))
-    with pytest.raises(UserError, match=r"the configuration says \[1000000000, 16\]"):
-        extractor(folder)
-
-
-def test_the_inputs_of_a_table_are_its_column_of_texts(tmp_path):
-    model = write_encoder(tmp_path / "model")
-    (tmp_path / "x.csv").write_text("id,review\n1,a cat\n2,the dog\n")
-    (tmp_path / "x.txt").write_text("a cat\nthe dog\n")
-    written = []
-    for name in ("x.csv", "x.txt"):
-        config = FeaturesConfig(
-            input_file=str(tmp_path / name),
-            output_file=str(tmp_path / "out"),
-            model=str(model),
-            layers=(-1,),
-            max_seq_length=None,
-        )
-        assert extract_features(config) == 2
-        written.append((tmp_path / "out").read_bytes())
-    assert written[0] == written[1]
 
 
 def test_a_fault_in_the_last_line_is_found_before_the_work_begins(tmp_path):

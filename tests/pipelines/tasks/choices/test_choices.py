@@ -1,8 +1,5 @@
 """From a run's configuration to its task; the tool's tests hold whole runs."""
 
-import pytest
-
-from keras_bert_impl.errors import UserError
 from pipelines.tasks.choices.options import RunSwagConfig
 from pipelines.tasks.choices.task import task_of
 from tests.support.choice_files import write_swag
@@ -19,16 +16,3 @@ def test_the_number_of_endings_is_that_of_the_training_file(tmp_path):
     task = task_of(config(tmp_path))
     assert task.settings == {"num_choices": 3}
     assert (task.evaluation_splits, task.test_splits) == (["dev"], ["dev", "test"])
-
-
-@pytest.mark.parametrize("option", ["do_eval", "do_predict"])
-def test_there_must_be_a_file_for_what_reads_it(tmp_path, option):
-    write_swag(tmp_path / "train.csv", 4)
-    with pytest.raises(UserError, match=f"`{option}=True`: there is no file"):
-        task_of(config(tmp_path, **{option: True}))
-
-
-def test_training_needs_its_file(tmp_path):
-    write_swag(tmp_path / "val.csv", 4)
-    with pytest.raises(UserError, match="`train_file` is missing"):
-        task_of(config(tmp_path))

@@ -22,17 +22,9 @@ def test_swags_columns(tmp_path):
         assert (choice.identifier, choice.line) == (f"row{number}", number + 2)
 
 
-@pytest.mark.parametrize("choices", [2, 3, 4])
-def test_json_lines_with_any_number_of_endings(tmp_path, choices):
-    found = read(write_json_lines(tmp_path / "train.jsonl", 5, choices=choices))
-    assert [(x.context, list(x.endings), x.label) for x in found] == [
-        *made_choices(5, choices=choices)
-    ]
-
-
-def test_a_test_file_has_no_labels(tmp_path):
-    path = write_swag(tmp_path / "test.csv", 2, labelled=False)
-    assert [choice.label for choice in read(path, labelled=False)] == [None, None]
+def test_json_lines_with_any_number_of_endings(tmp_path):
+    found = read(write_json_lines(tmp_path / "train.jsonl", 5, choices=3))
+    assert [(x.context, list(x.endings), x.label) for x in found] == [*made_choices(5, choices=3)]
 
 
 def write_lines(folder, *objects):
@@ -53,17 +45,10 @@ GOOD = {"context": "It rains.", "endings": ["Yes", "No"], "label": 0}
     ("changes", "sentence"),
     [
         ({"endings": ["Yes", "No", "So"]}, "line 2 has 3 endings where others have 2"),
-        ({"endings": ["Yes"]}, "line 2 has no two endings"),
         ({"endings": "Yes"}, "line 2 has no two endings"),
-        ({"endings": ["Yes", " "]}, "line 2: the ending 1 is empty"),
-        ({"label": None}, "line 2 has no correct ending"),
         ({"label": -1}, "line 2 has no correct ending"),
         ({"label": 2}, "line 2: the label 2 is none of the endings 0 to 1"),
-        ({"label": "No"}, "line 2: the label 'No' is none of the endings"),
-        ({"label": 0.5}, r"line 2: the label 0\.5 is none of the endings"),
         ({"label": float("inf")}, "line 2: the label inf is none of the endings"),
-        ({"label": [0]}, r"line 2: the label \[0\] is none of the endings"),
-        ({"label": "\x1b" * 999}, r"line 2: the label '\\x1b.{,80} is none of the endings"),
         ({"label": True}, "line 2: the label True is none of the endings"),
         ({"context": 7}, "line 2 has no column 'sent1' or 'context'"),
     ],

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from pipelines.tasks.choices.files import Choice
 from pipelines.tasks.choices.task import ChoiceAnswer, ChoiceFile, ChoiceTask
 from pipelines.tasks.register import open_task_model
 from tests.support.choice_files import write_swag
@@ -38,12 +36,6 @@ def test_a_row_holds_the_context_with_each_ending(task, length):
             for name, values in expected.items():
                 assert padded[name][number, place, :size].tolist() == values[0].tolist()
                 assert not padded[name][number, place, size:].any()
-
-
-def test_examples_without_labels_have_none(task):
-    example = Choice("0", "a dog", ("runs", "sleeps", "list"), None, 1)
-    rows = task.rows([example], Tokenizer(TEXT), 8, training=False)
-    assert rows.values == {}
 
 
 def test_labels_of_a_file_that_lacks_some_are_left_out(tmp_path):
@@ -91,11 +83,6 @@ def test_served_probabilities_are_the_offline_ones(task, tmp_path):
     assert found["ending"].numpy().tolist() == [answer.ending for answer in answers]
     expected = [answer.probabilities for answer in answers]
     np.testing.assert_allclose(found["probabilities"], expected, atol=1e-5)
-
-
-def test_a_split_without_a_file_is_named(task):
-    with pytest.raises(UserError, match="`train_file` is missing"):
-        task.files("train")
 
 
 def test_a_model_that_chooses_the_same_number_is_right_as_often_as_the_commonest_label(task):

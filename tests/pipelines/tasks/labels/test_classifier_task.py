@@ -8,7 +8,6 @@ from keras_bert_impl.models.classifier import LabelUnits as Units
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.labels.task import task_of
-from tests.support.glue_files import write_sts
 from tests.support.labelled_files import write_classes, write_numbers
 
 
@@ -22,22 +21,6 @@ def config(name, **changes):
 def test_a_name_gives_its_task_with_its_files(typed, name):
     task = task_of(config(typed))
     assert (task.name, task.data_dir) == (name, Path("data"))
-
-
-@pytest.mark.parametrize("name", ["cola", "xnli"])
-def test_the_options_for_long_texts_reach_the_task(name):
-    long_texts = LongTexts(long_text="head_tail")
-    assert task_of(config(name, long_texts=long_texts)).settings == {"long_text": "head_tail"}
-
-
-def test_xnlis_languages_reach_the_task():
-    task = task_of(config("xnli_th"))
-    assert task.files("train") == [Path("data/multinli/multinli.train.th.tsv")]
-
-
-def test_an_unknown_name_gets_the_list_of_names():
-    with pytest.raises(UserError, match=r"choose CoLA, .*, WNLI, AX, XNLI-ar, "):
-        task_of(config("boolq"))
 
 
 def test_files_of_ones_own_make_a_task(tmp_path):
@@ -81,17 +64,10 @@ def test_rows_that_are_not_trained_on_have_no_say_in_the_units(tmp_path):
     assert scale_of(held_out).mean == pytest.approx(np.mean(labels))
 
 
-def test_glues_numbers_are_learned_as_they_are(tmp_path):
-    data = write_sts(tmp_path / "sts")
-    given = {"task_name": "sts-b", "data_dir": data, "output_dir": tmp_path / "run"}
-    assert scale_of(RunClassifierConfig(**given, do_train=True)) is None
-
-
 @pytest.mark.parametrize(
     ("mean", "apart", "said"),
     [
         (3.0, 0.0, "all rows to train on have the number 3, so that there is nothing to learn"),
-        (1e9, 1e-3, "from 999999999.999 to 1000000000.001, near which .* 64 apart; take a const"),
         (1.7e9, 2.0, r"from 1699999998 to 1700000002, near which .* 128 apart; .* as 1.7e\+09"),
     ],
 )
@@ -102,7 +78,7 @@ def test_labels_that_are_one_number_are_refused(tmp_path, mean, apart, said):
 
 @pytest.mark.parametrize(
     ("mean", "apart", "told"),
-    [(3.0, 1.0, False), (1e4, 1.0, False), (1e6, 1.0, True), (-1e6, 50, True), (1e6, 1e3, False)],
+    [(1e4, 1.0, False), (-1e6, 50, True), (1e6, 1e3, False)],
 )
 def test_labels_that_are_large_beside_their_differences_are_told(
     tmp_path, caplog, mean, apart, told

@@ -16,7 +16,6 @@ from pipelines.tasks.labels.glue import (
     MRPC,
     QQP,
     RTE,
-    STS_B,
     find_task,
     task_names,
 )
@@ -54,25 +53,11 @@ def test_no_row_of_a_test_set_is_left_out(tmp_path):
         list(QQP.at(tmp_path).examples("test"))
 
 
-def test_rows_of_a_test_set_without_an_index_are_counted(tmp_path):
-    header = "Quality|#1 ID|#2 ID|#1 String|#2 String"
-    write(tmp_path, "test", [header, "1|7|8|A.|B.", "0|9|9|C.|D."])
-    assert [e.identifier for e in list(MRPC.at(tmp_path).examples("test"))] == ["0", "1"]
-
-
 def test_a_score_compares_the_most_probable_label_with_the_true_one():
     examples = [Example(str(i), "A.", "B.", label) for i, label in enumerate("1101")]
     logits = np.array([[0, 1], [1, 0], [1, 0], [0, 1]], np.float32)
     scores = MRPC.score(answered(MRPC, examples, logits))
     assert scores == {"accuracy": 0.75, "f1": 0.8}
-
-
-def test_a_regression_score_takes_the_number_itself():
-    examples = [Example(str(i), "A.", "B.", label) for i, label in enumerate("0153")]
-    logits = np.array([[0.1], [1.1], [5.9], [2.0]], np.float32)
-    scores = STS_B.score(answered(STS_B, examples, logits))
-    assert scores["spearman"] == pytest.approx(1.0)
-    assert 0.9 < scores["pearson"] < 1.0
 
 
 def test_predictions_are_written_as_probabilities_and_as_a_submission(tmp_path):
@@ -82,22 +67,6 @@ def test_predictions_are_written_as_probabilities_and_as_a_submission(tmp_path):
     assert [path.name for path in paths] == ["test_results.tsv", "RTE.tsv"]
     assert paths[0].read_text() == "0.25\t0.75\n0.8\t0.2\n"
     assert paths[1].read_text() == "index\tprediction\n4\tnot_entailment\n5\tentailment\n"
-
-
-def test_the_second_test_set_of_mnli_has_files_of_its_own(tmp_path):
-    logits = np.array([[0.0, 0.0, 9.0]], np.float32)
-    examples = [Example("0", "A.", "B.")]
-    written = [
-        path.name
-        for split in MNLI.test_splits
-        for path in MNLI.write(tmp_path, split, answered(MNLI, examples, logits))
-    ]
-    assert written == [
-        "test_results.tsv",
-        "MNLI-m.tsv",
-        "test_mismatched_results.tsv",
-        "MNLI-mm.tsv",
-    ]
 
 
 # task, split, lines with | for a tab, what is read
@@ -242,19 +211,6 @@ def test_glues_own_files_are_read_whole(data_folder, name, train, dev):
     task = BY_NAME[name].at(data_folder / "glue" / name)
     assert len(list(task.examples("train"))) == train
     assert len(list(task.examples("dev"))) == dev
-
-
-@pytest.mark.parametrize(
-    ("typed", "name"),
-    [("CoLA", "CoLA"), ("cola", "CoLA"), ("SST2", "SST-2"), ("sts_b", "STS-B"), ("MNLI", "MNLI")],
-)
-def test_a_name_is_understood_however_it_is_written(typed, name):
-    assert find_task(typed).name == name
-
-
-def test_an_unknown_name_gets_the_list_of_names():
-    with pytest.raises(UserError, match="`task_name=boolq`: there is no such task; choose CoLA, "):
-        find_task("boolq")
 
 
 def test_all_nine_tasks_of_glue_its_diagnostics_and_fifteen_languages_are_there():

@@ -6,9 +6,6 @@ from pipelines.tasks.labels.labelling import (
     Labelled,
     Source,
     find_labelling,
-    is_empty,
-    labels_in,
-    text_key,
 )
 
 
@@ -27,21 +24,3 @@ def test_examples_have_their_line(source):
         Labelled(4, "x", "", "c"),
         Labelled(5, "", "y", "b"),
     ]
-
-
-def test_an_example_is_empty_where_both_texts_are():
-    assert is_empty(Labelled(1, " ", None, "a"))
-    assert is_empty(Labelled(1, "", "\n", "a"))
-    assert not is_empty(Labelled(1, "", "x", "a"))
-
-
-def test_the_hash_tells_which_text_a_word_stands_in():
-    keys = {text_key(0, "a", "b"), text_key(0, "ab", None), text_key(0, "b", "a")}
-    assert len(keys) == 3
-    assert text_key(7, "a", None) == text_key(7, "a", None)
-    assert max(keys) < 2**64
-
-
-def test_a_regression_has_no_single_labels(source):
-    assert labels_in(None, "a") == []
-    assert labels_in(source.labelling, "a") == ["a"]

@@ -7,7 +7,6 @@ from pipelines.tables.columns import Columns
 from pipelines.tables.files import TableFile, open_table
 from pipelines.tasks.labels.labelling import Labelling, Source
 from pipelines.tasks.labels.own_texts import LabelledTexts
-from pipelines.tasks.labels.rows import LabelAnswer
 
 LABELS = {"one": ("ham", "spam"), "several": ("rude", "toxic"), "number": ()}
 LOGITS = np.array([[2.0, -1.0], [0.5, 1.0], [3.0, -3.0]], np.float32)
@@ -78,51 +77,6 @@ def test_the_hardest_mistakes_come_first(tmp_path, kind, order):
     assert [row["line"] for row in rows_of(mistakes)] == order
 
 
-def test_several_labels_are_written_as_a_list(tmp_path):
-    task, pairs = answered("several")
-    predictions, _ = task.write(tmp_path, "dev", pairs)
-    assert [row["prediction"] for row in rows_of(predictions)] == [
-        '["rude"]',
-        '["rude", "toxic"]',
-        '["rude"]',
-    ]
-
-
-@pytest.mark.parametrize(
-    ("kind", "names"),
-    [
-        ("one", ["dev_classes.tsv", "dev_confusion.png"]),
-        ("several", ["dev_classes.tsv"]),
-        ("number", []),
-    ],
-)
-def test_labels_have_a_table_and_classes_a_picture(tmp_path, kind, names):
-    task, pairs = answered(kind)
-    assert [path.name for path in task.illustrate(tmp_path, "dev", pairs)] == names
-
-
-def test_answers_are_labels_with_probabilities():
-    _, pairs = answered("one")
-    assert isinstance(pairs[0][1], LabelAnswer)
-    assert [answer.label for _, answer in pairs] == ["ham", "spam", "ham"]
-    np.testing.assert_allclose([answer.values.sum() for _, answer in pairs], 1.0)
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [
-        ("one", {"accuracy": 2 / 3, "matthews_correlation": 0.0}),
-        ("several", {"accuracy": 1 / 3}),
-        ("number", {"pearson": 0.0, "mean_squared_error": np.var([2.5, 0.5, -1])}),
-    ],
-)
-def test_the_constant_answer_is_scored_for_comparison(monkeypatch, kind, expected):
-    task, pairs = answered(kind)
-    monkeypatch.setattr(LabelledTexts, "examples", lambda *_: (example for example, _ in pairs))
-    scores = task.constant_scores("dev")
-    assert {name: scores[name] for name in expected} == pytest.approx(expected)
-
-
 @pytest.mark.parametrize(
     ("kind", "words", "expected"),
     [
@@ -141,15 +95,3 @@ def test_what_guessing_reaches_has_words_and_a_value(monkeypatch, kind, words, e
     if kind == "number":  # no correlation with a constant is defined
         assert set(values) == {"loss", "mean_squared_error", "mean_absolute_error"}
         assert values["mean_squared_error"] == pytest.approx(values["loss"])
-
-
-def test_trainings_accuracy_of_several_labels_is_another_figure():
-    styles = {kind: answered(kind)[0].curve_style.trained for kind in ("one", "several", "number")}
-    assert styles == {"one": ("accuracy",), "several": (), "number": ("accuracy",)}
-
-
-def test_settings_tell_other_labels_apart():
-    settings = [
-        LabelledTexts("one", labels, {}).settings for labels in (("a", "b"), ("b", "a"), ("a", "b"))
-    ]
-    assert settings[0] == settings[2] != settings[1]

@@ -25,17 +25,6 @@ def source(path, rows, labels=("label",), *, regression=False):
     return Source(opened, Columns("text", None, labels), labelling)
 
 
-def test_labels_are_counted(tmp_path):
-    statistics = training_statistics(source(tmp_path / "t.csv", PLENTY), 0)
-    assert (statistics.labels, statistics.rows) == ({"a": 500, "b": 500}, 1000)
-
-
-def test_labels_of_several_at_once_are_counted_one_by_one(tmp_path):
-    rows = [("x", '["a", "b"]'), ("y", "[]"), ("z", '["b"]')]
-    statistics = training_statistics(source(tmp_path / "t.csv", rows), 0)
-    assert (statistics.labels, statistics.rows) == ({"a": 1, "b": 2}, 3)
-
-
 @pytest.mark.parametrize(
     ("labels", "order"),
     [
@@ -54,32 +43,13 @@ def test_the_order_of_labels_is_that_of_numbers_or_of_characters(labels, order):
         ([("x", "a"), ("y", "a")], "must be two labels or more .* the only one is 'a'"),
         ([("x", "a"), ("y", "")], "line 3 has no label in the column 'label'"),
         ([("x", "1"), ("y", "1.0")], "the labels '1' and '1.0' are the same"),
-        ([("x", '["a"]'), ("y", '["a"]')], "must be two labels or more"),
-        (
-            [(f"x{n}", str(n % 60 / 8)) for n in range(600)],
-            "has 60 different labels in 600 rows; for numbers to predict give `regression=True`",
-        ),
-        ([("x", "a"), ("", "b")], "must be two labels or more .* the only one is 'a'"),
         ([("", "a"), (" ", "b")], "no row is left to train on, for all of them have no text"),
         ([("x", "a"), ("y", "a "), ("z", "b")], "the labels 'a' and 'a ' are the same"),
-        ([(f"x{n}", str(n)) for n in range(200)], "for numbers to predict give `regression=True`"),
     ],
 )
 def test_labels_that_cannot_be_learned_are_refused(tmp_path, rows, message):
     with pytest.raises(UserError, match=message):
         training_statistics(source(tmp_path / "t.csv", rows), 0)
-
-
-def test_labels_that_look_like_a_regressions_numbers_are_said(tmp_path, caplog):
-    rows = [("x", "2.5"), ("y", "3"), ("z", "3.5")]
-    training_statistics(source(tmp_path / "t.csv", rows), 0)
-    assert "its labels are numbers, and are taken for 3 classes" in caplog.text
-
-
-def test_rows_without_text_are_said(tmp_path, caplog):
-    rows = [("x", "a"), (" ", "b"), ("", "b"), ("y", "b")]
-    training_statistics(source(tmp_path / "t.csv", rows), 0)
-    assert "without text, which are left out of training: 2, the first on line 3" in caplog.text
 
 
 def test_a_label_that_training_lacks_is_named_with_its_line(tmp_path):
@@ -111,11 +81,6 @@ def test_each_label_has_its_share_of_the_dev_set(tmp_path):
     assert (held.count("a"), held.count("b")) == (20, 60)
     other = {text for text, label in rows if text_key(6, text, None) < thresholds[label]}
     assert other != {text for text, label in rows if text_key(5, text, None) < thresholds[label]}
-
-
-def test_a_label_with_one_row_stays_in_training(tmp_path):
-    statistics = training_statistics(source(tmp_path / "t.csv", [("x", "a"), ("y", "b")]), 0)
-    assert set(dev_thresholds(statistics, 0.9).values()) == {0}
 
 
 def test_rows_with_one_text_and_two_labels_are_counted(tmp_path, caplog):

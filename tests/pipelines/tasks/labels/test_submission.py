@@ -37,31 +37,12 @@ def test_what_the_tasks_write_is_what_the_server_asks_for(tmp_path):
         assert file.read("RTE.tsv").startswith(b"index\tprediction\n0\t")
 
 
-def test_a_device_takes_the_archive_and_stays(tmp_path):
-    write_answers(tmp_path / "cola", GLUE_TASKS[0])
-    (tmp_path / "device").symlink_to("/dev/zero")
-    archive(tmp_path / "device", tmp_path / "cola")
-    assert (tmp_path / "device").is_char_device()
-
-
 def test_missing_files_are_named(tmp_path, caplog):
     write_answers(tmp_path / "cola", GLUE_TASKS[0])
     with caplog.at_level(logging.WARNING):
         found = archive(tmp_path / "submission.zip", tmp_path / "cola")
     assert list(found) == ["CoLA"]
     assert "CoLA.tsv: has 1 answers, not 1063, GLUE's." in caplog.text
-
-
-def test_the_same_answers_make_the_same_archive(tmp_path):
-    write_answers(tmp_path / "cola", GLUE_TASKS[0])
-    for name in ("a.zip", "b.zip"):
-        archive(tmp_path / name, tmp_path / "cola")
-    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
-
-
-def test_a_folder_named_twice_counts_once(tmp_path):
-    write_answers(tmp_path / "runs" / "cola", GLUE_TASKS[0])
-    archive(tmp_path / "a.zip", tmp_path / "runs", tmp_path / "runs" / "cola")
 
 
 def test_two_answers_to_one_test_set_are_refused(tmp_path):
@@ -75,26 +56,11 @@ def test_two_answers_to_one_test_set_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("0\t1\n", r"line 1 is '0\\t1', which is no answer"),
         ("index\tprediction\n0\tacceptable\n", r"line 2 is '0\\tacceptable', which is no answer"),
-        ("index\tprediction\n0\t1\n1\n", "line 3 is '1', which is no answer"),
         ("", "is empty"),
     ],
 )
 def test_a_file_that_the_server_would_refuse_is_named(tmp_path, content, sentence):
     (tmp_path / "CoLA.tsv").write_text(content)
     with pytest.raises(UserError, match=f"CoLA.tsv: {sentence}"):
-        archive(tmp_path / "a.zip", tmp_path)
-
-
-def test_a_number_that_is_none_is_refused(tmp_path):
-    (tmp_path / "STS-B.tsv").write_text("index\tprediction\n0\tnan\n")
-    with pytest.raises(UserError, match="which is no answer"):
-        archive(tmp_path / "a.zip", tmp_path)
-
-
-def test_a_folder_without_answers_is_named(tmp_path):
-    with pytest.raises(
-        UserError, match=r"holds none of AX\.tsv, .*; run the tasks with `do_predict`"
-    ):
         archive(tmp_path / "a.zip", tmp_path)

@@ -48,9 +48,3 @@ def test_a_curve_is_a_picture(tmp_path):
         picture = imread(draw_precision_recall(tmp_path / "curve.png", scored, threshold))
         assert picture.std() > 0.01
         assert np.isfinite(picture).all()
-
-
-def test_half_of_a_surrogate_pair_is_shown_as_a_question_mark(tmp_path):
-    answered = [row("x", "day \ud83c", 15, 18, 1.0)]
-    path = write_answer_table(tmp_path / "x.tsv", answered, math.inf, squad_v1_question)
-    assert "\tday ?\t" in path.read_text(encoding="utf-8")

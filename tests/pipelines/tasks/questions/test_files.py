@@ -2,7 +2,6 @@
 
 import json
 import logging
-import lzma
 
 import pytest
 
@@ -47,16 +46,6 @@ def test_questions_come_in_order_and_share_their_passage(path):
     assert (first.passage.article, first.passage.text) == ("Rain", CONTEXT)
 
 
-def test_packed_files_and_byte_order_marks_are_read(path, tmp_path):
-    content = write(path, question("x")).read_bytes()
-    packed = tmp_path / "train.json.xz"
-    packed.write_bytes(lzma.compress(b"\xef\xbb\xbf" + content))
-    assert [question.identifier for question in read(packed)] == ["x"]
-    packed.write_bytes(lzma.compress(content)[:-20])
-    with pytest.raises(UserError, match="cannot be unpacked"):
-        read(packed)
-
-
 def test_a_question_may_have_no_answers_where_it_is_only_asked(path):
     write(path, {"id": "x", "question": "When?"})
     assert read(path)[0].answers == ()
@@ -96,21 +85,12 @@ def test_an_identifier_that_comes_twice_is_refused(path):
         read(path)
 
 
-def test_an_empty_context_is_read(path):
-    write(path, {"id": "x", "question": "Why?"}, context="")
-    assert read(path)[0].passage.words == []
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ('{"data":\n [}', r"train.json: is not JSON from line 2, column 3 on \(Expecting value\)"),
-        ("[" * 100_000, r"is not JSON \(nested too deeply\)"),
-        ("[]", "list indices must be integers"),
         ('{"data": 3}', "3 is not a list"),
-        ('{"data": []}', "has no questions"),
         ('{"data": [{"title": "Rain"}]}', "article 'Rain': .* has no 'paragraphs'"),
-        ('{"data": [{"paragraphs": [{}]}]}', "article 'number 0': .* has no 'context'"),
         ('{"data": [3]}', "cannot be read as a file in SQuAD's form"),
     ],
 )
@@ -120,14 +100,7 @@ def test_what_is_no_such_file_is_refused_in_one_sentence(path, content, message)
         read(path)
 
 
-def test_a_malformed_answer_names_the_article(path):
-    for entry, fault in ((question("x", start="21"), "'21' is not a whole"), (question(7), "7 is")):
-        write(path, entry)
-        with pytest.raises(UserError, match=rf"article 'Rain': cannot be read as .* \({fault}"):
-            read(path)
-
-
-@pytest.mark.parametrize("answers", [5, True, {"text": ["May"], "answer_start": [21]}])
+@pytest.mark.parametrize("answers", [5, {"text": ["May"], "answer_start": [21]}])
 def test_answers_that_are_no_list_are_refused(path, answers):
     write(path, question("x", answers=answers))
     with pytest.raises(UserError, match=r"article 'Rain': cannot be read as .* is not a list"):

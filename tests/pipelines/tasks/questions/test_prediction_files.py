@@ -57,11 +57,3 @@ def test_files_are_what_json_writes(tmp_path):
     assert values[0] == {"x": "", '"ü': '"é"\n{}'}
     assert values[1]["x"][0]["text"] == '"é"\n{}'
     assert values[2] == {"x": 0.5, '"ü': -1.5}
-
-
-def test_no_questions_give_empty_files(tmp_path):
-    paths = write_predictions(tmp_path, [], version_2_with_negative=False)
-    assert [(path.name, path.read_text()) for path in paths] == [
-        ("predictions.json", "{}\n"),
-        ("nbest_predictions.json", "{}\n"),
-    ]

@@ -9,41 +9,13 @@ from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.start import starting_point, with_kept_options
 from pipelines.tasks.questions.options import RunSquadConfig
 from pipelines.tasks.questions.task import task_of
-from tests.support.model_folders import WORD_VOCABULARY, write_encoder
-
-
-def test_the_task_has_the_options_and_the_models_text(tmp_path):
-    config = RunSquadConfig(
-        output_dir=tmp_path / "run",
-        init_checkpoint=str(write_encoder(tmp_path / "encoder")),
-        do_lower_case=True,
-        predict_file=Path("dev.json"),
-        doc_stride=7,
-        max_query_length=5,
-        n_best_size=3,
-        max_answer_length=4,
-        version_2_with_negative=True,
-        null_score_diff_threshold=-1.5,
-    )
-    task = task_of(config)
-    assert task.text.vocabulary == WORD_VOCABULARY
-    assert task.settings == {
-        "doc_stride": 7,
-        "max_query_length": 5,
-        "version_2_with_negative": True,
-        "evidence_words": 400,
-    }
-    answers = task.answer_settings
-    assert (answers.n_best_size, answers.max_answer_length) == (3, 4)
-    assert task.null_score_diff_threshold == -1.5
-    assert task.files("predict") == [Path("dev.json")]
+from tests.support.model_folders import write_encoder
 
 
 @pytest.mark.parametrize(
     ("options", "threshold"),
     [
         ({"do_eval": True}, 1.25),
-        ({"do_eval": True, "null_score_diff_threshold": "0"}, 0.0),
         ({"do_eval": True, "null_score_diff_threshold": "auto"}, None),
         ({"do_train": True, "train_file": Path("train.json")}, 0.0),
     ],

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -118,16 +117,6 @@ def test_tokens_know_the_characters_that_they_came_from():
     starts, ends = rows.tokens["text_start"], rows.tokens["text_end"]
     spans = [passage.text[x:y] for x, y in zip(starts, ends, strict=True) if y]
     assert spans == ["a", "b", "é", "(", "a", ")", "."]
-
-
-def test_a_question_that_leaves_no_token_for_the_passage_is_refused():
-    question = Question("", "a b a b", Passage("", "a"))
-    with pytest.raises(UserError, match="max_seq_length"):
-        question_rows([question], TOKENIZER, WindowSettings(7, 4, 4), training=False)
-
-
-def test_no_questions_have_no_rows():
-    assert len(question_rows([], TOKENIZER, WindowSettings(), training=False)) == 0
 
 
 def test_what_is_cut_or_empty_is_counted_and_the_first_one_named(caplog):

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from keras_bert_impl.errors import UserError
 from pipelines.tasks.questions.options import ScoreAnswersConfig
 from pipelines.tasks.questions.scores import score_answers
 from tests.support.official_answers import golden_folder, read_json
@@ -51,24 +50,6 @@ def test_version_2_has_its_figures_and_with_odds_the_best_thresholds(scored):
     assert (with_odds["exact"], with_odds["HasAns_exact"]) == (50.0, 0.0)
     assert with_odds["best_f1"] == 100.0
     assert scored(dict, negative=True, odds=2, null_score_diff_threshold=3.0)["exact"] == 100.0
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({}, None),
-        ({"negative": True}, None),
-        ({"negative": True, "odds": 1.0}, None),
-        ({"negative": True, "odds": 1.5}, "4 of 4 answers count as no answer, since"),
-        ({"negative": True, "odds": 1.5, "null_score_diff_threshold": 2.0}, None),
-        ({"without": "q0"}, "1 of 8 questions have no answer there and count as wrong"),
-    ],
-)
-def test_what_takes_answers_away_is_told(scored, caplog, options, said):
-    options = dict(options)
-    without = options.pop("without", None)
-    scored(lambda right: {k: v for k, v in right.items() if k != without}, **options)
-    assert [said in text for text in caplog.messages] == ([True] if said else [])
 
 
 @pytest.mark.parametrize(("order", "best"), [("xy", 100.0), ("yx", 50.0)])
@@ -126,52 +107,6 @@ def test_a_file_of_triviaqa_has_its_own_figures(tmp_path, caplog, domain, guesse
     assert ("questions have no answer there" in caplog.text) == (domain == "Web")
     assert figures["exact_match"] == exact
     assert figures["common"] == len(guesses)
-
-
-@pytest.mark.parametrize(("domain", "count"), [("Wikipedia", 3), ("Web", 4)])
-def test_a_question_of_wikipedia_s_counts_without_a_document_too(tmp_path, domain, count):
-    data = trivia_file(tmp_path, domain, RAIN, RAIN, RAIN)
-    content = json.loads(data.read_text())
-    content["Data"][1].pop("EntityPages", None)
-    content["Data"][1].pop("SearchResults", None)
-    data.write_text(json.dumps(content))
-    name = "q0" if domain == "Wikipedia" else "q0--a.txt"
-    (tmp_path / "guesses.json").write_text(json.dumps({name: "rain"}))
-    config = ScoreAnswersConfig(data_file=data, predictions_file=tmp_path / "guesses.json")
-    assert score_answers(config)["denominator"] == count
-
-
-@pytest.mark.parametrize(
-    ("answer", "options", "sentence"),
-    [
-        ({}, {}, r"question 'q0' has no answer to evaluate by; name a file"),
-        (RAIN, {"metric": "korquad"}, "TriviaQA's form, which has its own figures"),
-        (RAIN, {"version_2_with_negative": True}, "TriviaQA's form, which has its own figures"),
-    ],
-)
-def test_what_does_not_go_with_a_file_of_triviaqa_is_named(tmp_path, answer, options, sentence):
-    data = trivia_file(tmp_path, "Wikipedia", answer)
-    (tmp_path / "guesses.json").write_text('{"q0": "rain"}')
-    with pytest.raises(UserError, match=sentence):
-        score_answers(
-            ScoreAnswersConfig(
-                data_file=data, predictions_file=tmp_path / "guesses.json", **options
-            )
-        )
-
-
-@pytest.mark.parametrize(
-    ("change", "negative", "sentence"),
-    [
-        (lambda _: {"z": "x"}, False, r"nothing for 8 of 8 .* 'q0' \(article 'Made'\)"),
-        (lambda right: {"q0": right["q0"]}, True, r"nothing for 7 of 8 .* 'q1' \(article 'Made'\)"),
-        (lambda _: ["x"], False, "predictions.json: holds no JSON object"),
-        (lambda right: {**right, "q3": 3}, False, "q3 is 3; it must be text"),
-    ],
-)
-def test_predictions_that_do_not_fit_name_the_question(scored, change, negative, sentence):
-    with pytest.raises(UserError, match=sentence):
-        scored(change, negative=negative)
 
 
 @pytest.mark.data

@@ -52,11 +52,3 @@ def test_logits_of_real_tokens_are_spread_over_their_rows():
     assert dense[np.isfinite(dense)].tolist() == flat.tolist()
     assert dense[1, :6].tolist() == [8, 9, 10, 11, 12, 13]
     assert np.isneginf(dense[1, 6:]).all()
-
-
-def test_padding_without_logits_takes_no_answers_away():
-    start = end = np.zeros((4, 8), np.float32)
-    flat = np.zeros(ROWS.lengths.sum(), np.float32)
-    some = find_best_spans(ROWS, start, end, 5, 3)
-    dense = dense_logits(ROWS, flat)
-    assert find_best_spans(ROWS, dense, dense, 5, 3).row.tolist() == some.row.tolist()

@@ -1,19 +1,13 @@
 """From units to tags and entities: windows joined, words whole, offsets in the text."""
 
-import json
-
 import numpy as np
-import pytest
 from hypothesis import given as over
 from hypothesis import strategies as st
 
-from pipelines.metrics.entities import Entity
 from pipelines.records.rows import Rows
 from pipelines.tasks.tagging.answers import (
-    TagAnswer,
     Units,
     answer,
-    json_lines,
     text_of,
     units_of,
 )
@@ -49,13 +43,6 @@ def test_words_have_tags_and_entities_offsets_in_the_documents_text():
     assert [text[x.start : x.end] for x in given.entities] == ["Ada Byron", "her"]
 
 
-def test_a_sentences_end_ends_an_entity():
-    document = Document((sentence(["Ada"]), sentence(["Byron"])))
-    found = units((0, 1, "B-PER", 1.0), (1, 2, "I-PER", 1.0))
-    given = answer(document, found, LABELS, IOB2, "words")
-    assert [x.text for x in given.entities] == ["Ada", "Byron"]
-
-
 def test_a_word_without_a_token_is_outside():
     document = Document((sentence(["Ada", "\u200b", "Byron"]),))
     found = units((0, 1, "B-PER", 1.0), (2, 3, "I-PER", 1.0))
@@ -71,13 +58,6 @@ def test_an_entity_of_characters_has_the_blanks_inside_it():
     assert given.tags == [["B-PER", "I-PER", "I-PER", "O"], ["B-PER"]]
     assert given.entities == [("PER", "김 수", 0, 3, 0.75), ("PER", "김", 5, 6, 1.0)]
     assert text_of(document, "characters") == "김 수와\n김"
-
-
-def test_two_tokens_of_one_character_are_one_entity():
-    document = Document((sentence("각"),))
-    found = units((0, 1, "B-PER", 1.0), (0, 1, "I-PER", 0.5))
-    given = answer(document, found, LABELS, IOB2, "characters")
-    assert given.entities == [("PER", "각", 0, 1, 1.0)]
 
 
 ENDS = st.lists(st.integers(0, 2), min_size=1, max_size=8)
@@ -112,20 +92,3 @@ def test_units_are_taken_from_the_window_that_owns_them():
     assert (len(none.start), last.label.tolist()) == (0, [0])
     probability = np.exp(9) / (np.exp(9) + 2)
     np.testing.assert_allclose(first.score, [probability, probability], rtol=1e-6)
-
-
-def test_json_lines_hold_text_entities_and_the_first_line():
-    document = Document((sentence(["Ada"], first=3),))
-    given = answer(document, units((0, 1, "B-PER", 0.5)), LABELS, IOB2, "words")
-    (line,) = json_lines([(document, given)], "words")
-    entity = {"type": "PER", "text": "Ada", "start": 0, "end": 3, "score": 0.5}
-    assert json.loads(line) == {"line": 3, "text": "Ada", "entities": [entity]}
-    assert isinstance(given, TagAnswer)
-
-
-@pytest.mark.parametrize("unit", ["words", "characters"])
-def test_no_unit_is_no_entity(unit):
-    none = Units(*(np.zeros(0, np.int64) for _ in range(3)), np.zeros(0, np.float32))
-    given = answer(Document((sentence("ab"),)), none, LABELS, IOB2, unit)
-    assert given == TagAnswer([["O", "O"]], [])
-    assert IOB2.write([Entity("PER", 0, 1)], 2) == ["B-PER", "O"]

@@ -49,8 +49,3 @@ def test_rows_of_no_weight_do_not_count():
     found = loss_of(np.arange(4), normalizers, example_weights=weights)
     losses, _ = plain([0, 1, 2])
     assert found[0] == pytest.approx(np.mean(losses), rel=1e-6)
-
-
-def test_a_batch_without_tags_has_no_loss():
-    normalizers = TagObjective().normalizers({"tag_ids": TAGS[2:3]})
-    assert loss_of([2], normalizers) == (0.0, 0.0)

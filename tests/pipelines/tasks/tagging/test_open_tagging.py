@@ -9,9 +9,9 @@ from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.errors import UserError
 from pipelines.tasks.tagging.options import TaggingConfig
-from pipelines.tasks.tagging.schemes import BARE, BIOES, IOB1, IOB2
+from pipelines.tasks.tagging.schemes import BARE, BIOES, IOB1
 from pipelines.tasks.tagging.task import open_tagging
-from tests.support.model_folders import write_encoder, write_tagger
+from tests.support.model_folders import write_tagger
 from tests.support.tagged_files import write_tagged
 
 
@@ -25,7 +25,6 @@ def write(folder, **texts):
     ("scheme", "labels"),
     [
         (IOB1, ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")),
-        (IOB2, ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")),
         (BIOES, ("O", *(f"{x}-{kind}" for kind in ("LOC", "PER") for x in "BIES"))),
         (BARE, ("O", "LOC", "PER")),
     ],
@@ -68,33 +67,6 @@ def test_a_trained_model_keeps_its_context_unless_another_is_asked_for(tmp_path,
     assert task.whole_documents is whole
 
 
-@pytest.mark.parametrize(
-    ("asked", "test_file", "words"),
-    [
-        ({}, "1 Bob B-P\n", ("Bob",)),  # as the model was trained
-        ({"word_column": 1, "tag_column": -1}, "Bob\n", ("Bob",)),
-        ({"word_column": 1, "tag_column": -1}, "Bob NNP B-P\n", ("Bob",)),
-        ({"word_column": 1, "tag_column": -1}, "Bob B-P\n", ("Bob",)),  # a column less
-    ],
-)
-def test_a_column_that_is_named_stands_over_that_of_the_training(tmp_path, asked, test_file, words):
-    (tmp_path / "test.txt").write_text(test_file)
-    folder = write_tagger(tmp_path / "model", ["O", "B-P", "I-P"])
-    source = find_model(folder, do_lower_case=True)
-    known = {"task": "ner", "tagging_scheme": "iob2", "word_column": 2, "tag_column": 3}
-    source = replace(source, config=with_task_settings(source.config, {**known, "columns": 3}))
-    task = open_tagging(TaggingConfig(data_dir=tmp_path, **asked), source)
-    (sentence,) = next(iter(task.examples("test"))).sentences
-    assert sentence.items == words
-    assert sentence.tags == (("B-P",) if "B-P" in test_file else None)
-
-
-def test_a_test_file_of_characters_alone_keeps_its_blanks(tmp_path):
-    task = open_tagging(write(tmp_path, train="B\tB-P\n \tO\n", test="B\n \nb\n"))
-    (sentence,) = next(iter(task.examples("test"))).sentences
-    assert sentence.items == ("B", " ", "b")
-
-
 def test_a_test_file_may_lack_the_column_of_tags(tmp_path):
     config = write(tmp_path, train="Bob NNP B-P\n", dev="Bob NNP B-P\n", test="Bob NNP\n")
     task = open_tagging(config)
@@ -108,24 +80,6 @@ def test_a_dev_file_without_tags_is_refused(tmp_path):
         open_tagging(write(tmp_path, train="Bob B-P\n", dev="Bob\n"))
 
 
-def test_an_unknown_tag_is_named_with_its_line(tmp_path):
-    with pytest.raises(UserError, match=r"dev.txt: line 2: the tag 'B-Q' is unknown"):
-        open_tagging(write(tmp_path, train="Bob B-P\n", dev="Bob B-P\nAda B-Q\n"))
-
-
-def test_without_a_training_file_there_is_nothing_to_learn(tmp_path):
-    with pytest.raises(UserError, match="`train_file` is missing"):
-        open_tagging(write(tmp_path, dev="Bob B-P\n"))
-
-
-def test_a_model_that_was_not_trained_on_tags_is_refused(tmp_path):
-    source = find_model(write_encoder(tmp_path / "model"), do_lower_case=True)
-    with pytest.raises(UserError, match="are no tags in iob2; name a model that was trained"):
-        open_tagging(write(tmp_path, dev="Bob B-P\n"), source)
-    with pytest.raises(UserError, match="there is no file to evaluate or to tag"):
-        open_tagging(TaggingConfig(train_file=tmp_path / "dev.txt"), source)
-
-
 def test_short_tags_are_types_and_stay_so_for_files_that_lack_one(tmp_path):
     train = "a\tB_PS\nb\tI\n\nc\tB_LC\n"
     task = open_tagging(write(tmp_path, train=train, dev="a\tB_LC\n", test="a\tB-LC\n"))
@@ -133,11 +87,6 @@ def test_short_tags_are_types_and_stay_so_for_files_that_lack_one(tmp_path):
     assert (task.settings["tagging_scheme"], task.settings["short_tags"]) == ("iob2", True)
     layouts = [task.sources[split].layout.short_tags for split in ("train", "dev", "test")]
     assert layouts == [True, True, False]
-
-
-def test_a_continuation_of_nothing_is_named(tmp_path):
-    with pytest.raises(UserError, match="line 4: the tag 'I' starts nowhere"):
-        open_tagging(write(tmp_path, train="a\tB_PS\nb\tI\n\nc\tI\n"))
 
 
 @pytest.mark.parametrize(("scheme", "short"), [("iob2", True), ("bare", False)])
@@ -164,14 +113,6 @@ def test_the_korean_corpus_has_the_entities_that_begin_in_it(data_folder, tmp_pa
     assert sum(len(task.scheme.entities(one)) for one in tags) == counts
     text = lzma.decompress(packed.read_bytes()).decode()
     assert text.count("\tB_") == counts
-
-
-def test_a_column_of_numbers_alone_is_doubted(tmp_path, caplog):
-    open_tagging(write(tmp_path, train="1\ta\tB-P\n1\tb\tO\n"))
-    assert "all words are numbers; if words stand in another column" in caplog.text
-    caplog.clear()
-    open_tagging(write(tmp_path, train="1\ta\tB-P\nb\tb\tO\n"))
-    assert "words are numbers" not in caplog.text
 
 
 def test_tags_that_look_the_same_are_one(tmp_path):

@@ -2,24 +2,13 @@
 
 from pathlib import Path
 
-import pytest
-
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import (
     FrozenFeatures,
     frozen_features,
     with_frozen_features,
 )
 from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
-
-
-def test_some_file_must_be_named():
-    with pytest.raises(UserError, match="nothing says what to tag"):
-        RunNerConfig(output_dir=Path("run"))
-    files = TaggingConfig(test_file=Path("new.txt"))
-    assert RunNerConfig(output_dir=Path("run"), files=files).max_seq_length == 128
-
 
 CONFIG = BertConfig(vocab_size=9)
 TRAINED = with_frozen_features(CONFIG, FrozenFeatures("last", 128))

@@ -11,7 +11,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.tasks.tagging.files import Document, Sentence, find_layout, read_documents
+from pipelines.tasks.tagging.files import Document, Sentence
 from pipelines.tasks.tagging.rows import (
     tag_rows,
     token_tags,
@@ -103,12 +103,6 @@ def test_every_word_with_a_token_is_predicted_once_and_in_order(documents, lengt
     assert [*found] == expected
 
 
-def test_a_sentence_of_many_words_loses_none():
-    document = document_of([[("ab", "B-X")] * 20_000])
-    rows = tag_rows(tokenize_words([document], TOKENIZER, LABELS), TOKENIZER, 16, 0)
-    assert (rows.tokens["tag_ids"] > 0).sum() == 20_000
-
-
 def characters(text, tags):
     numbers = tuple(range(1, len(text) + 1))
     return Document((Sentence(tuple(text), tuple(tags), tuple(text), numbers),))
@@ -124,35 +118,12 @@ def test_a_token_has_the_tag_of_its_first_character():
     assert tokens.end.tolist() == [1, 2, 4, 5] * 2
 
 
-def test_positions_count_all_characters_of_a_document():
-    sentences = characters("ab", "OO").sentences + characters(" 한", "OO").sentences
-    tokens = tokenize_characters([Document(sentences)], TOKENIZER, LABELS, IOB2)
-    assert tokens.start.tolist() == [0, 1, 3]
-    assert tokens.offsets.tolist() == [0, 3]
-
-
 def test_tokens_tags_are_written_in_the_scheme_of_the_characters():
     starts = np.array([0, 3, 4, 6])
     tags = ["B-X", "I-X", "I-X", "E-X", "S-X", "B-X", "E-X", "O"]
     # The last entity begins inside the third token.
     assert token_tags(tags, starts, BIOES) == ["B-X", "E-X", "S-X", "S-X"]
     assert token_tags(["O", "S-X", "O"], np.array([0]), BIOES) == ["O"]
-
-
-@pytest.mark.data
-def test_a_documents_context_costs_at_most_twice_as_much(data_folder):
-    vocabulary = Vocabulary.load(data_folder / "vocab" / "bert-base-uncased-vocab.txt")
-    tokenizer = Tokenizer(TextSettings(vocabulary))
-    path = data_folder / "ner" / "gum" / "train.txt"
-    tokens = {}
-    for whole in (True, False):
-        documents = list(read_documents(path, find_layout(path), whole=whole))
-        tags = {tag for d in documents for s in d.sentences for tag in s.tags}
-        made = tokenize_words(documents, tokenizer, sorted(tags))
-        rows = tag_rows(made, tokenizer, 128, 0)
-        assert (rows.tokens["tag_ids"] > 0).sum() == 22_578
-        tokens[whole] = rows.lengths.sum()
-    assert tokens[True] <= 2 * tokens[False]
 
 
 def test_a_tag_that_the_model_does_not_know_is_named_with_its_line():

@@ -67,53 +67,10 @@ def test_runs_are_averaged_and_the_same_predictions_differ_by_nothing(tmp_path):
     assert (both["difference_low"], both["difference_high"]) == pytest.approx((0.0, 0.0))
 
 
-def test_a_single_document_has_no_interval(tmp_path, caplog):
-    path = write(tmp_path / "a.txt", 1, 0.7, 1)
-    assert {*figures((path,), path)} == {"precision", "recall", "f1", "compared_f1", "difference"}
-    assert "has a single document, so there are no intervals" in caplog.text
-
-
-def test_files_of_one_text_must_have_the_same_documents(tmp_path):
-    path = write(tmp_path / "a.txt", 3, 0.7, 1)
-    other = tmp_path / "b.txt"
-    other.write_text(path.read_text().replace("\n-DOCSTART- O O\n", "", 1))
-    with pytest.raises(UserError, match="or other documents"):
-        figures((path,), other)
-
-
-def test_a_better_way_of_tagging_is_better_for_certain(tmp_path):
-    good, bad = write(tmp_path / "g.txt", 60, 0.9, 1), write(tmp_path / "b.txt", 60, 0.6, 2)
-    found = figures((good,), bad)
-    assert found["difference"] == pytest.approx(found["f1"] - found["compared_f1"])
-    assert 0 < found["difference_low"] < found["difference"] < found["difference_high"]
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        ("It O\n", "has 2 columns"),
-        ("B-P It NNP B-P\n", "line 1 has the predicted tag 'B-P', but the right one, 'NNP', is of"),
-        ("It O O\nrains O PER\n", "line 2: 'PER' is no tag of iob2"),
-        ("It O O\nPer B-PER O\nrains O\n", "line 3 has 2 columns"),
-    ],
-)
-def test_what_is_no_file_of_predictions_is_named(tmp_path, content, sentence):
-    path = tmp_path / "dev.txt"
-    path.write_text(content)
-    with pytest.raises(UserError, match=sentence):
-        figures((path,))
-
-
 def test_predictions_for_another_text_are_refused(tmp_path):
     one, other = write(tmp_path / "1.txt", 3, 1, 1), write(tmp_path / "2.txt", 3, 1, 1, 5)
     with pytest.raises(UserError, match=r"2.txt: has other words or other right tags than .*1.txt"):
         figures((one,), other)
-
-
-def test_the_column_of_the_right_tags_can_be_named(tmp_path):
-    path = tmp_path / "dev.txt"
-    path.write_text("Ada B-PER x B-PER\nByron O y O\n")
-    assert figures((path,), tag_column=2)["f1"] == 100.0
 
 
 def test_short_tags_are_scored_as_what_they_stand_for(tmp_path):

@@ -2,15 +2,11 @@
 
 import pytest
 
-from keras_bert_impl.checkpoints.task_settings import with_task_settings
-from keras_bert_impl.config import BertConfig
-from keras_bert_impl.errors import UserError
 from pipelines.metrics.entities import EntityScorer
 from pipelines.tasks.tagging.answers import TagAnswer
 from pipelines.tasks.tagging.options import ScoreTagsConfig, TaggingConfig
-from pipelines.tasks.tagging.schemes import BARE
 from pipelines.tasks.tagging.scores import score_tags
-from pipelines.tasks.tagging.task import TaggingTask, open_tagging
+from pipelines.tasks.tagging.task import open_tagging
 from tests.support.tagged_files import write_tagged
 
 
@@ -66,30 +62,6 @@ def test_predictions_are_in_the_file_s_own_form_and_score_as_they_do_here(tmp_pa
     assert [line.rpartition("\t")[0] if "\t" in line else line for line in lines] == own
     scored = score_tags(ScoreTagsConfig(predictions_file=(columns,)))
     assert scored["f1"] == pytest.approx(task.score(given)["f1"])
-
-
-def test_the_configuration_names_the_tags(task):
-    config = task.configure(BertConfig(vocab_size=9, extra={"problem_type": "regression"}))
-    assert config.extra["id2label"]["0"] == "O"
-    assert config.extra["architectures"] == ["BertForTokenClassification"]
-    assert "problem_type" not in config.extra
-
-
-def test_a_split_without_a_file_is_named(task):
-    with pytest.raises(UserError, match="`test_file` is missing"):
-        task.files("test")
-
-
-def test_a_model_directory_says_how_it_is_served(task):
-    settings = {**task.settings, "tagging_scheme": "bare"}
-    again = TaggingTask.of_model(with_task_settings(BertConfig(vocab_size=9), settings))
-    assert (again.scheme, again.unit, again.doc_stride) == (BARE, "words", 0)
-
-
-def test_runs_are_compared_by_f1_and_a_model_that_finds_nothing_has_none():
-    task = TaggingTask(labels=(), scheme=BARE)
-    assert task.compared_figures[0] == "f1"
-    assert task.constant_scores("dev") == {"f1": 0.0, "precision": 0.0, "recall": 0.0}
 
 
 def test_tags_are_guessed_by_finding_no_entity(task, tmp_path):

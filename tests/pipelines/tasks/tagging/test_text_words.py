@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,25 +35,3 @@ def test_marks_at_a_words_ends_are_words_on_demand(texts):
             front, core, behind = re.fullmatch(r"([.,(]*)(.*?)([.,(]*)", word).groups()
             expected += [*front, core, *behind] if core else [word]
     assert words_of(texts, found) == expected
-
-
-@given(TEXTS)
-def test_characters_know_their_line_and_their_byte(texts):
-    found = text_characters(tf.constant(texts))
-    lines, number = [], -1
-    for text in texts:
-        for position, character in enumerate(text):
-            number += character == "\n" or position == 0
-            lines.append(number)
-    assert found.line.numpy().tolist() == lines
-    for number, text in enumerate(texts):
-        before = [len(text[:n].encode()) for n in range(len(text) + 1)]
-        first = sum(map(len, texts[:number]))
-        found_at = found.at_bytes(tf.fill([len(before)], number), tf.constant(before, tf.int64))
-        assert found_at.numpy().tolist() == [first + n for n in range(len(text) + 1)]
-
-
-@pytest.mark.parametrize("texts", [[], [""], ["", " "]])
-def test_there_may_be_no_word(texts):
-    found = text_characters(tf.constant(texts, tf.string))
-    assert len(found.word_start) == len(found.word_end) == 0
