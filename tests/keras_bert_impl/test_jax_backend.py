@@ -14,10 +14,8 @@ FEW = [
 ]
 ROOMS = [
     "tests/keras_bert_impl/layers",
-    "tests/keras_bert_impl/models",
     "keras_bert_impl/layers",
     "keras_bert_impl/models",
-    *(f"--ignore={path}" for path in FEW),
 ]
 
 

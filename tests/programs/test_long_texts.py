@@ -5,15 +5,11 @@ from functools import cache
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from keras_bert_impl.serving.export import export_saved_model
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.tasks.labels.glue import SST_2
 from pipelines.tasks.labels.options import RunClassifierConfig
 from pipelines.tasks.labels.task import run_classifier
-from pipelines.tasks.register import open_and_serve
 from tests.support import long_documents
 from tests.support.model_folders import WORDS, write_start
 
@@ -70,26 +66,6 @@ def trained(documents, tmp_path_factory):
         return config.output_dir, run_classifier(config).evaluation["eval_accuracy"]
 
     return train
-
-
-def served_and_offline(folder, data_dir, served):
-    texts = [example.text_a for example in SST_2.at(data_dir).examples("test")]
-    offline = np.loadtxt(folder / "test_results.tsv")
-    return served(tf.constant(texts))["probabilities"], offline
-
-
-@pytest.mark.long
-def test_windows_beat_truncation_and_are_served_as_they_answer(documents, trained, tmp_path):
-    _, truncated = trained("truncate", LongTexts())
-    folder, windows = trained("windows", WINDOWS, "mean")
-    assert windows >= truncated + 0.2
-
-    opened, served = open_and_serve(folder / "model")
-    result = export_saved_model(served, opened, tmp_path / "saved")
-    assert result.verification.largest_difference < 1e-5
-    loaded = tf.saved_model.load(str(tmp_path / "saved")).signatures["text"]
-    found, offline = served_and_offline(folder, documents, lambda texts: loaded(text=texts))
-    np.testing.assert_allclose(found, offline, atol=1e-5)
 
 
 def test_the_two_ends_see_what_stands_at_the_end(documents, trained):

@@ -100,15 +100,6 @@ def test_kill_9_around_the_border_of_two_phases_changes_no_bit(flags, tmp_path):
 
 
 @pytest.mark.long
-def test_two_replicas_survive_a_kill_to_the_bit(flags, tmp_path):
-    run(tmp_path / "whole", **flags, **MIRRORED)
-    killed = start(tmp_path / "killed", **flags, **MIRRORED)
-    kill_at(killed, tmp_path / "killed", 18)
-    run(tmp_path / "killed", **flags, **MIRRORED)
-    assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
-
-
-@pytest.mark.long
 def test_two_replicas_average_their_weights_as_one_device_does(flags, tmp_path):
     flags = {**flags, "bert_config_file": RECORDED["bert_config_file"]}  # without dropout
     run(tmp_path / "two", **flags, **MIRRORED)

@@ -16,11 +16,10 @@ from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.feature_tagger import BertFeatureTagger
 from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
-from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
+from keras_bert_impl.models.token_models import BertSpanLabeler
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.objectives import (
     ClassificationObjective,
-    MultiLabelObjective,
     RegressionObjective,
     SpanObjective,
 )
@@ -49,11 +48,8 @@ FROZEN = with_frozen_features(CONFIG, FrozenFeatures("weighted_all", lstm_size=6
 
 
 HEADS = {
-    "classification": (lambda: BertClassifier(CONFIG, 3), ClassificationObjective()),
     "regression": (lambda: BertClassifier(CONFIG, 1, pooling="mean"), RegressionObjective()),
-    "several labels": (lambda: BertClassifier(CONFIG, 3), MultiLabelObjective()),
     "span": (lambda: BertSpanLabeler(CONFIG), SpanObjective()),
-    "tokens": (lambda: BertTokenClassifier(CONFIG, 4), TagObjective()),
     "choices": (lambda: BertMultipleChoice(CONFIG, CHOICES), ClassificationObjective()),
     "features": (lambda: BertFeatureTagger(FROZEN, 4), TagObjective()),
 }
@@ -70,8 +66,6 @@ def batch_for(head, seed):
             name: draws.integers(0, 5, ROWS).astype("int32")
             for name in ("start_positions", "end_positions")
         },
-        "several labels": {"label_ids": draws.integers(0, 2, [ROWS, 3]).astype("int32")},
-        "tokens": {"tag_ids": draws.integers(0, 5, shape).astype("int32")},
         "features": {"tag_ids": draws.integers(0, 5, shape).astype("int32")},
     }
     return {

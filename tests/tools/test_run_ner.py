@@ -23,7 +23,7 @@ RATES = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inputs")
     write_encoder(folder / "encoder", max_position_embeddings=16, **RATES)
-    for scheme in ("iob2", "bare"):
+    for scheme in ("iob2",):
         for seed, (split, count) in enumerate({"train": 400, "dev": 40, "test": 20}.items()):
             (folder / scheme).mkdir(exist_ok=True)
             write_tagged(folder / scheme / f"{split}.txt", count, seed, scheme)
@@ -81,7 +81,7 @@ def served_entities(loaded, texts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["iob2", pytest.param("bare", marks=pytest.mark.long)])
+@pytest.mark.parametrize("scheme", ["iob2"])
 def test_it_learns_scores_tags_and_serves(inputs, tmp_path, scheme):
     run = tmp_path / "run"
     assert run_ner.main(words(inputs, run, scheme=scheme)) == 0
