@@ -7,7 +7,6 @@ only.
 
 import copy
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -59,7 +58,7 @@ _OTHER_BYTES: dict[str, Callable[[bytes], bytes]] = {
     "a number": lambda _content: b"9" * 5000,
 }
 
-DAMAGES = (*_OTHER_BYTES, "a folder", "a pipe")
+DAMAGES = (*_OTHER_BYTES, "a folder")
 
 
 def damage(path: Path, how: str) -> None:
@@ -74,8 +73,6 @@ def damage(path: Path, how: str) -> None:
     if how == "a folder":
         path.mkdir()
         (path / "inside").write_text("x")
-    elif how == "a pipe":
-        os.mkfifo(path)
     else:
         path.write_bytes(_OTHER_BYTES[how](content))
 
