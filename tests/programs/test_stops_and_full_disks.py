@@ -101,10 +101,6 @@ def undisturbed(folder, name):
 @pytest.mark.parametrize(
     ("name", "begun", "number"),
     [
-        pytest.param(
-            *("run_classifier", "out/checkpoints/step-*/checkpoint.json", signal.SIGKILL),
-            marks=pytest.mark.long,
-        ),
         ("create_pretraining_data", "out/.data.tfrecord.work/*", signal.SIGINT),
         ("embed", "out/.lines.npy.incomplete/vectors", signal.SIGTERM),
     ],

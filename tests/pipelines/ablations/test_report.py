@@ -5,8 +5,15 @@ import pytest
 
 from pipelines.ablations.report import Report, run_ablations
 from pipelines.ablations.study import Study
+from pipelines.many_runs import commands
 from pipelines.many_runs.commands import once
 from tests.support.toy_study import PretendingTools, toy_recipe
+
+
+@pytest.fixture(autouse=True)
+def no_models(monkeypatch):
+    """Tools that pretend make no models to forget, which takes a second among many tests' objects."""
+    monkeypatch.setattr(commands, "forget_models", lambda: None)
 
 
 def small_recipe(folder, **changes):
