@@ -1,6 +1,7 @@
 """Tools that are stopped, or may write no large file: the same command ends as if nothing were.
 
-Stops of pre-training are in `test_run_pretraining_resume`.
+Stops of pre-training are in `test_run_pretraining_resume`, of fine-tuning in
+`test_classifier_program`.
 """
 
 import json

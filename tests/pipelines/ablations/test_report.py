@@ -12,7 +12,7 @@ from tests.support.toy_study import PretendingTools, toy_recipe
 
 @pytest.fixture(autouse=True)
 def no_models(monkeypatch):
-    """Tools that pretend make no models to forget, which takes a second among many tests' objects."""
+    """Tools that pretend make no models; to forget none takes a second among many objects."""
     monkeypatch.setattr(commands, "forget_models", lambda: None)
 
 
