@@ -171,7 +171,7 @@ def test_a_chooser_that_says_no_number_takes_any(tmp_path):
     found = answers_of(plain, "text", asked)
     assert [len(one["probabilities"]) for one in found] == [3, 2]
     check_same(found[:1], answers_of(other, "text", [three]))
-    with pytest.raises(UserError, match="instance 1: `endings` has 1 texts; give two or more"):
+    with pytest.raises(UserError, match="instance 1: `endings` has 1 texts; this model chooses"):
         answers_of(plain, "text", [{"context": "a", "endings": ["the"]}])
 
 
