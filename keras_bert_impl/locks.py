@@ -24,6 +24,7 @@ def owned(lock_file: Path, busy: str) -> Iterator[bool]:
         Whether the lock is held: on a file system without locks nobody is kept out.
 
     Example:
+        >>> import tempfile
         >>> file = Path(tempfile.mkdtemp()) / ".lock"
         >>> with owned(file, "Somebody is at work here.") as held:
         ...     file.exists()

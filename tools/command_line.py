@@ -83,6 +83,7 @@ def run(
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     appeared.clear()
+    take_stop()  # of an earlier call in this process
     return run_to_an_end(lambda stops: _run(flag_set, main, words, keep_unknown, stops), continues)
 
 
@@ -102,7 +103,6 @@ def _run(
         if keep_unknown:
             flag_set.refuse_mistyped(words)
         show_lines(flag_set)
-        take_stop()  # of an earlier call in this process
         choose_tensorflow()
         main()
     except UserError as error:

@@ -136,7 +136,7 @@ def test_utf_16_without_its_mark_is_told_in_a_sentence(folders, tool, command, c
     code, error = run(tool, f"{command} --encoding=utf-16", folders / "utf-16-be", capsys)
     blocks = tool == "create_pretraining_data"  # these are cut where lines end
     assert code == 1
-    assert ("run split_sentences with it" if blocks else "give --encoding=utf-16-le or") in error
+    assert ("run split_sentences with it" if blocks else "utf-16-le and utf-16-be do not") in error
 
 
 @pytest.mark.parametrize(("tool", "command"), OF_UTF_8.items())

@@ -182,6 +182,7 @@ def text_of(document: Document, unit: str) -> str:
     r"""The text of a document: words with single blanks between them, sentences with line breaks.
 
     Example:
+        >>> from pipelines.tasks.tagging.files import Document, Sentence
         >>> first = Sentence(("It", "rains"), None, ("It", "rains"), (1, 2))
         >>> text_of(Document((first, first)), "words")
         'It rains\nIt rains'
