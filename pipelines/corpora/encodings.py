@@ -5,6 +5,7 @@ after the other, so that lines, positions and everything behind them know of one
 """
 
 import codecs
+import contextlib
 import functools
 import io
 from collections.abc import Callable, Iterable, Iterator
@@ -147,7 +148,9 @@ class _Recoded(io.RawIOBase):
             start = error.start if isinstance(error, UnicodeDecodeError) else 0
             good = start - len(before[0])
             self._decoder.setstate(before)
-            line = self._line + self._decoder.decode(data[: max(good, 0)]).count("\n")
+            line = self._line
+            with contextlib.suppress(UnicodeError):  # without its mark nothing is UTF-16
+                line += self._decoder.decode(data[: max(good, 0)]).count("\n")
             raise self._refused(line, f"is not {self._encoding} ({error})") from error
         if "\0" in text:
             line = self._line + text.count("\n", 0, text.index("\0"))
