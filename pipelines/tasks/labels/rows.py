@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -65,6 +65,7 @@ class LabelTask(TaskDefaults):
     head_of: LabelHead
     long_texts: LongTexts
     joins = True
+    examples: Callable[[str], Iterable[TextExample]]  # reads a split; see `Task.examples`
 
     @property
     def truncates(self) -> bool:
@@ -79,10 +80,6 @@ class LabelTask(TaskDefaults):
         """
         several = isinstance(self.head_of, MultiLabelHead)
         return CurveStyle(trained=() if several else ("accuracy",))
-
-    def examples(self, split: str) -> Iterable[TextExample]:
-        """Reads a split; see `Task.examples`."""
-        raise NotImplementedError
 
     def guesses(self, split: str) -> dict[str, Guess]:
         """Gives what one answer to every example reaches; see `TaskDefaults`.

@@ -5,50 +5,14 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.formats.google_tf1 import write_google_checkpoint
-from keras_bert_impl.checkpoints.formats.hugging_face import WEIGHTS_FILE
-from keras_bert_impl.checkpoints.formats.safetensors_file import (
-    read_header,
-    read_tensor,
-    write_safetensors,
-)
-from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.names import all_names
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.pretrainer import BertPretrainer
-from keras_bert_impl.tokenization.text_settings import TextSettings
-from tests.support.tiny_bert import GOLDEN, TINY, VOCABULARY, golden_config, scatter_weights
-
-
-@pytest.fixture
-def pretrained(tmp_path):
-    """A pre-trained model and its directory."""
-    model = scatter_weights(BertPretrainer(TINY))
-    write_model_directory(tmp_path / "model", model, TextSettings(VOCABULARY))
-    return model, tmp_path / "model"
-
-
-def tensors_of(folder):
-    path = folder / WEIGHTS_FILE
-    return {name: read_tensor(path, entry) for name, entry in read_header(path).items()}
-
-
-def assert_same_weights(first, second):
-    for one, other in zip(first.weights, second.weights, strict=True):
-        assert one.path == other.path
-        assert np.array_equal(one, other), one.path
-
-
-def restored(folder):
-    model = scatter_weights(BertPretrainer(TINY), seed=5)
-    return model, restore(model, folder)
-
-
-def rewrite(folder, change):
-    tensors = tensors_of(folder)
-    write_safetensors(folder / WEIGHTS_FILE, change(tensors))
+from tests.support.tiny_bert import GOLDEN, TINY, golden_config, scatter_weights
+from tests.support.written_weights import assert_same_weights, restored, rewrite
 
 
 def test_a_model_directory_is_restored_bit_by_bit(pretrained):

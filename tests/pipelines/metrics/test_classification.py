@@ -88,16 +88,21 @@ PAIRS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, ma
 SETS = st.lists(st.lists(st.integers(0, 1), min_size=6, max_size=6), min_size=1, max_size=20)
 
 
+def mean_f1(labels, predictions):
+    """Scikit-learn's macro and micro F1."""
+    return [
+        metrics.f1_score(labels, predictions, average=mean, zero_division=0)
+        for mean in ("macro", "micro")
+    ]
+
+
 @given(PAIRS)
 def test_figures_from_counts_are_those_of_the_rows(pairs):
     scores = ClassScores(4)
     for pair in pairs:
         scores.add(*pair)
     labels, predictions = zip(*pairs, strict=True)
-    macro, micro = (
-        metrics.f1_score(labels, predictions, average=mean, zero_division=0)
-        for mean in ("macro", "micro")
-    )
+    macro, micro = mean_f1(labels, predictions)
     assert scores.figures() == pytest.approx(
         {
             "accuracy": metrics.accuracy_score(labels, predictions),
@@ -123,10 +128,7 @@ def test_figures_of_label_sets_are_scikit_learns(rows):
     scores = LabelSetScores(3)
     for pair in zip(labels, predictions, strict=True):
         scores.add(*pair)
-    macro, micro = (
-        metrics.f1_score(labels, predictions, average=mean, zero_division=0)
-        for mean in ("macro", "micro")
-    )
+    macro, micro = mean_f1(labels, predictions)
     assert scores.figures() == pytest.approx(
         {
             "accuracy": metrics.accuracy_score(labels, predictions),

@@ -9,46 +9,12 @@ from keras_bert_impl.checkpoints.formats.hugging_face import (
     HuggingFaceSource,
 )
 from keras_bert_impl.checkpoints.formats.safetensors_file import (
-    read_header,
-    read_tensor,
     write_safetensors,
 )
-from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.names import all_names
-from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.pretrainer import BertPretrainer
-from keras_bert_impl.tokenization.text_settings import TextSettings
-from tests.support.tiny_bert import TINY, VOCABULARY, scatter_weights
-
-
-@pytest.fixture
-def pretrained(tmp_path):
-    """A pre-trained model and its directory."""
-    model = scatter_weights(BertPretrainer(TINY))
-    write_model_directory(tmp_path / "model", model, TextSettings(VOCABULARY))
-    return model, tmp_path / "model"
-
-
-def tensors_of(folder):
-    path = folder / WEIGHTS_FILE
-    return {name: read_tensor(path, entry) for name, entry in read_header(path).items()}
-
-
-def assert_same_weights(first, second):
-    for one, other in zip(first.weights, second.weights, strict=True):
-        assert one.path == other.path
-        assert np.array_equal(one, other), one.path
-
-
-def restored(folder):
-    model = scatter_weights(BertPretrainer(TINY), seed=5)
-    return model, restore(model, folder)
-
-
-def rewrite(folder, change):
-    tensors = tensors_of(folder)
-    write_safetensors(folder / WEIGHTS_FILE, change(tensors))
+from tests.support.tiny_bert import TINY
+from tests.support.written_weights import assert_same_weights, restored, rewrite, tensors_of
 
 
 def old_name(name):
