@@ -124,9 +124,9 @@ def test_weights_and_moments_are_let_go_with_the_step_that_trained_them():
         train_batch_size=12,
         kernels="fast",
     )
-    model, step = training_step(*HEADS["classification"], make_devices(config), config)
+    model, step = training_step(*HEADS["choices"], make_devices(config), config)
     model.encoder.recompute = True
-    step.run(*step.prepare([batch_for("classification", 1)], 0, [1e-4]))
+    step.run(*step.prepare([batch_for("choices", 1)], 0, [1e-4]))
     trained = [*model.weights, *step._optimizer.variables]
     memory = [weakref.ref(variable.value.handle) for variable in trained]
     del model, step, trained
