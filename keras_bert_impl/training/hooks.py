@@ -23,15 +23,9 @@ from keras_bert_impl.training.step import OF_THE_STEP
 _LOGGER = logging.getLogger(__name__)
 
 
-Work = Callable[[float], float]
-"""Floating-point operations of all steps up to a number of steps."""
-
-
 def standard_hooks(
     evaluate: Callable[[], Mapping[str, float]] | None = None,
     held_out: str | None = None,
-    frequency_loss: float | None = None,
-    work: Work | None = None,
     best_by: str = "loss",
     keep_best: bool = True,
 ) -> list[Hook]:
@@ -44,8 +38,7 @@ def standard_hooks(
     return [
         CheckFinite(),
         LogSteps(),
-        *([WarnOfPlateau(frequency_loss)] if frequency_loss is not None else []),
-        ShowProgress(work),
+        ShowProgress(),
         Profile(),
         SaveCheckpoints(),  # before the evaluation, which may take minutes
         *([EvaluateHeldOut(evaluate, held_out, best_by, keep_best)] if evaluate else []),
@@ -99,13 +92,12 @@ class LogSteps(Hook):
     """
 
     def __init__(self) -> None:
-        self._rates = Rates()
         self._means = Means({})
 
     def begin(self, run: Run) -> None:
         """Starts the clock, and takes over the sums of the steps since the last line."""
         self._means = Means(run.kept.setdefault("sums_since_last_line", {}))
-        self._rates.start(time.monotonic() - run.paused_seconds)
+        self._rates = Rates(time.monotonic() - run.paused_seconds)
 
     def after_step(self, run: Run) -> None:
         """Counts a step; writes a line where it is due."""
@@ -115,36 +107,7 @@ class LogSteps(Hook):
         if run.is_logged:
             metrics = {**run.metrics, **self._means.read()}
             line = log_line(metrics, run.chunk, run.step, self._rates.read())
-            run.writers.write("train", run.step, line)
-
-
-class WarnOfPlateau(Hook):
-    """Points out, once, that the masked-LM loss is stuck where guessing by frequency is.
-
-    Every run passes this plateau; one that is still there long after the warm-up does not learn
-    from context, usually because the learning rate is too high or the masks are wrong.
-    """
-
-    LINES, MARGIN, FROM_STEP = 20, 0.05, 1000
-
-    def __init__(self, frequency_loss: float) -> None:
-        self._frequency_loss = frequency_loss
-
-    def after_step(self, run: Run) -> None:
-        """Looks at the loss of a logged step."""
-        from_step = max(self.FROM_STEP, 2 * run.config.num_warmup_steps)
-        seen = run.kept.setdefault("plateau", {"losses": [], "warned": False})
-        if seen["warned"] or not run.is_logged or run.step < from_step:
-            return
-        recent = seen["losses"] = [*seen["losses"], run.metrics["masked_lm_loss"]][-self.LINES :]
-        mean = sum(recent) / len(recent)
-        if len(recent) == self.LINES and mean > self._frequency_loss - self.MARGIN:
-            seen["warned"] = True
-            run.log(
-                f"Step {run.step}: the masked-LM loss ({mean:.2f}) is still what guessing by word "
-                f"frequency reaches ({self._frequency_loss:.2f}); try a smaller `learning_rate` "
-                "or a longer warm-up, and see that the shards' masking is right."
-            )
+            run.writer.write("train", run.step, line)
 
 
 class ShowProgress(Hook):
@@ -154,14 +117,11 @@ class ShowProgress(Hook):
     length of batches) is spent on compiling, and says nothing about the time left.
 
     Args:
-        work: what the steps cost; the time left follows it.
         clock: gives seconds; a test passes its own.
     """
 
-    def __init__(
-        self, work: Work | None = None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._work, self._clock = work, clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._progress: Progress | None = None
         self._shown = 0
         self._shapes: set[tuple[int, int, int]] = set()
@@ -170,13 +130,11 @@ class ShowProgress(Hook):
     def before_call(self, run: Run) -> None:
         """Starts the clock before the first call."""
         if self._progress is None:
-            steps = run.config.num_train_steps
             # Evaluations are no part of the steps' time.
             self._progress = Progress(
                 "train",
-                steps,
+                run.config.num_train_steps,
                 "steps",
-                work=self._work,
                 clock=lambda: self._clock() - run.paused_seconds,
             )
             self._progress.resume_from(run.step)
@@ -238,7 +196,7 @@ _OLD_BEFORE_EVALUATION = 60.0  # seconds
 
 
 class SaveCheckpoints(Hook):
-    """Saves by steps and by time, at the end and before a stop; logs what saves cost.
+    """Saves by steps and by time, at the end and before a stop.
 
     The first worker's clock says when the last save is too old; it asks for one with the next call,
     and all workers see that it is due after the same step.
@@ -269,20 +227,6 @@ class SaveCheckpoints(Hook):
         if run.stopping or run.step == run.last_step or by_steps or by_time:
             run.save()
             self._saved_at = self._clock()
-        self._log(run)  # afterwards: where the log cannot be written, the steps are not lost
-
-    def close(self, run: Run) -> None:
-        """Logs the last saves, also of a run that an error ended."""
-        self._log(run)
-
-    def _log(self, run: Run) -> None:
-        for save in run.checkpoints.completed_saves():
-            figures = {
-                "stopped_seconds": round(save.stopped_seconds, 3),
-                "written_seconds": round(save.written_seconds, 3),
-                "bytes": save.bytes,
-            }
-            run.writers.write("save", save.step, figures)
 
 
 def _in_words(figures: Mapping[str, Any]) -> str:
@@ -375,7 +319,7 @@ class EvaluateHeldOut(Hook):
         if badness < self._least_badness(run):
             self._save_best(run)
         self._badness[run.step] = badness
-        run.writers.write("eval", run.step, {**results, **self._name()})
+        run.writer.write("eval", run.step, {**results, **self._name()})
         if run.is_chief:
             _LOGGER.info("step %s: evaluation: %s", f"{run.step:,}", _in_words(results))
         self._end_early(run)

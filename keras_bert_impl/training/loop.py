@@ -14,7 +14,7 @@ from keras_bert_impl.training.batches import Phase, PhasedBatches, phased_rate, 
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.hooks import check_finite, standard_hooks
-from keras_bert_impl.training.metric_writers import MetricWriter, MetricWriters, standard_writers
+from keras_bert_impl.training.metric_writers import MetricWriter
 from keras_bert_impl.training.objectives import Objective
 from keras_bert_impl.training.run import Hook, Hooks, Run
 from keras_bert_impl.training.run_directory import RunDirectory
@@ -68,7 +68,6 @@ def train(
     directory: RunDirectory,
     settings: Mapping[str, Any] | None = None,
     hooks: Sequence[Hook] | None = None,
-    writers: Sequence[MetricWriter] | None = None,
     log: Callable[[str], None] = _LOGGER.warning,
     options: type = TrainingConfig,
 ) -> TrainingResult:
@@ -77,20 +76,18 @@ def train(
     Args:
         phases: the data; the last phase goes on to the end of the run.
         hooks: what happens now and then; by default `standard_hooks()`.
-        writers: where figures go; by default `standard_writers(directory)`.
 
     Returns:
         How it ended: finished, or stopped by a signal or at `stop_after_step`.
     """
-    writers = standard_writers(directory) if writers is None else writers
-    run = _start(state, phases, config, directory, settings or {}, options, writers, log)
+    run = _start(state, phases, config, directory, settings or {}, options, log)
     step = TrainingStep(state, objective, config)
     hook = Hooks(standard_hooks() if hooks is None else hooks)
     inputs = chunks(step, run.batches, config, _rate(phases, config), run.step, run.last_step)
     with (
         on_stop() as run.stop,
         prefetched(inputs, _calls_ahead(config.iterations_per_loop)) as ready,
-        run.writers.open(run.first_step),
+        run.writer.open(run.first_step),
         hook.open(run),
         run.checkpoints,
     ):
@@ -134,7 +131,6 @@ def _start(
     directory: RunDirectory,
     settings: Mapping[str, Any],
     options: type,
-    writers: Sequence[MetricWriter],
     log: Callable[[str], None],
 ) -> Run:
     """Restores the newest checkpoint, if there is one."""
@@ -152,7 +148,7 @@ def _start(
         batches=PhasedBatches(phases),
         checkpoints=checkpoints,
         settings=settings,
-        writers=MetricWriters(writers if devices.is_chief else (), directory),
+        writer=MetricWriter(directory, devices.is_chief),
         log=log,
         first_step=state.step,
         last_step=min(config.num_train_steps, config.stop_after_step or config.num_train_steps),

@@ -9,7 +9,7 @@ from keras_bert_impl.interrupts import Stops
 from keras_bert_impl.training.batches import PhasedBatches
 from keras_bert_impl.training.checkpoints import Checkpoints
 from keras_bert_impl.training.config import TrainingConfig
-from keras_bert_impl.training.metric_writers import MetricWriters
+from keras_bert_impl.training.metric_writers import MetricWriter
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import Chunk
@@ -26,7 +26,7 @@ class Run:
         batches: the data of all phases.
         checkpoints: saves the variables.
         settings: what a resumed run must have the same; saved with every checkpoint.
-        writers: where figures go (nowhere, in all workers but the first).
+        writer: where figures go (nowhere, in all workers but the first).
         log: called with one line that a person should read.
         first_step: the steps done when this process began; 0 for a new run.
         last_step: the steps done when this process shall end.
@@ -47,7 +47,7 @@ class Run:
     batches: PhasedBatches
     checkpoints: Checkpoints
     settings: Mapping[str, Any]
-    writers: MetricWriters
+    writer: MetricWriter
     log: Callable[[str], None]
     first_step: int
     last_step: int

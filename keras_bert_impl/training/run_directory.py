@@ -64,11 +64,6 @@ class RunDirectory:
         return self.path / "evaluations.jsonl"
 
     @property
-    def saves(self) -> Path:
-        """One JSON object a checkpoint: how long it stopped training, and how long it took."""
-        return self.path / "saves.jsonl"
-
-    @property
     def events(self) -> Path:
         """TensorBoard's folder."""
         return self.path / "events"

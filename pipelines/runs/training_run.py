@@ -75,7 +75,6 @@ class TrainingRun:
         settings: Mapping[str, Any],
         write_results: Callable[[TrainingResult], None],
         hooks: Sequence[Hook] | None = None,
-        take_over: Callable[[TrainingState], int] | None = None,
         options: type = TrainingConfig,
     ) -> TrainingResult:
         """Trains to the end of the phases, or as far as it is let, and writes the results.
@@ -94,9 +93,6 @@ class TrainingRun:
             self.directory.taken() if chief else contextlib.nullcontext(),
             on_stop() as stop,
         ):
-            if take_over and self.directory.newest_step() == 0:
-                state.step = take_over(state)
-                state.start_averages()
             result = train(
                 state,
                 objective,

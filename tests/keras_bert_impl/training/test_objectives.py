@@ -5,8 +5,8 @@ import pytest
 
 from keras_bert_impl.training.objectives import (
     ClassificationObjective,
-    ExampleObjective,
     MultiLabelObjective,
+    Objective,
     PretrainingObjective,
     RegressionObjective,
     SpanObjective,
@@ -125,7 +125,7 @@ def test_an_error_is_told_in_the_labels_units_whatever_it_is_learned_in(deviatio
 
 def test_rows_without_weights_count_once():
     assert np.asarray(weights_of({}, np.zeros([3, 2]))).tolist() == [1.0, 1.0, 1.0]
-    assert ExampleObjective().normalizers({"x": np.zeros([3])}) == {"examples": 3.0}
+    assert Objective().normalizers({"x": np.zeros([3])}) == {"examples": 3.0}
 
 
 def spans(rows=6, length=7):

@@ -119,5 +119,16 @@ def test_a_tpu_that_is_not_there_is_a_sentence(monkeypatch, kind):
         make_devices(toy_config(distribution_strategy="tpu", tpu_name="v5"))
 
 
-def test_a_single_worker_agrees_with_itself():
-    check_same_step(Devices(tf.distribute.get_strategy(), use_xla=False), 7)
+class SecondOfTwo(Devices):
+    """The second worker, without the first one, whose place in a sum stays 0."""
+
+    replicas, own_replicas = 2, 1
+
+
+def test_workers_that_do_not_start_from_the_same_step_are_refused():
+    strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+    check_same_step(Devices(strategy, use_xla=False), 7)
+    other = SecondOfTwo(strategy, use_xla=False, workers=2, worker=1)
+    check_same_step(other, 0)
+    with pytest.raises(UserError, match="newest checkpoints are of the steps 0, 7; give them one"):
+        check_same_step(other, 7)

@@ -66,7 +66,7 @@ def test_what_changes_the_weights_is_named(tmp_path):
 
 def test_what_changes_no_weight_is_not(tmp_path):
     assert changed(output_dir="elsewhere", do_eval=True, eval_batch_size=4) == []
-    assert changed(eval_input_file=(str(SHARD),), tf1_checkpoint="ours.ckpt") == []
+    assert changed(eval_input_file=(str(SHARD),)) == []
     assert changed(training={"log_steps": 1, "accumulation_steps": 2}) == []
 
 
