@@ -70,7 +70,7 @@ class Devices:
         """
         how = "plain kernels" if self.kernels is None or self.kernels is PLAIN else "XLA kernels"
         parts = [self._hardware(), precision, "compiled by XLA" if self.use_xla else how]
-        if isinstance(self.strategy, tf.distribute.TPUStrategy):
+        if self._on_tpu:
             parts[2:] = []  # everything is compiled there
         if self.workers > 1:
             parts.append(f"worker {self.worker + 1} of {self.workers}")
@@ -78,20 +78,14 @@ class Devices:
 
     def _hardware(self) -> str:
         own = self.own_replicas
-        if isinstance(self.strategy, tf.distribute.TPUStrategy):
-            return _counted(own, "TPU core")
-        if self.on_cpu:
-            cores = _counted(usable_cores(), "CPU core")
-            return f"{own} replicas on {cores}" if own > 1 else cores
-        names = _names_of_gpus()
-        total = f"{own} of {_counted(len(names), 'GPU')}" if len(names) > own else ""
-        return f"{total or _counted(own, 'GPU')} ({', '.join(dict.fromkeys(names))})"
+        if not self.on_cpu:
+            return _counted(own, "TPU core" if self._on_tpu else "GPU")
+        cores = _counted(usable_cores(), "CPU core")
+        return f"{own} replicas on {cores}" if own > 1 else cores
 
     @property
-    def unused_gpus(self) -> int:
-        """How many GPUs TensorFlow sees on this machine beside those of the run."""
-        none = self.on_cpu or isinstance(self.strategy, tf.distribute.TPUStrategy)
-        return 0 if none else max(0, len(_names_of_gpus()) - self.own_replicas)
+    def _on_tpu(self) -> bool:
+        return isinstance(self.strategy, tf.distribute.TPUStrategy)
 
 
 def _counted(number: int, noun: str) -> str:
@@ -102,11 +96,6 @@ def _counted(number: int, noun: str) -> str:
         ('1 GPU', '2 GPUs')
     """
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _names_of_gpus() -> list[str]:
-    details = map(tf.config.experimental.get_device_details, tf.config.list_physical_devices("GPU"))
-    return [str(one.get("device_name", "of unknown kind")) for one in details]
 
 
 def present_devices(config: TrainingConfig) -> Devices:

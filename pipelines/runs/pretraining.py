@@ -45,7 +45,7 @@ from pipelines.runs.pretraining_config import (
     options_of_phase,
 )
 from pipelines.runs.pretraining_start import check_asked, checked_start
-from pipelines.runs.remarks import RunFacts, check_records, check_words, epochs_of, remarks
+from pipelines.runs.remarks import check_records, check_words, epochs_of, remarks
 from pipelines.runs.resume_identity import (
     check_finished_run,
     pretraining_settings,
@@ -226,7 +226,7 @@ class _Job:
     def _tell_of_the_run(self) -> None:
         """Says how often the data are read, and what is probably a mistake."""
         epochs = epochs_of(self._phases)
-        told = remarks(RunFacts.of(self._config.training, self._run.devices, epochs))
+        told = remarks(self._config.training, self._run.devices.replicas, epochs)
         for number, one in enumerate(epochs, start=1):
             if not any(one.describe() in remark for remark in told):
                 _LOGGER.info("Phase %d: %s.", number, one.describe())

@@ -75,9 +75,3 @@ def test_a_flag_that_this_tensorflow_does_not_know_is_not_set(monkeypatch):
     assert xla_programs._known(folder)
     monkeypatch.setattr(xla_programs, "_FLAG", "xla_cpu_use_ynnpack")
     assert not xla_programs._known(folder)
-
-
-def test_a_file_of_flags_that_cannot_be_read_is_left_to_xla(tmp_path):
-    missing = str(tmp_path / "missing")
-    assert xla_programs._with_flag(missing) == missing
-    assert xla_programs._with_flag("") == f"{FLAG}="

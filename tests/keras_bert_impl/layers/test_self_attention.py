@@ -51,26 +51,6 @@ def test_it_is_the_formula_and_hidden_positions_do_not_count(direction):
     np.testing.assert_allclose(found[tokens], expected[tokens], atol=1e-5)
 
 
-def test_the_mask_hides_padding_and_what_comes_later():
-    mask = np.array(attention_mask(np.array([[1, 1, 0]]), causal=True))
-    assert mask.shape == (1, 1, 3, 3)
-    assert (mask[0, 0] == 0).tolist() == [
-        [True, False, False],
-        [True, True, False],
-        [True, True, False],
-    ]
-    assert set(mask.ravel()) == {0.0, -10000.0}
-
-
-def test_the_mirror_of_the_mask_hides_padding_and_what_comes_earlier():
-    mask = np.array(attention_mask(np.array([[1, 1, 0]]), causal=False, anticausal=True))
-    assert (mask[0, 0] == 0).tolist() == [
-        [True, True, False],
-        [False, True, False],
-        [False, False, False],
-    ]
-
-
 @EVERY_DIRECTION
 def test_the_mask_as_a_layer_is_the_same(direction):
     layer = AttentionMask(*direction)

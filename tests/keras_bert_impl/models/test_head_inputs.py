@@ -11,7 +11,6 @@ from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.cpu_kernels.inference import inference_function
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
-from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.head_settings import with_bilstm
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
 from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
@@ -54,7 +53,6 @@ def test_with_a_bilstm_every_head_sees_both_sides_of_a_left_to_right_encoder():
     "make",
     [
         lambda: BertClassifier(RECURRENT, 3),
-        lambda: BertTokenClassifier(RECURRENT, 3),
         lambda: BertSpanLabeler(RECURRENT),
         lambda: BertMultipleChoice(RECURRENT, 2),
     ],
@@ -94,21 +92,3 @@ def test_an_odd_width_cannot_be_halved():
     odd = RECURRENT.replace(hidden_size=15, num_attention_heads=1)
     with pytest.raises(UserError, match="hidden_size 15 is odd"):
         BertTokenClassifier(odd, 3)
-
-
-def test_weights_of_another_width_are_refused(tmp_path):
-    write_model_directory(
-        tmp_path / "model", BertClassifier(RECURRENT, 3), TextSettings(VOCABULARY)
-    )
-    path = tmp_path / "model" / "config.json"
-    values = json.loads(path.read_text())
-    path.write_text(json.dumps({**values, "hidden_size": 32}))
-    with pytest.raises(UserError, match="has the shape"):
-        open_model(tmp_path / "model")
-
-
-def test_the_encoder_of_a_model_with_a_bilstm_opens_alone(tmp_path):
-    write_model_directory(
-        tmp_path / "model", BertClassifier(RECURRENT, 3), TextSettings(VOCABULARY)
-    )
-    assert BertEncoder.from_pretrained(tmp_path / "model").config.causal

@@ -1,16 +1,11 @@
 from pathlib import Path
 
 import pytest
-import tensorflow as tf
 
 from keras_bert_impl.training.config import TrainingConfig
-from keras_bert_impl.training.strategy import Devices
 from pipelines.runs.remarks import (
     Epochs,
-    RunFacts,
     check_words,
-    device_remarks,
-    find_hidden_gpu,
     remarks,
 )
 from tests.support.pretraining_corpus import make_shards
@@ -21,8 +16,12 @@ def training(**changes):
 
 
 def told(epochs=(), replicas=1, has_cluster=False, **changes):
-    facts = RunFacts(training(**changes), replicas, epochs=epochs, has_cluster=has_cluster)
-    return remarks(facts)
+    return remarks(training(**changes), replicas, epochs, has_cluster)
+
+
+@pytest.mark.parametrize(("rate", "said"), [(6e-3, True), (5e-3, False)])
+def test_a_rate_far_above_what_bert_learns_with_is_pointed_out(rate, said):
+    assert any("is far above" in one for one in told(learning_rate=rate)) == said
 
 
 def test_a_usual_run_has_nothing_to_be_told():
@@ -39,12 +38,6 @@ def test_a_warm_up_that_is_as_long_as_the_run_is_named_with_both_numbers_and_a_b
     assert "(`num_warmup_steps=20`)" in line
 
 
-def test_a_gpu_that_tensorflow_does_not_see_is_told_with_the_remedy():
-    (line,) = device_remarks(RunFacts(training(), hidden_gpu="/dev/nvidia0"))
-    assert "an NVIDIA GPU (/dev/nvidia0), but TensorFlow does not see it" in line
-    assert "pip install 'tensorflow[and-cuda]'" in line
-
-
 def test_forty_epochs_over_the_text_are_as_many_as_berts_own_and_more_are_told():
     assert told(epochs=[Epochs(steps=4000, batch_size=10, examples=1000)]) == []
     (line,) = told(epochs=[Epochs(steps=4025, batch_size=10, examples=1000)])
@@ -58,34 +51,6 @@ def test_copies_of_the_text_in_the_shards_count():
     (line,) = told(epochs=[Epochs(steps=800, batch_size=10, examples=1000, copies=10)])
     assert "8.0 epochs over 1,000 examples (80 over the text)" in line
     assert "fewer steps (about 400)" in line
-
-
-@pytest.mark.parametrize("name", ["dev/nvidia12", "proc/driver/nvidia/gpus/0000:01:00.0"])
-def test_a_gpu_shows_in_its_device_or_its_driver(tmp_path, name):
-    (tmp_path / name).mkdir(parents=True)
-    assert find_hidden_gpu(str(tmp_path), {}, search_path="") == f"/{name}"
-
-
-@pytest.mark.parametrize("value", ["", "-1"])
-def test_gpus_that_are_hidden_on_purpose_are_not_missed(tmp_path, value):
-    (tmp_path / "dev/nvidia0").mkdir(parents=True)
-    assert find_hidden_gpu(str(tmp_path), {"CUDA_VISIBLE_DEVICES": value}) is None
-    assert find_hidden_gpu(str(tmp_path), {"CUDA_VISIBLE_DEVICES": "0"}) == "/dev/nvidia0"
-
-
-@pytest.mark.parametrize(("rate", "said"), [(6e-3, True), (5e-3, False)])
-def test_a_rate_far_above_what_bert_learns_with_is_pointed_out(rate, said):
-    facts = RunFacts(TrainingConfig(num_train_steps=200, num_warmup_steps=20, learning_rate=rate))
-    for sentences in (remarks(facts), device_remarks(facts)):
-        assert any("is far above" in one for one in sentences) == said
-
-
-def test_a_hidden_gpu_is_a_fact_of_a_run_that_the_cpu_computes_by_chance(monkeypatch):
-    monkeypatch.setattr("pipelines.runs.remarks.find_hidden_gpu", lambda: "/dev/nvidia0")
-    devices = Devices(tf.distribute.OneDeviceStrategy("/cpu:0"), use_xla=False)
-    assert RunFacts.of(training(), devices).hidden_gpu == "/dev/nvidia0"
-    split = RunFacts.of(training(num_logical_devices=2), devices)  # the CPU is meant
-    assert split.hidden_gpu is None
 
 
 def test_shards_whose_vocabulary_does_not_fit_are_named(tmp_path):
