@@ -6,10 +6,8 @@ import keras
 from keras import ops
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.layers.embeddings import BertEmbeddings
-from keras_bert_impl.layers.encoder_block import EncoderBlock
-from keras_bert_impl.layers.pooling import Pooler
-from keras_bert_impl.layers.self_attention import AttentionMask
+from keras_bert_impl.layers.encoder_block import AttentionMask, BertEmbeddings, EncoderBlock
+from keras_bert_impl.layers.heads import Pooler
 from keras_bert_impl.models.base import ConfiguredModel, encoder_inputs
 
 

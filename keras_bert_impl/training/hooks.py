@@ -16,7 +16,7 @@ from keras_bert_impl.json_files import read_log
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.training.checkpoints import read_description
 from keras_bert_impl.training.config import LOW_IS_GOOD
-from keras_bert_impl.training.metric_writers import Means, Rates, log_line
+from keras_bert_impl.training.metric_writers import Rates, log_line
 from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.step import OF_THE_STEP
 
@@ -92,20 +92,25 @@ class LogSteps(Hook):
     """
 
     def __init__(self) -> None:
-        self._means = Means({})
+        self._sums: dict[str, list[float]] = {}
 
     def begin(self, run: Run) -> None:
         """Starts the clock, and takes over the sums of the steps since the last line."""
-        self._means = Means(run.kept.setdefault("sums_since_last_line", {}))
+        self._sums = run.kept.setdefault("sums_since_last_line", {})
         self._rates = Rates(time.monotonic() - run.paused_seconds)
 
     def after_step(self, run: Run) -> None:
         """Counts a step; writes a line where it is due."""
         assert run.chunk is not None
         self._rates.count(run.step, run.chunk, time.monotonic() - run.paused_seconds)
-        self._means.add({n: v for n, v in run.metrics.items() if n not in OF_THE_STEP})
+        for name, value in run.metrics.items():
+            if name not in OF_THE_STEP:
+                total, count = self._sums.get(name, (0.0, 0))
+                self._sums[name] = [total + value, count + 1]
         if run.is_logged:
-            metrics = {**run.metrics, **self._means.read()}
+            means = {name: total / count for name, (total, count) in self._sums.items()}
+            self._sums.clear()
+            metrics = {**run.metrics, **means}
             line = log_line(metrics, run.chunk, run.step, self._rates.read())
             run.writer.write("train", run.step, line)
 

@@ -39,15 +39,12 @@ class Curve(NamedTuple):
         words: what it is called.
         trained: steps and values of the logged steps.
         evaluated: steps and values of the evaluations, by step.
-        last: the point of the newest evaluation, which need not be that of the last step: a run's
-            model may be its best one.
         guess: what guessing reaches.
     """
 
     words: str
     trained: Points
     evaluated: Points
-    last: tuple[int, float] | None = None
     guess: Guess | None = None
 
 
@@ -190,11 +187,9 @@ def _curve(
     is_trained = not kind.is_share or name in style.trained
     trained = [(step, value * unit) for step, value in _points(lines, name) if is_trained]
     evaluated = _points(evaluations, name)
-    by_step = sorted(dict(evaluated).items())
-    last = evaluated[-1] if evaluated else None
     guess = guesses.get(name)
     drawn = guess if guess and math.isfinite(guess.value) else None
-    return Curve(_words(name), trained, by_step, last, drawn)
+    return Curve(_words(name), trained, sorted(dict(evaluated).items()), drawn)
 
 
 def _points(lines: Iterable[Line], name: str) -> Points:
@@ -267,32 +262,17 @@ def _draw_curve(axes: Any, curve: Curve, number: int, *, alone: bool) -> None:
         axes.plot(*zip(*curve.trained, strict=True), label=f"{prefix}training", **look)
     if curve.evaluated:
         look = {"color": evaluation, "lw": 1.5, "marker": "o", "ms": 5}
-        label = f"{prefix}evaluation{_newest(curve)}"
+        label = f"{prefix}evaluation: {curve.evaluated[-1][1]:.4g}"
         axes.plot(*zip(*curve.evaluated, strict=True), label=label, **look)
 
 
-def _newest(curve: Curve) -> str:
-    """The value of the newest evaluation, for the legend.
-
-    Example:
-        >>> _newest(Curve("F1", [], [(1, 0.5), (2, 0.25)], last=(1, 0.5)))
-        ': 0.5 (step 1)'
-    """
-    if curve.last is None:
-        return ""
-    step, value = curve.last
-    return f": {value:.4g}" + ("" if step == curve.evaluated[-1][0] else f" (step {step:,})")
-
-
 def _draw_guesses(axes: Any, curves: Sequence[Curve]) -> None:
-    """Draws what guessing reaches: one line where that is the same for all figures."""
-    guesses = [curve.guess for curve in curves]
-    alike = len(set(guesses)) == 1
-    for number, (curve, guess) in enumerate(zip(curves, guesses, strict=True)):
-        if guess and not (alike and number):
-            label = str(guess) if alike else f"{curve.words}, {guess}"
-            color = "0.35" if alike else f"C{number}"
-            axes.axhline(guess.value, color=color, ls=":", lw=1.8, label=label)
+    """Draws what guessing reaches in each figure."""
+    for number, curve in enumerate(curves):
+        if curve.guess:
+            label = str(curve.guess) if len(curves) == 1 else f"{curve.words}, {curve.guess}"
+            color = "0.35" if len(curves) == 1 else f"C{number}"
+            axes.axhline(curve.guess.value, color=color, ls=":", lw=1.8, label=label)
 
 
 _FEW = 30

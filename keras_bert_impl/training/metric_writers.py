@@ -159,29 +159,3 @@ def log_line(
     others = {n: v for n, v in metrics.items() if n not in line and not n.endswith("_votes")}
     padding = {"padding_share": round(chunk.padding_share, 4)} if chunk.tokens else {}
     return {**line, **others, **padding}
-
-
-class Means:
-    """Adds up figures step by step; gives their means since the last reading.
-
-    Example:
-        >>> means = Means({"loss": [5.0, 2]})
-        >>> means.add({"loss": 4.0})
-        >>> means.read(), means.read()
-        ({'loss': 3.0}, {})
-    """
-
-    def __init__(self, sums: dict[str, list[float]]) -> None:
-        self._sums = sums
-
-    def add(self, figures: Mapping[str, float]) -> None:
-        """Counts the figures of one step."""
-        for name, value in figures.items():
-            total, count = self._sums.get(name, (0.0, 0))
-            self._sums[name] = [total + value, count + 1]
-
-    def read(self) -> dict[str, float]:
-        """The means, which start anew."""
-        means = {name: total / count for name, (total, count) in self._sums.items()}
-        self._sums.clear()
-        return means

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import socket
 import sys
 from collections.abc import Callable, Iterator
 from http.client import HTTPException
@@ -16,7 +15,7 @@ import tensorflow as tf
 from keras_bert_impl.backend import need_tensorflow, usable_cores
 from keras_bert_impl.cpu_kernels.kernel_choice import choose_kernels
 from keras_bert_impl.cpu_kernels.xla_programs import safe_in_threads
-from keras_bert_impl.errors import UserError, reading, reason_of, shown
+from keras_bert_impl.errors import UserError, reading, reason_of
 from keras_bert_impl.json_files import parse_json
 from keras_bert_impl.layers.kernels import PLAIN, PlainKernels
 from keras_bert_impl.models.base import set_kernels
@@ -213,22 +212,8 @@ def _split_cpu(count: int) -> None:
             ) from error
 
 
-_SECONDS_TO_CONNECT, _LAST_PORT = 20, 65535
-
-
-def _call(address: str) -> None:
-    """Sees that somebody listens at a `grpc://HOST:PORT`: TensorFlow would try for minutes."""
-    host, _, port = address.strip().removeprefix("grpc://").rpartition(":")
-    if not port.isdecimal() or int(port) > _LAST_PORT:
-        raise OSError(f"{shown(address)} is no grpc://HOST:PORT")
-    socket.create_connection((host.strip("[]"), int(port)), _SECONDS_TO_CONNECT).close()
-
-
 def _tpu(config: TrainingConfig) -> Devices:
     try:
-        if (config.tpu_name or "").startswith("grpc://"):
-            for address in str(config.tpu_name).split(","):
-                _call(address)
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
             tpu=config.tpu_name, zone=config.tpu_zone, project=config.gcp_project
         )

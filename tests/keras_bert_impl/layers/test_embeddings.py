@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.layers.embeddings import BertEmbeddings
+from keras_bert_impl.layers.encoder_block import BertEmbeddings
 from tests.support.layer_checks import as_float64, check_layer, normalized, weights_of
 from tests.support.tiny_bert import TINY, scatter_weights
 

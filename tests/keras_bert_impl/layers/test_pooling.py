@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.layers.pooling import MaskedMean, Pooler
+from keras_bert_impl.layers.heads import MaskedMean, Pooler
 from tests.support.layer_checks import as_float64, check_layer, weights_of
 from tests.support.tiny_bert import TINY, scatter_weights
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.layers.self_attention import AttentionMask, SelfAttention, attention_mask
+from keras_bert_impl.layers.encoder_block import AttentionMask, SelfAttention, attention_mask
 from tests.support.layer_checks import as_float64, check_layer, weights_of
 from tests.support.tiny_bert import TINY, scatter_weights
 

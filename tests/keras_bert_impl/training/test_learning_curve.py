@@ -70,36 +70,10 @@ def test_guessing_is_a_dotted_line_with_its_words_and_value():
     assert "dotted" not in draw_panels(of([pretraining_line(1)])).get_supxlabel()
 
 
-def test_what_guessing_reaches_in_all_figures_of_a_panel_is_one_line():
-    nothing = Guess("no question answered", 50.0)
-    evaluations = [{"step": 1, "f1": 60.0, "exact": 55.0}]
-    guesses = {"f1": nothing, "exact": nothing}
-
-    def dotted(guesses):
-        _, axes = draw_panels(of([{"step": 1, "loss": 1.0}], evaluations, guesses)).axes
-        return [line.get_label() for line in axes.lines if line.get_linestyle() == ":"]
-
-    assert dotted(guesses) == ["no question answered: 50"]
-    assert dotted({**guesses, "exact": nothing._replace(value=40.0)}) == [
-        "F1, no question answered: 50",
-        "exact match, no question answered: 40",
-    ]
-    assert dotted({"exact": nothing}) == ["exact match, no question answered: 50"]
-
-
 def test_scores_that_are_all_0_have_the_whole_axis_above_them():
     lines, evaluations = [{"step": 1, "loss": 1.0}], [{"step": 1, "f1": 0.0}]
     _, axes = draw_panels(of(lines, evaluations, full_score=100.0)).axes
     assert axes.get_ylim() == (0.0, 100.0)
-
-
-def test_a_single_step_and_a_single_evaluation_are_points():
-    line = {"step": 1, "loss": 2.0, "accuracy": 0.5}
-    figure = draw_panels(of([line], [{"step": 1, "loss": 1.5, "accuracy": 0.75}]))
-    for axes in figure.axes:
-        assert [line.get_marker() for line in axes.lines] == [".", "o"]
-        assert axes.get_xlim() == (0, 1.02)
-        assert [float(tick).is_integer() for tick in axes.get_xticks()]
 
 
 def test_values_that_are_no_numbers_are_left_out():
@@ -165,13 +139,6 @@ def test_accuracy_ends_at_the_best_that_it_can_be():
     assert axes.get_ylim() == (0.0, 1.05)
 
 
-def test_the_models_evaluation_is_labelled_where_it_is_not_that_of_the_last_step():
-    evaluations = [{"step": step, "loss": loss} for step, loss in ((1, 3.0), (2, 1.0), (3, 2.0))]
-    final = {"step": 2, "loss": 1.0}  # the best checkpoint became the model
-    (axes,) = draw_panels(of([{"step": 3, "loss": 1.0}], [*evaluations, final])).axes
-    assert points(axes, "evaluation: 1 (step 2)") == [(1, 3.0), (2, 1.0), (3, 2.0)]
-
-
 def test_the_picture_is_made_of_a_runs_files_also_of_one_that_kept_no_guesses(tmp_path):
     run = RunDirectory.open(tmp_path)
     assert draw_learning_curve(run) is None
@@ -183,9 +150,3 @@ def test_the_picture_is_made_of_a_runs_files_also_of_one_that_kept_no_guesses(tm
     write_guesses(run, {"accuracy": Guess("always the same", 0.25)})
     draw_learning_curve(run)
     assert run.learning_curve.read_bytes() != before
-
-
-def test_a_run_whose_loss_was_never_a_number_has_no_picture(tmp_path):
-    run = RunDirectory.open(tmp_path)
-    run.metrics.write_text('{"step": 1, "loss": NaN}\n')
-    assert draw_learning_curve(run) is None
