@@ -155,21 +155,16 @@ class Checkpoints:
         regular: bool = True,
         best: Path | None = None,
     ) -> None:
-        """Copies the variables now and writes them in the background.
-
-        Where the save before failed (the disk was full for a moment), this one is waited for: the
-        run only ends if it fails as well.
+        """Copies the variables now and writes them in the background; an earlier failure is raised.
 
         Args:
             best: a folder that gets the same variables, in place of an older best; written first,
                 so that a run which resumes from the checkpoint finds its best, too.
         """
+        self.wait()
         regular = regular and step != self._newest
         if not self._writes or not (regular or best):
-            self.wait()
             return
-        failure = self._join()
-        regular = regular or failure is not None  # what failed is made good with the present state
         self._newest = step if regular else self._newest
         self._copy_state()
         folders = ([best] if best else []) + ([self.path(step)] if regular else [])
@@ -179,38 +174,24 @@ class Checkpoints:
             target=self._write, args=(folders, description), name="checkpoint writer"
         )
         self._thread.start()
-        if failure:
-            self.wait()
-            self._log(f"{failure} In its place the one of step {step} is written.")
 
     def settle(self) -> None:
-        """Returns when no checkpoint is being written; what failed is said by the next call."""
+        """Returns when no checkpoint is being written; `wait` raises what went wrong."""
         if self._thread is not None:
             self._thread.join()
 
     def wait(self) -> None:
-        """Returns when no checkpoint is being written."""
-        if failure := self._join():
-            raise failure
-
-    def _join(self) -> UserError | None:
-        """Waits for the writing thread; gives what went wrong in it, if the user can mend that."""
+        """Returns when no checkpoint is being written; raises what went wrong in the last one."""
         self.settle()
         self._thread = None
         failure, self._failure = self._failure, None
-        if failure is None:
-            return None
-        self._newest = None  # the same step may be tried again
-        if isinstance(failure, UserError):
-            return failure
-        if not isinstance(failure, (tf.errors.OpError, OSError)):
+        if isinstance(failure, (tf.errors.OpError, OSError)) and not isinstance(failure, UserError):
+            raise UserError(
+                f"{self._folder}: the checkpoint cannot be written ({reason_of(failure)}); free "
+                "some space."
+            ) from failure
+        if failure is not None:
             raise failure
-        sentence = UserError(
-            f"{self._folder}: the checkpoint cannot be written ({reason_of(failure)}); free some "
-            "space."
-        )
-        sentence.__cause__ = failure
-        return sentence
 
     def restore_newest(
         self,

@@ -1,8 +1,7 @@
 """A run while it goes on, and the interface of everything that happens in it now and then."""
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from keras_bert_impl.interrupts import Stops
@@ -136,23 +135,3 @@ class Hook:
 
     def close(self, run: Run) -> None:
         """Called once, whatever ended the run, also an error; no checkpoint is being written."""
-
-
-class Hooks:
-    """Several hooks: each event reaches them in their order, and all are closed."""
-
-    def __init__(self, hooks: Sequence[Hook]) -> None:
-        self._hooks = list(hooks)
-
-    @contextlib.contextmanager
-    def open(self, run: Run) -> Iterator[None]:
-        """Inside the block the run goes on; then every hook is closed, though another one fails."""
-        with contextlib.ExitStack() as stack:
-            for hook in self._hooks:
-                stack.callback(hook.close, run)
-            yield
-
-    def tell(self, event: str, run: Run) -> None:
-        """Calls a method of every hook."""
-        for hook in self._hooks:
-            getattr(hook, event)(run)

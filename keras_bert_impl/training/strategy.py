@@ -1,11 +1,9 @@
-"""Which devices a run computes on, and going on when another worker dies."""
+"""Which devices a run computes on, and what is said when another worker dies."""
 
 import contextlib
 import dataclasses
-import json
 import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.client import HTTPException
 from typing import Any
 
@@ -175,6 +173,7 @@ def _place_in_cluster(text: str) -> tuple[int, int]:
 
     Example:
         >>> cluster = {"chief": ["a:1"], "worker": ["b:1", "c:1"]}
+        >>> import json
         >>> described = {"cluster": cluster, "task": {"type": "worker", "index": 1}}
         >>> _place_in_cluster(json.dumps(described))
         (3, 2)
@@ -236,44 +235,20 @@ _LOST = (
     tf.errors.FailedPreconditionError,  # it came back so soon that the old connection still stood
     tf.errors.InternalError,
 )
-_RESTARTS = 5  # so often without a new checkpoint between: then it is no lost worker
-_STARTED_AGAIN = "KERAS_BERT_STARTED_AGAIN"  # what the process that starts again must remember
 
 
 @contextlib.contextmanager
-def restart_when_a_worker_is_lost(
-    config: TrainingConfig, newest_step: Callable[[], int], log: Callable[[str], None]
-) -> Iterator[None]:
-    """Inside the block, losing another worker starts this process again with its own command.
+def telling_of_lost_workers(config: TrainingConfig) -> Iterator[None]:
+    """Inside the block, losing another worker is a sentence.
 
-    TensorFlow's collectives cannot go on with a worker that died. The new process waits until all
-    workers are there again, and resumes from the newest checkpoint as they do. An error that comes
-    back time and again without a new checkpoint between is raised.
+    TensorFlow's collectives cannot go on with a worker that died: all must start again.
     """
     try:
         yield
     except _LOST as error:
         if config.distribution_strategy != "multi_worker_mirrored":
             raise
-        step = newest_step()
-        before, times = parse_json(
-            os.environ.get(_STARTED_AGAIN, "[-1, 0]"), _STARTED_AGAIN, "unset it"
-        )
-        times = times + 1 if step == before else 1
-        if times > _RESTARTS:
-            raise
-        reason = (error.message or type(error).__name__).strip().splitlines()[0]
-        log(
-            f"Another worker was lost ({reason}); this one starts again and waits until it is "
-            "back: start the same command there."
-        )
-        os.environ[_STARTED_AGAIN] = json.dumps([step, times])
-        _start_again()
-
-
-def _start_again() -> None:
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # The old server's port must not stay open in the new process.
-    os.closerange(3, 65536)
-    os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - the very command that is running
+        raise UserError(
+            f"another worker was lost ({reason_of(error)}); start the same command again on every "
+            "worker: the run goes on from its newest checkpoint."
+        ) from error

@@ -30,7 +30,7 @@ from keras_bert_impl.training.objectives import PretrainingObjective
 from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
-from keras_bert_impl.training.strategy import make_devices, restart_when_a_worker_is_lost
+from keras_bert_impl.training.strategy import make_devices, telling_of_lost_workers
 from pipelines.inputs.pretraining import PretrainingBatches, PretrainingEvaluation
 from pipelines.metrics.guessing import (
     count_answers,
@@ -133,7 +133,7 @@ def _run(config: RunPretrainingConfig, run: RunDirectory) -> PretrainingResults:
                 evaluation=run.read_eval_results() if config.do_eval else {},
                 guesses=read_guesses(run),
             )
-    with restart_when_a_worker_is_lost(config.training, run.newest_step, _LOGGER.warning):
+    with telling_of_lost_workers(config.training):
         trains = config.do_train and not trained
         with kept_so_far(run.kept_before_training() if trains else _UNCHANGED):
             job = _Job(config, run)

@@ -65,16 +65,15 @@ def test_kill_9_even_inside_a_save_and_a_stop_change_no_bit(flags, unbroken, tmp
 
 
 @pytest.mark.long
-def test_two_workers_of_which_one_dies_and_returns_change_no_bit(flags, tmp_path):
+def test_two_workers_of_which_one_dies_and_both_start_again_change_no_bit(flags, tmp_path):
     def workers(folder):
         return [start(folder, environment, **flags, **WORKERS) for environment in two_workers()]
 
     for process in workers(tmp_path / "whole"):
         finish(process)
-    environments = two_workers()
-    chief, other = (start(tmp_path / "killed", e, **flags, **WORKERS) for e in environments)
+    chief, other = workers(tmp_path / "killed")
     kill_at(other, tmp_path / "killed", 13)
-    returned = start(tmp_path / "killed", environments[1], **flags, **WORKERS)
-    finish(chief)
-    finish(returned)
+    assert "another worker was lost" in finish(chief, code=1)
+    for process in workers(tmp_path / "killed"):
+        finish(process)
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
