@@ -21,9 +21,8 @@ from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.batches import one_phase
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.evaluation import Prediction
-from keras_bert_impl.training.guesses import Guess, write_guesses
 from keras_bert_impl.training.hooks import standard_hooks
-from keras_bert_impl.training.learning_curve import draw_learning_curve
+from keras_bert_impl.training.learning_curve import Guess, draw_learning_curve, write_guesses
 from keras_bert_impl.training.loop import TrainingResult
 from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory

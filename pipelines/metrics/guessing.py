@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
-from keras_bert_impl.training.guesses import Guess
+from keras_bert_impl.training.learning_curve import Guess
 
 Metric = Callable[[np.ndarray, np.ndarray], float]
 

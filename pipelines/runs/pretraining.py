@@ -22,9 +22,13 @@ from keras_bert_impl.training.checkpoints import (
     check_settings,
 )
 from keras_bert_impl.training.evaluation import Evaluation
-from keras_bert_impl.training.guesses import Guess, read_guesses, write_guesses
 from keras_bert_impl.training.hooks import standard_hooks
-from keras_bert_impl.training.learning_curve import draw_learning_curve
+from keras_bert_impl.training.learning_curve import (
+    Guess,
+    draw_learning_curve,
+    read_guesses,
+    write_guesses,
+)
 from keras_bert_impl.training.loop import TrainingResult, rehearse
 from keras_bert_impl.training.objectives import PretrainingObjective
 from keras_bert_impl.training.run import Hook, Run
@@ -44,13 +48,14 @@ from pipelines.runs.pretraining_config import (
     kept_model,
     options_of_phase,
 )
-from pipelines.runs.pretraining_start import check_asked, checked_start
-from pipelines.runs.remarks import check_records, check_words, epochs_of, remarks
-from pipelines.runs.resume_identity import (
+from pipelines.runs.pretraining_start import (
+    check_asked,
     check_finished_run,
+    checked_start,
     pretraining_settings,
     shards_identity,
 )
+from pipelines.runs.remarks import check_records, check_words, epochs_of, remarks
 from pipelines.runs.training_run import (
     DescribeModel,
     TrainingRun,

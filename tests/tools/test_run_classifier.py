@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert_impl.training.guesses import Guess
+from keras_bert_impl.training.learning_curve import Guess
 from pipelines.fine_tuning.run import FineTuningResults
 from tests.support.glue_files import write_cola
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config, write_encoder

@@ -12,8 +12,7 @@ from keras_bert_impl.checkpoints.task_settings import served_length, task_settin
 from keras_bert_impl.errors import UserError, cut
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.models.head_settings import frozen_features
-from keras_bert_impl.training.guesses import Guess
-from keras_bert_impl.training.learning_curve import CurveStyle
+from keras_bert_impl.training.learning_curve import CurveStyle, Guess
 from pipelines.fine_tuning.task import Answered, Head
 from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
 from pipelines.metrics.entities import OUTSIDE, EntityScorer

@@ -3,12 +3,14 @@ import math
 
 import numpy as np
 
-from keras_bert_impl.training.guesses import Guess, write_guesses
 from keras_bert_impl.training.learning_curve import (
     CurveStyle,
+    Guess,
     draw_learning_curve,
     draw_panels,
     panels_of,
+    read_guesses,
+    write_guesses,
 )
 from keras_bert_impl.training.run_directory import RunDirectory
 
@@ -150,3 +152,11 @@ def test_the_picture_is_made_of_a_runs_files_also_of_one_that_kept_no_guesses(tm
     write_guesses(run, {"accuracy": Guess("always the same", 0.25)})
     draw_learning_curve(run)
     assert run.learning_curve.read_bytes() != before
+
+
+def test_guesses_survive_the_file_to_the_bit_and_a_run_may_have_none(tmp_path):
+    run = RunDirectory.open(tmp_path)
+    assert read_guesses(run) == {}
+    guesses = {"f1": Guess("언제나 같은 답", 1 / 3), "loss": Guess("always the mean", 1e-30)}
+    write_guesses(run, guesses)
+    assert read_guesses(run) == guesses

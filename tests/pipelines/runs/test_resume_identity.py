@@ -10,7 +10,7 @@ from keras_bert_impl.training.checkpoints import write_checkpoint
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.runs.pretraining_config import RunPretrainingConfig, SecondPhaseConfig
-from pipelines.runs.resume_identity import (
+from pipelines.runs.pretraining_start import (
     check_finished_run,
     pretraining_settings,
     shards_identity,
