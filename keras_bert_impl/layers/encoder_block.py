@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers import dropout, kernels
-from keras_bert_impl.layers.base import ConfiguredLayer, truncated_normal
+from keras_bert_impl.layers.base import ConfiguredLayer, SavedLayer, truncated_normal
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -109,8 +109,10 @@ def attention_mask(input_mask: Any, causal: bool, anticausal: bool = False) -> A
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class AttentionMask(keras.layers.Layer):
+class AttentionMask(SavedLayer):
     """`attention_mask` as a layer: computed once for all blocks."""
+
+    saves = ("causal", "anticausal")
 
     def __init__(self, causal: bool = False, anticausal: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -125,10 +127,6 @@ class AttentionMask(keras.layers.Layer):
         """[batch, 1, 1, length], or [batch, 1, length, length] if a direction is hidden."""
         batch, length = input_mask_shape
         return (batch, 1, length if self.causal or self.anticausal else 1, length)
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make this layer again."""
-        return {**super().get_config(), "causal": self.causal, "anticausal": self.anticausal}
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -148,6 +146,8 @@ class SelfAttention(ConfiguredLayer):
         >>> tuple(SelfAttention(config, block=0)(hidden, mask).shape)
         (1, 5, 8)
     """
+
+    saves = ("block",)
 
     def __init__(self, config: BertConfig, block: int, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
@@ -188,10 +188,6 @@ class SelfAttention(ConfiguredLayer):
         """The shape of `hidden` does not change."""
         return hidden_shape
 
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make this layer again."""
-        return {**super().get_config(), "block": self.block}
-
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class EncoderBlock(ConfiguredLayer):
@@ -210,6 +206,8 @@ class EncoderBlock(ConfiguredLayer):
         >>> tuple(EncoderBlock(config, block=0)(hidden, mask).shape)
         (1, 5, 8)
     """
+
+    saves = ("block", "recompute")
 
     def __init__(
         self, config: BertConfig, block: int, recompute: bool = False, **kwargs: Any
@@ -299,7 +297,3 @@ class EncoderBlock(ConfiguredLayer):
     def compute_output_shape(self, hidden_shape: Any) -> Any:
         """The shape of `hidden` does not change."""
         return hidden_shape
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make this layer again."""
-        return {**super().get_config(), "block": self.block, "recompute": self.recompute}

@@ -66,6 +66,8 @@ class ConfiguredModel(keras.Model):
     """
 
     label_units: LabelUnits | None = None
+    saves: tuple[str, ...] = ()
+    """Further arguments that it is saved with, held by attributes of their names."""
 
     def __init__(
         self,
@@ -194,6 +196,7 @@ class ConfiguredModel(keras.Model):
             "frozen": frozen_layers(self),
             "dtype": self.dtype_policy.name,
             "config": self.config.to_dict(),
+            **{name: getattr(self, name) for name in self.saves},
         }
 
     @classmethod

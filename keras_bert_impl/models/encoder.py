@@ -38,6 +38,8 @@ class BertEncoder(ConfiguredModel):
         ((1, 3, 128), (1, 128))
     """
 
+    saves = ("return_all_layers", "recompute")
+
     def __init__(
         self,
         config: BertConfig,
@@ -85,11 +87,3 @@ class BertEncoder(ConfiguredModel):
     def recompute(self, on: bool) -> None:
         for block in self.blocks:
             block.recompute = on
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make this model again."""
-        return {
-            **super().get_config(),
-            "return_all_layers": self.return_all_layers,
-            "recompute": self.recompute,
-        }

@@ -55,7 +55,7 @@ from pipelines.runs.pretraining_start import (
     pretraining_settings,
     shards_identity,
 )
-from pipelines.runs.remarks import check_records, check_words, epochs_of, remarks
+from pipelines.runs.remarks import check_records, epochs_of, remarks
 from pipelines.runs.training_run import (
     DescribeModel,
     TrainingRun,
@@ -213,8 +213,6 @@ class _Job:
         check_records(self._phases, _LOGGER.info)
         if config.do_train and devices.is_chief:
             self._tell_of_the_run()
-        for phase in config.phases():
-            check_words(phase.input_file, _LOGGER.warning)
         self._held_out = self._open_held_out()
         # Every record that will be measured is looked at here, before hours of training.
         held_out = count_answers(self._held_out.batches(), self._model_config.vocab_size)

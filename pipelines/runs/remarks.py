@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.records.check import described_words, find_shards
-from pipelines.records.paths import with_local_copies
 
 if TYPE_CHECKING:  # TensorFlow
     from keras_bert_impl.training.batches import Phase
@@ -79,16 +77,6 @@ def check_records(phases: Sequence["Phase"], report: Callable[[str], None]) -> N
         which = f"all {checked:,}" if checked == everything else f"{checked:,} of {everything:,}"
         rest = "" if checked == everything else "; the others are checked when they are read"
         report(f"Phase {number}: looked at {which} records{rest}.")
-
-
-def check_words(input_files: Sequence[str], warn: Callable[[str], None]) -> None:
-    """Tells of shards of whose words more than 5 % are [UNK]."""
-    words = described_words(find_shards(with_local_copies(input_files)))
-    if words is not None and words.is_large:
-        warn(
-            f"{', '.join(input_files)}: {words} are [UNK], which the model can learn nothing from: "
-            "the vocabulary does not fit the text. create_pretraining_data names the likely reason."
-        )
 
 
 def remarks(

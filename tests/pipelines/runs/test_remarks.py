@@ -1,14 +1,10 @@
-from pathlib import Path
-
 import pytest
 
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.remarks import (
     Epochs,
-    check_words,
     remarks,
 )
-from tests.support.pretraining_corpus import make_shards
 
 
 def training(**changes):
@@ -51,19 +47,3 @@ def test_copies_of_the_text_in_the_shards_count():
     (line,) = told(epochs=[Epochs(steps=800, batch_size=10, examples=1000, copies=10)])
     assert "8.0 epochs over 1,000 examples (80 over the text)" in line
     assert "fewer steps (about 400)" in line
-
-
-def test_shards_whose_vocabulary_does_not_fit_are_named(tmp_path):
-    (tmp_path / "corpus.txt").write_text("The fox saw a dog. It barks\n\nthe hen ran.\n" * 20)
-    config, said = make_shards(tmp_path), []
-    check_words([config.output_file], said.append)
-    (sentence,) = said
-    assert sentence.startswith(f"{config.output_file}: 25.0 % of the words are [UNK], which the")
-
-
-def test_shards_that_fit_or_do_not_say_it_pass_without_a_word(tmp_path):
-    config, said = make_shards(tmp_path), []
-    check_words([config.output_file], said.append)
-    (Path(f"{config.output_file}.recipe.json")).unlink()
-    check_words([f"{config.output_file}-*"], said.append)
-    assert said == []
