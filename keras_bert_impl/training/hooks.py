@@ -234,27 +234,6 @@ class SaveCheckpoints(Hook):
             self._saved_at = self._clock()
 
 
-def _in_words(figures: Mapping[str, Any]) -> str:
-    """Figures as they follow each other in a line.
-
-    Example:
-        >>> _in_words({"loss": 0.68812, "accuracy": 0.5, "held_out": "dev"})
-        'loss 0.6881, accuracy 0.5'
-    """
-    numbers = {name: value for name, value in figures.items() if isinstance(value, (int, float))}
-    return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in numbers.items())
-
-
-def _lowest(badness: Mapping[int, float]) -> int:
-    """The step of the best evaluation, of equal ones the first.
-
-    Example:
-        >>> _lowest({10: 0.5, 5: 0.5, 15: 0.7})
-        5
-    """
-    return min(sorted(badness), key=badness.__getitem__)
-
-
 class EvaluateHeldOut(Hook):
     """Evaluates every `eval_steps` and at the end; keeps the best variables, or ends the run early.
 
@@ -273,7 +252,8 @@ class EvaluateHeldOut(Hook):
         best_by: str = "loss",
         keep_best: bool = True,
     ) -> None:
-        self._evaluate, self._held_out, self._best_by = evaluate, held_out, best_by
+        self._evaluate, self._best_by = evaluate, best_by
+        self._name = {"held_out": held_out} if held_out else {}
         self._keep_best = keep_best
         self._badness: dict[int, float] = {}  # on this held-out set, by step
 
@@ -288,15 +268,6 @@ class EvaluateHeldOut(Hook):
         if self._is_due(run) and self._badness[run.step] < self._least_badness(run):
             self._save_best(run)
         self._end_early(run)
-
-    def end(self, run: Run) -> None:
-        """Says whose weights a finished run ends with."""
-        at_the_end = run.step == run.config.num_train_steps or run.ended_early
-        if run.config.save_best and self._badness and at_the_end and run.is_chief:
-            by = self._best_by.replace("_", " ")
-            _LOGGER.info(
-                "the best evaluation by %s was at step %s", by, f"{_lowest(self._badness):,}"
-            )
 
     def after_call(self, run: Run) -> None:
         """Evaluates where it is due."""
@@ -324,9 +295,10 @@ class EvaluateHeldOut(Hook):
         if badness < self._least_badness(run):
             self._save_best(run)
         self._badness[run.step] = badness
-        run.writer.write("eval", run.step, {**results, **self._name()})
+        run.writer.write("eval", run.step, {**results, **self._name})
         if run.is_chief:
-            _LOGGER.info("step %s: evaluation: %s", f"{run.step:,}", _in_words(results))
+            figures = (f"{name.replace('_', ' ')} {value:.4g}" for name, value in results.items())
+            _LOGGER.info("step %s: evaluation: %s", f"{run.step:,}", ", ".join(figures))
         self._end_early(run)
 
     def _save_best(self, run: Run) -> None:
@@ -338,7 +310,7 @@ class EvaluateHeldOut(Hook):
         patience, last = run.config.early_stopping_evals, run.config.num_train_steps
         if not (patience and self._badness) or run.step == last:
             return
-        best = _lowest(self._badness)
+        best = min(sorted(self._badness), key=self._badness.__getitem__)  # of equals the first
         if sum(step > best for step in self._badness) < patience:
             return
         run.ended_early = True
@@ -348,9 +320,6 @@ class EvaluateHeldOut(Hook):
             f"{self._best_by.replace('_', ' ')} was the best at step {best:,} and in none of the "
             f"{patience} evaluations since."
         )
-
-    def _name(self) -> dict[str, str]:
-        return {"held_out": self._held_out} if self._held_out else {}
 
     def _badness_of(self, results: Mapping[str, Any]) -> float:
         """The figure that decides, as a number that is to be low."""
@@ -371,7 +340,8 @@ class EvaluateHeldOut(Hook):
         """Reads the evaluations of this held-out set up to the step that the run resumes from."""
         lines = read_log(run.directory.evaluations)
         lines = [line for line in lines if line["step"] <= run.first_step]
-        same = [line for line in lines if self._is_same_set(line)]
+        # A line from before sets were named is of this one.
+        same = [line for line in lines if self._name.items() <= {**self._name, **line}.items()]
         if len(same) < len(lines):
             run.log(
                 f"{run.directory.evaluations}: {len(lines) - len(same)} of {len(lines)} "
@@ -380,7 +350,3 @@ class EvaluateHeldOut(Hook):
             )
         comparable = [line for line in same if self._best_by in line]
         return {line["step"]: self._badness_of(line) for line in comparable}
-
-    def _is_same_set(self, line: Mapping[str, Any]) -> bool:
-        """Whether a line is of this held-out set; one from before sets were named is."""
-        return {**self._name(), **line}.get("held_out") == self._held_out

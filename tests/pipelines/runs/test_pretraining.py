@@ -88,21 +88,16 @@ def test_a_trained_model_is_evaluated_without_training(trained):
     assert curve.exists()
 
 
-@pytest.mark.parametrize("training", [{}, {"eval_steps": 1, "save_best": True, "ema_decay": 0.9}])
-def test_a_final_evaluation_that_a_stop_cut_short_is_made_up_for(tmp_path, training):
+def test_a_final_evaluation_that_a_stop_cut_short_is_made_up_for(tmp_path):
+    training = {"eval_steps": 1, "save_best": True, "ema_decay": 0.9}
     options = {"do_train": True, "do_eval": True, "training": training}
     first = run_pretraining(config(tmp_path, **options)).evaluation
     evaluations, results = tmp_path / "evaluations.jsonl", tmp_path / "eval_results.txt"
     complete = evaluations.read_text()
-    *earlier, last = complete.splitlines(keepends=True)
-    if not training:  # the last step is evaluated once, at the end
-        evaluations.write_text("".join(earlier))
-        figures = json.loads(last)
-        assert (figures["step"], figures["loss"]) == (first["global_step"], first["loss"])
     results.unlink()
     again = run_pretraining(config(tmp_path, **options)).evaluation
     assert again == pytest.approx(first)
-    assert ("best_step" in again) == bool(training)
+    assert "best_step" in again
     assert [json.loads(line)["step"] for line in evaluations.open()] == [
         json.loads(line)["step"] for line in complete.splitlines()
     ]
