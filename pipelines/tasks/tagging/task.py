@@ -166,8 +166,7 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
 
         A saved model may be a BiLSTM over an encoder that did not learn; none is trained any more.
         """
-        from keras_bert_impl.models.feature_tagger import BertFeatureTagger
-        from keras_bert_impl.models.token_models import BertTokenClassifier
+        from keras_bert_impl.models.token_models import BertFeatureTagger, BertTokenClassifier
         from pipelines.tasks.tagging.objective import TagObjective
 
         kind = BertTokenClassifier if frozen_features(config) is None else BertFeatureTagger

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.models.classifier import BertClassifier
-from keras_bert_impl.models.feature_tagger import BertFeatureTagger
 from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
-from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
+from keras_bert_impl.models.token_models import (
+    BertFeatureTagger,
+    BertSpanLabeler,
+    BertTokenClassifier,
+)
 from tests.support.head_checks import check_against_numpy, check_outputs, check_saving
 from tests.support.tiny_bert import TINY, features, scatter_weights
 

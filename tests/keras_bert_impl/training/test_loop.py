@@ -409,14 +409,6 @@ def test_averages_are_resumed_to_the_bit(tmp_path):
     assert same(averages(whole), averages(parts))
 
 
-def test_a_stop_in_an_evaluation_of_averages_saves_the_weights_themselves(tmp_path):
-    _, expected = run(tmp_path / "whole", ema_decay=0.5)
-    run(tmp_path / "run", ema_decay=0.5, measure=preempted, eval_steps=10)
-    result, weights = run(tmp_path / "run", ema_decay=0.5)
-    assert result.resumed_from == 10
-    assert same(weights, expected)
-
-
 def preempted():
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(60)  # the signal ends it

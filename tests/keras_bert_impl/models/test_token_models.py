@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.feature_tagger import BertFeatureTagger
 from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
+from keras_bert_impl.models.token_models import BertFeatureTagger
 from keras_bert_impl.serving.opened_model import open_model
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.tiny_bert import TINY, VOCABULARY, features, scatter_weights
