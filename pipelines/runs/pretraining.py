@@ -55,7 +55,7 @@ from pipelines.runs.pretraining_start import (
     pretraining_settings,
     shards_identity,
 )
-from pipelines.runs.remarks import check_records, epochs_of, remarks
+from pipelines.runs.remarks import epochs_of, remarks
 from pipelines.runs.training_run import (
     DescribeModel,
     TrainingRun,
@@ -210,7 +210,6 @@ class _Job:
             (first, *_) = epochs_of(self._phases)
             each = config.training.evaluated_each(-(-first.examples // first.batch_size))
             self._run = replace(self._run, config=each)
-        check_records(self._phases, _LOGGER.info)
         if config.do_train and devices.is_chief:
             self._tell_of_the_run()
         self._held_out = self._open_held_out()

@@ -4,7 +4,7 @@ A remark is one sentence: what is so, why it matters, what to do. A new one is o
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,6 @@ from keras_bert_impl.training.config import TrainingConfig
 
 if TYPE_CHECKING:  # TensorFlow
     from keras_bert_impl.training.batches import Phase
-
-RECORDS_CHECKED = 2**18
-"""How many records of a phase are looked at before a run: a few seconds' worth."""
 
 MOST_EPOCHS = 40.0
 """So often BERT's own pre-training read its text (3.3 billion words in a million steps)."""
@@ -63,20 +60,6 @@ def epochs_of(phases: Sequence["Phase"]) -> list[Epochs]:
         size = (batches.batch_size, batches.num_examples, batches.copies_of_text)
         found.append(Epochs(phase.num_steps, *size))
     return found
-
-
-def check_records(phases: Sequence["Phase"], report: Callable[[str], None]) -> None:
-    """Looks at the records of every phase, before anything is computed from them.
-
-    Up to `RECORDS_CHECKED` of a phase: all of most sets, else so many spread evenly. Those left
-    out are checked with their batch when it is read.
-    """
-    for number, phase in enumerate(phases, start=1):
-        batches: Any = phase.batches
-        checked, everything = batches.check(RECORDS_CHECKED), batches.num_examples
-        which = f"all {checked:,}" if checked == everything else f"{checked:,} of {everything:,}"
-        rest = "" if checked == everything else "; the others are checked when they are read"
-        report(f"Phase {number}: looked at {which} records{rest}.")
 
 
 def remarks(

@@ -110,26 +110,7 @@ def poisoned_shard(folder, record, name, value):
     return shard
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "expected"),
-    [
-        ("input_ids", 1000, "record 401 has 1000 in input_ids, but the model only knows 0 to 999"),
-        ("segment_ids", 2, "record 401 has 2 in segment_ids, but the model only knows 0 to 1"),
-        ("masked_lm_positions", 64, "record 401 has 64 in masked_lm_positions"),
-        ("masked_lm_weights", float("nan"), "record 401 has nan in masked_lm_weights"),
-    ],
-)
-def test_every_record_is_looked_at_before_the_first_step(capsys, tmp_path, name, value, expected):
-    shard = poisoned_shard(tmp_path, 401, name, value)
-    error = sentence(capsys, tmp_path / "run", input_file=shard)
-    assert f"poisoned.tfrecord: {expected}" in error
-    assert not (tmp_path / "run" / "metrics.jsonl").exists()
-
-
-def test_records_left_out_of_the_first_look_are_checked_when_they_are_read(
-    capsys, tmp_path, monkeypatch
-):
-    monkeypatch.setattr("pipelines.runs.remarks.RECORDS_CHECKED", 3)
+def test_a_record_that_the_model_cannot_look_up_is_named(capsys, tmp_path):
     shard = poisoned_shard(tmp_path, 11, "input_ids", 1000)
     error = sentence(capsys, tmp_path / "run", input_file=shard)  # 8 a step, in file order
     assert "poisoned.tfrecord: record 11 has 1000 in input_ids" in error
