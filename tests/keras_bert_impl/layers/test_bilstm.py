@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert_impl.cpu_kernels.xla_programs import compiled
 from keras_bert_impl.layers.bilstm import StackedBiLSTM
 from tests.support.layer_checks import check_layer, weights_of
 from tests.support.numpy_lstm import bilstm
@@ -43,7 +44,7 @@ def test_more_padding_changes_nothing(layer):
 def test_gradients_are_the_slopes_of_the_lstm_in_numpy(layer):
     variables = [weight.value for weight in layer.trainable_weights]
 
-    @tf.function(jit_compile=True)  # as the others are not
+    @compiled  # as the others are not
     def gradients_of(inputs):
         with tf.GradientTape() as tape:
             tape.watch(inputs)
