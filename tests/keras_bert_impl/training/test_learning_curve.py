@@ -82,8 +82,8 @@ def test_values_that_are_no_numbers_are_left_out():
     lines = [{"step": step, "loss": loss} for step, loss in enumerate([math.nan, 2.0, math.inf])]
     evaluations = [{"step": 2, "loss": math.nan, "f1": None, "held_out": "a set"}]
     (panel,) = of(lines, evaluations)
-    assert panel.curves[0].trained == [(1, 2.0)]
-    assert panel.curves[0].evaluated == []
+    assert panel.trained == [(1, 2.0)]
+    assert panel.evaluated == []
     draw_panels([panel])
     assert of([{"step": 1, "loss": math.nan}]) == []
 
@@ -92,46 +92,35 @@ def test_a_guess_that_is_not_defined_is_not_drawn():
     evaluations = [{"step": 1, "pearson": 0.5}]
     guesses = {"pearson": Guess("always the mean", math.nan)}
     _, panel = of([{"step": 1, "loss": 1.0}], evaluations, guesses)
-    assert panel.curves[0].guess is None
+    assert panel.guess is None
 
 
-def test_each_scale_has_a_panel_of_its_own():
-    evaluation = {
-        "step": 5,
-        "loss": 2.0,
-        "pearson": 0.7,
-        "spearman": -0.2,
-        "mean_squared_error": 2.0,
-        "mean_absolute_error": 1.0,
-    }
+def test_each_figure_has_a_panel_and_values_below_0_are_in_it():
+    evaluation = {"step": 5, "loss": 2.0, "spearman": -0.2, "mean_squared_error": 2.0}
     lines = [{"step": 5, "loss": 3.0, "mean_squared_error": 3.0}]
-    panels = of(lines, [evaluation])
-    assert [(panel.title, len(panel.curves)) for panel in panels] == [
-        ("Loss: mean squared error", 1),  # the error is the loss: it is drawn once
-        ("Correlation: Pearson, Spearman", 2),
-        ("Mean absolute error", 1),
-    ]
+    panels = of(lines, [evaluation])  # the error is the loss: it is drawn once
+    assert [panel.title for panel in panels] == ["Loss: mean squared error", "Spearman"]
     bottom, top = draw_panels(panels).axes[1].get_ylim()
     assert bottom < -0.2
-    assert 0.7 < top < 1
+    assert top > 0
 
 
 def test_percent_is_drawn_as_percent_with_trainings_share_in_the_same_unit():
     lines = [{"step": 1, "loss": 1.0, "accuracy": 0.5}]
     evaluations = [{"step": 1, "loss": 1.0, "accuracy": 90.0, "f1": 40.0, "f1_PER": 30.0}]
     loss, accuracy, scores = of(lines, evaluations, scores=("accuracy", "f1"), full_score=100.0)
-    assert accuracy.curves[0].trained == [(1, 50.0)]
-    assert accuracy.curves[0].evaluated == [(1, 90.0)]
+    assert accuracy.trained == [(1, 50.0)]
+    assert accuracy.evaluated == [(1, 90.0)]
     assert (accuracy.unit, accuracy.most) == ("share of right answers (%)", 100.0)
-    assert (scores.title, [curve.words for curve in scores.curves]) == ("F1", ["F1"])
-    assert loss.curves[0].trained == [(1, 1.0)]
+    assert scores.title == "F1"
+    assert loss.trained == [(1, 1.0)]
 
 
 def test_trainings_accuracy_is_left_out_where_it_is_another_figure():
     lines = [{"step": 1, "loss": 1.0, "accuracy": 0.9}]
     evaluations = [{"step": 1, "loss": 1.0, "accuracy": 0.4}]
     _, panel = of(lines, evaluations, trained=())
-    assert (panel.curves[0].trained, panel.curves[0].evaluated) == ([], [(1, 0.4)])
+    assert (panel.trained, panel.evaluated) == ([], [(1, 0.4)])
     assert [panel.title for panel in of(lines, trained=())] == ["Loss"]
 
 

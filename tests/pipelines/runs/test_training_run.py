@@ -188,18 +188,3 @@ def test_a_finished_model_keeps_the_weights_that_were_chosen_for_it(tmp_path, ca
         assert equal(weights, model.get_weights())
         assert result.best_step == run.directory.best_step() == (10 if first else None)
         assert "stays so; `save_best` is for runs that still train" in caplog.text
-
-
-def test_a_run_that_ended_early_stays_finished_without_the_flag(tmp_path):
-    run = run_of(tmp_path, eval_steps=5, early_stopping_evals=1)
-    model, _ = run.build_model(make)
-    phases = one_phase(ArrayBatches(toy_features(), 30, seed=1), run.config)
-    write = lambda result: run.write_model(result, write_model)  # noqa: E731
-    run.train(
-        model, ToyObjective(), phases, {}, write, hooks=standard_hooks(losses_in_turn(1.0, 2.0))
-    )
-    _, result = finished_weights(run_of(tmp_path, eval_steps=5), pytest.fail)
-    assert (result.step, result.finished) == (10, True)
-    longer = run_of(tmp_path, eval_steps=5, allow_changed_flags=True)
-    _, result = finished_weights(longer, losses_in_turn(3.0, 4.0))
-    assert (result.step, result.finished) == (20, True)
