@@ -268,7 +268,7 @@ def refuse_to_tokenize(*_):
     raise AssertionError("it was tokenized")
 
 
-@pytest.mark.parametrize("refusal", ["no model", "other labels", "destination", "result"])
+@pytest.mark.parametrize("refusal", ["no model", "other labels", "destination"])
 def test_what_a_run_cannot_do_is_said_before_anything_is_tokenized(
     encoder, cola, tmp_path, monkeypatch, refusal
 ):
@@ -280,9 +280,6 @@ def test_what_a_run_cannot_do_is_said_before_anything_is_tokenized(
     elif refusal == "other labels":
         model = write_classifier(tmp_path / "three", "abc")
         options = {"do_predict": True, "init_checkpoint": str(model)}
-    elif refusal == "result":
-        (tmp_path / "run" / "test_predictions.tsv").mkdir(parents=True)
-        options = {"do_predict": True, "init_checkpoint": str(encoder)}
     else:
         (tmp_path / "run" / "model").mkdir(parents=True)
         (tmp_path / "run" / "model" / "notes.txt").write_text("mine")
@@ -291,7 +288,6 @@ def test_what_a_run_cannot_do_is_said_before_anything_is_tokenized(
         "no model": "holds no trained model",
         "other labels": "its labels are a, b, c",
         "destination": "exists and is no model directory",
-        "result": r"test_predictions\.tsv: is a folder, but a run writes files here",
     }
     with pytest.raises(UserError, match=message[refusal]):
         run_classifier(configuration(cola, tmp_path / "run", **options))
