@@ -241,15 +241,16 @@ def tell_of_rows(task: Task[Any, Any], rows: RowSet, most: int, longest: int) ->
 
 
 def tell_of_nothing_learned(task: Task[Any, Any], split: str, scores: Mapping[str, float]) -> None:
-    """Warns where the figure that decides is not above that of one answer to every example."""
-    constant = task.constant_scores(split)
+    """Warns where the figure that decides is not above what guessing reaches."""
     name = next((one for one in (*task.compared_figures, *scores) if one in scores), "")
-    if name in constant and not scores[name] > constant[name]:  # a correlation may be NaN
+    guess = task.guesses(split).get(name)
+    guessed = guess.value if guess else 0.0
+    if not scores[name] > guessed:  # a correlation may be NaN
         _LOGGER.warning(
             "%s: %s = %.4f, where one answer to every example reaches %.4f; the model has not "
             "learned to separate them. Train longer, with a smaller `learning_rate`, or with "
             "another `seed`.",
-            *(split, name, scores[name], constant[name]),
+            *(split, name, scores[name], guessed),
         )
 
 

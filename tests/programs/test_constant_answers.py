@@ -83,15 +83,3 @@ def test_one_answer_to_everything_is_told(tmp_path, capsys, make):
     warned = [line for line in capsys.readouterr().err.splitlines() if ONE_ANSWER in line]
     assert len(warned) == 1
     assert f": {figure}" in warned[0]
-
-
-def test_a_model_that_has_learned_is_not_told(tmp_path, capsys):
-    model, tool, files, *_ = sts(tmp_path)
-    scatter_weights(model)
-    for variable in model.classifier.weights:
-        variable.assign(-variable)  # as they are, the numbers fall where they should rise
-    folder = tmp_path / "model"
-    write_model_directory(folder, model, TextSettings(WORD_VOCABULARY))
-    words = [f"--init_checkpoint={folder}", f"--output_dir={tmp_path}/run", "--do_eval"]
-    assert tool.main([*words, "--max_seq_length=12", *files]) == 0
-    assert ONE_ANSWER not in capsys.readouterr().err

@@ -218,10 +218,3 @@ def test_the_same_model_is_served_alike(run):
 
     *_, check = FAMILIES[name]
     check(output, call)
-
-
-def test_the_model_says_how_many_texts_it_reads(run):
-    name, _, _, output = run
-    config = json.loads((output / "model" / "config.json").read_text())
-    settings = config["task_specific_params"]["keras_bert_impl"]
-    assert settings.get("num_texts") == {"labels": 1, "cola": 1, "xnli": 2}.get(name)

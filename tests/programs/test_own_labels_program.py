@@ -84,14 +84,6 @@ def test_the_labels_are_learned_and_scored(run):
 
 
 @pytest.mark.slow
-def test_the_model_directory_says_the_labels(run):
-    kind, folder = run
-    config = json.loads((folder / "run" / "model" / "config.json").read_text())
-    labels = {"one": ["bad", "good", "so-so"], "several": ["no dog", "the"], "number": ["score"]}
-    assert list(config["id2label"].values()) == labels[kind]
-
-
-@pytest.mark.slow
 def test_served_answers_are_those_of_the_tables(run):
     kind, folder = run
     rows = table(folder / "run" / "dev_predictions.tsv")

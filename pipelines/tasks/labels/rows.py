@@ -66,6 +66,7 @@ class LabelTask(TaskDefaults):
     long_texts: LongTexts
     joins = True
     examples: Callable[[str], Iterable[TextExample]]  # reads a split; see `Task.examples`
+    constant_scores: Callable[[str], Mapping[str, float]]  # of one answer to every example
 
     @property
     def truncates(self) -> bool:

@@ -40,22 +40,20 @@ def test_the_model_has_the_words_of_the_text_and_stands_where_the_user_looks(ada
         for folder in (config.init_checkpoint, config.output_dir / "model")
     )
     assert len({*language()} & (grown - own)) > 18  # of 24; some only occur in held-out documents
-    assert {path.name for path in results.files} == {
+    assert {path.name for path in results[1]} == {
         "model", "report.md", "adaptation.json", "learning_curve.png",
     }  # fmt: skip
-    assert all(path.exists() for path in results.files)
-    assert not results.already_finished
+    assert all(path.exists() for path in results[1])
 
 
 def test_the_report_compares_before_and_after_on_text_and_task(adapted):
     config, _, _ = adapted
     values = json.loads((config.output_dir / "adaptation.json").read_text())
     losses = {name: one["figures"]["masked_lm_loss"] for name, one in values["text"].items()}
-    assert losses == {"original": 3.0, "grown": 4.0, "adapted": 2.0}
+    assert losses == {"original": 3.0, "adapted": 2.0}
     cuts = {name: one["coverage"]["tokens_per_word"] for name, one in values["text"].items()}
-    assert cuts["adapted"] == cuts["grown"] < cuts["original"] / 2
-    nats = {name: one["figures"]["nats_per_character"] for name, one in values["text"].items()}
-    assert nats["adapted"] == pytest.approx(nats["grown"] / 2)
+    assert cuts["adapted"] < cuts["original"] / 2
+    assert all("nats_per_character" in one["figures"] for one in values["text"].values())
     (task,) = values["task"]
     assert (task["name"], task["difference"]) == ("eval_accuracy", pytest.approx(0.2))
     assert values["steps"] == {"taken": 20, "best": 15}
@@ -72,8 +70,7 @@ def test_a_second_call_starts_nothing_and_says_so(adapted):
     before, again = kept_files(config.output_dir), PretendingTrainers()
     repeated = adapt(config, again)
     assert again.started == []
-    assert repeated.already_finished
-    assert repeated.lines == results.lines
+    assert repeated == results
     assert kept_files(config.output_dir) == before
 
 
@@ -108,11 +105,11 @@ def test_nothing_of_the_user_s_is_replaced(tmp_path):
 def test_a_dry_run_lists_the_commands_and_writes_nothing(tmp_path):
     config = toy_adaptation(tmp_path, dry_run=True)
     tools = PretendingTrainers()
-    lines = adapt(config, tools).lines
+    lines, _ = adapt(config, tools)
     assert (tools.started, config.output_dir.exists()) == ([], False)
     assert [line.split()[0] for line in lines] == [
         "text", "data-original-held-out", "evaluated-original", "data-grown-held-out",
-        "evaluated-grown", "data-grown-train", "trained",
+        "data-grown-train", "trained",
     ]  # fmt: skip
     assert all("\n    keras-bert " in line for line in lines)
 
@@ -135,7 +132,7 @@ def test_every_command_is_one_that_its_tool_understands(tmp_path):
     assert [command.name for command in steps.commands()] == [
         "text", "data-original-held-out", "evaluated-original",
         *(f"task-original-seed-{seed}" for seed in (1, 2, 3)),
-        "data-grown-held-out", "evaluated-grown", "data-grown-train", "trained",
+        "data-grown-held-out", "data-grown-train", "trained",
         *(f"task-adapted-seed-{seed}" for seed in (1, 2, 3)),
     ]  # fmt: skip
 

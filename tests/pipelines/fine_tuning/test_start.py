@@ -17,6 +17,7 @@ from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from keras_bert_impl.training.guesses import Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.fine_tuning.row_set import RowSet
@@ -207,6 +208,7 @@ def test_texts_that_are_truncated_are_told(tmp_path, caplog, full, longest, is_t
     ("score", "is_told"), [(0.7, False), (0.5, True), (0.2, True), (float("nan"), True)]
 )
 def test_a_figure_that_guessing_reaches_is_told(caplog, score, is_told):
-    task = SimpleNamespace(constant_scores=lambda _: {"f1": 0.5}, compared_figures=("f1",))
+    guesses = {"f1": Guess("always yes", 0.5)}
+    task = SimpleNamespace(guesses=lambda _: guesses, compared_figures=("f1",))
     tell_of_nothing_learned(task, "dev", {"accuracy": 0.1, "f1": score})
     assert ("where one answer to every example reaches 0.5000" in caplog.text) == is_told

@@ -213,8 +213,8 @@ def test_the_files_hold_the_same_figures(tmp_path):
     accuracies = [0.6, 0.7, 0.9]
     found = report(*(scored(seed, a) for seed, a in enumerate(accuracies)), expected=4)
     files = found.write(tmp_path)
-    assert [path.name for path in files] == ["runs.json", "runs.md"]
-    values = json.loads(files[0].read_text())
+    assert [path.name for path in files] == ["runs.md", "runs.json"]
+    values = json.loads(files[1].read_text())
     (setting,) = values["settings"]
     spread = setting["spread"]["eval_accuracy"]
     assert spread["mean"] == pytest.approx(statistics.fmean(accuracies))
@@ -222,6 +222,6 @@ def test_the_files_hold_the_same_figures(tmp_path):
     assert (spread["median"], spread["minimum"], spread["runs"]) == (0.7, 0.6, 3)
     assert not values["complete"]
     assert [one["eval_accuracy"] for one in values["runs"]] == accuracies
-    assert "0.7333 ± 0.1528" in files[1].read_text()
-    assert "1 of 4 runs are missing." in files[1].read_text()
+    assert "0.7333 ± 0.1528" in files[0].read_text()
+    assert "1 of 4 runs are missing." in files[0].read_text()
     assert not list(tmp_path.glob(".*"))
