@@ -19,7 +19,6 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from keras_bert_impl.tokenization.unknown_words import WordCounter
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, EvaluationSource
 from keras_bert_impl.training.evaluation import Prediction
 from keras_bert_impl.training.objectives import Objective
@@ -49,13 +48,8 @@ class Split:
         cls, task: Task[Any, Any], name: str, tokenizer: Tokenizer, max_seq_length: int
     ) -> "Split":
         """Reads a split's files to their end and makes its rows."""
-        counter = WordCounter(tokenizer.vocabulary)
-        rows = RowSet(
-            _row_blocks(task, name, tokenizer, max_seq_length),
-            _files(task, name),
-            lambda rows: counter.count(rows.tokens["input_ids"]),
-        )
-        return cls(task, name, rows)
+        files = ", ".join(map(str, task.files(name))) or f"the split {name}"
+        return cls(task, name, RowSet(_row_blocks(task, name, tokenizer, max_seq_length), files))
 
 
 def _row_blocks(
@@ -91,15 +85,6 @@ class AnsweredSplit:
             some = list(islice(examples, count))
             yield from zip(some, self.task.answers(some, own, outputs), strict=True)
             first_example += count
-
-
-def _files(task: Task[Any, Any], split: str) -> str:
-    return ", ".join(map(str, task.files(split))) or f"the split {split}"
-
-
-def log_padding(split: str, share: float) -> None:
-    """Logs the share of padding in what is computed for a split."""
-    _LOGGER.info("%s: %.1f %% of the computed positions are padding", split, 100 * share)
 
 
 def engine_prediction(

@@ -26,6 +26,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import Option, options_of
 from keras_bert_impl.tokenization.text_settings import NFC, Casing, TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
+from keras_bert_impl.training.guesses import Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.fine_tuning.row_set import RowSet
@@ -223,13 +224,12 @@ def check_head_is_trained(report: RestoreReport, source: ModelSource, task: str)
 
 
 def tell_of_rows(task: Task[Any, Any], rows: RowSet, most: int, longest: int) -> None:
-    """Logs how much of the training texts is [UNK], and where many of them are truncated.
+    """Warns where many of the training texts are truncated.
 
     Args:
         most: the tokens of a row.
         longest: the positions of the model.
     """
-    _LOGGER.info("%s: %s are [UNK]", task.train_split, rows.word_count)
     full = np.mean(rows.lengths >= most)
     if task.truncates and full > _MOST_FULL and most < longest:
         _LOGGER.warning(
@@ -240,11 +240,12 @@ def tell_of_rows(task: Task[Any, Any], rows: RowSet, most: int, longest: int) ->
         )
 
 
-def tell_of_nothing_learned(task: Task[Any, Any], split: str, scores: Mapping[str, float]) -> None:
+def tell_of_nothing_learned(
+    task: Task[Any, Any], split: str, scores: Mapping[str, float], guesses: Mapping[str, Guess]
+) -> None:
     """Warns where the figure that decides is not above what guessing reaches."""
     name = next((one for one in (*task.compared_figures, *scores) if one in scores), "")
-    guess = task.guesses(split).get(name)
-    guessed = guess.value if guess else 0.0
+    guessed = guesses[name].value if name in guesses else 0.0
     if not scores[name] > guessed:  # a correlation may be NaN
         _LOGGER.warning(
             "%s: %s = %.4f, where one answer to every example reaches %.4f; the model has not "

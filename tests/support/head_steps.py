@@ -116,7 +116,7 @@ def traced_lengths(devices, config, fixed):
     objective, seen = Tracing(), []
     _, step = training_step(lambda: BertClassifier(CONFIG, 3), objective, devices, config)
     length = MAX_LENGTH if fixed else None
-    batches = RowBatches(RowSet([block]), ROWS, 1, fixed_length=length, by_length=True)
+    batches = RowBatches(RowSet([block]), ROWS, 1, fixed_length=length)
     for number in range(40):
         batch = batches.batch_at(number)
         seen.append(batch["input_ids"].shape[1])

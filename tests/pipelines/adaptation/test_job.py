@@ -1,18 +1,14 @@
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 from keras_bert_impl.checkpoints.model_source import find_model
-from keras_bert_impl.errors import UserError
 from pipelines.adaptation.job import Steps, adapt
 from tests.support.adaptation import (
     PretendingTrainers,
     language,
     toy_adaptation,
-    write_model,
 )
 
 
@@ -60,11 +56,6 @@ def test_the_report_compares_before_and_after_on_text_and_task(adapted):
     assert values["missing_heads"] == []
 
 
-def test_the_task_is_tried_on_the_model_as_it_came_before_training_begins(adapted):
-    _, tools, _ = adapted
-    assert tools.started.index("task-original-seed-1") < tools.started.index("trained")
-
-
 def test_a_second_call_starts_nothing_and_says_so(adapted):
     config, _, results = adapted
     before, again = kept_files(config.output_dir), PretendingTrainers()
@@ -83,23 +74,6 @@ def test_after_a_stop_the_same_call_goes_on_to_the_same_model(tmp_path, tool):
     adapt(config, rest)
     assert rest.started[0] == stopped.started[-1]
     assert (config.output_dir / "model" / "model.safetensors").exists()
-
-
-def test_google_s_checkpoints_are_adapted_as_well(tmp_path):
-    write_model(tmp_path / "model")
-    portable = read_portable(tmp_path / "model")
-    write_portable(portable, tmp_path / "google" / "bert_model.ckpt", "google_tf1")
-    adapt(toy_adaptation(tmp_path, init_checkpoint=f"{tmp_path}/google"), PretendingTrainers())
-    adapted = find_model(tmp_path / "adapted" / "model")
-    assert len(adapted.text.vocabulary) > len(portable.text.vocabulary)
-    assert not json.loads((tmp_path / "adapted" / "adaptation.json").read_text())["missing_heads"]
-
-
-def test_nothing_of_the_user_s_is_replaced(tmp_path):
-    (tmp_path / "adapted" / "model").mkdir(parents=True)
-    (tmp_path / "adapted" / "model" / "notes.txt").write_text("mine")
-    with pytest.raises(UserError, match="exists and is no model directory"):
-        adapt(toy_adaptation(tmp_path), PretendingTrainers())
 
 
 def test_a_dry_run_lists_the_commands_and_writes_nothing(tmp_path):
@@ -135,17 +109,6 @@ def test_every_command_is_one_that_its_tool_understands(tmp_path):
         "data-grown-held-out", "data-grown-train", "trained",
         *(f"task-adapted-seed-{seed}" for seed in (1, 2, 3)),
     ]  # fmt: skip
-
-
-def test_the_last_file_of_sentences_is_held_out_from_words_and_training(tmp_path):
-    steps = steps_of(tmp_path)
-    train, held_out = (steps.sentences(part) for part in ("train", "held_out"))
-    assert [Path(path).name for path in held_out] == ["sentences-00003-of-00004.txt"]
-    assert len(train) == 3
-    assert not {*train} & {*held_out}
-    asked = CONFIG_OF("run_pretraining", steps.trained.arguments)
-    assert asked.input_file != asked.eval_input_file
-    assert "data-grown-train-" in asked.input_file[0]
 
 
 def test_held_out_words_are_masked_whole_and_once_whatever_the_flags_of_the_data(tmp_path):

@@ -8,7 +8,6 @@ import pytest
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from keras_bert_impl.tokenization.unknown_words import WordCount
 from keras_bert_impl.training.objectives import ClassificationObjective
 from pipelines.fine_tuning import splits
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
@@ -109,9 +108,3 @@ def test_the_loss_of_windows_is_that_of_the_answers(kind, answers):
     alone = task.rows(short, Tokenizer(TextSettings(WORD_VOCABULARY)), 6, training=False)
     expected = loss(alone, np.array(joined, np.float32))
     assert loss(rows, logits) == pytest.approx(expected, rel=1e-6)
-
-
-def test_the_words_of_the_rows_are_counted(split):
-    # Windows of four tokens, two apart: "the dog runs a | runs a list", "value",
-    # "a cat sleeps the | sleeps the value . | value . ,", "cat": 20 words, and all are known.
-    assert split.rows.word_count == WordCount(words=20, unknown=0)
