@@ -47,7 +47,6 @@ from pipelines.fine_tuning.start import (
     check_run,
     check_trained,
     tell_of_nothing_learned,
-    tell_of_rows,
     wanted_splits,
 )
 from pipelines.fine_tuning.task import Head, Task, figure_prefixes
@@ -146,9 +145,6 @@ class _Job:
             for name in wanted_splits(config, task)
         }
         self._rows = {name: split.rows for name, split in self._splits.items()}
-        if config.do_train:
-            longest = start.config.max_position_embeddings
-            tell_of_rows(task, self._rows[task.train_split], config.max_seq_length, longest)
         self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
         self._head = self._build_head(start, self._model_config)
         self._predict = self._predicts(self._head, start)

@@ -10,8 +10,6 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-import numpy as np
-
 from keras_bert_impl.checkpoints.hub import may_be_hub_name
 from keras_bert_impl.checkpoints.model_source import (
     ModelSource,
@@ -23,18 +21,15 @@ from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.checkpoints.run_folder import newest_checkpoint
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import Option, options_of
+from keras_bert_impl.options import options_of
 from keras_bert_impl.tokenization.text_settings import NFC, Casing, TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.training.guesses import Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
-from pipelines.fine_tuning.row_set import RowSet
 from pipelines.fine_tuning.task import Task
 
 _LOGGER = logging.getLogger(__name__)
-
-_MOST_FULL = 0.05  # so many texts may be truncated without a word
 
 AnyConfig = TypeVar("AnyConfig", bound=FineTuningConfig)
 
@@ -133,42 +128,29 @@ def with_kept_options(config: AnyConfig, model: ModelSource) -> AnyConfig:
     if model.found_text and model.found_text.composes:
         kept["unicode_form"] = model.found_text.unicode_form
     told = []
-    for one in options_of(type(config)):
-        if one.name not in kept:
-            continue
+    for one in (one for one in options_of(type(config)) if one.name in kept):
         present, trained = reduce(getattr, one.path, config), kept[one.name]
-        if _is_given(config, one, present):
-            if present != trained and one.name not in config.OF_FILES:
-                _tell_of_another(config, one, present, trained, model)
-            continue
-        if trained != one.default:
-            told.append(f"{one.name} = {_in_words(trained)}")
-        if one.name not in config.LOOKED_UP:
-            values[one.path] = trained
+        given = present != one.default if config.given is None else one.name in config.given
+        if not given:
+            if trained != one.default:
+                told.append(f"{one.name} = {_in_words(trained)}")
+            if one.name not in config.LOOKED_UP:
+                values[one.path] = trained
+        elif present != trained and one.name in config.PART_OF_THE_MODEL:
+            raise UserError(
+                f"`{one.name}={_in_words(present)}`: {model.checkpoint} was trained with "
+                f"{_in_words(trained)}; leave it out, or add `do_train=True`."
+            )
+        elif present != trained and one.name not in config.OF_FILES:
+            _LOGGER.warning(
+                "`%s=%s` stands in place of %s, with which %s was trained and is served; served "
+                "answers may differ from those of this run.",
+                *(one.name, _in_words(present), _in_words(trained), model.checkpoint),
+            )
     if told:
         _LOGGER.info("as %s was trained: %s", model.checkpoint, ", ".join(told))
     changed: AnyConfig = _with_values(config, values)
     return changed
-
-
-def _is_given(config: FineTuningConfig, one: Option, value: Any) -> bool:
-    return value != one.default if config.given is None else one.name in config.given
-
-
-def _tell_of_another(
-    config: FineTuningConfig, one: Option, given: Any, trained: Any, model: ModelSource
-) -> None:
-    """Says that a given option differs from the model's."""
-    if one.name in config.PART_OF_THE_MODEL:
-        raise UserError(
-            f"`{one.name}={_in_words(given)}`: {model.checkpoint} was trained with "
-            f"{_in_words(trained)}; leave it out, or add `do_train=True`."
-        )
-    _LOGGER.warning(
-        "`%s=%s` stands in place of %s, with which %s was trained and is served; served answers "
-        "may differ from those of this run.",
-        *(one.name, _in_words(given), _in_words(trained), model.checkpoint),
-    )
 
 
 def _in_words(value: Any) -> str:
@@ -220,23 +202,6 @@ def check_head_is_trained(report: RestoreReport, source: ModelSource, task: str)
         raise UserError(
             f"{source.checkpoint}: holds no trained head for {task} (its {new_head[0]} is "
             "missing); add `do_train=True` or name a fine-tuned model directory."
-        )
-
-
-def tell_of_rows(task: Task[Any, Any], rows: RowSet, most: int, longest: int) -> None:
-    """Warns where many of the training texts are truncated.
-
-    Args:
-        most: the tokens of a row.
-        longest: the positions of the model.
-    """
-    full = np.mean(rows.lengths >= most)
-    if task.truncates and full > _MOST_FULL and most < longest:
-        _LOGGER.warning(
-            "%s: %.0f %% of its texts fill a row of `max_seq_length=%d` tokens or lose their ends; "
-            "a larger one (up to %d) or `long_text=windows` reads more of them.",
-            *(", ".join(map(str, task.files(task.train_split))) or task.name, 100 * full),
-            *(most, longest),
         )
 
 

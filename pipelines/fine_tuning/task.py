@@ -82,11 +82,6 @@ class TaskDefaults(Protocol):
     """Whether the outputs of an example's rows are joined before it is answered: `joined`."""
 
     @property
-    def truncates(self) -> bool:
-        """Whether the ends of texts that are longer than a row are lost."""
-        return False
-
-    @property
     def deciding_figure(self) -> str:
         """What makes the best checkpoint: the least loss, or the highest of a figure of `score`.
 

@@ -51,7 +51,7 @@ def figures(folder):
 
 
 @pytest.mark.slow
-def test_it_learns_scores_and_answers(inputs, tmp_path, capsys):
+def test_it_learns_scores_and_answers(inputs, tmp_path):
     run = tmp_path / "run"
     more = [f"--train_file={inputs}/train2.json", f"--predict_file={inputs}/dev2.json"]
     more += ["--version_2_with_negative", "--null_score_diff_threshold=auto", "--eval_steps=60"]
@@ -59,9 +59,6 @@ def test_it_learns_scores_and_answers(inputs, tmp_path, capsys):
     found = figures(run)
     assert found["eval_f1"] > 90
     assert found["eval_best_f1"] == pytest.approx(found["eval_f1"])
-    # A split that is scored and answered is computed once at the end.
-    steps = 12 * 160 // 16
-    assert capsys.readouterr().err.count("compute predict: ") == steps // 60
     questions = json.loads((inputs / "dev2.json").read_text())
     identifiers = [x["qas"][0]["id"] for x in questions["data"][0]["paragraphs"]]
     for name in ("predictions.json", "nbest_predictions.json", "null_odds.json"):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.long_texts import TRUNCATE, LongTexts
+from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.training.guesses import Guess
 from keras_bert_impl.training.learning_curve import CurveStyle
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
@@ -67,11 +67,6 @@ class LabelTask(TaskDefaults):
     joins = True
     examples: Callable[[str], Iterable[TextExample]]  # reads a split; see `Task.examples`
     constant_scores: Callable[[str], Mapping[str, float]]  # of one answer to every example
-
-    @property
-    def truncates(self) -> bool:
-        """Whether the ends of long texts are lost; see `TaskDefaults`."""
-        return self.long_texts.long_text == TRUNCATE
 
     @property
     def curve_style(self) -> CurveStyle:
