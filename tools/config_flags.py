@@ -46,7 +46,7 @@ _OF_FEW = {
     *("allow_changed_flags", "allow_unknown_words", "best_figure", "bias_correction"),
     *("clip_norm", "dev_seed", "distribution_strategy", "early_stopping_evals", "ema_decay"),
     *("encoder_bilstm", "encoding", "eval_steps", "evidence_words", "gcp_project"),
-    *("group_by_length", "header", "ignored_labels", "iterations_per_loop", "keep_broken_tags"),
+    *("header", "ignored_labels", "iterations_per_loop", "keep_broken_tags"),
     *("keep_checkpoint_max", "kernels", "layer_decay", "log_steps", "num_logical_devices"),
     *("num_mistakes", "optimizer", "peak_tflops", "pooling", "predict_batch_size"),
     *("prediction_format", "profile_steps", "quotation", "recompute", "save_best"),

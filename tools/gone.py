@@ -25,6 +25,7 @@ FLAGS: Mapping[str, str] = {
     "prediction_format": "leave it out, predictions are TSV",
     "scale_labels": "leave it out, your own numbers are always learned in units of their spread",
     "tag_unit": "leave it out, files of characters are recognised",
+    "group_by_length": "leave it out, a batch of training has rows of like lengths",
     "input_format": "a file's beginning tells its form; tfds:NAME:SPLIT is a data set",
     "ensemble": "evaluate each model in a run of its own",
     "peak_tflops": "divide the work that plan_run prints by the seconds of metrics.jsonl",
@@ -50,6 +51,6 @@ def without_defaults(words: Sequence[str]) -> list[str]:
     nothing = {f"--{name}={value}" for name in FLAGS for value in ("", "0")}
     nothing |= {"--xnli_language=en", "--lstm_size=768", "--lstm_learning_rate=0.001"}
     nothing |= {"--num_mistakes=1000", "--prediction_format=tsv", "--tag_unit=auto"}
-    nothing |= {"--save_checkpoints_secs=600.0"}
+    nothing |= {"--save_checkpoints_secs=600.0", "--group_by_length"}
     nothing |= {f"--no{name}" for name in FLAGS} | {"--engine_precision=float32"}
     return [word for word in words if word not in nothing]

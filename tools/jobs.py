@@ -51,9 +51,7 @@ def fine_tuning_job(
     report = run_many(config, task_of, partial(flags_of_one, flags))
     if report.runs:
         yield from report.lines()
-        yield from _written(
-            f"{config.output_dir}/runs.{end}" for end in ("json", "tsv", "md", "png")
-        )
+        yield from _written(f"{config.output_dir}/runs.{end}" for end in ("md", "json"))
     if not report.finished:
         tell_stopped(f"Stopped; finished runs and checkpoints are kept, and {CONTINUES}.")
 
@@ -180,11 +178,9 @@ def adapt(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     from pipelines.adaptation.job import adapt
     from tools.table import ToolPrograms
 
-    results = adapt(config, ToolPrograms())
-    if results.already_finished:
-        yield f"{config.output_dir}: this adaptation is finished; its model is in model/.\n"
-    yield from results.lines
-    yield from _written(() if results.already_finished else results.files)
+    lines, files = adapt(config, ToolPrograms())
+    yield from lines
+    yield from _written(files)
 
 
 def run_ablations(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:

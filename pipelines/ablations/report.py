@@ -1,6 +1,5 @@
 """A whole study: every command once, and the tables made of their result files after each."""
 
-import json
 import logging
 import math
 from collections.abc import Mapping
@@ -8,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_whole
 from keras_bert_impl.pictures import write_png
 from keras_bert_impl.planning import parameters_by_part
 from keras_bert_impl.progress import format_duration
@@ -28,7 +26,7 @@ from pipelines.many_runs.spread import (
     markdown_table,
     number,
     welch_interval,
-    without_nan,
+    write_report,
 )
 
 _LOGGER = logging.getLogger(__name__)
@@ -106,14 +104,9 @@ class Report:
 
     def write(self, folder: Path, draws: bool = False) -> list[Path]:
         """Writes `ablations.md` and `ablations.json`, and draws `steps.png` on request."""
-        texts = {
-            "ablations.md": "\n".join(self.lines()),
-            "ablations.json": json.dumps(without_nan(self.as_json()), indent=1),
-        }
-        for name, text in texts.items():
-            with open_whole(folder / name) as file:
-                file.write(f"{text}\n")
-        paths = [folder / name for name in texts]
+        paths = write_report(
+            folder / "ablations.md", self.lines(), folder / "ablations.json", self.as_json()
+        )
         for table in self._tables if draws else ():
             if table.name == STEPS_FIGURE:
                 self._draw(table, folder / "steps.png")

@@ -34,18 +34,7 @@ class AdaptConfig(CheckpointOptions):
     )
     max_seq_length: int = option(128, "Length of an example in tokens.", at_least=5)
     max_predictions_per_seq: int = option(20, "Most masked positions of an example.", at_least=1)
-    dupe_factor: int = option(
-        3,
-        "How often every document is used, each time in other pairs; words are masked anew in "
-        "every epoch.",
-        at_least=1,
-    )
     num_train_steps: int = option(10_000, "Optimizer steps at most.", at_least=1)
-    num_warmup_steps: int | None = option(
-        None,
-        "Steps over which the learning rate rises to its peak; by default a tenth of all.",
-        at_least=0,
-    )
     train_batch_size: int = option(32, "Examples of a step.", at_least=1)
     learning_rate: float = option(
         5e-5,
@@ -53,26 +42,17 @@ class AdaptConfig(CheckpointOptions):
         "breaks in a model that has learned.",
         more_than=0,
     )
-    eval_steps: int | None = option(
-        None,
-        "Steps between two held-out evaluations; by default a twentieth of all.",
-        at_least=1,
-    )
-    early_stopping_evals: int = option(
-        3,
-        "Stop after this many evaluations in a row without a lower loss; 0 takes all "
-        "steps. The model is that of the lowest loss.",
-        at_least=0,
-    )
-    eval_batch_size: int = option(32, "Examples computed at once when evaluating.", at_least=1)
-    max_eval_steps: int = option(100, "The most batches of an evaluation.", at_least=1)
     seed: int = option(
         12345, "Fixes the weights of new heads, dropout and the order of the data.", at_least=0
     )
     text_flags: str = option("", "Further flags of split_sentences (its text_field, say).")
-    data_flags: str = option("", "Further flags of create_pretraining_data.")
+    data_flags: str = option(
+        "", "Further flags of create_pretraining_data (its dupe_factor, say, which is 3 here)."
+    )
     pretraining_flags: str = option(
-        "", "Further flags of run_pretraining (its precision, say); they override ours."
+        "",
+        "Further flags of run_pretraining (its precision or early_stopping_evals, say); "
+        "they override ours.",
     )
     task: str | None = option(
         None,
@@ -108,14 +88,3 @@ class AdaptConfig(CheckpointOptions):
         """The task's tool and its flags."""
         tool, _, rest = (self.task or "").strip().partition(" ")
         return tool, flag_words("task", rest)
-
-    @property
-    def warmup_steps(self) -> int:
-        """Steps of the warm-up, with the default settled."""
-        given = self.num_warmup_steps
-        return self.num_train_steps // 10 if given is None else given
-
-    @property
-    def steps_between_evaluations(self) -> int:
-        """Steps between two evaluations, with the default settled."""
-        return self.eval_steps or max(1, self.num_train_steps // 20)

@@ -19,14 +19,11 @@ from keras_bert_impl.checkpoints.names import head_names
 from keras_bert_impl.checkpoints.sources import is_google_checkpoint
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole, whole_folder
-from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.options import as_list_text
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.adaptation.config import AdaptConfig
 from pipelines.adaptation.report import (
     ADAPTED,
-    GROWN,
     ORIGINAL,
     Adaptation,
     task_figures,
@@ -39,26 +36,21 @@ from pipelines.many_runs.commands import Command, Tools, flag, once, overriding
 
 _HEADS = {"masked_lm": "masked words", "next_sentence": "next sentences"}
 _HEAD_LEARNING_RATE = 1e-3
+GROWN = "grown"
 _TASK_SEEDS = (1, 2, 3)
 
 
-@dataclasses.dataclass(frozen=True)
-class AdaptResults:
-    """Results: the report's lines (of a dry run the commands), the files, whether all was there."""
+def adapt(config: AdaptConfig, tools: Tools) -> tuple[list[str], list[Path]]:
+    """Adapts a model to a text; what is finished is left alone, what was stopped goes on.
 
-    lines: list[str]
-    files: list[Path]
-    already_finished: bool = False
-
-
-def adapt(config: AdaptConfig, tools: Tools) -> AdaptResults:
-    """Adapts a model to a text; what is finished is left alone, what was stopped goes on."""
+    Gives the lines of the report (of a dry run the commands), and the files.
+    """
     source = find_model(config.init_checkpoint, **config.description())
     missing = _missing_heads(source)
     steps = Steps(config, source, config.num_new_tokens > 0, _HEADS["masked_lm"] in missing)
     steps.check(tools)
     if config.dry_run:
-        return AdaptResults([f"{one.name}\n    {one}" for one in steps.commands()], [])
+        return [f"{one.name}\n    {one}" for one in steps.commands()], []
     folder = config.output_dir
     check_apart(config.init_checkpoint, folder / "model")
     check_folder(folder / "model")
@@ -67,16 +59,15 @@ def adapt(config: AdaptConfig, tools: Tools) -> AdaptResults:
         chosen = steps.prepare()
         steps = dataclasses.replace(steps, grows=chosen["new_tokens"] > 0)
         commands = steps.commands()
-        finished = all(one.finished() for one in commands)
         figures = {one.name: one.figures(tools, keep_model=False) for one in commands}
-        text = {}
-        for name, run in steps.models().items():
-            before = name == ORIGINAL or not steps.grows
-            grown = source.text.vocabulary if before else Vocabulary.load(steps.vocab_file)
-            cut = Coverage(**chosen["before" if before else "after"])
+        trained, text = RunDirectory(steps.trained.folder), {}
+        vocabularies = {
+            ORIGINAL: (steps.evaluated, source.text.vocabulary, chosen["before"]),
+            ADAPTED: (steps.trained, find_model(trained.model).text.vocabulary, chosen["after"]),
+        }
+        for name, (run, vocabulary, cut) in vocabularies.items():
             asked = tools.config_of(run.tool, run.arguments)
-            text[name] = text_figures(run.folder, asked, grown, cut)
-        trained = RunDirectory(steps.trained.folder)
+            text[name] = text_figures(run.folder, asked, vocabulary, Coverage(**cut))
         report = Adaptation(
             config.init_checkpoint,
             missing,
@@ -88,21 +79,12 @@ def adapt(config: AdaptConfig, tools: Tools) -> AdaptResults:
             ),
             [str(one) for one in commands],
         )
-        _place(trained, folder, report)
+        with whole_folder(folder / "model") as aside:
+            shutil.copytree(trained.model, aside, dirs_exist_ok=True)
+        with open_whole(folder / trained.learning_curve.name, "wb") as file:
+            file.write(trained.learning_curve.read_bytes())
         files = [folder / "model", *report.write(folder), folder / trained.learning_curve.name]
-        return AdaptResults(report.lines(), files, finished)
-
-
-def _place(trained: RunDirectory, folder: Path, report: Adaptation) -> None:
-    """Copies the model and its curve to where the user looks, unless they came from this run."""
-    values = folder / "adaptation.json"
-    before = read_json_object(values)["commands"] if values.is_file() else None
-    if (folder / "model").is_dir() and before == report.commands:
-        return
-    with whole_folder(folder / "model") as aside:
-        shutil.copytree(trained.model, aside, dirs_exist_ok=True)
-    with open_whole(folder / trained.learning_curve.name, "wb") as file:
-        file.write(trained.learning_curve.read_bytes())
+        return report.lines(), files
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,23 +101,17 @@ class Steps:
 
         The model as it came is fine-tuned before training begins: a mistake in the task shows then.
         """
-        grown = [self.shards(GROWN, "held_out"), self.evaluated(GROWN)]
         return [
             self.text,
             self.shards(ORIGINAL, "held_out"),
-            self.evaluated(ORIGINAL),
+            self.evaluated,
             *self.tasks(ORIGINAL),
-            *(grown if self.grows else []),
+            *([self.shards(GROWN, "held_out")] if self.grows else []),
             self.shards(self.trains, "train"),
             *([self.heads] if self.lacks_words else []),
             self.trained,
             *self.tasks(ADAPTED),
         ]
-
-    def models(self) -> dict[str, Command]:
-        """The models that are compared, by the commands that evaluate them."""
-        grown = {GROWN: self.evaluated(GROWN)} if self.grows else {}
-        return {ORIGINAL: self.evaluated(ORIGINAL), **grown, ADAPTED: self.trained}
 
     def check(self, tools: Tools) -> None:
         """Lets every tool look at its flags, and at the text, before the first is started."""
@@ -178,7 +154,7 @@ class Steps:
     @cached_property
     def start(self) -> Path:
         """The folder of the words to add, and of the model with them that training starts from."""
-        facts = [self.evaluated(ORIGINAL).folder.name, self.config.num_new_tokens]
+        facts = [self.evaluated.folder.name, self.config.num_new_tokens]
         digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:8]
         return self.config.output_dir / "cells" / f"start-{digest}"
 
@@ -195,11 +171,11 @@ class Steps:
             lambda: prepare(self.source, self.config, self.lacks_words, **parts, folder=self.start),
         )
 
-    def evaluated(self, which: str) -> Command:
-        """A model that nothing was trained of, on the held-out text in its own tokens."""
-        shards = self.shards(which, "held_out").folder / "held_out.tfrecord"
-        init = None if which == ORIGINAL else self.start
-        return self._pretraining(f"evaluated-{which}", which, shards, init, flag("do_eval"))
+    @cached_property
+    def evaluated(self) -> Command:
+        """The model as it came, on the held-out text in its own tokens."""
+        shards = self.shards(ORIGINAL, "held_out").folder / "held_out.tfrecord"
+        return self._pretraining("evaluated-original", ORIGINAL, shards, None, flag("do_eval"))
 
     @property
     def trains(self) -> str:
@@ -213,11 +189,14 @@ class Steps:
         return self._training(
             "heads",
             self.start,
-            flag("eval_steps", 0),
-            flag("notrain_encoder"),
-            flag("num_train_steps", steps),
-            flag("num_warmup_steps", steps // 10),
-            flag("learning_rate", _HEAD_LEARNING_RATE),
+            fixed=(
+                flag("eval_steps", 0),
+                flag("early_stopping_evals", 0),
+                flag("notrain_encoder"),
+                flag("num_train_steps", steps),
+                flag("num_warmup_steps", steps // 10),
+                flag("learning_rate", _HEAD_LEARNING_RATE),
+            ),
         )
 
     @cached_property
@@ -228,14 +207,16 @@ class Steps:
             "trained",
             self.heads.folder if self.lacks_words else self.start if self.grows else None,
             flag("num_train_steps", config.num_train_steps),
-            flag("num_warmup_steps", config.warmup_steps),
+            flag("num_warmup_steps", config.num_train_steps // 10),
             flag("learning_rate", config.learning_rate),
-            flag("eval_steps", config.steps_between_evaluations),
-            flag("early_stopping_evals", config.early_stopping_evals),
+            flag("eval_steps", max(1, config.num_train_steps // 20)),
+            flag("early_stopping_evals", 3),
             flag("save_best"),
         )
 
-    def _training(self, name: str, init: Path | None, *ours: str) -> Command:
+    def _training(
+        self, name: str, init: Path | None, *ours: str, fixed: Sequence[str] = ()
+    ) -> Command:
         return self._pretraining(
             name,
             self.trains,
@@ -249,12 +230,22 @@ class Steps:
             flag("train_batch_size", self.config.train_batch_size),
             flag("keep_checkpoint_max", 1),
             *ours,
+            fixed=fixed,
         )
 
     def _pretraining(
-        self, name: str, which: str, shards: Path, init: Path | None, *ours: str
+        self,
+        name: str,
+        which: str,
+        shards: Path,
+        init: Path | None,
+        *ours: str,
+        fixed: Sequence[str] = (),
     ) -> Command:
-        """Pre-training or an evaluation of the model in `init`, or of the one as it came."""
+        """Pre-training or an evaluation of the model in `init`, or of the one as it came.
+
+        The user's flags override `ours`, and `fixed` ones the user's.
+        """
         config = self.config
         flags = [
             flag("input_file", shards),
@@ -263,12 +254,12 @@ class Steps:
             *(() if init else self._description),
             flag("output_dir", "{out}"),
             *self._lengths,
-            flag("eval_batch_size", config.eval_batch_size),
-            flag("max_eval_steps", config.max_eval_steps),
+            flag("eval_batch_size", 32),
+            flag("max_eval_steps", 100),
             flag("seed", config.seed),  # new heads are the same before training and at its begin
             *ours,
         ]
-        own = overriding(flags, config.flags("pretraining_flags"))
+        own = overriding(flags, config.flags("pretraining_flags"), fixed)
         return self._command(name, "run_pretraining", *own)
 
     def shards(self, which: str, part: str) -> Command:
@@ -293,7 +284,7 @@ class Steps:
             *(() if accents is None else (_switch("strip_accents", accents),)),
             *self._form,
             *self._lengths,
-            flag("dupe_factor", config.dupe_factor),
+            flag("dupe_factor", 3),
             flag("masking", "dynamic"),
             flag("do_whole_word_mask"),
             flag("allow_unknown_words"),  # the report tells what the model makes of the text

@@ -1,7 +1,6 @@
 """What an adaptation brought: figures of held-out text and of a task, before and after."""
 
 import dataclasses
-import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -9,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from keras_bert_impl.files import open_whole
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, UNK, Vocabulary
 from keras_bert_impl.training.config import LOW_IS_GOOD
 from keras_bert_impl.training.learning_curve import read_guesses
@@ -21,16 +19,16 @@ from pipelines.many_runs.spread import (
     differs_significantly,
     markdown_table,
     welch_interval,
-    without_nan,
+    write_report,
 )
 from pipelines.metrics.guessing import count_answers
 from pipelines.runs.pretraining_config import RunPretrainingConfig
 
-ORIGINAL, GROWN, ADAPTED = "original", "grown", "adapted"
-"""The three models that are compared."""
+ORIGINAL, ADAPTED = "original", "adapted"
+"""The two models that are compared."""
 
 NATS = "nats_per_character"
-_TITLES = {ORIGINAL: "as it came", GROWN: "with new tokens", ADAPTED: "adapted"}
+_TITLES = {ORIGINAL: "as it came", ADAPTED: "adapted"}
 _ROWS = (
     ("masked token, accuracy", "masked_lm_accuracy", "{:.1%}"),
     ("masked token, loss in nats", "masked_lm_loss", "{:.3f}"),
@@ -96,28 +94,26 @@ def nats_per_character(loss: float, masked: Mapping[str, int], cut: Coverage) ->
 
 @dataclass(frozen=True)
 class TaskFigure:
-    """A figure of the task, of several seeds, before and after."""
+    """A figure of the task, of several seeds, before and after.
+
+    `interval` is the 95 % interval of the `difference` of the means; `verdict` is 1 of a gain and
+    -1 of a loss that is more than chance, else 0.
+    """
 
     name: str
     original: Sequence[float]
     adapted: Sequence[float]
+    difference: float
+    interval: tuple[float, float]
+    verdict: int
 
-    @property
-    def difference(self) -> float:
-        """The mean after minus the mean before."""
-        return statistics.fmean(self.adapted) - statistics.fmean(self.original)
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the difference."""
-        return welch_interval(self.adapted, self.original)
-
-    @property
-    def verdict(self) -> int:
-        """1 of a gain and -1 of a loss that is more than chance, else 0."""
-        if not differs_significantly(self.adapted, self.original):
-            return 0
-        return 1 if (self.difference > 0) != self.name.endswith(LOW_IS_GOOD) else -1
+    @classmethod
+    def of(cls, name: str, original: Sequence[float], adapted: Sequence[float]) -> "TaskFigure":
+        """Compares the scores of both models."""
+        difference = statistics.fmean(adapted) - statistics.fmean(original)
+        sign = 1 if (difference > 0) != name.endswith(LOW_IS_GOOD) else -1
+        verdict = sign if differs_significantly(adapted, original) else 0
+        return cls(name, original, adapted, difference, welch_interval(adapted, original), verdict)
 
 
 def task_figures(
@@ -125,16 +121,12 @@ def task_figures(
 ) -> list[TaskFigure]:
     """The figures that every run of the task has, but the loss."""
     runs = [*original, *adapted]
-    names = [
-        name
+    return [
+        TaskFigure.of(name, *([one[name] for one in group] for group in (original, adapted)))
         for name in (runs[0] if runs else ())
         if name.startswith("eval_")
         and not name.endswith("loss")
         and all(name in run for run in runs)
-    ]
-    return [
-        TaskFigure(name, *([one[name] for one in group] for group in (original, adapted)))
-        for name in names
     ]
 
 
@@ -142,8 +134,8 @@ def task_figures(
 class Adaptation:
     """What there is to report.
 
-    `steps` are those taken in training, and of them the best. `text` are the figures of the three
-    models; without growth there is no second one.
+    `steps` are those taken in training, and of them the best. `text` are the figures of both
+    models.
     """
 
     model: str
@@ -155,14 +147,9 @@ class Adaptation:
     commands: Sequence[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """All of it as JSON values; NaN is null."""
-        values = dataclasses.asdict(self)
-        values["steps"] = dict(zip(("taken", "best"), self.steps, strict=True))
-        values["task"] = [
-            {**vars(one), "difference": one.difference, "interval": one.interval}
-            for one in self.task
-        ]
-        return dict(without_nan(values))
+        """All of it as JSON values."""
+        steps = dict(zip(("taken", "best"), self.steps, strict=True))
+        return {**dataclasses.asdict(self), "steps": steps}
 
     def lines(self) -> list[str]:
         """The tables and what they mean, for the terminal and for Markdown."""
@@ -188,21 +175,15 @@ class Adaptation:
         ]
 
     def _hardly_learned(self) -> list[str]:
-        """A warning where the adapted model knows little more than how frequent its tokens are.
-
-        What the held-out text's own frequencies reach stands beside the model of the same
-        vocabulary before its training: the frequencies of a short training text reach less.
-        """
-        after, untrained = self.text[ADAPTED], self.text.get(GROWN, self.text[ORIGINAL])
-        guesses = [one.guesses[NATS] for one in (untrained, after) if NATS in one.guesses]
-        nats = after.figures[NATS]
-        if not guesses or nats < _WORTH_LEARNING * min(guesses):
+        """A warning where the adapted model knows little more than how frequent its tokens are."""
+        adapted = self.text[ADAPTED]
+        guess, nats = adapted.guesses.get(NATS), adapted.figures[NATS]
+        if guess is None or nats < _WORTH_LEARNING * guess:
             return []
         return [
             f"Warning: the adapted model has learned little more than how frequent tokens are: "
-            f"{nats:.3f} nats a character, where the frequencies of the held-out text alone reach "
-            f"{min(guesses):.3f}. Take more steps, more text or another learning rate, or add "
-            "fewer tokens."
+            f"{nats:.3f} nats a character, where guessing by frequency reaches {guess:.3f}. Take "
+            "more steps, more text or another learning rate, or add fewer tokens."
         ]
 
     def _text_table(self) -> list[str]:
@@ -252,14 +233,7 @@ class Adaptation:
     def write(self, folder: Path) -> list[Path]:
         """Writes `report.md`, with the commands, and `adaptation.json`."""
         lines = [*self.lines(), "", "```sh", *self.commands, "```"]
-        texts = {
-            "report.md": "\n".join(lines),
-            "adaptation.json": json.dumps(self.as_json(), indent=1),
-        }
-        for name, text in texts.items():
-            with open_whole(folder / name) as file:
-                file.write(f"{text}\n")
-        return [folder / name for name in texts]
+        return write_report(folder / "report.md", lines, folder / "adaptation.json", self.as_json())
 
 
 def _beside_guess(one: TextFigures, name: str, form: str) -> str:

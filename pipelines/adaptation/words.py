@@ -109,13 +109,27 @@ def choose_words(
         for token in _candidates(words, min_count, _CANDIDATES * num_new_tokens)
         if token not in known and token not in first and _is_reachable(token, text)
     ]
-    cuts = _Cuts(words, known, {*first, *candidates})
-    floor = min_saving * sum(words[word] * _cost(word, known) for word in words)
-    most = num_new_tokens - len(first)
-    while dropped := cuts.worst(len(candidates) - most, floor, min_count, first):
-        cuts.drop(dropped)
-        candidates = [token for token in candidates if token not in dropped]
-    return sorted(cuts.new_words(), key=lambda one: (-one.saving, one.token))
+    new, most = {*first, *candidates}, num_new_tokens - len(first)
+    floor = max(1, min_saving * sum(words[word] * _cost(word, known) for word in words))
+    while True:
+        found = _worth(words, known, new)
+        others = [one for one in found if one.token not in first]
+        useless = {one for one in others if one.count < min_count or one.saving < floor}
+        others.sort(key=lambda one: (one not in useless, one.saving, one.token))
+        excess = max(len(others) - most, len(useless))
+        if excess <= 0:
+            return sorted(found, key=lambda one: (-one.saving, one.token))
+        dropped = others[: min(excess, -(-len(others) // _DROPPED_AT_ONCE))]
+        new -= {one.token for one in dropped}
+
+
+def _worth(words: Mapping[str, int], known: frozenset[str], new: Collection[str]) -> list[NewWord]:
+    """What new tokens are worth where the words are cut with them and the known ones."""
+    tokens, used = known.union(new), Counter[str]()
+    for word, count in words.items():
+        for token in longest_tokens(word, tokens) or ():
+            used[token] += count
+    return [NewWord(one, used[one], used[one] * (_cost(one, known) - 1)) for one in new]
 
 
 def _missing_characters(
@@ -167,55 +181,3 @@ def _cost(token: str, known: Container[str]) -> int:
     characters = token.removeprefix(CONTINUATION)
     cut = longest_tokens(characters, known, continues=continues)
     return len(cut) if cut else len(characters) + 1
-
-
-class _Cuts:
-    """The words of a text, cut with a vocabulary and new tokens, of which some are dropped."""
-
-    def __init__(self, words: Mapping[str, int], known: frozenset[str], new: set[str]) -> None:
-        self._words, self._known, self._new = words, known, new
-        self._costs = {token: _cost(token, known) for token in new}
-        self._used: Counter[str] = Counter()
-        # A token that a greedy cut does not use does not change it: others need no second look.
-        self._cut: dict[str, list[str]] = {}
-        self._cut_again(words)
-
-    def new_words(self) -> list[NewWord]:
-        """The new tokens with what they are worth now."""
-        return [
-            NewWord(token, self._used[token], self._used[token] * (self._costs[token] - 1))
-            for token in self._new
-        ]
-
-    def worst(
-        self, excess: int, floor: float, min_count: int, never: Collection[str]
-    ) -> frozenset[str]:
-        """Gives the tokens that a round drops; none where all that are left are worth it.
-
-        There are `excess` too many; those that save less than `floor` or are used less often than
-        `min_count` go in any case, and those of `never` stay.
-        """
-        found = [one for one in self.new_words() if one.token not in never]
-        useless = {one for one in found if one.count < min_count or one.saving < max(floor, 1)}
-        count = min(max(excess, len(useless)), -(-len(found) // _DROPPED_AT_ONCE))
-        found.sort(key=lambda one: (one not in useless, one.saving, one.token))
-        return frozenset(one.token for one in found[:count])
-
-    def drop(self, tokens: frozenset[str]) -> None:
-        """Takes new tokens away."""
-        self._new -= tokens
-        touched = [word for word, cut in self._cut.items() if not tokens.isdisjoint(cut)]
-        for word in touched:
-            for token in self._cut.pop(word):
-                self._used[token] -= self._words[word]
-        self._cut_again(touched)
-
-    def _cut_again(self, words: Iterable[str]) -> None:
-        tokens = self._known | self._new
-        for word in words:
-            cut = longest_tokens(word, tokens)
-            mine = [token for token in cut or () if token in self._new]
-            if mine:
-                self._cut[word] = mine
-                for token in mine:
-                    self._used[token] += self._words[word]

@@ -219,12 +219,6 @@ class FineTuningConfig:
         "are one compiled call, all batches have the maximum.",
         resume=FREE,
     )
-    group_by_length: bool = option(
-        True,
-        "Put rows of like lengths into a batch of training, so that hardly any padding is "
-        "computed; every epoch still has each row once. Without it batches are drawn from all "
-        "rows, as google's script draws them.",
-    )
     engine: str = option(
         TENSORFLOW,
         "What evaluates and predicts where nothing is trained: tensorflow, or openvino, which "

@@ -180,11 +180,9 @@ class RowBatches:
         seed: int,
         *,
         fixed_length: int | None = None,
-        by_length: bool = False,
     ) -> None:
         self._rows = rows
-        self._order = RecordOrder(len(rows), seed)
-        self._by_length = LengthOrder(rows.lengths, batch_size, seed) if by_length else None
+        self._order = LengthOrder(rows.lengths, batch_size, seed)
         self.batch_size = batch_size
         self._lengths = _batch_lengths(rows, self._some_numbers(), fixed_length)
         self.num_workers = 1  # every worker gets whole batches
@@ -207,14 +205,7 @@ class RowBatches:
 
     def rows_of(self, step: int) -> Numbers:
         """The numbers of the rows of a step's batch: int64 [batch_size]."""
-        if self._by_length:
-            return self._by_length.rows_of(step)
-        positions = np.arange(step * self.batch_size, (step + 1) * self.batch_size)
-        return self._order.at(positions)[1]
-
-    def padding_share(self) -> float:
-        """The share of positions without a token, over an epoch or its first thousand steps."""
-        return _padding_share(self._rows, self._some_numbers(), self._lengths, self.batch_size)
+        return self._order.rows_of(step)
 
     def _some_numbers(self) -> Iterator[Numbers]:
         """The rows of the batches that are counted: an epoch's, or those of its beginning."""
@@ -261,10 +252,6 @@ class RowEvaluation:
             for first in range(0, len(order), self.batch_size):
                 yield order[first : first + self.batch_size]
 
-    def padding_share(self) -> float:
-        """The share of positions without a token that counts."""
-        return _padding_share(self._rows, self.numbers(), self._lengths, self.batch_size)
-
 
 def _batch_lengths(
     rows: RowSet, batches: Iterable[Numbers], fixed_length: int | None
@@ -273,13 +260,3 @@ def _batch_lengths(
         return BatchLengths.fixed(fixed_length)
     longest = [int(rows.lengths[numbers].max(initial=1)) for numbers in batches]
     return BatchLengths.fitted(np.array(longest, np.int64), int(rows.lengths.max(initial=1)))
-
-
-def _padding_share(
-    rows: RowSet, batches: Iterable[Numbers], lengths: BatchLengths, batch_size: int
-) -> float:
-    tokens = positions = 0
-    for numbers in batches:
-        tokens += int(rows.lengths[numbers].sum())
-        positions += lengths.of(rows.lengths[numbers]) * batch_size
-    return 1 - tokens / positions if positions else 0.0

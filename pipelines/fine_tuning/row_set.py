@@ -2,14 +2,13 @@
 
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.unknown_words import WordCount
 from pipelines.fine_tuning.text_rows import ranges
 from pipelines.records.rows import Numbers, Rows
 
@@ -26,18 +25,11 @@ class RowSet:
     Args:
         blocks: the rows of the examples in their order; each block counts its examples from 0.
         source: what they are of, for the message that there is not the memory for them.
-        count_words: counts the words of a block.
     """
 
-    def __init__(
-        self,
-        blocks: Iterable[Rows],
-        source: str = "rows",
-        count_words: Callable[[Rows], WordCount] | None = None,
-    ) -> None:
+    def __init__(self, blocks: Iterable[Rows], source: str = "rows") -> None:
         columns: dict[str, _Column] = {}
         examples, lengths = _Column(np.uint32), _Column(np.uint32)
-        self.word_count = None if count_words is None else WordCount()
         self.num_examples = 0
         self._tokens: tuple[str, ...] = ()
         self._choices: int | None = None
@@ -53,8 +45,6 @@ class RowSet:
             lengths.append(block.lengths)
             for name, values in {**block.tokens, **block.values}.items():
                 columns.setdefault(name, _Column()).append(values)
-            if self.word_count is not None and count_words is not None:
-                self.word_count += count_words(block)
             if (size := sum(column.nbytes for column in columns.values())) > most:
                 raise UserError(
                     f"{source}: the rows of its first {self.num_examples:,} examples take "

@@ -36,7 +36,6 @@ from pipelines.fine_tuning.splits import (
     Split,
     compute_outputs,
     engine_prediction,
-    log_padding,
     mean_loss,
     missing_labels,
 )
@@ -47,7 +46,6 @@ from pipelines.fine_tuning.start import (
     check_run,
     check_trained,
     tell_of_nothing_learned,
-    tell_of_rows,
     wanted_splits,
 )
 from pipelines.fine_tuning.task import Head, Task, figure_prefixes
@@ -103,22 +101,13 @@ def fine_tune_checked(checked: CheckedRun[Any]) -> FineTuningResults:
     results = FineTuningResults(trained)
     if trained and not trained.finished:
         return results
-    if config.do_eval:
-        with kept_so_far(_kept(config, "evaluates")):
-            figures = job.evaluate(results.training)
-        results = replace(results, evaluation=figures, guesses=job.guesses())
-    if config.do_predict:
-        again = "evaluates again and predicts" if config.do_eval else "predicts"
-        with kept_so_far(_kept(config, again)):
+    finished = "training is finished, its model is kept, and the same command evaluates"
+    with kept_so_far(finished if config.do_train else unchanged):
+        if config.do_eval:
+            results = replace(results, evaluation=job.evaluate(trained), guesses=job.guesses())
+        if config.do_predict:
             results = replace(results, prediction_files=job.predict())
     return results
-
-
-def _kept(config: FineTuningConfig, does: str) -> str:
-    """What a stop after training leaves, and what the same command does then."""
-    if config.do_train:
-        return f"training is finished and its model is kept, and the same command {does}"
-    return f"nothing is changed, and the same command {does}"
 
 
 def _tell_of_devices(config: FineTuningConfig, devices: Devices) -> None:
@@ -145,7 +134,6 @@ class _Job:
         self._directory, self._devices = directory, devices
         self._guesses: dict[str, Mapping[str, Guess]] = {}
         self._kept: dict[str, RowOutputs] = {}
-        self._padding_told: set[str] = set()
         self._model_config = self._configured(start.config)
         self._check_start()
         tokenizer = Tokenizer(start.text)
@@ -155,9 +143,6 @@ class _Job:
             for name in wanted_splits(config, task)
         }
         self._rows = {name: split.rows for name, split in self._splits.items()}
-        if config.do_train:
-            longest = start.config.max_position_embeddings
-            tell_of_rows(task, self._rows[task.train_split], config.max_seq_length, longest)
         self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
         self._head = self._build_head(start, self._model_config)
         self._predict = self._predicts(self._head, start)
@@ -185,15 +170,9 @@ class _Job:
         changed = {name: found[name] for name in found if found[name] != before.get(name)}
         if not changed or not self._devices.is_chief:
             return
-        values = ", ".join(f"{name} = {value}" for name, value in changed.items())
         if self._directory.model.is_dir():
             keep_task_settings(self._directory.model, changed)
-            _LOGGER.info("%s keeps %s, and is served with it", self._directory.model, values)
-        else:
-            _LOGGER.warning(
-                "%s holds for this command only, because it evaluates no model of its own folder.",
-                values,
-            )
+        _LOGGER.info("answers are chosen with %s from now on", changed)
 
     def _check_start(self) -> None:
         """Refuses, before anything is tokenized, what can be known to end in a refusal."""
@@ -229,9 +208,7 @@ class _Job:
             training.train_batch_size,
             training.seed,
             fixed_length=self._fixed_length(training),
-            by_length=self._config.group_by_length,
         )
-        log_padding(self._task.train_split, batches.padding_share())
         return self._run.train(
             self._head.model,
             self._head.objective,
@@ -279,7 +256,9 @@ class _Job:
             for name, value in found.items()
         }
         if training is not None:
-            self._keep_final_figures(training, scores[self._task.evaluation_splits[0]])
+            main = self._task.evaluation_splits[0]
+            held_out = {"held_out": self._rows[main].identity}
+            self._run.log_final_evaluation(training.weights_step, scores[main] | held_out)
             figures["global_step"] = training.step
             if training.best_step is not None:
                 figures["best_step"] = training.best_step
@@ -287,11 +266,6 @@ class _Job:
         if self._devices.is_chief:
             self._draw()
         return figures
-
-    def _keep_final_figures(self, training: TrainingResult, figures: Mapping[str, float]) -> None:
-        """Adds the main split's figures to those of the evaluations during training."""
-        held_out = self._rows[self._task.evaluation_splits[0]].identity
-        self._run.log_final_evaluation(training.weights_step, {**figures, "held_out": held_out})
 
     def predict(self) -> list[Path]:
         """Answers the test splits and writes the files."""
@@ -309,9 +283,6 @@ class _Job:
         """The model's outputs for a split."""
         fixed = None if self._trims() else self._config.max_seq_length
         source = RowEvaluation(self._rows[split], batch_size, fixed)
-        if split not in self._padding_told:
-            self._padding_told.add(split)
-            log_padding(split, source.padding_share())
         return compute_outputs(split, self._rows[split], source, self._predict, self._head)
 
     def _score(self, split: str, *, final: bool = False) -> dict[str, float]:
@@ -331,7 +302,7 @@ class _Job:
         if final and self._devices.is_chief:
             self._task.illustrate(self._directory.path, split, answered)
         if final:
-            tell_of_nothing_learned(self._task, split, scores)
+            tell_of_nothing_learned(self._task, split, scores, self._guesses_of(split))
         return {**({} if loss is None else {"loss": loss}), **scores}
 
     def _hooks(self) -> list[Hook]:
@@ -339,21 +310,12 @@ class _Job:
         asked = self._config.training.chooses_best
         if not (self._config.do_eval and self._run.config.steps_between_evaluations):
             return standard_hooks()
-        split, best_by = self._task.evaluation_splits[0], "loss"
-        if missing := missing_labels(self._rows[split], self._head.labels):
-            if self._task.deciding_figure == "loss":
-                if not asked:
-                    return standard_hooks()
-                raise UserError(
-                    f"`eval_steps` needs a loss, but the rows of the split {split} have no "
-                    f"{', '.join(missing)}; leave `eval_steps` at 0 to evaluate after training "
-                    "only."
-                )
-            best_by = self._task.deciding_figure
+        split = self._task.evaluation_splits[0]
+        missing = missing_labels(self._rows[split], self._head.labels)
         return standard_hooks(
             lambda: self._score(split),
             held_out=self._rows[split].identity,
-            best_by=best_by,
+            best_by=self._task.deciding_figure if missing else "loss",
             keep_best=asked,
         )
 

@@ -16,11 +16,9 @@ from keras_bert_impl.engines.engine import Features
 from keras_bert_impl.engines.open_engine import EnginePrediction, open_engine, real_features
 from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import file_sha256
 from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from keras_bert_impl.tokenization.unknown_words import WordCounter
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, EvaluationSource
 from keras_bert_impl.training.evaluation import Prediction
 from keras_bert_impl.training.objectives import Objective
@@ -39,33 +37,19 @@ Predicts = Callable[[EvaluationSource], Iterator[Mapping[str, NDArray]]]
 
 @dataclass(frozen=True)
 class Split:
-    """A split of a task with its rows.
-
-    Attributes:
-        digests: of the files that the rows were made from: examples are read again when they are
-            answered, and others than these would get wrong figures.
-    """
+    """A split of a task with its rows."""
 
     task: Task[Any, Any]
     name: str
     rows: RowSet
-    digests: tuple[str, ...]
 
     @classmethod
     def make(
         cls, task: Task[Any, Any], name: str, tokenizer: Tokenizer, max_seq_length: int
     ) -> "Split":
         """Reads a split's files to their end and makes its rows."""
-        digests = _digests(task, name)
-        counter = WordCounter(tokenizer.vocabulary)
-        rows = RowSet(
-            _row_blocks(task, name, tokenizer, max_seq_length),
-            _files(task, name),
-            lambda rows: counter.count(rows.tokens["input_ids"]),
-        )
-        if _digests(task, name) != digests:
-            raise _changed(task, name)
-        return cls(task, name, rows, digests)
+        files = ", ".join(map(str, task.files(name))) or f"the split {name}"
+        return cls(task, name, RowSet(_row_blocks(task, name, tokenizer, max_seq_length), files))
 
 
 def _row_blocks(
@@ -85,49 +69,22 @@ def _row_blocks(
 
 @dataclass(frozen=True)
 class AnsweredSplit:
-    """The examples of a split with their answers, made anew each time they are read.
-
-    Reading raises a `UserError` where a file is not the one any more that the rows were made from.
-    """
+    """The examples of a split with their answers, made anew each time they are read."""
 
     task: Task[Any, Any]
     split: Split
     outputs: RowOutputs
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        name, changed = self.split.name, _changed(self.task, self.split.name)
-        if _digests(self.task, name) != self.split.digests:
-            raise changed
-        examples = iter(self.task.examples(name))
+        examples = iter(self.task.examples(self.split.name))
         first_example = 0
         for start, rows in self.split.rows.blocks():
             count = int(rows.examples[-1]) + 1 - first_example
-            some = list(islice(examples, count))
-            if len(some) < count:
-                raise changed
             own = rows.of(0, len(rows), first_example)
             outputs = self.outputs.read(start, start + len(rows))
+            some = list(islice(examples, count))
             yield from zip(some, self.task.answers(some, own, outputs), strict=True)
-            first_example += len(some)
-        if next(examples, None) is not None:
-            raise changed
-
-
-def _files(task: Task[Any, Any], split: str) -> str:
-    return ", ".join(map(str, task.files(split))) or f"the split {split}"
-
-
-def _digests(task: Task[Any, Any], split: str) -> tuple[str, ...]:
-    return tuple(map(file_sha256, task.files(split)))
-
-
-def _changed(task: Task[Any, Any], split: str) -> UserError:
-    return UserError(f"{_files(task, split)}: changed since its rows were made; run again.")
-
-
-def log_padding(split: str, share: float) -> None:
-    """Logs the share of padding in what is computed for a split."""
-    _LOGGER.info("%s: %.1f %% of the computed positions are padding", split, 100 * share)
+            first_example += count
 
 
 def engine_prediction(

@@ -10,8 +10,6 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-import numpy as np
-
 from keras_bert_impl.checkpoints.hub import may_be_hub_name
 from keras_bert_impl.checkpoints.model_source import (
     ModelSource,
@@ -23,17 +21,15 @@ from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.checkpoints.run_folder import newest_checkpoint
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import Option, options_of
+from keras_bert_impl.options import options_of
 from keras_bert_impl.tokenization.text_settings import NFC, Casing, TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
+from keras_bert_impl.training.guesses import Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
-from pipelines.fine_tuning.row_set import RowSet
 from pipelines.fine_tuning.task import Task
 
 _LOGGER = logging.getLogger(__name__)
-
-_MOST_FULL = 0.05  # so many texts may be truncated without a word
 
 AnyConfig = TypeVar("AnyConfig", bound=FineTuningConfig)
 
@@ -132,42 +128,29 @@ def with_kept_options(config: AnyConfig, model: ModelSource) -> AnyConfig:
     if model.found_text and model.found_text.composes:
         kept["unicode_form"] = model.found_text.unicode_form
     told = []
-    for one in options_of(type(config)):
-        if one.name not in kept:
-            continue
+    for one in (one for one in options_of(type(config)) if one.name in kept):
         present, trained = reduce(getattr, one.path, config), kept[one.name]
-        if _is_given(config, one, present):
-            if present != trained and one.name not in config.OF_FILES:
-                _tell_of_another(config, one, present, trained, model)
-            continue
-        if trained != one.default:
-            told.append(f"{one.name} = {_in_words(trained)}")
-        if one.name not in config.LOOKED_UP:
-            values[one.path] = trained
+        given = present != one.default if config.given is None else one.name in config.given
+        if not given:
+            if trained != one.default:
+                told.append(f"{one.name} = {_in_words(trained)}")
+            if one.name not in config.LOOKED_UP:
+                values[one.path] = trained
+        elif present != trained and one.name in config.PART_OF_THE_MODEL:
+            raise UserError(
+                f"`{one.name}={_in_words(present)}`: {model.checkpoint} was trained with "
+                f"{_in_words(trained)}; leave it out, or add `do_train=True`."
+            )
+        elif present != trained and one.name not in config.OF_FILES:
+            _LOGGER.warning(
+                "`%s=%s` stands in place of %s, with which %s was trained and is served; served "
+                "answers may differ from those of this run.",
+                *(one.name, _in_words(present), _in_words(trained), model.checkpoint),
+            )
     if told:
         _LOGGER.info("as %s was trained: %s", model.checkpoint, ", ".join(told))
     changed: AnyConfig = _with_values(config, values)
     return changed
-
-
-def _is_given(config: FineTuningConfig, one: Option, value: Any) -> bool:
-    return value != one.default if config.given is None else one.name in config.given
-
-
-def _tell_of_another(
-    config: FineTuningConfig, one: Option, given: Any, trained: Any, model: ModelSource
-) -> None:
-    """Says that a given option differs from the model's."""
-    if one.name in config.PART_OF_THE_MODEL:
-        raise UserError(
-            f"`{one.name}={_in_words(given)}`: {model.checkpoint} was trained with "
-            f"{_in_words(trained)}; leave it out, or add `do_train=True`."
-        )
-    _LOGGER.warning(
-        "`%s=%s` stands in place of %s, with which %s was trained and is served; served answers "
-        "may differ from those of this run.",
-        *(one.name, _in_words(given), _in_words(trained), model.checkpoint),
-    )
 
 
 def _in_words(value: Any) -> str:
@@ -222,34 +205,18 @@ def check_head_is_trained(report: RestoreReport, source: ModelSource, task: str)
         )
 
 
-def tell_of_rows(task: Task[Any, Any], rows: RowSet, most: int, longest: int) -> None:
-    """Logs how much of the training texts is [UNK], and where many of them are truncated.
-
-    Args:
-        most: the tokens of a row.
-        longest: the positions of the model.
-    """
-    _LOGGER.info("%s: %s are [UNK]", task.train_split, rows.word_count)
-    full = np.mean(rows.lengths >= most)
-    if task.truncates and full > _MOST_FULL and most < longest:
-        _LOGGER.warning(
-            "%s: %.0f %% of its texts fill a row of `max_seq_length=%d` tokens or lose their ends; "
-            "a larger one (up to %d) or `long_text=windows` reads more of them.",
-            *(", ".join(map(str, task.files(task.train_split))) or task.name, 100 * full),
-            *(most, longest),
-        )
-
-
-def tell_of_nothing_learned(task: Task[Any, Any], split: str, scores: Mapping[str, float]) -> None:
-    """Warns where the figure that decides is not above that of one answer to every example."""
-    constant = task.constant_scores(split)
+def tell_of_nothing_learned(
+    task: Task[Any, Any], split: str, scores: Mapping[str, float], guesses: Mapping[str, Guess]
+) -> None:
+    """Warns where the figure that decides is not above what guessing reaches."""
     name = next((one for one in (*task.compared_figures, *scores) if one in scores), "")
-    if name in constant and not scores[name] > constant[name]:  # a correlation may be NaN
+    guessed = guesses[name].value if name in guesses else 0.0
+    if not scores[name] > guessed:  # a correlation may be NaN
         _LOGGER.warning(
             "%s: %s = %.4f, where one answer to every example reaches %.4f; the model has not "
             "learned to separate them. Train longer, with a smaller `learning_rate`, or with "
             "another `seed`.",
-            *(split, name, scores[name], constant[name]),
+            *(split, name, scores[name], guessed),
         )
 
 

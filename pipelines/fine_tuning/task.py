@@ -23,7 +23,7 @@ numbers in `pipelines.fine_tuning.heads`, all that tasks of labelled texts share
 `pipelines.tasks.labels.rows`, metrics in `pipelines.metrics`.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -82,11 +82,6 @@ class TaskDefaults(Protocol):
     """Whether the outputs of an example's rows are joined before it is answered: `joined`."""
 
     @property
-    def truncates(self) -> bool:
-        """Whether the ends of texts that are longer than a row are lost."""
-        return False
-
-    @property
     def deciding_figure(self) -> str:
         """What makes the best checkpoint: the least loss, or the highest of a figure of `score`.
 
@@ -122,20 +117,11 @@ class TaskDefaults(Protocol):
         """
         return ()
 
-    def constant_scores(self, split: str) -> Mapping[str, float]:
-        """Gives the figures of a labelled split where every example gets the same answer.
-
-        A run that is not better has failed.
-        """
-        del split
-        return {}
-
-    def figures(self, split: str) -> Collection[str]:
-        """Names the figures that `score` gives for a labelled split, before it has answers."""
-        return list(self.constant_scores(split))
-
     def guesses(self, split: str) -> "Mapping[str, Guess]":
-        """Gives what guessing reaches of the figures of a labelled split, and of the `loss`."""
+        """Gives what guessing reaches of the figures of a labelled split, and of the `loss`.
+
+        A run that is not better has failed; of a figure that is not named guessing reaches 0.
+        """
         del split
         return {}
 

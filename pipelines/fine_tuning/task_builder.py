@@ -10,33 +10,19 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar
 
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.fine_tuning.start import starting_point
-from pipelines.fine_tuning.task import Task, TaskDefaults
+from pipelines.fine_tuning.task import TaskDefaults
 
 _LOGGER = logging.getLogger(__name__)
 
 
-class OfSplits(Protocol):
-    """Options that name a file for each split."""
-
-    def file(self, split: str) -> Any:
-        """The file of "train", "dev" or "test"; None where there is none."""
-
-
-Options = TypeVar("Options", bound=OfSplits)
-Opened = TypeVar("Opened")
-Found = TypeVar("Found")
-Checked = TypeVar("Checked")
-TaskT = TypeVar("TaskT", bound=Task[Any, Any])
-
-
-class TaskBuilder(ABC, Generic[Options, Opened, Found, Checked, TaskT]):
+class TaskBuilder(ABC):
     """The steps by which a task is opened: the files, the labels in them, the check of each file.
 
     Args:
@@ -60,12 +46,12 @@ class TaskBuilder(ABC, Generic[Options, Opened, Found, Checked, TaskT]):
         "`do_predict=True`: there is no file to predict; name one with `test_file`."
     )
 
-    def __init__(self, config: Options, trained: ModelSource | None) -> None:
+    def __init__(self, config: Any, trained: ModelSource | None) -> None:
         self._config, self._trained = config, trained
         self._known = {} if trained is None else self.CONFIG.known(trained.config)
 
     @classmethod
-    def for_run(cls, run: FineTuningConfig, config: Options) -> TaskT:
+    def for_run(cls, run: FineTuningConfig, config: Any) -> Any:
         """The task of a run; `config` names its files.
 
         Raises:
@@ -80,14 +66,9 @@ class TaskBuilder(ABC, Generic[Options, Opened, Found, Checked, TaskT]):
             raise UserError(cls.NOTHING_TO_SCORE)
         if run.do_predict and not task.test_splits:
             raise UserError(cls.NOTHING_TO_ANSWER)
-        if run.do_predict and "test" not in task.test_splits:
-            _LOGGER.info(
-                "There is no test file: `do_predict` predicts the dev file alone; name one with "
-                "`test_file`."
-            )
         return task
 
-    def task(self) -> TaskT:
+    def task(self) -> Any:
         """Opens all files, finds what their labels mean, and holds every file against it.
 
         Raises:
@@ -99,7 +80,7 @@ class TaskBuilder(ABC, Generic[Options, Opened, Found, Checked, TaskT]):
         checked = {split: self._check(split, file, found) for split, file in files.items()}
         return self._make(checked, found)
 
-    def _files(self) -> dict[str, Opened]:
+    def _files(self) -> dict[str, Any]:
         splits = ("train", "dev", "test") if self._needs_training else ("dev", "test")
         named = {split: self._config.file(split) for split in splits}
         named = {split: name for split, name in named.items() if name}
@@ -125,22 +106,22 @@ class TaskBuilder(ABC, Generic[Options, Opened, Found, Checked, TaskT]):
         return self._trained is None
 
     @abstractmethod
-    def _open(self, split: str, name: Any) -> Opened:
+    def _open(self, split: str, name: Any) -> Any:
         """A file with its form known; that of training comes first."""
 
     @abstractmethod
-    def _find(self, files: Mapping[str, Opened]) -> Found:
+    def _find(self, files: Mapping[str, Any]) -> Any:
         """Gives the labels and their meaning.
 
         The trained model says so, or a first pass over the training file.
         """
 
     @abstractmethod
-    def _check(self, split: str, file: Opened, found: Found) -> Checked:
+    def _check(self, split: str, file: Any, found: Any) -> Any:
         """A file that is read to its end and has such labels, or none where it need not."""
 
     @abstractmethod
-    def _make(self, sources: Mapping[str, Checked], found: Found) -> TaskT:
+    def _make(self, sources: Mapping[str, Any], found: Any) -> Any:
         """The task of the checked files."""
 
 
@@ -155,31 +136,17 @@ def are_same_file(first: Any, second: Any) -> bool:
     return len(paths) == 2 and all(path.is_file() for path in paths) and paths[0].samefile(paths[1])
 
 
-class LabelledFile(Protocol):
-    """A file of one split."""
-
-    @property
-    def path(self) -> Path:
-        """Where it is."""
-
-    @property
-    def labelled(self) -> bool:
-        """Whether its examples have labels."""
-
-
-Source = TypeVar("Source", bound=LabelledFile)
-
-
-class FilesOfSplits(TaskDefaults, Generic[Source]):
+class FilesOfSplits(TaskDefaults):
     """Base of the tasks that have a file for each split; see `Task`.
 
     Attributes:
-        sources: the files of the splits "train", "dev" and "test", as far as there are any.
+        sources: the files of the splits "train", "dev" and "test" that there are; each has
+            its `path`, and says whether it is `labelled`.
         NEEDED: what such a file is, for messages.
     """
 
     NEEDED: ClassVar[str]
-    sources: Mapping[str, Source]
+    sources: Mapping[str, Any]
 
     @property
     def evaluation_splits(self) -> Sequence[str]:
@@ -195,7 +162,7 @@ class FilesOfSplits(TaskDefaults, Generic[Source]):
         """The split's file."""
         return [self.source(split).path]
 
-    def source(self, split: str) -> Source:
+    def source(self, split: str) -> Any:
         """The split's file with what is known of it."""
         if split not in self.sources:
             raise UserError(f"`{split}_file` is missing; name {self.NEEDED}.")

@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -206,22 +206,16 @@ def overriding(*groups: Sequence[str]) -> list[str]:
 def _contents(words: str, root: str) -> list[tuple[str, str]]:
     """The names and the digests of the files that a flag names, but for those in `root`."""
     found = list[tuple[str, str]]()
-    values = words.partition("=")[2].split(",")
-    for value in (one for one in values if one and not one.startswith(root)):
-        # Not `Path.exists`, which raises where a value is too long for a name.
-        there = os.path.exists(value)  # noqa: PTH110
-        for path in map(Path, [value] if there else glob.glob(value, recursive=True)):  # noqa: PTH207
+    for value in words.partition("=")[2].split(","):
+        # A value may be too long for a name, which `Path.exists` does not forgive.
+        there = [value] if os.path.exists(value) else glob.glob(value, recursive=True)  # noqa: PTH110,PTH207
+        for path in map(Path, [] if value.startswith(root) else there):
             files = sorted(path.rglob("*")) if path.is_dir() else [path]
             found += [(str(one.relative_to(path)), _sha256(one)) for one in files if one.is_file()]
     return found
 
 
+@cache
 def _sha256(file: Path) -> str:
-    status = file.stat()
-    return _sha256_of(file, status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=4096)
-def _sha256_of(file: Path, _size: int, _time: int) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import file_sha256, open_whole, without_links
+from keras_bert_impl.files import file_sha256, without_links
 from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.json_files import bounded_loads
 from keras_bert_impl.options import ONCE, options_of
@@ -20,7 +20,7 @@ from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig, ManyRunsConfig, Setting
 from pipelines.fine_tuning.task import Task, figure_prefixes
 from pipelines.many_runs.commands import forget_models, once
-from pipelines.many_runs.spread import Spread, markdown_table, number, without_nan
+from pipelines.many_runs.spread import Spread, markdown_table, number, write_report
 
 _OF_THE_WHOLE = {"output_dir", "num_seeds", "search"}
 _WITHOUT_A_BEST = ("loss", "global_step")
@@ -138,7 +138,7 @@ def _report(folder: Path, task: Task[Any, Any], runs: Sequence[SeedRun]) -> "Run
     """The report of the finished runs, which is written where there are some."""
     prefixes = figure_prefixes(task.evaluation_splits)
     main, *_ = prefixes
-    constant = {f"{prefixes[main]}{name}": x for name, x in task.constant_scores(main).items()}
+    constant = {f"{prefixes[main]}{name}": x.value for name, x in task.guesses(main).items()}
     compared = [f"{before}{name}" for name in task.compared_figures for before in prefixes.values()]
     scored = [one for one in runs if one.figures]
     report = RunsReport(task.name, scored, constant, len(runs), compared)
@@ -204,7 +204,7 @@ class RunsReport:
         return max(self.runs, key=self.score)
 
     def as_json(self) -> dict[str, Any]:
-        """All of it as JSON values; NaN is null."""
+        """All of it as JSON values."""
         settings = [
             {
                 **setting._asdict(),
@@ -228,7 +228,7 @@ class RunsReport:
             "best_run": self.best.folder,
             "failed": self.failed(self.runs),
         }
-        return dict(without_nan({**values, "settings": settings, "runs": runs}))
+        return {**values, "settings": settings, "runs": runs}
 
     def lines(self) -> list[str]:
         """A line a setting, for the terminal and for Markdown, and what was chosen."""
@@ -250,12 +250,5 @@ class RunsReport:
         ]
 
     def write(self, folder: Path) -> list[Path]:
-        """Writes `runs.json` and `runs.md`."""
-        texts = {
-            "runs.json": json.dumps(self.as_json(), indent=1),
-            "runs.md": "\n".join(self.lines()),
-        }
-        for name, text in texts.items():
-            with open_whole(folder / name) as file:
-                file.write(f"{text}\n")
-        return [folder / name for name in texts]
+        """Writes `runs.md` and `runs.json`."""
+        return write_report(folder / "runs.md", self.lines(), folder / "runs.json", self.as_json())

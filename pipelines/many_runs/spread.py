@@ -5,11 +5,15 @@ Two sets of scores differ if Welch's interval of the difference of their means, 
 are involved"). No correction is made for the number of pairs.
 """
 
+import json
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from keras_bert_impl.files import open_whole
 
 LEVEL = 0.95
 
@@ -116,3 +120,12 @@ def without_nan(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [without_nan(one) for one in value]
     return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def write_report(markdown: Path, lines: Iterable[str], json_file: Path, values: Any) -> list[Path]:
+    """Writes a report as Markdown and as JSON (NaN is null); gives the two paths."""
+    texts = {markdown: "\n".join(lines), json_file: json.dumps(without_nan(values), indent=1)}
+    for path, text in texts.items():
+        with open_whole(path) as file:
+            file.write(f"{text}\n")
+    return [*texts]

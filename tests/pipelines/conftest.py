@@ -48,7 +48,6 @@ def toy_run(toy, tmp_path_factory):
         eval_batch_size=64,
         predict_batch_size=64,
         num_train_epochs=6.0,
-        group_by_length=True,
         training=training,
     )
     return config, fine_tune(config, lambda _: toy)

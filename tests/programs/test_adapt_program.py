@@ -22,9 +22,8 @@ FLAGS = (
     "--max_predictions_per_seq=5",
     "--num_train_steps=300",
     "--learning_rate=1e-3",
-    "--eval_steps=75",
     "--num_workers=1",
-    "--pretraining_flags=--kernels=plain --save_checkpoints_steps=50",
+    "--pretraining_flags=--kernels=plain --save_checkpoints_steps=50 --eval_steps=75",
 )
 RESULTS = ("model/model.safetensors", "model/vocab.txt", "report.md", "adaptation.json")
 
@@ -72,17 +71,13 @@ def undisturbed(tmp_path_factory):
 def test_masked_words_and_tokens_a_word_get_better(undisturbed):
     folder, out, _ = undisturbed
     values = json.loads((folder / "adapted" / "adaptation.json").read_text())
-    original, grown, adapted = (values["text"][name] for name in ("original", "grown", "adapted"))
+    original, adapted = (values["text"][name] for name in ("original", "adapted"))
     assert adapted["coverage"]["tokens_per_word"] < original["coverage"]["tokens_per_word"] / 3
     right = adapted["figures"]["masked_lm_accuracy"]
     assert right > 2 * adapted["guesses"]["masked_lm_accuracy"]
-    assert right > 2 * grown["figures"]["masked_lm_accuracy"]
-    nats = [one["figures"]["nats_per_character"] for one in (original, grown, adapted)]
-    assert nats[2] < nats[1] < nats[0]
-    assert adapted["guesses"]["nats_per_character"] > nats[2]
+    nats = [one["figures"]["nats_per_character"] for one in (original, adapted)]
+    assert nats[1] < min(nats[0], adapted["guesses"]["nats_per_character"])
     assert "without a head for masked words and next sentences" in out
-    again, _ = finish(folder)
-    assert again.startswith("adapted: this adaptation is finished; its model is in model/.")
 
 
 def stop_after_a_save(folder, stopped_by):

@@ -10,9 +10,6 @@ import pytest
 
 from pipelines.tables.files import open_table
 from pipelines.tasks.register import open_and_serve
-from tests.pipelines.tasks.labels.test_xnli import HEADER
-from tests.pipelines.tasks.labels.test_xnli import row as xnli_row
-from tests.pipelines.tasks.labels.test_xnli import write as write_lines
 from tests.support.choice_files import write_swag
 from tests.support.glue_files import write_cola
 from tests.support.model_folders import WORDS, write_start
@@ -48,23 +45,6 @@ def labels(folder):
 def cola(folder):
     write_cola(folder / "CoLA")
     return ["--task_name=CoLA", f"--data_dir={folder}/CoLA"], [*WINDOWS, "--max_seq_length=5"]
-
-
-def xnli(folder):
-    pairs = [("the dog runs", "a cat sleeps"), ("a list", "the value"), ("the cat", "a dog .")]
-    names = ["contradiction", "entailment", "neutral"]
-    training = ["|".join([*pair, name]) for pair, name in zip(pairs * 4, names * 4, strict=True)]
-    file = folder / "multinli" / "multinli.train.zh.tsv"
-    write_lines(file, ["premise|hypo|label", *training])
-    rows = [
-        xnli_row(language, name, *pair)
-        for language, turn in (("en", 0), ("zh", 1))
-        for pair, name in zip(pairs[turn:] + pairs[:turn], names, strict=True)
-    ]
-    for split in ("dev", "test"):
-        write_lines(folder / f"xnli.{split}.tsv", [HEADER, *rows])
-    options = ["--long_text=head_tail", "--max_seq_length=6"]
-    return ["--task_name=XNLI-zh", f"--data_dir={folder}"], options
 
 
 def questions(folder):
@@ -105,13 +85,6 @@ def check_labels(output, call):
 def check_cola(output, call):
     lines = (output.parent / "CoLA" / "test.tsv").read_text().splitlines()[1:]
     found = call("text", text=[line.split("\t")[1] for line in lines])
-    offline = np.loadtxt(output / "test_results.tsv")
-    np.testing.assert_allclose(found["probabilities"], offline, atol=3e-6)
-
-
-def check_xnli(output, call):
-    rows = [["a list", "the value"], ["the cat", "a dog ."], ["the dog runs", "a cat sleeps"]]
-    found = call("text_pair", text_a=[a for a, _ in rows], text_b=[b for _, b in rows])
     offline = np.loadtxt(output / "test_results.tsv")
     np.testing.assert_allclose(found["probabilities"], offline, atol=3e-6)
 
@@ -158,7 +131,6 @@ def check_choices(output, call):
 FAMILIES = {
     "labels": (run_classifier, labels, check_labels),
     "cola": (run_classifier, cola, check_cola),
-    "xnli": (run_classifier, xnli, check_xnli),
     "questions": (run_squad, questions, check_questions),
     "tags": (run_ner, tags, check_tags),
     "choices": (run_swag, choices, check_choices),
@@ -218,10 +190,3 @@ def test_the_same_model_is_served_alike(run):
 
     *_, check = FAMILIES[name]
     check(output, call)
-
-
-def test_the_model_says_how_many_texts_it_reads(run):
-    name, _, _, output = run
-    config = json.loads((output / "model" / "config.json").read_text())
-    settings = config["task_specific_params"]["keras_bert_impl"]
-    assert settings.get("num_texts") == {"labels": 1, "cola": 1, "xnli": 2}.get(name)

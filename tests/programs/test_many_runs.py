@@ -6,11 +6,28 @@ import time
 
 import pytest
 
-from tests.programs.test_classifier_program import command
 from tests.support import programs
 from tests.support.glue_files import write_cola
 from tests.support.model_folders import write_start
 from tests.support.programs import Program
+
+
+def command(inputs, output, *flags):
+    return [
+        "tools",
+        "run_classifier",
+        "--task_name=CoLA",
+        f"--data_dir={inputs}/cola",
+        f"--init_checkpoint={inputs}/model",
+        f"--output_dir={output}",
+        "--max_seq_length=12",
+        "--train_batch_size=8",
+        "--num_train_epochs=3",
+        "--learning_rate=1e-3",
+        "--save_checkpoints_steps=20",
+        "--do_train",
+        *flags,
+    ]
 
 
 def start_until(words, is_there):
@@ -30,7 +47,7 @@ def test_no_finished_run_is_lost_and_the_stopped_one_continues(tmp_path):
     write_start(tmp_path / "model")
     write_cola(tmp_path / "cola", train=800)
     out = tmp_path / "runs"
-    words = command(tmp_path, out, "--do_eval", "--num_seeds=2", "--seed=1")
+    words = command(tmp_path, out, "--do_eval", "--do_predict", "--num_seeds=2", "--seed=1")
     first, second = out / "seed-1", out / "seed-2"
 
     # Killed without warning in the second run: the first stays as it is.

@@ -1,7 +1,7 @@
 """Tools that are stopped, or may write no large file: the same command ends as if nothing were.
 
 Stops of pre-training are in `test_run_pretraining_resume`, of fine-tuning in
-`test_classifier_program`.
+`test_many_runs`.
 """
 
 import json

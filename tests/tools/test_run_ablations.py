@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.run_ablations import FLAGS, main, with_recipe
+from tools.run_ablations import main, with_recipe
 
 RECIPES = Path(__file__).parents[2] / "tools" / "recipes"
 
@@ -30,12 +30,6 @@ def test_the_small_recipe_shares_runs_between_its_tables(capsys):
     pretrained = [line for line in headers if "] pretrain-" in line]
     assert len(pretrained) == 12  # BERT, no NSP, two directions, three more sizes, five more masks
     assert "pretraining_tasks, sizes, masking, steps" in pretrained[0]
-
-
-def test_what_the_command_line_says_stands_over_the_recipe():
-    FLAGS.parse(with_recipe(["--output_dir=x", f"--recipe={RECIPES / 'ablations_small.cfg'}",
-                             "--seeds=7"]))  # fmt: skip
-    assert FLAGS.config().seeds == (7,)
 
 
 @pytest.mark.parametrize("words", [["--recipe", "a.cfg"], ["-recipe=a.cfg"]])

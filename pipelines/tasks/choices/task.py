@@ -20,7 +20,7 @@ from pipelines.fine_tuning.task import Answered, Head
 from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
 from pipelines.fine_tuning.text_rows import Spans, pack, ranges
 from pipelines.metrics.classification import accuracy
-from pipelines.metrics.guessing import constant_scores
+from pipelines.metrics.guessing import constant_answer
 from pipelines.records.rows import Numbers, Rows
 from pipelines.tables.writing import write_table
 from pipelines.tasks.choices.files import Choice, read_choices
@@ -58,7 +58,7 @@ class ChoiceAnswer(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ChoiceTask(FilesOfSplits[ChoiceFile]):
+class ChoiceTask(FilesOfSplits):
     """One of several endings; see `pipelines.fine_tuning.task.Task`."""
 
     NEEDED: ClassVar = "a file with SWAG's columns"
@@ -155,15 +155,11 @@ class ChoiceTask(FilesOfSplits[ChoiceFile]):
         chosen, right = zip(*pairs, strict=True)
         return {"accuracy": accuracy(chosen, right)}
 
-    def constant_scores(self, split: str) -> Mapping[str, float]:
-        """The accuracy where the ending of the same number is chosen in every example."""
-        labels = np.array([example.label for example in self.examples(split)])
-        return constant_scores({"accuracy": accuracy}, labels)
-
     def guesses(self, split: str) -> dict[str, Guess]:
         """What the most frequent number of the right ending reaches; see `TaskDefaults`."""
+        labels = np.array([example.label for example in self.examples(split)])
         words = "always the ending of the same number"
-        return {name: Guess(words, score) for name, score in self.constant_scores(split).items()}
+        return {"accuracy": Guess(words, accuracy(constant_answer(labels), labels))}
 
     def write(
         self, folder: Path, split: str, answered: Answered[Choice, ChoiceAnswer]
@@ -306,7 +302,7 @@ def task_of(config: RunSwagConfig) -> ChoiceTask:
     return _Builder.for_run(config, config)
 
 
-class _Builder(TaskBuilder[RunSwagConfig, ChoiceFile, int, ChoiceFile, ChoiceTask]):
+class _Builder(TaskBuilder):
     """See `TaskBuilder`; what is found is how many endings an example has."""
 
     CONFIG = RunSwagConfig

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.long_texts import TRUNCATE, LongTexts
+from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.training.learning_curve import CurveStyle, Guess
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
 from pipelines.fine_tuning.task import Head, TaskDefaults
@@ -65,11 +65,7 @@ class LabelTask(TaskDefaults):
     long_texts: LongTexts
     joins = True
     examples: Callable[[str], Iterable[TextExample]]  # reads a split; see `Task.examples`
-
-    @property
-    def truncates(self) -> bool:
-        """Whether the ends of long texts are lost; see `TaskDefaults`."""
-        return self.long_texts.long_text == TRUNCATE
+    constant_scores: Callable[[str], Mapping[str, float]]  # of one answer to every example
 
     @property
     def curve_style(self) -> CurveStyle:

@@ -59,7 +59,7 @@ class _Found(NamedTuple):
     held_out: HeldOut | None
 
 
-class _Builder(TaskBuilder[LabelledTextsConfig, TableFile, _Found, Source, LabelledTexts]):
+class _Builder(TaskBuilder):
     """See `TaskBuilder`; the columns of the first file are those of all."""
 
     CONFIG = RunClassifierConfig

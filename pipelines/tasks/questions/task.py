@@ -31,7 +31,6 @@ from pipelines.tasks.questions.answer_files import (
 from pipelines.tasks.questions.answerer import QuestionForm, ServingSettings, question_forms
 from pipelines.tasks.questions.answers import (
     AnswerSettings,
-    Candidate,
     Prediction,
     dense_logits,
     predict,
@@ -252,16 +251,6 @@ class QuestionTask(TaskDefaults):
         """The two official figures, F1 first; see `TaskDefaults`."""
         return ("f1", "exact_match", "exact")
 
-    def figures(self, split: str) -> Collection[str]:
-        """Names the figures; see `TaskDefaults`."""
-        unanswered = Prediction([Candidate("", 0.0, 0.0)], null_odds=0.0)
-        return list(self.score([(question, unanswered) for question in self.examples(split)]))
-
-    def constant_scores(self, split: str) -> Mapping[str, float]:
-        """The F1 where no question is answered: that of the questions that have no answer."""
-        unanswerable = [question.is_impossible for question in self.examples(split)]
-        return {"f1": 100.0 * sum(unanswerable) / len(unanswerable)}
-
     @property
     def curve_style(self) -> CurveStyle:
         """Draws the two official figures, in percent; see `TaskDefaults`.
@@ -274,7 +263,8 @@ class QuestionTask(TaskDefaults):
         """What no answer to any question reaches, where that is right; see `TaskDefaults`."""
         if not self.answer_settings.version_2_with_negative:
             return {}
-        score = self.constant_scores(split)["f1"]
+        unanswerable = [question.is_impossible for question in self.examples(split)]
+        score = 100.0 * sum(unanswerable) / len(unanswerable)
         return dict.fromkeys(("exact", "f1"), Guess("no question answered", score))
 
     def illustrate(

@@ -1,6 +1,6 @@
 """The task of a run for tags: from files and options to rows, scores and entities, all checked."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -75,7 +75,7 @@ class TaggedFile(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TaggingTask(FilesOfSplits[TaggedFile]):
+class TaggingTask(FilesOfSplits):
     """Tags on words or characters; see `pipelines.fine_tuning.task.Task`.
 
     Attributes:
@@ -192,15 +192,6 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
         """The figures of all types; see `TaskDefaults`."""
         return ("f1", "precision", "recall")
 
-    def figures(self, split: str) -> Collection[str]:
-        """Names the figures of all types and of each that the split has; see `TaskDefaults`."""
-        return list(self._scorer(self._nothing_found(split)).scores())
-
-    def constant_scores(self, split: str) -> Mapping[str, float]:
-        """The figures of a model that finds nothing, whatever the split."""
-        del split
-        return dict.fromkeys(self.compared_figures, 0.0)
-
     @property
     def curve_style(self) -> CurveStyle:
         """Draws the figures of all types, in percent; see `TaskDefaults`."""
@@ -307,7 +298,7 @@ class _Found(NamedTuple):
     unit: str
 
 
-class _Builder(TaskBuilder[TaggingConfig, TaggedFile, _Found, TaggedFile, TaggingTask]):
+class _Builder(TaskBuilder):
     """See `TaskBuilder`; the columns of the training file are expected of the others."""
 
     TRAINING_IS_MISSING = (

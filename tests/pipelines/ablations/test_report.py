@@ -56,20 +56,6 @@ def test_stopped_twice_a_study_goes_on_in_the_same_folder_and_ends_with_the_same
     assert table(lines) == table(wanted)
 
 
-def test_a_tool_that_heeds_a_stop_stops_the_study(tmp_path):
-    class Stopping(PretendingTools):
-        def run(self, tool, flags):
-            return 143 if tool == "run_pretraining" else super().run(tool, flags)
-
-    with pytest.raises(KeyboardInterrupt) as stop:
-        run_ablations(small_recipe(tmp_path), Stopping())
-    assert type(stop.value).__name__ == "TerminatedError"
-    assert "the same command continues there" in stop.value.__notes__[0]
-    rest = PretendingTools()
-    run_ablations(small_recipe(tmp_path), rest)
-    assert rest.started[0].startswith("pretrain-")
-
-
 def test_a_dry_run_lists_every_command_with_its_tables_and_starts_none(tmp_path):
     recipe, tools = toy_recipe(tmp_path, dry_run=True), PretendingTools()
     lines, files = run_ablations(recipe, tools)
@@ -110,11 +96,6 @@ def test_fields_are_mean_and_deviation_and_open_ones_are_empty(made):
         ["LTR & No NSP", "0.1000", "–"],  # of a single run nothing is known
         ["LTR & No NSP + BiLSTM", "–", "–"],
     ]
-
-
-def test_a_score_that_is_nan_counts_as_nothing_learned(made):
-    report = scored(made, {"MRPC-bert-seed-1-1": math.nan})
-    assert report.scores(made.tables[0], 0, 0) == [0.0]
 
 
 def test_json_has_the_scores_and_null_for_nan(made, tmp_path):

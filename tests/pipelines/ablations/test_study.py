@@ -76,12 +76,3 @@ def test_models_differ_in_what_their_rows_say_and_in_nothing_else(tmp_path):
     assert '"causal": true' in ltr.files["bert_config.json"]
     assert '"anticausal": true' in rtl.files["bert_config.json"]
     assert "causal" not in models["BERT"].files["bert_config.json"]
-
-
-def test_only_what_the_chosen_tables_need_is_run(tmp_path):
-    names = study(tmp_path, tables=("sizes",), sizes_tasks=("NER",)).commands
-    assert [name for name in names if name.startswith("pretrain")] == [
-        "pretrain-bert-seed-1",
-        "pretrain-bert-tiny-seed-1",
-    ]
-    assert not [name for name in names if name.startswith("MRPC")]

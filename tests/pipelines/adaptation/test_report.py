@@ -27,17 +27,11 @@ def adaptation(**changes):
         "steps": (20, 15),
         "text": {
             "original": figures(2.0, masked_lm_accuracy=0.125),
-            "grown": figures(3.0),
             "adapted": figures(1.0),
         },
         "commands": ["keras-bert split_sentences"],
     }
     return Adaptation(**{**values, **changes})
-
-
-def test_two_vocabularies_that_tell_the_same_words_at_the_same_price_are_equal():
-    fine = nats_per_character(1.0, {"go": 10, "##at": 10}, CUT)
-    assert fine == nats_per_character(2.0, {"goat": 10}, CUT) == 0.5
 
 
 def test_an_unknown_word_is_told_by_its_loss_and_then_spelled():
@@ -51,10 +45,10 @@ def test_the_table_has_a_column_a_model_with_guessing_in_brackets():
     assert "costs 1.000 nats a character in place of 2.000 (-50.0%)" in lines[0]
     (header,) = (line for line in lines if line.startswith("| held-out text"))
     assert [cell.strip() for cell in header.split("|")[2:-1]] == [
-        "as it came", "with new tokens", "adapted",
+        "as it came", "adapted",
     ]  # fmt: skip
     (accuracy,) = (line for line in lines if line.startswith("| masked token, accuracy"))
-    assert "| 25.0% (12.5%) | 25.0% " in accuracy
+    assert "| 25.0% (12.5%) | 25.0%" in accuracy
     assert not any("head" in line for line in lines if not line.startswith("|"))
 
 
@@ -62,21 +56,9 @@ def test_the_table_has_a_column_a_model_with_guessing_in_brackets():
 def test_a_model_that_is_hardly_better_than_guessing_is_warned_of(after, warned):
     models = {
         "original": figures(9.0, nats_per_character=0.5),  # of coarser tokens
-        "grown": figures(3.0, nats_per_character=2.0),  # by the held-out text's own frequencies
-        "adapted": figures(after, nats_per_character=2.6),  # by those of the training text
+        "adapted": figures(after, nats_per_character=2.0),
     }
     assert any("learned little more" in line for line in adaptation(text=models).lines()) == warned
-    del models["grown"]
-    models["original"] = figures(9.0, nats_per_character=2.0)
-    assert any("learned little more" in line for line in adaptation(text=models).lines()) == warned
-
-
-def test_a_task_has_mean_deviation_difference_and_interval():
-    task = [TaskFigure("eval_accuracy", [0.60, 0.62, 0.61], [0.70, 0.72, 0.71])]
-    (row,) = (line for line in adaptation(task=task).lines() if line.startswith("| eval_acc"))
-    assert [cell.strip() for cell in row.split("|")[2:-1]] == [
-        "0.6100 ± 0.0100", "0.7100 ± 0.0100", "+0.1000", "+0.0773 to +0.1227",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -90,17 +72,17 @@ def test_a_task_has_mean_deviation_difference_and_interval():
 def test_the_interval_says_whether_the_adapted_model_is_the_better_one(
     name, adapted, verdict, words
 ):
-    task = TaskFigure(name, [0.60, 0.62, 0.61], adapted)
+    task = TaskFigure.of(name, [0.60, 0.62, 0.61], adapted)
     assert task.verdict == verdict
     told = [line for line in adaptation(task=[task]).lines() if "than chance" in line]
     assert [words in line for line in told] == [True]
 
 
 def test_the_report_and_its_values_are_written(tmp_path):
-    made = adaptation(task=[TaskFigure("eval_accuracy", [math.nan] * 3, [0.5] * 3)])
+    made = adaptation(task=[TaskFigure.of("eval_accuracy", [math.nan] * 3, [0.5] * 3)])
     report, values = made.write(tmp_path)
     assert report.read_text().endswith("```sh\nkeras-bert split_sentences\n```\n")
     read = json.loads(values.read_text())
     assert read["steps"] == {"taken": 20, "best": 15}
-    assert read["task"][0]["original"] == [None] * 3
+    assert read["task"][0]["difference"] is None
     assert read["text"]["adapted"]["coverage"]["alphabet"] == 20

@@ -1,5 +1,3 @@
-from collections import Counter
-
 from keras_bert_impl.tokenization.learner import coverage
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -43,12 +41,6 @@ def test_characters_that_make_words_unknown_come_first():
     assert "ü" in tokens
     assert not {"ß", "##ß"} & {*tokens}  # it occurs too rarely
     assert coverage(counts, with_new(counts, num_new_tokens=8)).unknown_share == 0
-
-
-def test_the_order_of_counting_changes_nothing():
-    counts = Counter({word: 3 + number % 4 for number, word in enumerate(language(words=200))})
-    turned = dict(sorted(counts.items(), reverse=True))
-    assert chosen(turned, num_new_tokens=40) == chosen(counts, num_new_tokens=40)
 
 
 def test_more_tokens_cut_words_into_fewer():

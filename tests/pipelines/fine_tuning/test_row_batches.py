@@ -36,14 +36,13 @@ def labels_of(batches, count):
     return [batch["label_ids"].tolist() for batch in itertools.islice(batches, count)]
 
 
-@pytest.mark.parametrize("by_length", [False, True])
-def test_a_batch_is_a_function_of_the_step(rows, by_length):
-    batches = RowBatches(rows, 4, 7, by_length=by_length)
+def test_a_batch_is_a_function_of_the_step(rows):
+    batches = RowBatches(rows, 4, 7)
     whole = labels_of(batches.batches_from(0), 9)
-    again = RowBatches(rows, 4, 7, by_length=by_length)
+    again = RowBatches(rows, 4, 7)
     for step in (5, 0, 8):
         assert labels_of(again.batches_from(step), 1) == [whole[step]]
-    other = RowBatches(rows, 4, 8, by_length=by_length)
+    other = RowBatches(rows, 4, 8)
     assert labels_of(other.batches_from(0), 9) != whole
 
 
@@ -62,22 +61,6 @@ def test_a_batch_has_its_rows_whole_and_the_length_of_its_longest_where_lengths_
         assert batch["input_ids"].shape[1] in {*counted, max(LENGTHS)}
         if step < len(counted):
             assert batch["input_ids"].shape[1] == longest
-
-
-def test_a_data_set_of_many_lengths_gives_eight_shapes():
-    lengths = np.arange(1, 401)
-    tokens = {"input_ids": np.ones(int(lengths.sum()), np.int32)}
-    rows = RowSet([Rows(np.arange(400), lengths, tokens)])
-    for source in (RowBatches(rows, 4, 1).batches_from(0), RowEvaluation(rows, 4).batches()):
-        shapes = {batch["input_ids"].shape[1] for batch in itertools.islice(source, 100)}
-        assert len(shapes) == 8
-        assert max(shapes) == 400
-
-
-def test_fixed_lengths_are_all_the_same(rows):
-    batches = RowBatches(rows, 3, 1, fixed_length=64, by_length=True)
-    shapes = {batch["input_ids"].shape for batch in itertools.islice(batches.batches_from(0), 9)}
-    assert shapes == {(3, 64)}
 
 
 @settings(max_examples=40)
@@ -106,14 +89,6 @@ def test_an_evaluation_sees_every_row_once(rows, batch_size):
         seen += numbers.tolist()
     assert sorted(seen) == list(range(11))
     assert source.num_batches == -(-11 // batch_size)
-
-
-@pytest.mark.parametrize("fixed_length", [None, 64])
-def test_the_padding_of_an_evaluation_is_that_of_its_batches(rows, fixed_length):
-    source = RowEvaluation(rows, 4, fixed_length)
-    positions = sum(batch["input_ids"].size for batch in source.batches())
-    # The last batch is filled up with a row that does not count.
-    assert source.padding_share() == pytest.approx(1 - sum(LENGTHS) / positions)
 
 
 def positions(allowed, longest):
@@ -145,8 +120,3 @@ def test_no_other_lengths_give_less_padding(longest, more, most):
     assert positions(found, [*longest, enough]) == enough + least_of_all_choices(
         longest, enough, most
     )
-
-
-def test_a_batch_without_a_token_has_positions():
-    assert BatchLengths.fitted(np.array([0]), 0).allowed == (1,)
-    assert BatchLengths.fitted(np.arange(20), 20).of(np.array([0])) >= 1

@@ -33,11 +33,6 @@ def test_rows_are_read_in_any_order():
     assert [array.dtype for array in arrays] == [np.int32, np.int32, np.float32]
 
 
-def test_choices_of_a_row_stay_together():
-    read = RowSet([block([2, 1], choices=2)]).read(np.array([1, 0]))
-    assert read.padded(2)["input_ids"].tolist() == [[[4, 0], [5, 0]], [[0, 1], [2, 3]]]
-
-
 def test_the_identity_is_that_of_the_content_however_it_came():
     whole = RowSet([block([3, 1, 2, 2], start=5)])
     parts = RowSet([block([3, 1], start=5), block([2, 2], start=9)])
@@ -78,11 +73,6 @@ def outputs(rows):
     starts = np.array([[10, 11, 12]], np.float32)
     outputs.add(np.array([1]), {"logits": np.array([[1.0]]), "start_logits": starts})
     return outputs
-
-
-def test_outputs_of_tokens_are_kept_for_real_tokens_only(outputs):
-    assert outputs.read(0, 3)["start_logits"].tolist() == [0, 1, 10, 11, 12, 20]
-    assert outputs.read(1, 3)["start_logits"].tolist() == [10, 11, 12, 20]
 
 
 def test_a_loss_gets_outputs_of_tokens_padded(outputs, rows):

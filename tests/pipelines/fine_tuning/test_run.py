@@ -116,24 +116,6 @@ def test_a_run_in_instalments_ends_where_one_in_one_go_ends(encoder, cola, tmp_p
     assert weights[0] == weights[1]
 
 
-@pytest.mark.slow
-def test_trimmed_batches_train_and_score_as_whole_ones(encoder, cola, tmp_path):
-    runs = {}
-    for trim in (True, False):
-        out = tmp_path / f"trim-{trim}"
-        steps = {"init_checkpoint": str(encoder), "do_train": True, "do_eval": True}
-        results = run_classifier(configuration(cola, out, trim_padding=trim, **steps))
-        lines = (out / "metrics.jsonl").read_text().splitlines()
-        runs[trim] = (results.evaluation, [json.loads(line) for line in lines])
-    (scores, trimmed), (whole_scores, whole) = runs[True], runs[False]
-    # Of 12 positions at most 7 hold a token, so 7 are computed (metrics.jsonl rounds to 4 digits).
-    tokens = 12 * (1 - whole[0]["padding_share"])
-    assert trimmed[0]["padding_share"] == pytest.approx(1 - tokens / 7, abs=2e-4)
-    for name in ("loss", "gradient_norm"):
-        np.testing.assert_allclose([m[name] for m in trimmed], [m[name] for m in whole], rtol=1e-4)
-    assert scores == pytest.approx(whole_scores, rel=1e-4)
-
-
 THOUSANDS = {"mean": 4000.0, "apart": 50.0}
 
 
@@ -211,50 +193,6 @@ def test_the_curve_is_of_the_dev_set_alone_where_a_labelled_test_set_is_evaluate
     assert "test_" not in "".join(lines)
 
 
-def test_other_epochs_are_named_as_the_user_gave_them(encoder, cola, tmp_path):
-    options = {"init_checkpoint": str(encoder), "do_train": True}
-    run_classifier(configuration(cola, tmp_path / "run", epochs=0.4, **options))
-    with pytest.raises(UserError, match=r"settings: `num_train_epochs` was 0\.4 and is 0\.7, "):
-        run_classifier(configuration(cola, tmp_path / "run", epochs=0.7, **options))
-
-
-def test_a_checkpoint_of_the_original_is_a_start(cola, tmp_path, caplog):
-    golden = GOLDEN / "pretrain"
-    config = configuration(
-        cola,
-        tmp_path / "run",
-        epochs=0.4,
-        init_checkpoint=str(golden / "final.ckpt"),
-        bert_config_file=str(golden / "bert_config.json"),
-        vocab_file=str(golden / "vocab.txt"),
-        do_train=True,
-    )
-    with caplog.at_level("INFO", logger="pipelines"):
-        assert run_classifier(config).training.step == 1
-    assert "newly initialised  2  classifier/dense/bias, classifier/dense/kernel" in caplog.text
-    assert json.loads((tmp_path / "run/model/config.json").read_text())["hidden_act"] == "gelu_new"
-
-
-def test_both_evaluation_sets_of_mnli_are_scored(tmp_path):
-    labels = ["contradiction", "entailment", "neutral"]
-    for split, count in (("dev_matched", 4), ("dev_mismatched", 3)):
-        rows = [f"{n}\tthe dog runs\ta cat sleeps\t{labels[n % 3]}\n" for n in range(count)]
-        text = "index\tsentence1\tsentence2\tgold_label\n" + "".join(rows)
-        (tmp_path / f"{split}.tsv").write_text(text)
-    model = write_classifier(tmp_path / "model", labels)
-    config = configuration(
-        tmp_path, tmp_path / "run", task_name="mnli", init_checkpoint=str(model), do_eval=True
-    )
-    figures = run_classifier(config).evaluation
-    assert set(figures) == {
-        "eval_accuracy",
-        "eval_loss",
-        "eval_mismatched_accuracy",
-        "eval_mismatched_loss",
-    }
-    assert figures["eval_mismatched_accuracy"] == pytest.approx(1 / 3)
-
-
 def test_the_model_that_a_run_starts_from_is_not_replaced_by_its_own(encoder, cola, tmp_path):
     model = shutil.copytree(encoder, tmp_path / "run" / "model")
     before = (model / "model.safetensors").read_bytes()
@@ -291,15 +229,3 @@ def test_what_a_run_cannot_do_is_said_before_anything_is_tokenized(
     }
     with pytest.raises(UserError, match=message[refusal]):
         run_classifier(configuration(cola, tmp_path / "run", **options))
-
-
-def test_labels_that_the_user_named_stay_and_are_understood(encoder, cola, tmp_path):
-    out = tmp_path / "run"
-    flags = {"init_checkpoint": str(encoder), "epochs": 0.4}
-    run_classifier(configuration(cola, out, do_train=True, **flags))
-    path = out / "model" / "config.json"
-    named = {"id2label": {"0": "odd", "1": "fine"}, "label2id": {"odd": 0, "fine": 1}}
-    path.write_text(json.dumps({**json.loads(path.read_text()), **named}))
-    assert run_classifier(configuration(cola, out, do_eval=True, **flags)).evaluation
-    run_classifier(configuration(cola, out, do_train=True, do_eval=True, **flags))
-    assert json.loads(path.read_text())["id2label"] == named["id2label"]

@@ -31,9 +31,3 @@ def test_a_file_by_name_stands_before_the_folders(tmp_path):
 def test_a_missing_folder_is_named_with_the_file_it_should_have(tmp_path):
     with pytest.raises(UserError, match=r"no: there is no such folder; name that of a\.txt"):
         Named(data_dir=tmp_path / "no").file("dev")
-
-
-@pytest.mark.parametrize("name", ["data_dir", "dev_file"])
-def test_any_of_them_is_enough(name):
-    assert not Named().names_files
-    assert Named(**{name: Path("x")}).names_files

@@ -5,11 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from keras_bert_impl.tokenization.unknown_words import WordCount
 from keras_bert_impl.training.objectives import ClassificationObjective
 from pipelines.fine_tuning import splits
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
@@ -64,26 +62,6 @@ def test_every_example_gets_the_answer_of_its_own_rows(task, split, outputs):
         assert pairs == list(zip(TEXTS, [1.0, 2.0, 5.0, 6.0], strict=True))
 
 
-def test_answers_are_not_joined_with_a_file_that_has_changed(task, split, outputs):
-    path = task.data_dir / "dev.tsv"
-    path.write_text(path.read_text().replace("dog", "cat"))
-    with pytest.raises(UserError, match=r"dev\.tsv: changed since its rows were made; run again"):
-        next(iter(AnsweredSplit(task, split, outputs)))
-
-
-def test_a_file_that_changes_while_it_is_read_gives_no_rows(task, monkeypatch):
-    rows = ToyTask.rows
-
-    def changing(self, *arguments, **options):
-        with (self.data_dir / "dev.tsv").open("a") as file:
-            file.write("a list\tno\n")
-        return rows(self, *arguments, **options)
-
-    monkeypatch.setattr(ToyTask, "rows", changing)
-    with pytest.raises(UserError, match=r"dev\.tsv: changed"):
-        made(task)
-
-
 def test_the_loss_is_the_mean_over_all_rows(task, split, outputs):
     rows = split.rows
     labels = rows.read(np.arange(7)).values["label_ids"]
@@ -130,9 +108,3 @@ def test_the_loss_of_windows_is_that_of_the_answers(kind, answers):
     alone = task.rows(short, Tokenizer(TextSettings(WORD_VOCABULARY)), 6, training=False)
     expected = loss(alone, np.array(joined, np.float32))
     assert loss(rows, logits) == pytest.approx(expected, rel=1e-6)
-
-
-def test_the_words_of_the_rows_are_counted(split):
-    # Windows of four tokens, two apart: "the dog runs a | runs a list", "value",
-    # "a cat sleeps the | sleeps the value . | value . ,", "cat": 20 words, and all are known.
-    assert split.rows.word_count == WordCount(words=20, unknown=0)

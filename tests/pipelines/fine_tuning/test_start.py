@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.model_source import ModelSource
@@ -17,19 +16,17 @@ from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from keras_bert_impl.training.guesses import Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
-from pipelines.fine_tuning.row_set import RowSet
 from pipelines.fine_tuning.start import (
     check_head_is_trained,
     check_trained,
     check_vocabulary,
     starting_point,
     tell_of_nothing_learned,
-    tell_of_rows,
     with_kept_options,
 )
-from pipelines.records.rows import Rows
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.questions.options import RunSquadConfig
 from tests.support.model_folders import tiny_config, write_classifier
@@ -97,18 +94,6 @@ def test_an_option_that_stands_against_the_model_is_told(tmp_path, caplog):
     ]
 
 
-def test_the_threshold_of_one_model_holds_for_it_alone(tmp_path):
-    model = trained(null_score_diff_threshold=-8.5, version_2_with_negative=True)
-
-    def threshold(**options):
-        config = RunSquadConfig(output_dir=tmp_path, **options)
-        return with_kept_options(config, model).threshold()
-
-    assert threshold() == -8.5
-    assert threshold(null_score_diff_threshold="1.5") == 1.5
-    assert threshold(null_score_diff_threshold="auto") is None
-
-
 def test_what_is_a_part_of_the_model_cannot_be_another(tmp_path):
     files = {"own": LabelledTextsConfig(test_file="new.csv")}
     config = RunClassifierConfig(output_dir=tmp_path, given=frozenset({"encoder_bilstm"}), **files)
@@ -120,13 +105,6 @@ def test_what_is_a_part_of_the_model_cannot_be_another(tmp_path):
             RunClassifierConfig(output_dir=tmp_path, **numbers),
             trained(tiny_config(extra={"problem_type": "single_label_classification"})),
         )
-
-
-@pytest.mark.parametrize("value", ["long", True])
-def test_a_value_of_another_type_is_named(tmp_path, value):
-    config = FineTuningConfig(output_dir=tmp_path)
-    with pytest.raises(UserError, match=r"keras_bert_impl: max_seq_length is "):
-        with_kept_options(config, trained(max_seq_length=value))
 
 
 def test_the_texts_of_every_split_are_held_against_the_vocabulary(tmp_path):
@@ -158,12 +136,6 @@ def test_the_same_labels_in_the_same_order_are_needed(tmp_path):
         check_trained(directory, start, configured("yes", "no"), "toy")
 
 
-def test_the_runs_own_model_may_have_renamed_labels(tmp_path):
-    write_classifier(tmp_path / "run" / "model", ["bad", "good"])
-    directory, start = opened(tmp_path)
-    check_trained(directory, start, configured("no", "yes"), "toy")
-
-
 def test_a_head_without_weights_is_named(tmp_path):
     _, start = opened(tmp_path, write_classifier(tmp_path / "model", ["no"]))
     start = dataclasses.replace(start, checkpoint=Path("model"))
@@ -190,23 +162,10 @@ def test_unnamed_labels_are_those_of_the_task_where_there_are_as_many(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("full", "longest", "is_told"), [(1, 200, False), (2, 200, True), (2, 64, False)]
-)
-def test_texts_that_are_truncated_are_told(tmp_path, caplog, full, longest, is_told):
-    task = SimpleNamespace(train_split="train", truncates=True, files=lambda _: ["train.txt"])
-    lengths = np.array([64] * full + [9] * (20 - full))
-    tokens = {"input_ids": np.ones(int(lengths.sum()), np.int32)}
-    rows = RowSet([Rows(np.arange(20), lengths, tokens)])
-    tell_of_rows(task, rows, 64, longest)
-    assert ("train.txt: 10 % of its texts fill a row of `max_seq_length=64`" in caplog.text) == (
-        is_told
-    )
-
-
-@pytest.mark.parametrize(
     ("score", "is_told"), [(0.7, False), (0.5, True), (0.2, True), (float("nan"), True)]
 )
 def test_a_figure_that_guessing_reaches_is_told(caplog, score, is_told):
-    task = SimpleNamespace(constant_scores=lambda _: {"f1": 0.5}, compared_figures=("f1",))
-    tell_of_nothing_learned(task, "dev", {"accuracy": 0.1, "f1": score})
+    guesses = {"f1": Guess("always yes", 0.5)}
+    task = SimpleNamespace(compared_figures=("f1",))
+    tell_of_nothing_learned(task, "dev", {"accuracy": 0.1, "f1": score}, guesses)
     assert ("where one answer to every example reaches 0.5000" in caplog.text) == is_told

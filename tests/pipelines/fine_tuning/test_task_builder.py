@@ -1,6 +1,5 @@
 """The plan by which files become a checked task, and what the families make of it."""
 
-import logging
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,9 +7,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
-from pipelines.tasks.labels import task as labels
-from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
-from tests.support.labelled_files import write_classes
+from pipelines.tasks.labels.options import RunClassifierConfig
 
 
 class ToyFile(SimpleNamespace):
@@ -92,25 +89,3 @@ def test_one_file_for_two_splits_is_told(tmp_path, caplog):
         "`dev_file` and `test_file` are the same file",
         "`train_file` and `dev_file` are the same file",
     ]
-
-
-def classes_task(folder, tests, **run):
-    names = {split: str(write_classes(folder / f"{split}.csv", 12)) for split in ("train", "dev")}
-    if tests:
-        names["test"] = str(write_classes(folder / "test.csv", 6))
-    files = LabelledTextsConfig(**{f"{split}_file": name for split, name in names.items()})
-    return labels.task_of(RunClassifierConfig(output_dir=folder / "run", own=files, **run))
-
-
-def test_who_has_no_test_file_is_told_what_is_answered(tmp_path, caplog):
-    said = "There is no test file: `do_predict` predicts the dev file alone"
-    with caplog.at_level(logging.INFO, "pipelines"):
-        assert classes_task(tmp_path, tests=False, do_train=True).test_splits == ["dev"]
-        assert said not in caplog.text  # nothing is answered
-        task = classes_task(tmp_path, tests=False, do_train=True, do_predict=True)
-        assert task.test_splits == ["dev"]
-        assert said in caplog.text
-        caplog.clear()
-        task = classes_task(tmp_path, tests=True, do_train=True, do_predict=True)
-    assert {*task.test_splits} == {"dev", "test"}
-    assert said not in caplog.text

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.many_runs.commands import Command, once, run_step
+from pipelines.many_runs.commands import Command, run_step
 from tests.support.toy_study import PretendingTools
 
 
@@ -29,25 +29,10 @@ def test_a_folder_is_named_after_all_that_its_result_follows_from(tmp_path):
     assert len({first.folder, *(other.folder for other in others)}) == 4
 
 
-@pytest.mark.parametrize("name", ["text.txt", "."])
-def test_a_change_anywhere_in_a_file_that_a_flag_names_makes_another_folder(tmp_path, name):
-    text, content, folders = tmp_path / "text.txt", bytearray(3 << 20), set()
-    for place in (0, (1 << 20) + 1, len(content) - 1):
-        content[place] += 1
-        text.write_bytes(content)
-        folders.add(command(tmp_path / "study", flags=(f"--input_file={tmp_path}/{name}",)).folder)
-    assert len(folders) == 3
-
-
 def test_flags_from_which_nothing_follows_are_in_the_command_and_not_in_the_folder(tmp_path):
     made = command(tmp_path, free=("--num_workers=3",))
     assert made.folder == command(tmp_path).folder
     assert made.arguments == ("--seed=1", "--num_workers=3")
-
-
-def test_a_command_names_its_own_folder_and_is_one_for_a_shell(tmp_path):
-    made = command(tmp_path, flags=("--output_dir={out}", "--name=two words"))
-    assert str(made) == f"keras-bert run_pretraining --output_dir={made.folder} '--name=two words'"
 
 
 def score(root, tool="run_ner"):
@@ -90,8 +75,3 @@ def test_a_step_that_fails_or_was_stopped_ends_the_job(code, error, words):
         run_step("baking", lambda: code)
     assert words in "".join([str(ended.value), *getattr(ended.value, "__notes__", ())])
     assert type(ended.value).__name__ != "KeyboardInterrupt" or code == 130
-
-
-def test_a_result_of_other_facts_is_none(tmp_path):
-    made = [once(tmp_path, lambda n=n: {"n": n}, of) for n, of in enumerate(("a", "a", "b"))]
-    assert [one["n"] for one in made] == [0, 0, 2]

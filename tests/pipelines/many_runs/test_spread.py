@@ -1,9 +1,7 @@
-import numpy as np
 import pytest
 from scipy import stats
 
 from pipelines.many_runs.spread import (
-    Spread,
     differs_significantly,
     welch_interval,
 )
@@ -19,13 +17,3 @@ def test_scores_that_are_all_alike_have_an_interval_of_one_number():
     assert welch_interval([2.0, 2.0], [1.0, 1.0]) == (1.0, 1.0)
     assert differs_significantly([2.0, 2.0], [1.0, 1.0])
     assert not differs_significantly([2.0, 2.0], [2.0, 2.0])
-
-
-def test_a_spread_is_that_of_numpy():
-    values = np.random.default_rng(1).random(9)
-    spread = Spread.of(values.tolist())
-    assert spread.mean == pytest.approx(values.mean())
-    assert spread.sigma == pytest.approx(values.std(ddof=1))
-    assert spread.median == pytest.approx(np.median(values))
-    assert (spread.minimum, spread.maximum) == (values.min(), values.max())
-    assert str(spread) == f"{values.mean():.4f} ± {values.std(ddof=1):.4f}"

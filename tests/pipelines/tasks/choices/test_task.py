@@ -88,7 +88,6 @@ def test_served_probabilities_are_the_offline_ones(task, tmp_path):
 def test_a_model_that_chooses_the_same_number_is_right_as_often_as_the_commonest_label(task):
     labels = [example.label for example in task.examples("dev")]
     most = max(labels.count(number) for number in range(3)) / len(labels)
-    assert task.constant_scores("dev") == {"accuracy": pytest.approx(most)}
     assert {name: guess.value for name, guess in task.guesses("dev").items()} == {
         "accuracy": pytest.approx(most)
     }
