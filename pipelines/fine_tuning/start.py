@@ -24,7 +24,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import options_of
 from keras_bert_impl.tokenization.text_settings import NFC, Casing, TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
-from keras_bert_impl.training.guesses import Guess
+from keras_bert_impl.training.learning_curve import Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.fine_tuning.task import Task

@@ -16,7 +16,7 @@ from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
-from keras_bert_impl.training.guesses import Guess
+from keras_bert_impl.training.learning_curve import Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.fine_tuning.start import (
