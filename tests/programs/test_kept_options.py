@@ -10,11 +10,7 @@ import pytest
 
 from pipelines.tables.files import open_table
 from pipelines.tasks.register import open_and_serve
-from tests.pipelines.tasks.labels.test_xnli import HEADER
-from tests.pipelines.tasks.labels.test_xnli import row as xnli_row
-from tests.pipelines.tasks.labels.test_xnli import write as write_lines
 from tests.support.choice_files import write_swag
-from tests.support.glue_files import write_cola
 from tests.support.model_folders import WORDS, write_start
 from tests.support.squad_files import write_squad
 from tests.support.tagged_files import write_tagged
@@ -43,28 +39,6 @@ def labels(folder):
     options += ["--dev_share=0.4", "--dev_seed=5", "--pooling=mean"]
     options += ["--class_weights=good=3,bad=2", *WINDOWS]
     return files, options
-
-
-def cola(folder):
-    write_cola(folder / "CoLA")
-    return ["--task_name=CoLA", f"--data_dir={folder}/CoLA"], [*WINDOWS, "--max_seq_length=5"]
-
-
-def xnli(folder):
-    pairs = [("the dog runs", "a cat sleeps"), ("a list", "the value"), ("the cat", "a dog .")]
-    names = ["contradiction", "entailment", "neutral"]
-    training = ["|".join([*pair, name]) for pair, name in zip(pairs * 4, names * 4, strict=True)]
-    file = folder / "multinli" / "multinli.train.zh.tsv"
-    write_lines(file, ["premise|hypo|label", *training])
-    rows = [
-        xnli_row(language, name, *pair)
-        for language, turn in (("en", 0), ("zh", 1))
-        for pair, name in zip(pairs[turn:] + pairs[:turn], names, strict=True)
-    ]
-    for split in ("dev", "test"):
-        write_lines(folder / f"xnli.{split}.tsv", [HEADER, *rows])
-    options = ["--long_text=head_tail", "--max_seq_length=6"]
-    return ["--task_name=XNLI-zh", f"--data_dir={folder}"], options
 
 
 def questions(folder):
@@ -99,20 +73,6 @@ def check_labels(output, call):
     assert len(rows) == 12
     found = call("text", text=[row["text"] for row in rows])
     offline = [[float(row[column]) for column in row if column[:2] == "P("] for row in rows]
-    np.testing.assert_allclose(found["probabilities"], offline, atol=3e-6)
-
-
-def check_cola(output, call):
-    lines = (output.parent / "CoLA" / "test.tsv").read_text().splitlines()[1:]
-    found = call("text", text=[line.split("\t")[1] for line in lines])
-    offline = np.loadtxt(output / "test_results.tsv")
-    np.testing.assert_allclose(found["probabilities"], offline, atol=3e-6)
-
-
-def check_xnli(output, call):
-    rows = [["a list", "the value"], ["the cat", "a dog ."], ["the dog runs", "a cat sleeps"]]
-    found = call("text_pair", text_a=[a for a, _ in rows], text_b=[b for _, b in rows])
-    offline = np.loadtxt(output / "test_results.tsv")
     np.testing.assert_allclose(found["probabilities"], offline, atol=3e-6)
 
 
@@ -157,8 +117,6 @@ def check_choices(output, call):
 
 FAMILIES = {
     "labels": (run_classifier, labels, check_labels),
-    "cola": (run_classifier, cola, check_cola),
-    "xnli": (run_classifier, xnli, check_xnli),
     "questions": (run_squad, questions, check_questions),
     "tags": (run_ner, tags, check_tags),
     "choices": (run_swag, choices, check_choices),
@@ -224,4 +182,4 @@ def test_the_model_says_how_many_texts_it_reads(run):
     name, _, _, output = run
     config = json.loads((output / "model" / "config.json").read_text())
     settings = config["task_specific_params"]["keras_bert_impl"]
-    assert settings.get("num_texts") == {"labels": 1, "cola": 1, "xnli": 2}.get(name)
+    assert settings.get("num_texts") == {"labels": 1}.get(name)
