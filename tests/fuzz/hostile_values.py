@@ -13,6 +13,7 @@ WORDS = (
     "\ufeff",
     "\ufffe\uffff",
     "배" * 100,
+    "<script>alert(1)</script>",
     "x" * 5000,
     "=1+1",
     "../secret.txt",

@@ -1,4 +1,4 @@
-"""The step of every kind of head on two devices is that of one; lengths are compiled once."""
+"""The step of every kind of head: under XLA and on two devices that of one; lengths traced once."""
 
 import json
 import os
@@ -11,8 +11,8 @@ from tests.support.programs import Program
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
-HEADS = ("regression", "span", "choices")
-STRATEGIES = ("one_device", "mirrored")
+HEADS = ("regression", "span", "choices", "features")
+STRATEGIES = {"one_device": 1, "mirrored": 2}
 
 # Over two steps of a usual rate, 5e-5: sums in another order.
 WEIGHTS_WITHIN, LOSSES_WITHIN = 6e-7, 2e-5
@@ -36,13 +36,20 @@ def results():
 
 
 @pytest.mark.parametrize("head", HEADS)
-def test_a_step_on_two_devices_is_that_of_one(results, head):
-    expected, found = (results[strategy][head] for strategy in STRATEGIES)
+@pytest.mark.parametrize(("strategy", "compiler"), [("one_device", " xla"), ("mirrored", "")])
+def test_a_step_is_that_of_one_device_without_xla(results, head, strategy, compiler):
+    expected, found = results["one_device"][head], results[strategy][head + compiler]
     np.testing.assert_allclose(found["losses"], expected["losses"], rtol=LOSSES_WITHIN)
     np.testing.assert_allclose(found["weights"], expected["weights"], rtol=0, atol=WEIGHTS_WITHIN)
 
 
-def test_batches_of_like_lengths_are_compiled_once_for_each_length(results):
-    lengths = results["one_device"]["lengths"]
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_batches_of_like_lengths_are_compiled_once_for_each_length(results, strategy):
+    """On one device by XLA, on two without it: every replica has a graph of its own."""
+    lengths = results[strategy]["lengths"]
     assert lengths["seen"] == [5, 24]
-    assert sorted(lengths["traced"]) == lengths["seen"]
+    assert sorted(lengths["traced"]) == sorted(lengths["seen"] * STRATEGIES[strategy])
+
+
+def test_one_fixed_length_is_traced_once_in_all(results):
+    assert results["one_device"]["fixed length"] == {"seen": [24], "traced": [24]}

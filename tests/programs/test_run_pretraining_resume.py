@@ -3,7 +3,9 @@
 import shutil
 import signal
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from tests.support.pretraining_run import (
     RECORDED,
@@ -12,6 +14,7 @@ from tests.support.pretraining_run import (
     kill_at,
     metrics,
     outcome,
+    run,
     run_here,
     shorter_shard,
     start,
@@ -20,6 +23,7 @@ from tests.support.pretraining_run import (
 
 pytestmark = pytest.mark.slow
 
+MIRRORED = {"distribution_strategy": "mirrored", "num_logical_devices": 2}
 WORKERS = {"distribution_strategy": "multi_worker_mirrored"}
 
 
@@ -85,8 +89,9 @@ def test_kill_9_around_the_border_of_two_phases_changes_no_bit(flags, tmp_path):
         "phase2_learning_rate": 5e-4,
     }
     run_here(tmp_path / "whole", **flags)
-    # It continues on the border, from step 6.
-    kill_at(start(tmp_path / "killed", **flags), tmp_path / "killed", 7)
+    for step in (5, 7):  # continues before the border, from step 3; and on it, from step 6
+        killed = start(tmp_path / "killed", **flags)
+        kill_at(killed, tmp_path / "killed", step)
     run_here(tmp_path / "killed", **flags)
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
     rates = {line["step"]: line["learning_rate"] for line in metrics(tmp_path / "whole")}
@@ -95,9 +100,20 @@ def test_kill_9_around_the_border_of_two_phases_changes_no_bit(flags, tmp_path):
 
 
 @pytest.mark.long
-def test_two_workers_of_which_one_dies_and_returns_change_no_bit(flags, tmp_path):
-    flags = {**flags, "num_train_steps": 16, "num_warmup_steps": 4}
+def test_two_replicas_average_their_weights_as_one_device_does(flags, tmp_path):
+    flags = {**flags, "bert_config_file": RECORDED["bert_config_file"]}  # without dropout
+    run(tmp_path / "two", **flags, **MIRRORED)
+    run_here(tmp_path / "one", **flags)
+    one, two = (
+        load_file(tmp_path / name / "model" / "model.safetensors") for name in ("one", "two")
+    )
+    assert set(one) == set(two)
+    for name in one:
+        np.testing.assert_allclose(two[name], one[name], rtol=0, atol=2e-5, err_msg=name)
 
+
+@pytest.mark.long
+def test_two_workers_of_which_one_dies_and_returns_change_no_bit(flags, tmp_path):
     def workers(folder):
         return [start(folder, environment, **flags, **WORKERS) for environment in two_workers()]
 
@@ -105,7 +121,7 @@ def test_two_workers_of_which_one_dies_and_returns_change_no_bit(flags, tmp_path
         finish(process)
     environments = two_workers()
     chief, other = (start(tmp_path / "killed", e, **flags, **WORKERS) for e in environments)
-    kill_at(other, tmp_path / "killed", 6)
+    kill_at(other, tmp_path / "killed", 13)
     returned = start(tmp_path / "killed", environments[1], **flags, **WORKERS)
     finish(chief)
     finish(returned)

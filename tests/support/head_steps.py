@@ -13,6 +13,8 @@ import numpy as np
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.feature_tagger import BertFeatureTagger
+from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
 from keras_bert_impl.models.token_models import BertSpanLabeler
 from keras_bert_impl.training.config import TrainingConfig
@@ -27,6 +29,7 @@ from keras_bert_impl.training.strategy import make_devices
 from pipelines.fine_tuning.row_batches import RowBatches
 from pipelines.fine_tuning.row_set import RowSet
 from pipelines.records.rows import Rows
+from pipelines.tasks.tagging.objective import TagObjective
 
 ROWS, LENGTH, CHOICES, TOKENS, STEPS, MAX_LENGTH = 12, 16, 3, 50, 2, 24
 RATE = 5e-5
@@ -41,11 +44,14 @@ CONFIG = BertConfig(
     attention_probs_dropout_prob=0.0,
     initializer_range=0.3,
 )
+FROZEN = with_frozen_features(CONFIG, FrozenFeatures("weighted_all", lstm_size=6))
+
 
 HEADS = {
     "regression": (lambda: BertClassifier(CONFIG, 1, pooling="mean"), RegressionObjective()),
     "span": (lambda: BertSpanLabeler(CONFIG), SpanObjective()),
     "choices": (lambda: BertMultipleChoice(CONFIG, CHOICES), ClassificationObjective()),
+    "features": (lambda: BertFeatureTagger(FROZEN, 4), TagObjective()),
 }
 
 
@@ -60,6 +66,7 @@ def batch_for(head, seed):
             name: draws.integers(0, 5, ROWS).astype("int32")
             for name in ("start_positions", "end_positions")
         },
+        "features": {"tag_ids": draws.integers(0, 5, shape).astype("int32")},
     }
     return {
         "input_ids": draws.integers(1, TOKENS, shape).astype("int32"),
@@ -100,7 +107,7 @@ class Tracing(ClassificationObjective):
         return super().loss(outputs, batch, normalizers)
 
 
-def traced_lengths(devices, config):
+def traced_lengths(devices, config, fixed):
     """Steps over batches of like lengths: what they were traced for, and the lengths they had."""
     lengths = np.random.default_rng(1).choice([5, MAX_LENGTH], 40 * ROWS)
     ids = np.ones(int(lengths.sum()), np.int32)
@@ -108,7 +115,8 @@ def traced_lengths(devices, config):
     block = Rows(np.arange(len(lengths)), lengths, tokens, {"label_ids": lengths % 3})
     objective, seen = Tracing(), []
     _, step = training_step(lambda: BertClassifier(CONFIG, 3), objective, devices, config)
-    batches = RowBatches(RowSet([block]), ROWS, 1, fixed_length=None, by_length=True)
+    length = MAX_LENGTH if fixed else None
+    batches = RowBatches(RowSet([block]), ROWS, 1, fixed_length=length, by_length=True)
     for number in range(40):
         batch = batches.batch_at(number)
         seen.append(batch["input_ids"].shape[1])
@@ -128,9 +136,12 @@ def main(strategy):
     )
     devices = make_devices(config)
     results = {head: train(head, devices, config) for head in HEADS}
+    by_length = devices
     if strategy == "one_device":
-        compiled = dataclasses.replace(devices, use_xla=True)
-        results["lengths"] = traced_lengths(compiled, config)
+        by_length = dataclasses.replace(devices, use_xla=True)
+        results |= {f"{head} xla": train(head, by_length, config) for head in HEADS}
+        results["fixed length"] = traced_lengths(devices, config, fixed=True)
+    results["lengths"] = traced_lengths(by_length, config, fixed=False)
     sys.stdout.write(json.dumps(results))
 
 
