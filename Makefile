@@ -7,6 +7,19 @@ TEST_WORKERS ?= auto
 # A file stays with one worker; the files start in the order of tests/conftest.py, slow ones first.
 # A worker that dies ends the tests: with another in its place xdist waits for ever for the last file.
 TEST = $(RUN) -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
+# Each part has fresh workers, for TensorFlow keeps the memory of what it compiled; the last part is
+# the rest. All parts run, and one that fails, or nothing that is run at all, is a failure. Tests
+# that are named in TEST_FLAGS are run alone.
+OWN_PARTS = tests/keras_bert_impl tests/pipelines tests/tools
+PARTS = "tests/keras_bert_impl keras_bert_impl" "tests/pipelines tests/tools pipelines tools" \
+  "tests $(OWN_PARTS:%=--ignore=%)"
+NAMED = $(filter tests/% keras_bert_impl/% pipelines/% tools/%,$(TEST_FLAGS))
+define run_parts
+@ran=; failed=; for part in $(if $(NAMED),"",$(PARTS)); do \
+  $(TEST) $(1) $(TEST_FLAGS) $$part; code=$$?; \
+  if [ $$code = 0 ]; then ran=1; elif [ $$code != 5 ]; then failed=1; fi; \
+done; [ -n "$$ran" ] && [ -z "$$failed" ]
+endef
 # What pip downloads is shown, so that one sees that something happens; `PIP_FLAGS=--quiet` is silent.
 PIP = $(RUN) -m pip install --disable-pip-version-check $(PIP_FLAGS)
 PACKAGING = setup.py pyproject.toml
@@ -17,13 +30,13 @@ demo: $(VENV)/installed
 	$(RUN) -m tools.demo $(DEMO_FLAGS)
 
 test: $(VENV)/installed-$(EXTRAS)
-	$(TEST) -m "not long" $(TEST_FLAGS)
+	$(call run_parts,-m "not long")
 
 test-all: $(VENV)/installed-$(EXTRAS)
-	$(TEST) $(TEST_FLAGS)
+	$(call run_parts)
 
 test-quick: $(VENV)/installed-$(EXTRAS)
-	$(TEST) -m "not slow" $(TEST_FLAGS)
+	$(call run_parts,-m "not slow")
 
 # Names the job server by KERAS_BERT_FLINK_SERVER (a command that starts one) or
 # KERAS_BERT_FLINK_ENDPOINT (HOST:PORT of a running one), and compares its shards with the local ones.

@@ -88,9 +88,13 @@ def pytest_collection_finish():
 
 
 @pytest.fixture(autouse=True, scope="module")
-def memory_of_the_file():
+def memory_of_the_file(request):
     """A model is a cycle of small objects, which the collector sees gigabytes later."""
     yield
+    module = getattr(request.node, "obj", None)
+    for kept in vars(module).values() if module else ():
+        if hasattr(kept, "cache_clear"):  # of `functools.cache`
+            kept.cache_clear()
     give_memory_back()
 
 

@@ -206,14 +206,7 @@ def test_ours_and_foreign_packages_are_imported_side_by_side(environment):
     run(sys.executable, "-c", program, env=environment)
 
 
-FRONT_DOOR = {
-    "bin/keras-bert": 1,
-    "bin/keras-bert --help": 0,
-    "bin/keras-bert help": 0,
-    "-m keras_bert_impl": 1,
-    "-m keras_bert_impl --help": 0,
-    "-m keras_bert_impl.tools --help": 0,
-}
+FRONT_DOOR = {"bin/keras-bert": 1, "bin/keras-bert help": 0, "-m keras_bert_impl --help": 0}
 
 
 def processor_seconds():
@@ -257,7 +250,7 @@ def test_the_first_commands_of_readme_run_as_they_stand(site, tmp_path):
     shape = {"vocab_size": len(vocabulary), "max_position_embeddings": 64}
     write_any(tmp_path / PUBLISHED, BertEncoder(tiny_config(**shape)), vocabulary)
     for name, how in {"train.csv": "so", "dev.csv": "very"}.items():
-        rows = [f"a {how} funny film,good", f"{how} a waste of time,bad"]
+        rows = [f"a {how} funny film,good", f"{how} a funny waste,bad"]  # of one length
         (tmp_path / name).write_text("\n".join(["text,label", *rows * 16, ""]))
     path = os.pathsep.join(
         [str(site / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
@@ -295,8 +288,3 @@ def test_beams_worker_processes_find_our_functions_by_name(tmp_path, expected, k
         "--direct_num_workers=2",
     )
     assert contents(tmp_path / "out") == expected
-
-
-def test_a_module_of_ours_started_by_name_is_ours(environment):
-    command = [sys.executable, "-m", "keras_bert_impl", "split_sentences", "--help"]
-    assert "\nFlags:\n  --" in run(*command, env=environment).stdout

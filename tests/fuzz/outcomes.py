@@ -20,26 +20,11 @@ OUTCOMES = {
     UNCLEAR: "exit code 1 without one printable sentence that says where",
     HALF: "something half-written is left, or looks whole",
 }
-BAD = tuple(name for name in OUTCOMES if name not in (SUCCESS, SENTENCE))
 
 LONGEST = 600  # characters of a sentence, paths aside
 _MOST_TYPED = 60
 _SENTENCE = re.compile(r"^Error: .+[.!?)]$")
 _PLACE = re.compile(r"--[a-z]|`[a-z_]+")
-
-
-class End(NamedTuple):
-    """How the process of a case ended.
-
-    Attributes:
-        code: its exit code, or minus the signal.
-        said: its standard error.
-        limit: `HANG` or `MEMORY` where it was stopped for that, else "".
-    """
-
-    code: int
-    said: str
-    limit: str = ""
 
 
 class Judged(NamedTuple):
@@ -49,25 +34,22 @@ class Judged(NamedTuple):
     detail: str = ""
 
 
-def judge(end: End, folder: Path, places: list[str]) -> Judged:
+def judge(code: int, said: str, folder: Path, places: list[str]) -> Judged:
     """Judges what a process said and how it ended.
 
     Args:
-        end: of the process.
+        code: its exit code, or minus the signal.
+        said: its standard error.
         folder: of the case; paths in it are not counted as words of a sentence.
         places: names one of which a sentence has to mention, besides flags.
     """
-    if end.limit:
-        return Judged(end.limit, _last_lines(end.said))
-    if end.code < 0:
-        return Judged(CRASH, f"signal {-end.code}: {_last_lines(end.said)}")
-    if "Traceback (most recent call last)" in end.said:
-        return Judged(TRACEBACK, _last_lines(end.said, 14))
-    if end.code == 0:
+    if "Traceback (most recent call last)" in said:
+        return Judged(TRACEBACK, last_lines(said, 14))
+    if code not in (0, 1):
+        return Judged(CRASH, f"{code}: {last_lines(said)}")
+    if code == 0:
         return Judged(SUCCESS)
-    if end.code != 1:
-        return Judged(CRASH, f"exit code {end.code}: {_last_lines(end.said)}")
-    said = end.said.replace(str(folder), ".")
+    said = said.replace(str(folder), ".")
     for place in places:
         said = said.replace(place, place[:_MOST_TYPED])  # what somebody typed is told whole
     return _judge_sentences(said, [escaped(place[:_MOST_TYPED]) for place in places])
@@ -75,8 +57,8 @@ def judge(end: End, folder: Path, places: list[str]) -> Judged:
 
 def _judge_sentences(said, places):
     lines = [line for line in said.splitlines() if line.startswith("Error: ")]
-    if not lines:
-        return Judged(UNCLEAR, f"no sentence: {_last_lines(said)}")
+    if not 0 < len(lines) <= 6:
+        return Judged(UNCLEAR, f"{len(lines)} sentences: {last_lines(said)}")
     for line in lines:
         if len(line) > LONGEST:
             return Judged(UNCLEAR, f"{len(line)} characters: {line[:LONGEST]}")
@@ -86,12 +68,11 @@ def _judge_sentences(said, places):
             return Judged(UNCLEAR, f"no sentence: {line}")
         if not _PLACE.search(line) and not any(place in line for place in places):
             return Judged(UNCLEAR, f"names no place: {line}")
-    if len(lines) > 6:
-        return Judged(UNCLEAR, f"{len(lines)} sentences: {lines[0]}")
     return Judged(SENTENCE, lines[-1])
 
 
-def _last_lines(said, count=4):
+def last_lines(said: str, count: int = 4) -> str:
+    """The end of what was said."""
     return "\n".join(said.strip().splitlines()[-count:])[-3000:]
 
 

@@ -8,24 +8,19 @@ import importlib
 from collections.abc import Callable
 from pathlib import Path
 
-
-def _config_of(tool: str, words: str | list[str]) -> tuple[object, Callable]:
-    """The config that flags make, and what makes the task of it."""
-    flags = importlib.import_module(f"tools.run_{tool}").FLAGS
-    flags.parse(words.split() if isinstance(words, str) else words)
-    family = {"classifier": "labels", "squad": "questions", "swag": "choices", "ner": "tagging"}
-    room = importlib.import_module(f"pipelines.tasks.{family[tool]}.task")
-    return flags.config(), room.task_of
+_FAMILIES = {"classifier": "labels", "squad": "questions", "swag": "choices", "ner": "tagging"}
 
 
-def checked(tool: str, words: str | list[str]) -> Callable[[], None]:
+def checked(tool: str, words: str) -> Callable[[], None]:
     """A run up to where TensorFlow is needed, with all examples that it would read."""
 
     def check() -> None:
         from pipelines.fine_tuning.start import check_run, wanted_splits
 
-        config, task_of = _config_of(tool, words)
-        run = check_run(config, task_of)
+        flags = importlib.import_module(f"tools.run_{tool}").FLAGS
+        flags.parse(words.split())
+        room = importlib.import_module(f"pipelines.tasks.{_FAMILIES[tool]}.task")
+        run = check_run(flags.config(), room.task_of)
         for split in wanted_splits(run.config, run.task):
             examples = list(run.task.examples(split))
             tokenizer = _tokenizer(run.start.text)
@@ -109,12 +104,8 @@ def request_bodies() -> None:
         if reply.status >= 500:
             raise RuntimeError(f"{reply.status}: {reply.body[:200]!r}")
         if reply.status != 200:
-            raise UserError(f"{name}.json: {_said(reply)}")
-
-
-def _said(reply):
-    said = reply.json()["error"]
-    return said if isinstance(said, str) else said["message"]
+            said = reply.json()["error"]
+            raise UserError(f"{name}.json: {said if isinstance(said, str) else said['message']}")
 
 
 def google_configuration() -> None:

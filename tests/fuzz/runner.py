@@ -17,21 +17,19 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from keras_bert_impl.errors import UserError
-from tests.fuzz import corpus
 from tests.fuzz.mutators import spoil
 from tests.fuzz.outcomes import (
     HANG,
     MEMORY,
     SENTENCE,
     SUCCESS,
-    End,
     Judged,
     judge,
+    last_lines,
     left_behind,
 )
 
@@ -67,19 +65,14 @@ class Kind:
 
 @dataclasses.dataclass
 class Case:
-    """One spoiled thing and its reader.
-
-    A negative number spoils nothing and counts readers from the end; `kept` is what a case of the
-    corpus says.
-    """
+    """One spoiled thing and its reader; a negative number spoils nothing, and counts readers."""
 
     kind: Kind
     number: int
     folder: Path = Path()
     spoiled: str = ""
-    words: str = ""
+    words: str = "valid"
     reader: Reader = ""
-    kept: dict[str, Any] | None = None
     judged: Judged = dataclasses.field(default_factory=lambda: Judged(SUCCESS))
     seconds: float = 0.0
     megabytes: float = 0.0
@@ -88,50 +81,15 @@ class Case:
     def name(self) -> str:
         return f"{self.kind.name}:{self.number}"
 
+    @property
+    def bad(self) -> bool:
+        """Whether it ended as nothing may end, or a valid file was not read."""
+        return self.judged.outcome not in (SUCCESS, SENTENCE)[: 1 + (self.number >= 0)]
+
     def told(self) -> str:
         """The case in one line."""
-        return f"{self.spoiled}: {self.words} → {self.reader_name}"
-
-    @property
-    def reader_name(self) -> str:
-        """What reads it, in words."""
-        return name_of(self.reader)
-
-
-def name_of(reader: Reader) -> str:
-    """A reader in words."""
-    return reader.__name__ if callable(reader) else reader
-
-
-class Seeds:
-    """The valid folders, each made once, by a process of its own.
-
-    Args:
-        folder: where they are kept; those that it holds already are taken.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def of(self, kind: Kind) -> Path:
-        """The folder of a kind's seed."""
-        final = self._folder / kind.make.__name__
-        if not final.exists():
-            self._make(kind, final)
-        return final
-
-    def _make(self, kind, folder):
-        folder.mkdir(parents=True)
-        said = folder.with_name(f"{folder.name}.log")
-        _, status = os.waitpid(_fork(functools.partial(kind.make, folder), folder, said), 0)
-        if status:
-            shutil.rmtree(folder)
-            raise RuntimeError(f"no seed for {kind.name}:\n{said.read_text()[-3000:]}")
-        said.unlink()
-
-    def copy(self, kind: Kind, folder: Path) -> None:
-        """Copies a kind's seed."""
-        shutil.copytree(self.of(kind), folder, symlinks=True)
+        reader = self.reader.__name__ if callable(self.reader) else self.reader
+        return f"{self.spoiled}: {self.words} → {reader}"
 
 
 def import_all() -> None:
@@ -157,40 +115,14 @@ def import_all() -> None:
 class Runner:
     """Runs cases one after the other, which stand in a folder, with the draws of a seed."""
 
-    def __init__(self, folder: Path, seed: int, seeds: Seeds) -> None:
-        self._folder, self._seed, self._seeds = folder, seed, seeds
-
-    def made(self, case: Case) -> Case:
-        """Copies the case's seed, and spoils the copy."""
-        case.folder = self._folder / case.name.replace(":", "-")
-        if case.folder.exists():
-            shutil.rmtree(case.folder)
-        self._seeds.copy(case.kind, case.folder)
-        if case.number < 0:  # as it is, for one reader after the other
-            case.reader = case.kind.readers[case.number]
-        elif case.kept is not None:
-            case.spoiled, case.words = case.kept["spoiled"], case.kept["words"]
-            names = {name_of(reader): reader for reader in case.kind.readers}
-            case.reader = names.get(case.kept["reader"], case.kind.readers[0])
-            corpus.put(case.kept, case.folder / case.spoiled)
-        else:
-            rng = random.Random(f"{self._seed} {case.name}")
-            case.reader = rng.choice(case.kind.readers)
-            path, groups = rng.choice(_files_of(case.kind, case.folder))
-            case.spoiled = path.relative_to(case.folder).as_posix()
-            case.words = spoil(rng, path, groups)
-        return case
-
-    def clear(self, case: Case) -> None:
-        """Removes a case's folder."""
-        shutil.rmtree(case.folder, ignore_errors=True)
-        case.folder.with_name(f"{case.folder.name}.err").unlink(missing_ok=True)
+    def __init__(self, folder: Path, seed: int) -> None:
+        self._folder, self._seed = folder, seed
 
     def run(self, case: Case) -> None:
         """Runs a case; its folder stays."""
         started = time.monotonic()
-        self.made(case)
-        before, said = set(case.folder.rglob("*")), case.folder.with_name(f"{case.folder.name}.err")
+        self._make(case)
+        before, said = set(case.folder.rglob("*")), case.folder.with_suffix(".err")
         pid = _fork(functools.partial(_read, case.reader), case.folder, said, case.kind.seconds)
         base = peak = _own_memory(os.getpid())
         limit = ""
@@ -205,38 +137,53 @@ class Runner:
                 ended = os.waitpid(pid, 0)
                 break
             time.sleep(_LOOK_SECONDS)
-        _kill_group(pid)  # what it has left behind
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)  # what it has left behind
         code = os.waitstatus_to_exitcode(ended[1])
-        limit = HANG if code == -signal.SIGXCPU else limit
-        case.seconds = time.monotonic() - started
-        case.megabytes = (peak - base) / (1 << 20)
+        case.seconds, case.megabytes = time.monotonic() - started, (peak - base) / (1 << 20)
         with said.open("rb") as file:
-            end = End(code, file.read(1 << 20).decode(errors="replace"), limit)
+            text = file.read(1 << 20).decode(errors="replace")
+        if limit or code == -signal.SIGXCPU:
+            case.judged = Judged(limit or HANG, last_lines(text))
+            return
         path = Path(case.spoiled)
         places = [*path.parts, path.stem, *(one.name for one in case.folder.rglob("*.*"))]
-        case.judged = judge(end, case.folder, places)
+        case.judged = judge(code, text, case.folder, places)
         if case.judged.outcome in (SUCCESS, SENTENCE):
             case.judged = left_behind(case.folder, before, code != 0) or case.judged
 
+    def clear(self, case: Case) -> None:
+        """Removes a case's folder."""
+        shutil.rmtree(case.folder, ignore_errors=True)
+        case.folder.with_suffix(".err").unlink(missing_ok=True)
 
-def cases_of_corpus(kinds: Mapping[str, Kind]) -> list[Case]:
-    """The cases that once failed."""
-    return [
-        Case(kinds[values["kind"]], number, kept=values)
-        for number, values in enumerate(corpus.kept().values())
-        if values["kind"] in kinds
-    ]
+    def _make(self, case):
+        """Copies the valid folder, and spoils the copy."""
+        case.folder = self._folder / case.name.replace(":", "-")
+        shutil.copytree(self._valid(case.kind), case.folder, symlinks=True)
+        if case.number < 0:
+            case.reader = case.kind.readers[case.number]
+            return
+        rng = random.Random(f"{self._seed} {case.name}")
+        case.reader = rng.choice(case.kind.readers)
+        files: dict[Path, str] = {}
+        for pattern, groups in case.kind.spoiled.items():
+            for path in sorted(filter(Path.is_file, case.folder.glob(pattern))):
+                files.setdefault(path, groups)
+        path, groups = rng.choice(list(files.items()))
+        case.spoiled = path.relative_to(case.folder).as_posix()
+        case.words = spoil(rng, path, groups)
 
-
-def _files_of(kind, folder):
-    found = {}
-    for pattern, groups in kind.spoiled.items():
-        for path in sorted(folder.glob(pattern)):
-            if path.is_file():
-                found.setdefault(path, groups)
-    if not found:
-        raise RuntimeError(f"{kind.name}: {list(kind.spoiled)} match nothing in {folder}")
-    return list(found.items())
+    def _valid(self, kind):
+        """The valid folder of a kind, made once by a process of its own."""
+        folder = self._folder / f"valid-{kind.make.__name__}"
+        if not folder.exists():
+            folder.mkdir()
+            said = folder.with_suffix(".log")
+            _, status = os.waitpid(_fork(functools.partial(kind.make, folder), folder, said), 0)
+            if status:
+                raise RuntimeError(f"no seed for {kind.name}:\n{said.read_text()[-3000:]}")
+        return folder
 
 
 def _own_memory(pid):
@@ -245,11 +192,6 @@ def _own_memory(pid):
         text = Path(f"/proc/{pid}/status").read_text()
         return int(text.split("RssAnon:")[1].split()[0]) << 10
     return 0
-
-
-def _kill_group(pid):
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
 
 
 def _fork(work, folder, said, seconds=resource.RLIM_INFINITY):
@@ -267,7 +209,7 @@ def _fork(work, folder, said, seconds=resource.RLIM_INFINITY):
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
         os.chdir(folder)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        written = os.open(said or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        written = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(written, 1)
         os.dup2(written, 2)
         os.environ["PWD"] = str(folder)

@@ -18,44 +18,37 @@ _DOCUMENT = (
     "The {0} saw.\nThe list has the {0}."
 )
 TEXT = "\n\n".join(map(_DOCUMENT.format, ("dog", "cat", "fox", "hen", "value", "배"))) + "\n"
-_COLUMNS = {"word_column": 1, "tag_column": -1, "columns": 2}
-SETTINGS = {
+_ROW = {"max_seq_length": 12}
+_SETTINGS = {
     "labels": {
         "task": "labelled texts",
         "kind": "one",
         "text_column": "text",
         "num_texts": 1,
-        "text_pair_column": None,
         "label_column": ["label"],
         "header": True,
-        "dev_seed": 0,
-        "quotation": "auto",
-        "ignored_labels": [],
-        "dev_share": 0.0,
-        "max_seq_length": 12,
         "labels_crc32": "e5b63f73",
+        **_ROW,
     },
     "questions": {
         "task": "squad",
         "doc_stride": 4,
         "max_query_length": 4,
-        "max_seq_length": 12,
-        "evidence_words": 400,
-        "max_answer_length": 30,
-        "n_best_size": 20,
         "null_score_diff_threshold": 0.0,
         "version_2_with_negative": True,
+        **_ROW,
     },
     "tags": {
         "task": "ner",
-        "context": "document",
         "doc_stride": 0,
-        "max_seq_length": 12,
         "tag_unit": "words",
         "tagging_scheme": "iob2",
-        **_COLUMNS,
+        "word_column": 1,
+        "tag_column": -1,
+        "columns": 2,
+        **_ROW,
     },
-    "choices": {"task": "swag", "max_seq_length": 12, "num_choices": 4},
+    "choices": {"task": "swag", "num_choices": 4, **_ROW},
 }
 """What the model directories of the families of tasks keep, as their runs write it."""
 
@@ -86,19 +79,6 @@ def google_config(folder: Path) -> None:
     vocabulary(folder)
 
 
-def _fast_tokenizer(folder: Path) -> None:
-    tokens = (folder / "vocab.txt").read_text().splitlines()
-    ids = {token: number for number, token in enumerate(tokens)}
-    added = [{"id": ids[one], "content": one, "special": True} for one in tokens[:5]]
-    values = {
-        "version": "1.0",
-        "added_tokens": added,
-        "normalizer": {"type": "BertNormalizer", "lowercase": True, "strip_accents": None},
-        "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": ids},
-    }
-    (folder / "tokenizer.json").write_text(json.dumps(values))
-
-
 def encoder(folder: Path) -> None:
     """A bare encoder with all of Hugging Face's text files, and sentence-transformers' modules."""
     from keras_bert_impl.checkpoints.model_directory import write_json
@@ -110,25 +90,24 @@ def encoder(folder: Path) -> None:
     from tests.support.model_folders import write_start
 
     write_start(folder / "model")
-    _fast_tokenizer(folder / "model")
+    tokens = (folder / "model/vocab.txt").read_text().splitlines()
+    ids = {token: number for number, token in enumerate(tokens)}
+    values = {
+        "version": "1.0",
+        "added_tokens": [{"id": ids[one], "content": one, "special": True} for one in tokens[:5]],
+        "normalizer": {"type": "BertNormalizer", "lowercase": True, "strip_accents": None},
+        "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": ids},
+    }
+    (folder / "model/tokenizer.json").write_text(json.dumps(values))
     pooler = DenseWeights(np.eye(16, dtype="float32"), np.ones(16, "float32"))
     settings = SentenceSettings("pooler", True, 10)
     write_sentence_files(folder / "model", settings, 16, pooler, write_json)
-    (folder / "lines.txt").write_text("the dog\na cat sleeps\na list\n")
 
 
 def fast_tokenizer(folder: Path) -> None:
     """A model directory whose vocabulary stands in its `tokenizer.json` alone."""
     encoder(folder)
     (folder / "model/vocab.txt").unlink()
-
-
-def pretrainer(folder: Path) -> None:
-    """A model with pre-training's heads, as a directory, and texts with a mask."""
-    from tests.support.model_folders import write_pretrainer
-
-    write_pretrainer(folder / "model", num_hidden_layers=1)
-    (folder / "masked.txt").write_text("the [MASK] runs\na [MASK] .\n")
 
 
 def exported(folder: Path) -> None:
@@ -154,9 +133,10 @@ def request_bodies(folder: Path) -> None:
 
 def tf1_checkpoint(folder: Path) -> None:
     """google's form of a checkpoint."""
+    from tests.support.model_folders import write_pretrainer
     from tools import convert_checkpoint
 
-    pretrainer(folder)
+    write_pretrainer(folder / "model", num_hidden_layers=1)
     _done(convert_checkpoint.main([f"--input={folder}/model", f"--output={folder}/tf1/bert.ckpt"]))
     shutil.rmtree(folder / "model")
 
@@ -174,7 +154,6 @@ def labels(folder: Path) -> None:
     labelled_files.write_classes(folder / "dev.csv", 6, seed=4)
     labelled_files.write_several(folder / "several.jsonl", 9)
     labelled_files.write_numbers(folder / "numbers.tsv", 9)
-    (folder / "texts.txt").write_text("the dog runs\na cat\n")
     model_folders.write_classifier(folder / "model", ["bad", "good", "so-so"], num_hidden_layers=1)
     _keep(folder, "labels")
 
@@ -182,16 +161,7 @@ def labels(folder: Path) -> None:
 def _keep(folder, family):
     from keras_bert_impl.checkpoints.task_settings import keep_task_settings
 
-    keep_task_settings(folder / "model", SETTINGS[family])
-
-
-def glue(folder: Path) -> None:
-    """Two tasks in GLUE's layouts."""
-    from tests.support import glue_files, model_folders
-
-    glue_files.write_cola(folder / "cola", 8, 4, 3)
-    glue_files.write_sts(folder / "sts", 6)
-    model_folders.write_start(folder / "model")
+    keep_task_settings(folder / "model", _SETTINGS[family])
 
 
 def questions(folder: Path) -> None:
@@ -207,7 +177,6 @@ def questions(folder: Path) -> None:
     (folder / "predictions.json").write_text(json.dumps(said))
     odds = {f"q{number}": number - 1.5 for number in range(4)}
     (folder / "null_odds.json").write_text(json.dumps(odds))
-    (folder / "passage.txt").write_text("the dog runs . a cat sleeps\n")
     model = BertSpanLabeler(model_folders.tiny_config(num_hidden_layers=1))
     write_model_directory(folder / "model", model, TextSettings(model_folders.WORD_VOCABULARY))
     _keep(folder, "questions")

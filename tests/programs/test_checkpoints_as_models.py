@@ -80,7 +80,7 @@ def test_a_stopped_classifier_is_evaluated_elsewhere_and_ends_as_its_model(tmp_p
 def test_checkpoints_are_read_while_their_run_goes_on_and_lets_them_go(flags, tmp_path):
     """The run keeps one checkpoint and saves at every step: the hardest to read."""
     options = {"save_checkpoints_steps": 1, "save_model_steps": 1, "keep_checkpoint_max": 1}
-    options |= {"num_train_steps": 20}
+    options |= {"num_train_steps": 12}
     process = start(tmp_path, **{**flags, **options})
     read, told = {}, []
     give_up = time.monotonic() + 300

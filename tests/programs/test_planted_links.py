@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 import pytest
 
-from keras_bert_impl.serving.portable_export import export_portable
-from pipelines.tasks.register import open_and_serve
 from tests.support.adaptation import write_language, write_model
 from tests.support.labelled_files import write_classes
 from tests.support.model_folders import write_classifier, write_start
@@ -25,7 +23,6 @@ TEXTS = (
     " --num_train_epochs=1"
 )
 PREDICT = "predict --model=model --text=dog --engine=openvino"
-INT8 = "predict --model=exported --input_file=dev.csv --text_column=text --engine_precision=int8"
 EMBED = "embed --model=model --input_file=lines.txt --output_file=lines.npy"
 SHARDS = (
     "create_pretraining_data --input_file=corpus.txt --vocab_file=vocab.txt --num_shards=1"
@@ -33,10 +30,6 @@ SHARDS = (
 )
 CONVERT = "convert_checkpoint --input=model --output=out/bert.ckpt"
 TRAIN = f"run_classifier {TEXTS} --init_checkpoint=start --output_dir=run --do_train --do_eval"
-EVALUATE = (
-    "run_classifier --dev_file=dev.csv --init_checkpoint=model --max_seq_length=12 --do_eval"
-    " --output_dir=run"
-)
 PRETRAIN = (
     f"run_pretraining --input_file={GOLDEN}/train.tfrecord --vocab_file={GOLDEN}/vocab.txt"
     f" --bert_config_file={GOLDEN}/bert_config.json --max_seq_length=64 --output_dir=run"
@@ -57,17 +50,13 @@ class Planted(NamedTuple):
 
 TO_FOLDERS = [
     Planted(PREDICT, (GRAPHS, f"{GRAPHS}/BertClassifier", f"{GRAPHS}/.BertClassifier.{ASIDE}")),
-    Planted(INT8, ("exported/openvino_graphs", "exported/openvino_graphs/model_int8")),
-    Planted(f"{EMBED} --engine=openvino", (GRAPHS, f"{GRAPHS}/BertEmbedder")),
     Planted(EMBED, (".lines.npy.incomplete",), refused=True),
     Planted(SHARDS, (SHARD, f"out/.dataset_info.json.{ASIDE}")),
     Planted(SHARDS, ("out/.train.tfrecord.work",), refused=True),
     Planted(CONVERT, (f"out/.bert.ckpt.index.{ASIDE}",)),
-    Planted("grow_vocabulary --input=model --words=cow --output=out", (f".out.{ASIDE}",)),
     Planted("export_model --model=model --format=openvino --output_dir=out", (f".out.{ASIDE}",)),
     Planted(TRAIN, tuple(f"run/{name}" for name in RUN), refused=True),
     Planted(PRETRAIN, tuple(f"run/{name}" for name in RUN), refused=True),
-    Planted(f"{TRAIN} --num_seeds=2", ("run/seed-12345",), refused=True),
     Planted(ADAPT, ("run/cells", "run/model"), refused=True),
     Planted("demo --output_dir=run", ("run/run", "run/shards"), refused=True),
 ]
@@ -79,9 +68,6 @@ TO_FILES = [
     Planted(SHARDS, ("out/train.tfrecord.recipe.json", f"out/.features.json.{ASIDE}")),
     Planted(SHARDS, ("out/.train.tfrecord.lock",), refused=True),
     Planted(CONVERT, ("out/bert.ckpt.data-00000-of-00001",)),
-    Planted(EVALUATE, (f"run/.eval_results.txt.{ASIDE}",)),
-    Planted(PRETRAIN, ("run/.lock",), refused=True),
-    Planted(ADAPT, ("run/.lock",), refused=True),
     Planted("demo --output_dir=run", ("run/train.txt",), refused=True),
 ]
 FILES_OF_A_RUN = [
@@ -93,8 +79,7 @@ FILES_OF_A_RUN = [
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inputs")
-    model = write_classifier(folder / "model", ["so-so", "bad", "good"])
-    export_portable(open_and_serve(model)[0], folder / "exported", "openvino", verify=False)
+    write_classifier(folder / "model", ["so-so", "bad", "good"])
     write_start(folder / "start")
     write_classes(folder / "train.csv", 12)
     write_classes(folder / "dev.csv", 6)

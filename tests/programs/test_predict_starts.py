@@ -10,6 +10,7 @@ import pytest
 from keras_bert_impl.serving.portable_export import export_portable
 from pipelines.tasks.register import open_and_serve
 from tests.support.model_folders import write_classifier
+from tools import predict
 
 PROJECT = Path(__file__).parents[2]
 MOST_MEGABYTES = 400
@@ -33,11 +34,14 @@ def asked(model, *flags):
 
 
 @pytest.mark.slow
-def test_an_export_and_a_kept_graph_are_answered_without_tensorflow(tmp_path):
+def test_an_export_and_a_kept_graph_are_answered_without_tensorflow(tmp_path, capsys):
     model = write_classifier(tmp_path / "model", ["no", "yes"])
     opened, _ = open_and_serve(model)
     export_portable(opened, tmp_path / "export", "openvino", verify=False)
-    first, _ = asked(model, "--engine=openvino")  # makes the graph, and keeps it
+    # Here the graph is made, and kept.
+    words = [f"--model={model}", "--text=the dog runs", "--format=json", "--engine=openvino"]
+    assert predict.main(words) == 0
+    first = json.loads(capsys.readouterr().out)["answer"]
     for found, needed in (asked(tmp_path / "export"), asked(model, "--engine=openvino")):
         assert (needed["code"], needed["heavy"]) == (0, [])
         assert needed["peak"] < MOST_MEGABYTES

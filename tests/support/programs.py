@@ -123,11 +123,6 @@ def _server():
     return server
 
 
-def start_server():
-    """Waits until the process that programs are forked from is ready."""
-    Program(["-c", ""]).wait()
-
-
 def _serve():
     """Forks a program for every line of the input, until there are no more."""
     import tensorflow  # noqa: F401 - what this process is for

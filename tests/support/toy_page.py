@@ -54,9 +54,7 @@ class FixedAnswerer:
             if "refuse" in texts:
                 raise UserError("instance 1: is refused; write another text.")
             texts = [" ".join(text) if isinstance(text, list) else text for text in texts]
-            block = PlainTokenizer(TextSettings(VOCABULARY, strip_accents=False)).encode_lines(
-                texts
-            )
+            block = PlainTokenizer(SETTINGS).encode_lines(texts)
             ids = np.split(block.ids, block.offsets[1:-1])
             second = ids[1] if len(ids) > 1 else None
             length = sum(map(len, ids)) + 1 + len(ids)
@@ -79,12 +77,17 @@ class FixedModel:
         pass
 
 
-def answerer(signature, kind, inputs, outputs, answer):
-    return FixedAnswerer(signature, kind, inputs, answer, dict.fromkeys(outputs.split(), ""))
+_ASKED = {"text": "", "passage": "", "endings": [""]}
 
 
-def vector_of(text):
-    return [float(text.count(letter)) for letter in "ae"] + [1.0]
+def model(*answerers, **description):
+    """A model of (signature, kind, inputs, what gives the answer)."""
+    made = (FixedAnswerer(*one, dict.fromkeys(one[-1](_ASKED), "")) for one in answerers)
+    return FixedModel({one.signature: one for one in made}, description)
+
+
+def vector_of(instance):
+    return {"embedding": [float(instance["text"].count(letter)) for letter in "ae"] + [1.0]}
 
 
 def span_of(text, part):
@@ -121,96 +124,48 @@ def entities_of(instance):
     }
 
 
+def words_of(instance):
+    masks = instance["text"].count("[MASK]")
+    return {
+        "tokens": [["dog", "<i>cat</i>"]] * masks,
+        "probabilities": [[0.75, 0.125]] * masks,
+        "num_truncated": max(0, len(instance["text"].split()) - 62),
+    }
+
+
+def choice_of(instance):
+    endings = instance["endings"]
+    return {"ending": endings[0], "probabilities": [1 / len(endings)] * len(endings)}
+
+
+def always(**answer):
+    return lambda _: answer
+
+
 PAIR = (Input("text_a"), Input("text_b"))
-LABELS = {"labels": ["bad", "good", "<b>odd</b>"], "layers": 2}
+ENDINGS = (Input("context"), Input("endings", is_list=True))
+FOLLOWS = always(probability=0.25, next_sentence_logits=[0, 1])
+LABEL, THREE = always(label="good", probabilities=[0.2, 0.7, 0.1]), ["bad", "good", "<b>odd</b>"]
+SOME = always(labels=["", "good", ""], probabilities=[0.2, 0.7, 0.1])
 MODELS = {
-    "words": FixedModel(
-        {
-            "fill_mask_text": answerer(
-                *("fill_mask_text", "masked_words", TEXT, "tokens probabilities num_truncated"),
-                lambda instance: {
-                    "tokens": [["dog", "<i>cat</i>"]] * instance["text"].count("[MASK]"),
-                    "probabilities": [[0.75, 0.125]] * instance["text"].count("[MASK]"),
-                    "num_truncated": max(0, len(instance["text"].split()) - 62),
-                },
-            ),
-            "next_sentence_text": answerer(
-                *("next_sentence_text", "next_sentence", PAIR, "probability next_sentence_logits"),
-                lambda instance: {"probability": 0.25, "next_sentence_logits": [0, 1]},
-            ),
-        },
-        {"kind": "pre-trained", "layers": 2, "engine": "tensorflow"},
+    "words": model(
+        ("fill_mask_text", "masked_words", TEXT, words_of),
+        ("next_sentence_text", "next_sentence", PAIR, FOLLOWS),
+        kind="pre-trained",
+        layers=2,
+        engine="tensorflow",
     ),
-    "label": FixedModel(
-        {
-            "text": answerer(
-                *("text", "label", TEXT, "label probabilities"),
-                lambda instance: {"label": "good", "probabilities": [0.2, 0.7, 0.1]},
-            )
-        },
-        LABELS,
+    "label": model(("text", "label", TEXT, LABEL), labels=THREE, layers=2),
+    "labels": model(("text", "labels", TEXT, SOME), labels=THREE, layers=2),
+    "number": model(("text_pair", "number", PAIR, always(score=3.14159))),
+    "questions": model(("answers", "answer", (Input("question"), Input("passage")), answers_of)),
+    "entities": model(("text", "entities", TEXT, entities_of)),
+    "choices": model(("text", "choice", ENDINGS, choice_of)),
+    "pair": model(
+        ("text_pair", "label", PAIR, always(label="good", probabilities=[0.2, 0.8])),
+        labels=["bad", "good"],
     ),
-    "labels": FixedModel(
-        {
-            "text": answerer(
-                *("text", "labels", TEXT, "labels probabilities"),
-                lambda instance: {"labels": ["", "good", ""], "probabilities": [0.2, 0.7, 0.1]},
-            )
-        },
-        LABELS,
-    ),
-    "number": FixedModel(
-        {
-            "text_pair": answerer(
-                *("text_pair", "number", PAIR, "score"), lambda instance: {"score": 3.14159}
-            )
-        }
-    ),
-    "questions": FixedModel(
-        {
-            "answers": answerer(
-                *("answers", "answer", (Input("question"), Input("passage"))),
-                "answers starts ends scores answer_counts no_answer_score has_answer",
-                answers_of,
-            )
-        }
-    ),
-    "entities": FixedModel(
-        {
-            "text": answerer(
-                *("text", "entities", TEXT, "type text start end score count"), entities_of
-            )
-        }
-    ),
-    "choices": FixedModel(
-        {
-            "text": answerer(
-                *("text", "choice", (Input("context"), Input("endings", is_list=True))),
-                "ending probabilities",
-                lambda instance: {
-                    "ending": instance["endings"][0],
-                    "probabilities": [1 / len(instance["endings"])] * len(instance["endings"]),
-                },
-            )
-        }
-    ),
-    "pair": FixedModel(
-        {
-            "text_pair": answerer(
-                *("text_pair", "label", PAIR, "label probabilities"),
-                lambda instance: {"label": "good", "probabilities": [0.2, 0.8]},
-            )
-        },
-        {"labels": ["bad", "good"]},
-    ),
-    "vectors": FixedModel(
-        {
-            "embed": answerer(
-                *("embed", "vector", TEXT, "embedding"),
-                lambda instance: {"embedding": vector_of(instance["text"])},
-            )
-        }
-    ),
+    "vectors": model(("embed", "vector", TEXT, vector_of)),
 }
 
 
