@@ -26,6 +26,7 @@ FLAGS: Mapping[str, str] = {
     "scale_labels": "leave it out, your own numbers are always learned in units of their spread",
     "tag_unit": "leave it out, files of characters are recognised",
     "input_format": "a file's beginning tells its form; tfds:NAME:SPLIT is a data set",
+    "compared_with": "score each system by itself, the figures have intervals",
     "ensemble": "evaluate each model in a run of its own",
     "peak_tflops": "divide the work that plan_run prints by the seconds of metrics.jsonl",
     "reinit_layers": "--bias_correction and --num_train_epochs help most on small data",

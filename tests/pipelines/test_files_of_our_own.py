@@ -96,7 +96,6 @@ SETTINGS = {
         "columns": 2,
         "word_column": 1,
         "tag_column": -1,
-        "short_tags": True,
     },
     "questions": {
         "task": "squad",
