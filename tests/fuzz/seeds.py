@@ -29,7 +29,6 @@ SETTINGS = {
         "label_column": ["label"],
         "header": True,
         "dev_seed": 0,
-        "quotation": "auto",
         "ignored_labels": [],
         "dev_share": 0.0,
         "max_seq_length": 12,

@@ -58,7 +58,7 @@ def test_labels(tmp_path, engine):
     change(model, **config)
     path = write_classes(tmp_path / "dev.csv", 30)
     run(run_classifier, model, tmp_path / "run", f"--dev_file={path}")
-    table = open_table(str(tmp_path / "run" / "dev_predictions.tsv"), quotation="yes")
+    table = open_table(str(tmp_path / "run" / "dev_predictions.tsv"))
     rows = [record.values for record in table.records()]
     found = predicted(model, path, "--text_column=text", f"--engine={engine}")
     assert [one["label"] for one in found] == [row["prediction"] for row in rows]

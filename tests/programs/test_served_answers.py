@@ -92,7 +92,7 @@ def answers_of(served, texts, pairs):
 
 def read_predictions(config):
     path = config.output_dir / "dev_predictions.tsv"
-    return [record.values for record in open_table(str(path), quotation="yes").records()]
+    return [record.values for record in open_table(str(path)).records()]
 
 
 @pytest.mark.parametrize("kind", OWN)

@@ -49,7 +49,7 @@ def test_only_qqp_leaves_out_rows_that_a_line_break_cut(tmp_path):
 
 def test_no_row_of_a_test_set_is_left_out(tmp_path):
     write(tmp_path, "test", ["id|question1|question2", "0|Why?"])
-    with pytest.raises(UserError, match="line 2 has 2 tab-separated columns instead of 3"):
+    with pytest.raises(UserError, match="line 2 has 2 columns instead of 3"):
         list(QQP.at(tmp_path).examples("test"))
 
 
