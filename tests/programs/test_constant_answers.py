@@ -5,17 +5,14 @@ import pytest
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.models.classifier import BertClassifier
-from keras_bert_impl.models.multiple_choice import BertMultipleChoice
 from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from tests.support.choice_files import write_swag
 from tests.support.glue_files import write_cola, write_sts
-from tests.support.labelled_files import write_several
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config
 from tests.support.squad_files import write_squad
 from tests.support.tagged_files import write_tagged
 from tests.support.tiny_bert import scatter_weights
-from tools import run_classifier, run_ner, run_squad, run_swag
+from tools import run_classifier, run_ner, run_squad
 
 pytestmark = pytest.mark.slow
 
@@ -40,14 +37,6 @@ def sts(folder):
     return model, run_classifier, files, "pearson = nan"
 
 
-def several(folder):
-    kind = {"problem_type": "multi_label_classification", **names("no dog", "the")}
-    kind["architectures"] = ["BertForSequenceClassification"]
-    model = BertClassifier(tiny_config(extra=kind), 2)
-    path = write_several(folder / "dev.jsonl", 24, seed=1)
-    return model, run_classifier, [f"--dev_file={path}"], ""
-
-
 def questions(folder):
     path = write_squad(folder / "dev.json", negative=True)
     files = [f"--predict_file={path}", "--version_2_with_negative", "--max_query_length=4"]
@@ -61,17 +50,12 @@ def tags(folder):
     return model, run_ner, [f"--dev_file={path}"], "f1 = 0.0000"
 
 
-def choices(folder):
-    path = write_swag(folder / "val.csv", 16, choices=2)
-    return BertMultipleChoice(tiny_config(), 2), run_swag, [f"--dev_file={path}"], "accuracy ="
-
-
-@pytest.mark.parametrize("make", [cola, sts, several, questions, tags, choices])
+@pytest.mark.parametrize("make", [cola, questions, tags])
 def test_one_answer_to_everything_is_told(tmp_path, capsys, make):
     model, tool, files, figure = make(tmp_path)
     scatter_weights(model)
     for variable in model.weights:
-        if variable.path.startswith(("classifier", "span", "choice", "tagger")):
+        if variable.path.startswith(("classifier", "span", "tagger")):
             last = np.arange(variable.shape[-1]) if make is tags else 0.0
             values = np.zeros(variable.shape) + (last if len(variable.shape) == 1 else 0.0)
             variable.assign(values)

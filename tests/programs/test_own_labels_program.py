@@ -11,12 +11,13 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  (the ops of the text signatures)
 
 from pipelines.tables.files import open_table
-from tests.support.labelled_files import write_classes, write_numbers, write_several
+from tests.support.labelled_files import write_numbers, write_several
 from tests.support.model_folders import write_start
 from tools import export_saved_model, run_classifier
 
+pytestmark = pytest.mark.slow
+
 KINDS = {
-    "one": (write_classes, "csv", []),
     "several": (write_several, "jsonl", []),
     "number": (
         partial(write_numbers, mean=4000.0, apart=50.0),
@@ -25,7 +26,6 @@ KINDS = {
     ),
 }
 FIGURES = {
-    "one": ("eval_accuracy", "eval_macro_f1", "eval_micro_f1", "eval_matthews_correlation"),
     "several": ("eval_accuracy", "eval_macro_f1", "eval_micro_f1"),
     "number": ("eval_pearson", "eval_spearman"),
 }
@@ -72,7 +72,6 @@ def table(path):
     return [record.values for record in open_table(str(path)).records()]
 
 
-@pytest.mark.slow
 def test_the_labels_are_learned_and_scored(run):
     kind, folder = run
     lines = (folder / "run" / "eval_results.txt").read_text().splitlines()
@@ -80,18 +79,15 @@ def test_the_labels_are_learned_and_scored(run):
     for name in FIGURES[kind]:
         assert figures[name] > 0.9, name
         assert figures[name.replace("eval_", "eval_test_")] > 0.9
-    assert (folder / "run" / "dev_confusion.png").exists() == (kind == "one")
 
 
-@pytest.mark.slow
 def test_the_model_directory_says_the_labels(run):
     kind, folder = run
     config = json.loads((folder / "run" / "model" / "config.json").read_text())
-    labels = {"one": ["bad", "good", "so-so"], "several": ["no dog", "the"], "number": ["score"]}
+    labels = {"several": ["no dog", "the"], "number": ["score"]}
     assert list(config["id2label"].values()) == labels[kind]
 
 
-@pytest.mark.slow
 def test_served_answers_are_those_of_the_tables(run):
     kind, folder = run
     rows = table(folder / "run" / "dev_predictions.tsv")
@@ -103,15 +99,10 @@ def test_served_answers_are_those_of_the_tables(run):
         return
     found = [[float(row[name]) for name in row if name.startswith("P(")] for row in rows]
     np.testing.assert_allclose(outputs["probabilities"], found, atol=2e-6)
-    if kind == "one":
-        labels = [label.decode() for label in outputs["label"].numpy()]
-        assert labels == [row["prediction"] for row in rows]
-    else:
-        labels = [[one.decode() for one in row if one] for row in outputs["labels"].numpy()]
-        assert labels == [json.loads(row["prediction"]) for row in rows]
+    labels = [[one.decode() for one in row if one] for row in outputs["labels"].numpy()]
+    assert labels == [json.loads(row["prediction"]) for row in rows]
 
 
-@pytest.mark.slow
 def test_a_trained_model_answers_without_the_training_file(run, tmp_path):
     kind, folder = run
     (test,) = folder.glob("test.*")
