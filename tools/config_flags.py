@@ -49,9 +49,9 @@ _OF_FEW = {
     *("header", "ignored_labels", "iterations_per_loop", "keep_broken_tags"),
     *("keep_checkpoint_max", "kernels", "layer_decay", "log_steps", "num_logical_devices"),
     *("num_mistakes", "optimizer", "peak_tflops", "pooling", "predict_batch_size"),
-    *("prediction_format", "profile_steps", "quotation", "recompute", "save_best"),
+    *("prediction_format", "profile_steps", "recompute", "save_best"),
     *("save_checkpoints_secs", "save_checkpoints_steps", "scale_labels", "schedule", "search"),
-    *("stop_after_step", "tag_unit", "tfds_data_dir", "tpu_name", "tpu_zone"),
+    *("stop_after_step", "tag_unit", "tpu_name", "tpu_zone"),
     *("train_encoder", "trim_padding", "unicode_form", "use_tpu", "use_xla", "warmup_proportion"),
     *("weight_decay", "window_answers", "work_dir"),
 }

@@ -27,8 +27,11 @@ FLAGS: Mapping[str, str] = {
     "tag_unit": "leave it out, files of characters are recognised",
     "group_by_length": "leave it out, a batch of training has rows of like lengths",
     "input_format": "a file's beginning tells its form; tfds:NAME:SPLIT is a data set",
+    "compared_with": "score each system by itself, the figures have intervals",
     "ensemble": "evaluate each model in a run of its own",
     "peak_tflops": "divide the work that plan_run prints by the seconds of metrics.jsonl",
+    "quotation": "leave it out, a file's first megabytes tell whether fields stand in marks",
+    "tfds_data_dir": "set the variable TFDS_DATA_DIR",
     "reinit_layers": "--bias_correction and --num_train_epochs help most on small data",
     "invalid_utf8": "correct the text: iconv -f UTF-8 -t UTF-8 -c leaves ill-formed bytes out",
     "max_words": "the rarest words are dropped beyond five million",
@@ -51,6 +54,6 @@ def without_defaults(words: Sequence[str]) -> list[str]:
     nothing = {f"--{name}={value}" for name in FLAGS for value in ("", "0")}
     nothing |= {"--xnli_language=en", "--lstm_size=768", "--lstm_learning_rate=0.001"}
     nothing |= {"--num_mistakes=1000", "--prediction_format=tsv", "--tag_unit=auto"}
-    nothing |= {"--save_checkpoints_secs=600.0", "--group_by_length"}
+    nothing |= {"--save_checkpoints_secs=600.0", "--group_by_length", "--quotation=auto"}
     nothing |= {f"--no{name}" for name in FLAGS} | {"--engine_precision=float32"}
     return [word for word in words if word not in nothing]

@@ -132,7 +132,6 @@ def _table(config: PredictConfig) -> TableFile:
     return open_table(
         str(config.input_file),
         header=columns is None or not columns.isdecimal(),
-        quotation=config.quotation,
         encoding=config.text_encoding,
     )
 

@@ -79,12 +79,6 @@ class PredictConfig(AnsweringConfig):
         "guessed where it is plain.",
     )
     text_pair_column: str | None = option(None, "The column of the second texts.")
-    quotation: str = option(
-        "auto",
-        "Whether fields of CSV and TSV stand in quotation marks where they need to; of TSV the "
-        "file's beginning tells.",
-        choices=("auto", "yes", "no"),
-    )
     text_encoding: TextEncoding = nested(TextEncoding)
     output_file: str | None = option(
         None, "The file to write; it appears when it is complete. By default standard output."

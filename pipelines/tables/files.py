@@ -7,7 +7,6 @@ others a megabyte. Its first line says what it is, or the ending of its name:
   hold delimiters, line breaks and doubled quotation marks (RFC 4180).
 - TSV: published both with and without quotation. Who writes fields in quotation marks quotes every
   field that holds one and doubles it, so a single one inside a field proves that there is none.
-  GLUE's files are such without: `read_table` reads them, and guesses nothing.
 - JSON: an object a line, or one array of objects; their names are the columns. An object inside a
   record has columns of its own, with a dot: `{"labels": {"label": 3}}` has `labels.label`.
 - `tfds:NAME:SPLIT`: a data set of TensorFlow Datasets on this machine.
@@ -79,11 +78,7 @@ class TableFile:
         delimiter: what separates fields.
         quoted: whether quotation marks enclose fields.
         header: whether the first line names the columns.
-        data_dir: the folder of TensorFlow Datasets.
-        published: whether it is a file of a known set, which is read as it is: nothing is guessed
-            of it, and in one of a single column an empty line between others is an empty text.
-        skip_broken_rows: leave out, and count in the log, rows with another number of columns.
-        encoding: how its text stands in bytes; of a published file it is always UTF-8.
+        encoding: how its text stands in bytes.
     """
 
     name: str
@@ -92,82 +87,59 @@ class TableFile:
     delimiter: str = "\t"
     quoted: bool = False
     header: bool = True
-    data_dir: str | None = None
-    published: bool = False
-    skip_broken_rows: bool = False
     encoding: TextEncoding = UTF_8
 
     def records(self) -> Iterator[Record]:
         """Reads all records from the beginning."""
         if self.form == "tfds":
-            return _data_set_records(self.name, self.data_dir)
+            return _data_set_records(self.name)
         if self.form in _JSON:
             return _json_records(self.name, self.form, self.encoding)
-        return self._with_columns(islice(self.rows(), int(self.header), None))
+        rows = islice(self.rows(), int(self.header), None)
+        return _with_columns(self.name, rows, self.columns)
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """The cells of each row of CSV and TSV, and the line on which it begins."""
         if self.quoted:
             return _quoted_rows(self.name, self.delimiter, self.encoding)
         lines = read_lines(self.name, self.encoding)
-        # Of one's own files an empty line is no row; what encloses an empty text is quotation.
-        lines = _between(lines) if self.published else (one for one in lines if one[1])
-        return ((number, line.split(self.delimiter)) for number, line in lines)
+        return ((number, line.split(self.delimiter)) for number, line in lines if line)
 
     def paths(self) -> list[Path]:
         """The files on disk."""
         if self.form != "tfds":
             return [Path(self.name)]
-        builder, split = _builder(self.name, self.data_dir)
+        builder, split = _builder(self.name)
         return [Path(path) for path in builder.info.splits[split].filepaths]
 
-    def _with_columns(self, rows: Iterable[tuple[int, list[str]]]) -> Iterator[Record]:
-        columns, broken = self.columns, 0
-        for line, cells in rows:
-            if len(cells) == len(columns):
-                yield Record(line, dict(zip(columns, cells, strict=True)))
-            elif self.published and cells == [""]:
-                continue  # an empty line
-            elif self.skip_broken_rows:
-                broken += 1
-            else:
-                raise UserError(
-                    f"{self.name}: line {line} has {len(cells)} "
-                    f"{'tab-separated ' * self.published}columns instead of {len(columns)} "
-                    f"({', '.join(columns[:12])}); {self._remedy(cells)} or remove the line."
-                )
-        if broken:
-            _LOGGER.warning(
-                "%s: left out %d rows with a wrong number of columns.", self.name, broken
+
+def _with_columns(
+    name: str,
+    rows: Iterable[tuple[int, list[str]]],
+    columns: Sequence[str],
+    *,
+    skip_broken_rows: bool = False,
+) -> Iterator[Record]:
+    broken = 0
+    for line, cells in rows:
+        if len(cells) == len(columns):
+            yield Record(line, dict(zip(columns, cells, strict=True)))
+        elif skip_broken_rows:
+            broken += 1
+        else:
+            raise UserError(
+                f"{name}: line {line} has {len(cells)} columns instead of {len(columns)} "
+                f"({', '.join(columns[:12])}); correct it (in CSV, quotation marks enclose a field "
+                "that holds the delimiter), or remove the line."
             )
-
-    def _remedy(self, cells: list[str]) -> str:
-        """What to do about a row with too many or too few cells."""
-        if self.form == "csv" and len(cells) > len(self.columns):
-            return f"put quotation marks around fields that hold '{self.delimiter}',"
-        if not self.published and any('"' in cell or "\n" in cell for cell in cells):
-            return f"read it otherwise by `quotation={'no' if self.quoted else 'yes'}`, correct it"
-        return "correct it"
-
-
-def _between(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """The lines without empty ones before the first and after the last of the others."""
-    seen, empty = False, list[tuple[int, str]]()
-    for number, line in lines:
-        if line:
-            yield from empty
-            empty, seen = [], True
-            yield number, line
-        elif seen:
-            empty.append((number, line))
+    if broken:
+        _LOGGER.warning("%s: left out %d rows with a wrong number of columns.", name, broken)
 
 
 def open_table(
     name: str,
     *,
     header: bool = True,
-    quotation: str = "auto",
-    data_dir: str | None = None,
     encoding: TextEncoding = UTF_8,
 ) -> TableFile:
     r"""Looks at the beginning of a file: what it is, and its columns.
@@ -180,22 +152,17 @@ def open_table(
         >>> file.columns, list(file.records())
         (('text', 'label'), [Record(line=2, values={'text': 'Rain,\nand wind.', 'label': '1'})])
     """
-    file = _opened(name, header, quotation, data_dir, encoding)
+    file = _opened(name, header, encoding)
     first = None if file is None else next(file.records(), None)
     if file is None or first is None:
         raise UserError(f"{name}: has no rows; name a file with examples.")
     return file if file.columns else replace(file, columns=tuple(first.values))
 
 
-def _opened(
-    name: str, header: bool, quotation: str, data_dir: str | None, encoding: TextEncoding
-) -> TableFile | None:
+def _opened(name: str, header: bool, encoding: TextEncoding) -> TableFile | None:
     """The file, of JSON without its columns; None where it has no lines."""
     if name.startswith(TFDS):
-        builder, _ = _builder(name, data_dir)
-        return TableFile(
-            name, "tfds", tuple(map(as_name, builder.info.features)), data_dir=data_dir
-        )
+        return TableFile(name, "tfds", tuple(map(as_name, _builder(name)[0].info.features)))
     # Of an array the one line may be the whole file.
     may_be_array = form_by_name(name) in (None, "json_lines")
     is_array = may_be_array and beginning_of_text(name, encoding).startswith(b"[")
@@ -208,8 +175,7 @@ def _opened(
     if form in _JSON:
         return TableFile(name, form, encoding=encoding)
     delimiter = "\t" if form == "tsv" else ";" if ";" in first and "," not in first else ","
-    is_quoted = form == "csv" or _tsv_is_quoted(name, encoding) if quotation == "auto" else None
-    quoted = quotation == "yes" if is_quoted is None else is_quoted
+    quoted = form == "csv" or _tsv_is_quoted(name, encoding)
     file = TableFile(name, form, (), delimiter, quoted, header, encoding=encoding)
     _, cells = next(file.rows())
     columns = tuple(map(as_name, cells)) if header else tuple(str(n + 1) for n in range(len(cells)))
@@ -228,26 +194,21 @@ def read_table(
     Args:
         path: the file. Of several columns empty lines are left out; of one column they are empty
             texts.
+        skip_broken_rows: leave out, and count in the log, rows with another number of columns.
     """
-    file = TableFile(
-        str(path),
-        "tsv",
-        tuple(columns or ()),
-        header=columns is None,
-        published=True,
-        skip_broken_rows=skip_broken_rows,
-    )
+    lines = read_lines(path)
     if columns is None:
-        _, header = next(file.rows(), (0, []))
-        missing = [name for name in needed if name not in header]
-        if header and missing:
+        columns = next(lines, (0, ""))[1].split("\t")
+        missing = [name for name in needed if name not in columns]
+        if columns != [""] and missing:
             raise UserError(
                 f"{path}: line 1, the header, has no column {' and no '.join(map(repr, missing))} "
-                f"(it has {', '.join(map(repr, header[:12]))}); check that this is the task's file."
+                f"(it has {', '.join(map(repr, columns[:12]))}); check that this is the task's "
+                "file."
             )
-        file = replace(file, columns=tuple(header))
+    rows = ((number, line.split("\t")) for number, line in lines if line or len(columns) == 1)
     record = None
-    for record in file.records():
+    for record in _with_columns(str(path), rows, columns, skip_broken_rows=skip_broken_rows):
         yield record
     if record is None:
         raise UserError(f"{path}: has no rows; name a file with examples.")
@@ -315,8 +276,7 @@ def _quoted_rows(
             raise UserError(
                 f"{name}: the row that begins on line {begins} is not quoted as CSV is ({error}); "
                 "enclose fields that hold quotation marks or carriage returns in such marks and "
-                "double those inside, or, if marks are characters like any other, give "
-                "`quotation=no`."
+                "double those inside."
             ) from error
         if cells is None:
             return
@@ -393,24 +353,24 @@ def _with_text(value: Any) -> Any:
     return as_text(value) if isinstance(value, str) else value
 
 
-def _builder(name: str, data_dir: str | None) -> tuple[Any, str]:
+def _builder(name: str) -> tuple[Any, str]:
     """The data set's builder, and its split."""
     import tensorflow_datasets as tfds
 
     data_set, _, split = name.removeprefix(TFDS).partition(":")
     split = split or "train"
-    with opening_data_set(name, "the data set's name, its split and `tfds_data_dir`"):
-        builder = tfds.builder(data_set, data_dir=data_dir)
+    with opening_data_set(name, "the data set's name, its split and the variable TFDS_DATA_DIR"):
+        builder = tfds.builder(data_set)
         if not builder.info.splits:
             raise ValueError("it is not on this machine; download and prepare it")
         _ = builder.info.splits[split].num_examples
     return builder, split
 
 
-def _data_set_records(name: str, data_dir: str | None) -> Iterator[Record]:
+def _data_set_records(name: str) -> Iterator[Record]:
     import tensorflow_datasets as tfds
 
-    builder, split = _builder(name, data_dir)
+    builder, split = _builder(name)
     plain = {key: _plain_value(feature) for key, feature in builder.info.features.items()}
     examples = tfds.as_numpy(builder.as_dataset(split=split, shuffle_files=False))
     for number, example in enumerate(examples, start=1):
@@ -421,13 +381,14 @@ def _plain_value(feature: Any) -> Callable[[Any], Any]:
     """How a feature's values become what JSON has: classes become their names."""
     import tensorflow_datasets as tfds
 
-    if isinstance(feature, tfds.features.ClassLabel):
-        # An unlabelled split has -1 for every class.
-        return lambda number: feature.int2str(int(number)) if number >= 0 else None
-    inner = feature.feature if isinstance(feature, tfds.features.Sequence) else None
-    if isinstance(inner, tfds.features.ClassLabel):
-        return lambda numbers: [inner.int2str(int(number)) for number in numbers]
-    return _decoded
+    inner = feature.feature if isinstance(feature, tfds.features.Sequence) else feature
+    if not isinstance(inner, tfds.features.ClassLabel):
+        return _decoded
+
+    def name_of(number: Any) -> str | None:
+        return inner.int2str(int(number)) if number >= 0 else None  # -1 in an unlabelled split
+
+    return name_of if inner is feature else lambda numbers: [name_of(one) for one in numbers]
 
 
 def _decoded(value: Any) -> Any:

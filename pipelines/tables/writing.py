@@ -2,7 +2,6 @@
 
 import csv
 import heapq
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -69,18 +68,9 @@ def hardest(
         >>> hardest([3, -5, 4, 1], lambda number: abs(number) if number != 1 else None, 2)
         [-5, 4]
     """
-    heap: list[tuple[float, int, Item]] = []
-    count = itertools.count()  # of equal mistakes the first one comes first
-    for item in items:
-        size = mistake(item)
-        if size is None:
-            continue
-        entry = (size, -next(count), item)
-        if len(heap) < most:
-            heapq.heappush(heap, entry)
-        elif entry > heap[0]:
-            heapq.heapreplace(heap, entry)
-    return [item for *_, item in sorted(heap, key=lambda entry: entry[:2], reverse=True)]
+    sizes = ((mistake(item), item) for item in items)
+    wrong = ((size, item) for size, item in sizes if size is not None)
+    return [item for _, item in heapq.nlargest(most, wrong, key=lambda entry: entry[0])]
 
 
 def write_values(path: Path, values: Iterable[np.ndarray]) -> Path:

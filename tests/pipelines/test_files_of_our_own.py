@@ -77,7 +77,6 @@ SETTINGS = {
         "text_pair_column": None,
         "label_column": ["label"],
         "header": True,
-        "quotation": "auto",
         "ignored_labels": ["-"],
         "dev_share": 0.1,
         "dev_seed": 3,
@@ -96,7 +95,6 @@ SETTINGS = {
         "columns": 2,
         "word_column": 1,
         "tag_column": -1,
-        "short_tags": True,
     },
     "questions": {
         "task": "squad",

@@ -1,4 +1,4 @@
-"""GLUE's diagnostics and XNLI, each as one command on files in its own layout."""
+"""GLUE's diagnostics as one command on files in its own layout."""
 
 from tests.pipelines.tasks.labels.test_xnli import write
 from tests.support.model_folders import write_classifier

@@ -35,7 +35,7 @@ def write_reviews(path, count, seed):
 
 def labels(folder):
     files = [f"--train_file={write_reviews(folder / 'train.tsv', 30, 1)}"]
-    options = ["--text_column=3", "--label_column=1", "--noheader", "--quotation=yes"]
+    options = ["--text_column=3", "--label_column=1", "--noheader"]
     options += ["--dev_share=0.4", "--dev_seed=5", "--pooling=mean"]
     options += ["--class_weights=good=3,bad=2", *WINDOWS]
     return files, options
@@ -69,7 +69,7 @@ def choices(folder):
 
 def check_labels(output, call):
     path = str(output / "dev_predictions.tsv")
-    rows = [record.values for record in open_table(path, quotation="yes").records()]
+    rows = [record.values for record in open_table(path).records()]
     assert len(rows) == 12
     found = call("text", text=[row["text"] for row in rows])
     offline = [[float(row[column]) for column in row if column[:2] == "P("] for row in rows]

@@ -30,16 +30,13 @@ ENDS = LongTexts(long_text="head_tail")
 TEXT, PAIR = ("text",), ("sentence1", "sentence2")
 ONE = [(label,) for label in ("no", "yes", "may be", "é, ß")]
 LISTS = [(json.dumps(held),) for held in ([], ["dog"], ["dog", "é"], ["é"])]
-COLUMNS = [("0", "1"), ("1", "0"), ("1", "1"), ("0", "0")]
 NUMBERS = [("-1.5",), ("0",), ("2.25",), ("3",)]
-TWO = {"label_column": ("rude", "toxic")}
 NUMBER = {"regression": True}
 
 OWN = {
     "classes of pairs in windows": (PAIR, ONE, {}, HIGHEST),
     "classes of two ends": (PAIR, ONE, {}, ENDS),
     "several labels of pairs in windows": (PAIR, LISTS, {}, MEAN),
-    "a column a label": (TEXT, COLUMNS, TWO, LongTexts()),
     "numbers of pairs in windows": (PAIR, NUMBERS, NUMBER, HIGHEST),
 }
 
@@ -52,10 +49,9 @@ def write_own(path, texts, labels, seed):
         words = " ".join(draw.choice(WORDS, draw.integers(1, 31)))
         return ["", f'"{words}",\n dog', words, words][number % 4] if number < 8 else words
 
-    names = TWO["label_column"] if len(labels[0]) > 1 else ("label",)
     with path.open("w", newline="") as file:
         rows = csv.writer(file)
-        rows.writerow([*texts, *names])
+        rows.writerow([*texts, "label"])
         for number in range(ROWS):
             rows.writerow([*(text(number) for _ in texts), *labels[number % len(labels)]])
     return str(path)
@@ -90,7 +86,7 @@ def answers_of(served, texts, pairs):
 
 def read_predictions(config):
     path = config.output_dir / "dev_predictions.tsv"
-    return [record.values for record in open_table(str(path), quotation="yes").records()]
+    return [record.values for record in open_table(str(path)).records()]
 
 
 @pytest.mark.parametrize("kind", OWN)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipelines.tasks.tagging.schemes import IOB2, SCHEMES, in_short
+from pipelines.tasks.tagging.schemes import IOB2, SCHEMES
 
 WORDS = ["the", "dog", "cats", "runs", "a", "list", "value", ".", ",", "cat", "values"]
 
@@ -30,7 +30,10 @@ def write_tagged(path, sentences, seed=1, scheme="iob2", per_document=4, separat
         words, tags = tagged_sentence(draw)
         entities = IOB2.entities(tags)
         short = scheme == "short"
-        tags = in_short(tags) if short else SCHEMES[scheme].write(entities, len(words))
+        if short:
+            tags = [tag.replace("B-", "B_").replace("I-PER", "I") for tag in tags]
+        else:
+            tags = SCHEMES[scheme].write(entities, len(words))
         lines += [f"; {' '.join(words)}", f"${' '.join(words)}"] * short
         lines += [f"{word}{separator}{tag}" for word, tag in zip(words, tags, strict=True)] + [""]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")

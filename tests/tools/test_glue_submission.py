@@ -11,11 +11,3 @@ def test_the_archive_is_written_and_what_is_missing_is_said(tmp_path, capsys):
     assert f"{tmp_path}/runs/cola/CoLA.tsv" in output
     assert "missing: AX.tsv, MNLI-m.tsv, MNLI-mm.tsv, MRPC.tsv" in output
     assert (tmp_path / "submission.zip").exists()
-
-
-def test_a_folder_without_answers_is_an_error_in_one_sentence(tmp_path, capsys):
-    words = [f"--run_dir={tmp_path}", f"--output_file={tmp_path}/submission.zip"]
-    assert glue_submission.main(words) == 1
-    error = capsys.readouterr().err
-    assert error.startswith(f"Error: --run_dir={tmp_path}: holds none of AX.tsv")
-    assert not (tmp_path / "submission.zip").exists()

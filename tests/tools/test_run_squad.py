@@ -84,11 +84,6 @@ def test_it_learns_scores_and_answers(inputs, tmp_path):
         (["--metric=korquad", "--version_2_with_negative"], "--metric=korquad has no figures"),
         (["--null_score_diff_threshold=high"], "--null_score_diff_threshold=high is no number"),
         (["--null_score_diff_threshold=auto"], "add --version_2_with_negative, or"),
-        (
-            ["--null_score_diff_threshold=auto", "--version_2_with_negative", "--nodo_eval"],
-            "add --do_eval, or",
-        ),
-        (["--doc_stride=0"], "--doc_stride=0 must be 1 or more"),
     ],
 )
 def test_a_bad_flag_is_named(inputs, tmp_path, capsys, flags, sentence):

@@ -24,13 +24,11 @@ def test_figures_are_printed(words, capsys):
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (["--data_file=/no/dev.json"], "/no/dev.json: no such file"),
         (
             ["--version_2_with_negative", "--null_odds_file=/no/odds.json"],
             "/no/odds.json: no such file",
         ),
         (["--null_odds_file=odds.json"], "add --version_2_with_negative"),
-        (["--metric=bleu"], "metric"),
     ],
 )
 def test_what_a_user_can_mend_is_one_sentence(words, capsys, flags, sentence):

@@ -19,11 +19,6 @@ def test_figures_are_printed(words, capsys):
     assert float(figures["f1"]) == 0.0
 
 
-def test_two_ways_are_compared(words, capsys):
-    assert score_tags.main([*words, words[0].replace("predictions_file", "compared_with")]) == 0
-    assert "difference = 0.0" in capsys.readouterr().out
-
-
 def test_a_missing_file_is_one_sentence(capsys):
     assert score_tags.main(["--predictions_file=/no/dev.txt"]) == 1
     error = capsys.readouterr().err.strip()

@@ -51,12 +51,6 @@ class LabelledTextsConfig:
         "Whether the first line of CSV and TSV names the columns; by default it does unless "
         "columns are given by numbers.",
     )
-    quotation: str = option(
-        "auto",
-        "Whether fields stand in quotation marks where they need to. In CSV they do; of TSV the "
-        "file's beginning tells.",
-        choices=("auto", "yes", "no"),
-    )
     regression: bool = option(False, "Labels are numbers to predict, not classes.")
     dev_share: float = option(
         0.0,
@@ -76,12 +70,6 @@ class LabelledTextsConfig:
         "How much labels count in the loss: balanced (rare labels more), or LABEL=WEIGHT "
         "separated by commas (1 for all others).",
     )
-    tfds_data_dir: Path | None = option(
-        None,
-        "The folder of TensorFlow Datasets; ~/tensorflow_datasets if not given.",
-        resume=FREE,
-    )
-
     text_encoding: TextEncoding = nested(TextEncoding)
 
     def __post_init__(self) -> None:
@@ -172,7 +160,7 @@ class RunClassifierConfig(FineTuningConfig):
     }
     PART_OF_THE_MODEL: ClassVar = (*FineTuningConfig.PART_OF_THE_MODEL, "regression")
     OF_FILES: ClassVar = (
-        *("text_column", "text_pair_column", "label_column", "header", "quotation"),
+        *("text_column", "text_pair_column", "label_column", "header"),
         *("dev_share", "dev_seed", "encoding"),
     )
 

@@ -130,14 +130,7 @@ class _Builder(TaskBuilder):
     def _open(self, split: str, name: str) -> TableFile:
         del split
         config = self._config
-        folder = config.tfds_data_dir
-        return open_table(
-            name,
-            header=config.has_header,
-            quotation=config.quotation,
-            data_dir=None if folder is None else str(folder),
-            encoding=config.text_encoding,
-        )
+        return open_table(name, header=config.has_header, encoding=config.text_encoding)
 
     def _columns(self, files: Mapping[str, TableFile]) -> Columns:
         """The columns in the first file, which the other files have as well."""
@@ -232,7 +225,6 @@ class _Builder(TaskBuilder):
             "text_pair_column": columns.text_pair,
             "label_column": list(columns.labels),
             "header": self._config.has_header,
-            "quotation": config.quotation,
             "dev_share": config.dev_share,
             "dev_seed": config.dev_seed,
             # Of a model that is evaluated; they change nothing of it.

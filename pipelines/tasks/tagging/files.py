@@ -15,7 +15,7 @@ from keras_bert_impl.tokenization.reference import as_name
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.metrics.entities import OUTSIDE
 from pipelines.tables.lines import read_lines
-from pipelines.tasks.tagging.schemes import in_short, is_short, spelled_out
+from pipelines.tasks.tagging.schemes import spelled_out
 
 DOCUMENT_START = "-DOCSTART-"
 _COMMENT = re.compile(r"#+ +\S")
@@ -30,7 +30,6 @@ class Layout(NamedTuple):
         word: the number of the column of the word, from 0.
         tag: the number of the column of the tag, from 0; None in a file without tags.
         whole_lines: whether a line is a character, be it a blank: a file of characters alone.
-        short_tags: whether tags are B_TYPE and I, which are read as B-TYPE and I-TYPE.
     """
 
     tabs: bool
@@ -38,7 +37,6 @@ class Layout(NamedTuple):
     word: int
     tag: int | None
     whole_lines: bool = False
-    short_tags: bool = False
     encoding: TextEncoding = UTF_8
 
     @property
@@ -51,19 +49,6 @@ class Layout(NamedTuple):
         if self.whole_lines:
             return [line]
         return line.split("\t") if self.tabs else [x for x in line.split(" ") if x]
-
-    def is_document_start(self, line: str) -> bool:
-        """Whether a document begins with a line, whatever stands between its columns.
-
-        Example:
-            >>> layout = Layout(tabs=False, width=2, word=1, tag=0)
-            >>> layout.is_document_start("-DOCSTART-"), layout.is_document_start("O -DOCSTART-")
-            (True, True)
-        """
-        if DOCUMENT_START not in line:
-            return False
-        columns = line.split()
-        return DOCUMENT_START in (columns[0], *columns[self.word : self.word + 1])
 
     def is_empty(self, line: str) -> bool:
         r"""Whether a line has nothing in any column.
@@ -85,35 +70,15 @@ class Layout(NamedTuple):
             >>> layout.is_comment("; It rains."), layout.is_comment("$\tO")
             (True, False)
         """
-        if line.startswith(_OTHER_MARKS):
-            # In a sentence it is a word, if one that lacks a column.
-            alone = self.width == 1 or len(self.columns(line)) == self.width
-            return not (in_sentence or alone or self.whole_lines)
-        if not line.startswith("#"):
+        if not line.startswith("#" if in_sentence or self.whole_lines else ("#", *_OTHER_MARKS)):
             return False
-        if self.whole_lines:
-            return len(line) > 1
         columns = self.columns(line)
+        if self.whole_lines or len(columns) != self.width:
+            return len(line) > 1
         if self.tabs:
-            mark_alone = len(columns) != self.width and not columns[0].strip("#")
-            return len(columns) == 1 or mark_alone or _COMMENT.match(columns[0]) is not None
-        if len(columns) != self.width or self.width == 1:
-            return len(columns) > 1 or self.width > 1
-        if in_sentence or self.width == 2 or columns[0].strip("#"):
-            return False
-        return not _TAG.fullmatch(columns[-1 if self.tag is None else self.tag])
-
-
-class Aside(NamedTuple):
-    """A line that is no word: empty, a comment, or the beginning of a document.
-
-    Attributes:
-        is_counted: whether the official scorer counts it as a word. It does so with lines at which
-            a document begins, where they have columns.
-    """
-
-    text: str
-    is_counted: bool = False
+            return _COMMENT.match(columns[0]) is not None
+        mark_alone = columns[0].strip("#") == "" and self.width > 2 and not in_sentence
+        return mark_alone and not _TAG.fullmatch(columns[-1 if self.tag is None else self.tag])
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,27 +88,24 @@ class Sentence:
     Attributes:
         items: its words, or its characters.
         numbers: the numbers of these lines, from 1.
+        document_start: the line by which a document begins in front of it; "" where none does.
+        start_counts: whether the official scorer counts that line as a word: it has all columns.
     """
 
     items: tuple[str, ...]
     tags: tuple[str, ...] | None
     lines: tuple[str, ...]
     numbers: tuple[int, ...]
-    before: tuple[Aside, ...] = ()
-    begins_document: bool = False
+    document_start: str = ""
+    start_counts: bool = False
     path: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Sentences that are read together.
-
-    Attributes:
-        after: the lines behind the file's last sentence.
-    """
+    """Sentences that are read together."""
 
     sentences: tuple[Sentence, ...]
-    after: tuple[Aside, ...] = ()
 
 
 def find_layout(
@@ -163,7 +125,9 @@ def find_layout(
         >>> find_layout(path)[:4]
         (False, 3, 0, 2)
     """
-    for number, line in _words_first(path, encoding):
+    for number, line in _numbered_lines(path, encoding):
+        if not line.strip(" \t") or line.startswith(("#", *_OTHER_MARKS)) or _is_start(line):
+            continue
         tabs = "\t" in line
         width = len(Layout(tabs, 0, 0, None).columns(line))
         has_tags = width > 1 and tag_column != 0
@@ -180,41 +144,6 @@ def find_layout(
     raise UserError(f"{path}: has no words; name a file with a word and its tag on each line.")
 
 
-def _words_first(path: Path, encoding: TextEncoding) -> Iterator[tuple[int, str]]:
-    """The lines that may be words; behind them the first one that is rather a remark."""
-    doubtful = list[tuple[int, str]]()
-    for number, line in _numbered_lines(path, encoding):
-        if not line.strip(" \t") or line.startswith("#") or DOCUMENT_START in line.split():
-            continue
-        if line.startswith(_OTHER_MARKS):
-            doubtful = doubtful or [(number, line)]
-        else:
-            yield number, line
-    yield from doubtful
-
-
-def find_short_tags(path: Path, layout: Layout, *, expected: bool = False) -> Layout:
-    r"""The layout with `short_tags` as the file is: of B_TYPE, I and O alone, with both of B and I.
-
-    Args:
-        expected: whether they are short in the file that the model was trained on; then it is
-            enough that no tag speaks against it.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "dev.txt"
-        >>> _ = path.write_text("; Ada Byron\nAda\tB_PS\nByron\tI\n")
-        >>> find_short_tags(path, find_layout(path)).short_tags
-        True
-    """
-    kinds = set[str]()
-    for sentence in read_sentences(path, layout):
-        if not all(map(is_short, sentence.tags or ())):
-            return layout
-        kinds.update(tag[0] for tag in sentence.tags or ())
-    return layout._replace(short_tags=expected or {"B", "I"} <= kinds)
-
-
 def read_documents(path: Path, layout: Layout, *, whole: bool) -> Iterator[Document]:
     r"""Reads the documents of a file.
 
@@ -225,58 +154,45 @@ def read_documents(path: Path, layout: Layout, *, whole: bool) -> Iterator[Docum
         >>> [d.sentences[0].items for d in read_documents(path, find_layout(path), whole=True)]
         [('Paris',), ('It', 'rains')]
     """
-    together, joined = list[Sentence](), False
-    for sentence, after in _sentences(path, layout):
-        if sentence is None:  # the file's end
-            if together:
-                yield Document(tuple(together), after)
-            return
-        if not together:  # the first one
-            joined = whole and (sentence.begins_document or _has_starts(path, layout))
-        elif sentence.begins_document or not joined:
+    starts = whole and any(_is_start(line) for _, line in _numbered_lines(path, layout.encoding))
+    together = list[Sentence]()
+    for sentence in read_sentences(path, layout):
+        if together and (sentence.document_start or not starts):
             yield Document(tuple(together))
             together = []
         together.append(sentence)
+    if together:
+        yield Document(tuple(together))
 
 
 def read_sentences(path: Path, layout: Layout) -> Iterator[Sentence]:
     """Reads the sentences of a file, whatever documents they are of."""
-    for document in read_documents(path, layout, whole=False):
-        yield from document.sentences
-
-
-def _has_starts(path: Path, layout: Layout) -> bool:
-    """Whether a document begins somewhere in a file."""
-    return any(layout.is_document_start(line) for _, line in _numbered_lines(path, layout.encoding))
-
-
-def _sentences(path: Path, layout: Layout) -> Iterator[tuple[Sentence | None, tuple[Aside, ...]]]:
-    """The sentences of a file; at its end None with the lines that are left."""
-    before, own, begins = list[Aside](), list[tuple[int, str]](), False
+    own, start = list[tuple[int, str]](), ""
     for number, line in _numbered_lines(path, layout.encoding):
-        starts = layout.is_document_start(line)
-        aside = starts or layout.is_empty(line) or layout.is_comment(line, in_sentence=bool(own))
-        if not aside:
+        is_start = _is_start(line)
+        if not (is_start or layout.is_empty(line)) and not layout.is_comment(
+            line, in_sentence=bool(own)
+        ):
             own.append((number, line))
             continue
         if own:
-            yield _sentence(path, layout, own, before, begins), ()
-            before, own, begins = [], [], False
-        counted = starts and len(layout.columns(line)) == layout.width
-        before.append(Aside(line, counted))
-        begins = begins or starts
+            yield _sentence(path, layout, own, start)
+            own, start = [], ""
+        start = line if is_start else start
     if own:
-        yield _sentence(path, layout, own, before, begins), ()
-        before = []
-    yield None, tuple(before)
+        yield _sentence(path, layout, own, start)
+
+
+def _is_start(line: str) -> bool:
+    """Whether a document begins with a line, whatever stands between its columns."""
+    return DOCUMENT_START in line and DOCUMENT_START in line.split()
 
 
 def _sentence(
     path: Path,
     layout: Layout,
     lines: Sequence[tuple[int, str]],
-    before: Sequence[Aside],
-    begins_document: bool,
+    document_start: str,
 ) -> Sentence:
     numbers, texts = zip(*lines, strict=True)
     rows = [layout.columns(line) for line in texts]
@@ -294,25 +210,10 @@ def _sentence(
             if not row[column]:
                 what = "word" if column == layout.word else "tag"
                 raise UserError(f"{path}: line {number} has an empty {what}; correct the line.")
-    tags = None if layout.tag is None else [row[layout.tag] for row in rows]
-    if tags is not None and layout.short_tags:
-        tags = spelled_out(tags)
-        for number, tag in zip(numbers, tags, strict=True):
-            if tag == "I":
-                raise UserError(
-                    f"{path}: line {number}: the tag 'I' starts nowhere: there is no B_TYPE in "
-                    "front of it; correct the line."
-                )
     items = tuple(row[layout.word] for row in rows)
-    return Sentence(
-        items,
-        None if tags is None else tuple(tags),
-        texts,
-        numbers,
-        tuple(before),
-        begins_document,
-        path,
-    )
+    tags = None if layout.tag is None else spelled_out(row[layout.tag] for row in rows)
+    counts = len(layout.columns(document_start)) == layout.width and bool(document_start)
+    return Sentence(items, tags, texts, numbers, document_start, counts, path)
 
 
 def _numbered_lines(path: Path, encoding: TextEncoding) -> Iterator[tuple[int, str]]:
@@ -326,23 +227,18 @@ def _numbered_lines(path: Path, encoding: TextEncoding) -> Iterator[tuple[int, s
 
 
 def with_tags(sentence: Sentence, tags: Sequence[str], layout: Layout) -> Iterator[str]:
-    """The lines of a sentence with a column of tags added, and the lines in front of them.
+    """The lines of a sentence with a column of tags added, and an empty one behind them.
 
     Example:
-        >>> start = Aside("-DOCSTART- O", is_counted=True)
-        >>> sentence = Sentence(("It",), ("O",), ("It O",), (3,), (start, Aside("")))
+        >>> sentence = Sentence(("It",), ("O",), ("It O",), (3,), "-DOCSTART- O", True)
         >>> list(with_tags(sentence, ["O"], Layout(tabs=False, width=2, word=0, tag=1)))
-        ['-DOCSTART- O O', '', 'It O O']
+        ['-DOCSTART- O O', '', 'It O O', '']
     """
     separator = layout.separator
-    tags = in_short(tags) if layout.short_tags else tags
-    yield from without_words(sentence.before, separator)
+    if sentence.document_start:
+        counted = f"{separator}{OUTSIDE}" if sentence.start_counts else ""
+        yield from (f"{sentence.document_start}{counted}", "")
     for line, tag in zip(sentence.lines, tags, strict=True):
         # A blank at the line's end would make an empty column of it.
         yield f"{line.rstrip(' ') if separator == ' ' else line}{separator}{tag}"
-
-
-def without_words(lines: Sequence[Aside], separator: str) -> Iterator[str]:
-    """Lines between sentences; those that count as words get the tag "O"."""
-    for line in lines:
-        yield f"{line.text}{separator}{OUTSIDE}" if line.is_counted else line.text
+    yield ""

@@ -86,7 +86,6 @@ class RunNerConfig(FineTuningConfig):
         "tag_unit": bounded(str, choices=("words", "characters")),
         "context": bounded(str, choices=(DOCUMENT, SENTENCE)),
         "columns": bounded(int, at_least=1),
-        "short_tags": bool,
     }
 
     @property
@@ -116,15 +115,12 @@ class RunNerConfig(FineTuningConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreTagsConfig:
-    """Which tagged files are scored, and with which others they are compared."""
+    """Which tagged files are scored."""
 
     predictions_file: tuple[Path, ...] = option(
         REQUIRED,
         "Files with a word, its tag and last the predicted tag on each line; several are runs "
         "whose figures are averaged, such as those of other seeds.",
-    )
-    compared_with: tuple[Path, ...] = option(
-        (), "Predictions for the same text by another way; the difference gets an interval."
     )
     word_column: int = option(1, "The column of the words, from 1.", at_least=1)
     tag_column: int = option(

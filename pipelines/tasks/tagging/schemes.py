@@ -11,7 +11,6 @@
 Some files write `iob2` in short, B_PER I O B_LOC B_LOC; it is spelled out where they are read.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -151,22 +150,12 @@ def scheme_of_labels(labels: Iterable[str]) -> Scheme:
 _IOB = {"B": "B", "I": "I", "E": "I", "L": "I", "S": "B", "U": "B"}
 
 
-_SHORT = re.compile(r"[OI]|B_.+")
-
-
-def is_short(tag: str) -> bool:
-    """Whether a tag may be of IOB2 in short."""
-    return _SHORT.fullmatch(tag) is not None
-
-
-def spelled_out(tags: Iterable[str]) -> list[str]:
-    """The tags of a sentence in IOB2, of which short ones leave the type of "I" to be seen.
-
-    Other tags stay as they are; so does an "I" without a type in front of it.
+def spelled_out(tags: Iterable[str]) -> tuple[str, ...]:
+    """The tags of a sentence; of those in short, B_PER and a bare "I", what they stand for.
 
     Example:
         >>> spelled_out(["B_PS", "I", "O", "I"])
-        ['B-PS', 'I-PS', 'O', 'I']
+        ('B-PS', 'I-PS', 'O', 'I')
     """
     spelled, kind = list[str](), ""
     for tag in tags:
@@ -178,19 +167,4 @@ def spelled_out(tags: Iterable[str]) -> list[str]:
         else:
             kind = ""
             spelled.append(tag)
-    return spelled
-
-
-def in_short(tags: Sequence[str]) -> list[str]:
-    """Tags in IOB2 as they are written in short.
-
-    What begins with "I-" is an entity of its own, and begins with "B_".
-
-    Example:
-        >>> in_short(["B-PS", "I-PS", "O", "I-LC"])
-        ['B_PS', 'I', 'O', 'B_LC']
-    """
-    short = [OUTSIDE] * len(tags)
-    for kind, start, end in find_entities(tags):
-        short[start:end] = [f"B_{kind}", *["I"] * (end - start - 1)]
-    return short
+    return tuple(spelled)

@@ -4,86 +4,61 @@ Sentences of one document resemble one another, so documents are drawn, as artic
 questions; in a file without `-DOCSTART-` sentences are.
 """
 
-import hashlib
+import itertools
 import logging
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.tokenization.reference import as_name
 from pipelines.metrics.entities import EntityScorer, Figures
 from pipelines.metrics.group_bootstrap import interval_of, resampled_totals
 from pipelines.tasks.tagging.files import (
-    Document,
     Layout,
     Sentence,
     find_layout,
-    find_short_tags,
     read_documents,
     read_sentences,
 )
 from pipelines.tasks.tagging.options import AUTO, ScoreTagsConfig
-from pipelines.tasks.tagging.schemes import BARE, IOB2, SCHEMES, Scheme, spelled_out
-from pipelines.tasks.tagging.statistics import LETTERED, TagStatistics
+from pipelines.tasks.tagging.schemes import SCHEMES, Scheme
+from pipelines.tasks.tagging.statistics import TagStatistics
 
 _LOGGER = logging.getLogger(__name__)
-
-
-class _Counted(NamedTuple):
-    """The contents of a tagged file.
-
-    Attributes:
-        counts: int64 [documents, 3], expected, found and correct entities.
-        text: a hash of its words, right tags and documents.
-    """
-
-    counts: NDArray[np.int64]
-    text: str
 
 
 def score_tags(config: ScoreTagsConfig) -> dict[str, float]:
     """Precision, recall and F1 of all types in percent, averaged over the runs.
 
     `f1_low` and `f1_high` bound the 95 % of the bootstrap over documents; a single document has
-    none, which the log says. With `compared_with`, `compared_f1` is the F1 of those runs and
-    `difference` how much more the first ones have; both are drawn from the same documents, so the
-    interval of the difference is far narrower than the two intervals would let one think.
+    none, which the log says.
     """
-    paths = (*config.predictions_file, *config.compared_with)
-    first = paths[0]
-    layout = _layout(config, first)
-    name = config.tagging_scheme
-    scheme = _find_scheme(first, layout) if name == AUTO else SCHEMES[name]
+    paths = config.predictions_file
+    first, layout = paths[0], _layout(config, paths[0])
+    if config.tagging_scheme == AUTO:
+        both = (read_sentences(first, one) for one in (layout, _of_predictions(layout)))
+        scheme = TagStatistics.of(first, itertools.chain(*both)).scheme()
+    else:
+        scheme = SCHEMES[config.tagging_scheme]
     _LOGGER.info("%s: its tags are read as %s.", first, scheme.name)
-    found = [_count(path, _layout(config, path), scheme) for path in paths]
-    for path, one in zip(paths, found, strict=True):
-        if one.text != found[0].text:
+    runs = [_count(path, _layout(config, path), scheme) for path in paths]
+    for path, counts in zip(paths, runs, strict=True):
+        if not np.array_equal(counts[:, 0], runs[0][:, 0]):
             raise UserError(
-                f"{path}: has other words or other right tags than {first}, or other documents "
-                "(-DOCSTART-); name predictions for one text."
+                f"{path}: has other right tags than {first}, or other documents (-DOCSTART-); name "
+                "predictions for one text."
             )
-    runs = len(config.predictions_file)
-    own, others = found[:runs], found[runs:]
-    totals = [Figures(*one.counts.sum(axis=0).tolist()) for one in own]
+    totals = [Figures(*counts.sum(axis=0).tolist()) for counts in runs]
     figures = {
         "precision": float(np.mean([total.precision for total in totals])),
         "recall": float(np.mean([total.recall for total in totals])),
         "f1": float(np.mean([total.f1 for total in totals])),
     }
-    if several := len(own[0].counts) > 1:
-        figures |= _bounds("f1", _f1(own))
-    else:
-        _LOGGER.warning("%s: has a single document, so there are no intervals.", first)
-    if others:
-        compared = [Figures(*one.counts.sum(axis=0).tolist()).f1 for one in others]
-        figures["compared_f1"] = float(np.mean(compared))
-        figures["difference"] = figures["f1"] - figures["compared_f1"]
-        if several:
-            figures |= _bounds("difference", _f1(own) - _f1(others))
+    if len(runs[0]) > 1:
+        low, high = interval_of(np.mean([_f1(resampled_totals(x)) for x in runs], axis=0))
+        return {**figures, "f1_low": low, "f1_high": high}
+    _LOGGER.warning("%s: has a single document, so there are no intervals.", first)
     return figures
 
 
@@ -96,82 +71,38 @@ def _layout(config: ScoreTagsConfig, path: Path) -> Layout:
             f"{path}: has {layout.width} columns, so no right tag before the predicted one in the "
             "last; name a file of predictions with both, or another `tag_column`."
         )
-    layout = layout._replace(tag=right)
-    if config.tagging_scheme in (AUTO, IOB2.name):
-        predicted = find_short_tags(path, layout._replace(tag=layout.width - 1))
-        layout = find_short_tags(path, layout, expected=predicted.short_tags)
-    return layout
+    return layout._replace(tag=right)
 
 
-def _find_scheme(path: Path, layout: Layout) -> Scheme:
-    scheme = TagStatistics.of(path, read_sentences(path, layout)).scheme()
-    if scheme is BARE:
-        _refuse_other_predictions(path, layout)
-    return scheme
+def _of_predictions(layout: Layout) -> Layout:
+    return layout._replace(tag=layout.width - 1)
 
 
-def _refuse_other_predictions(path: Path, layout: Layout) -> None:
-    """Parts of speech, say, in the column of the right tags look like bare types."""
-    for sentence in read_sentences(path, layout):
-        tags = zip(sentence.tags or (), _predicted(sentence, layout), strict=True)
-        for line, (right, tag) in zip(sentence.numbers, tags, strict=True):
-            if LETTERED.fullmatch(tag):
-                raise UserError(
-                    f"{path}: line {line} has the predicted tag {shown(tag)}, but the right one, "
-                    f"{shown(right)}, is of another tagging scheme; name the column of the right "
-                    "tags "
-                    "with `tag_column`, or the scheme of both with `tagging_scheme`."
-                )
-
-
-def _count(path: Path, layout: Layout, scheme: Scheme) -> _Counted:
-    counts, text = list[Figures](), hashlib.sha256()
-    for document in read_documents(path, layout, whole=True):
+def _count(path: Path, layout: Layout, scheme: Scheme) -> NDArray[np.int64]:
+    """Expected, found and correct entities: int64 [documents, 3]."""
+    counts = list[Figures]()
+    right, predicted = (
+        read_documents(path, one, whole=True) for one in (layout, _of_predictions(layout))
+    )
+    for document, answers in zip(right, predicted, strict=True):
         scorer = EntityScorer()
-        for right, predicted in _tags(path, document, layout, scheme):
-            scorer.add(right, predicted)
+        for sentence, answer in zip(document.sentences, answers.sentences, strict=True):
+            scorer.add(_tags(path, sentence, scheme), _tags(path, answer, scheme))
         counts.append(scorer.total)
-        text.update(b"document")  # what is drawn must be the same of all files
-        for sentence in document.sentences:
-            text.update(repr((sentence.items, sentence.tags)).encode())
-    return _Counted(np.array(counts, np.int64).reshape(-1, 3), text.hexdigest())
+    return np.array(counts, np.int64).reshape(-1, 3)
 
 
-def _tags(
-    path: Path, document: Document, layout: Layout, scheme: Scheme
-) -> Iterator[tuple[list[str], list[str]]]:
-    """The right and the predicted tags of each sentence, as the official scorer reads them."""
-    for sentence in document.sentences:
-        predicted = _predicted(sentence, layout)
-        for tags in (sentence.tags or (), predicted):
-            for number, tag in zip(sentence.numbers, tags, strict=True):
-                if scheme.split(tag) is None:
-                    raise UserError(
-                        f"{path}: line {number}: {shown(tag)} is no tag of {scheme.name}, the "
-                        "scheme "
-                        "of the others; correct the line, or name another `tagging_scheme`."
-                    )
-        yield (
-            [scheme.as_iob(tag) for tag in sentence.tags or ()],
-            [scheme.as_iob(tag) for tag in predicted],
-        )
+def _tags(path: Path, sentence: Sentence, scheme: Scheme) -> list[str]:
+    """The tags of a sentence as the official scorer reads them."""
+    for number, tag in zip(sentence.numbers, sentence.tags or (), strict=True):
+        if scheme.split(tag) is None:
+            raise UserError(
+                f"{path}: line {number}: {shown(tag)} is no tag of {scheme.name}, the scheme of "
+                "the others; correct the line, or name another `tagging_scheme`."
+            )
+    return [scheme.as_iob(tag) for tag in sentence.tags or ()]
 
 
-def _predicted(sentence: Sentence, layout: Layout) -> list[str]:
-    tags = [as_name(layout.columns(line)[-1].strip(" ")) for line in sentence.lines]
-    return spelled_out(tags) if layout.short_tags else tags
-
-
-def _f1(runs: Sequence[_Counted]) -> NDArray[np.float64]:
-    """The mean F1 of runs in each draw of documents: [samples]."""
-    return np.mean([_f1_of(resampled_totals(run.counts)) for run in runs], axis=0)
-
-
-def _f1_of(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+def _f1(totals: NDArray[np.float64]) -> NDArray[np.float64]:
     expected, found, correct = totals.T
     return 200 * correct / np.maximum(expected + found, 1)
-
-
-def _bounds(name: str, samples: NDArray[np.float64]) -> dict[str, float]:
-    interval = interval_of(samples)
-    return {f"{name}_low": interval.low, f"{name}_high": interval.high}

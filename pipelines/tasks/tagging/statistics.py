@@ -9,7 +9,6 @@ from pathlib import Path
 
 from keras_bert_impl.errors import UserError, cut, shown
 from pipelines.metrics.entities import OUTSIDE
-from pipelines.tasks.counts import Counted
 from pipelines.tasks.tagging.files import Sentence
 from pipelines.tasks.tagging.schemes import BARE, BILOU, BIOES, IOB1, IOB2, Scheme
 
@@ -37,8 +36,6 @@ class TagStatistics:
     documents: int = 0
     items: int = 0
     several: int = 0
-    _longest: tuple[int, int] = (0, 0)  # words of a sentence, its first line
-    _numerals: int = 0
     _lines: dict[str, int] = field(default_factory=dict)  # of each tag the first line
     _loose: int = 0  # "I-" that continues nothing
     _free: int = 0  # "B-" that follows none of its type
@@ -54,12 +51,10 @@ class TagStatistics:
     def add(self, sentence: Sentence) -> None:
         """Counts a sentence."""
         self.sentences += 1
-        self.documents += sentence.begins_document
+        self.documents += bool(sentence.document_start)
         self.items += len(sentence.items)
-        self._longest = max(self._longest, (len(sentence.items), sentence.numbers[0]))
         for number, item in zip(sentence.numbers, sentence.items, strict=True):
             self.several = self.several or (number if len(item) > 1 else 0)
-            self._numerals += item.isdecimal()
         before = ""  # the type of the tag in front
         for number, tag in zip(sentence.numbers, sentence.tags or (), strict=False):
             parts = LETTERED.fullmatch(tag)
@@ -135,16 +130,10 @@ class TagStatistics:
         """Says what the file has."""
         documents = f" in {self.documents} documents" if self.documents else ""
         _LOGGER.info(
-            "%s: %d sentences%s, %d %s (the longest sentence has %d, from line %d), %s",
-            *(self.path, self.sentences, documents, self.items, unit, *self._longest),
+            "%s: %d sentences%s, %d %s, %s",
+            *(self.path, self.sentences, documents, self.items, unit),
             f"tags in {scheme.name}" if scheme else "without tags",
         )
-        if self._numerals == self.items:
-            _LOGGER.warning(
-                "%s: all words are numbers; if words stand in another column, name it with "
-                "`word_column`.",
-                self.path,
-            )
 
 
 def _schemes(tag: str) -> set[str]:
@@ -152,17 +141,3 @@ def _schemes(tag: str) -> set[str]:
     if not LETTERED.fullmatch(tag):
         return {BARE.name}
     return {scheme.name for scheme in (BIOES, BILOU) if scheme.split(tag)}
-
-
-def warn_of_broken_tags(path: Path, sentences: Iterable[Sentence], scheme: Scheme) -> None:
-    """Says how many tags would be written otherwise, such as an "I-" that continues nothing."""
-    broken = Counted()
-    for sentence in sentences:
-        tags = sentence.tags or ()
-        whole = scheme.write(scheme.entities(tags), len(tags))
-        for number, tag, right in zip(sentence.numbers, tags, whole, strict=False):
-            if tag != right:
-                broken.add(f"on line {number}")
-    broken.warn(
-        path, f"tags that start or end no entity of {scheme.name}, read as conlleval reads them"
-    )

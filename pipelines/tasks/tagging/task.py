@@ -23,11 +23,9 @@ from pipelines.tasks.tagging.files import (
     Document,
     Layout,
     find_layout,
-    find_short_tags,
     read_documents,
     read_sentences,
     with_tags,
-    without_words,
 )
 from pipelines.tasks.tagging.options import AUTO, DOCUMENT, SENTENCE, RunNerConfig, TaggingConfig
 from pipelines.tasks.tagging.rows import (
@@ -37,13 +35,8 @@ from pipelines.tasks.tagging.rows import (
     tokenize_words,
     window_stride,
 )
-from pipelines.tasks.tagging.schemes import IOB2, SCHEMES, Scheme, scheme_of_labels
-from pipelines.tasks.tagging.statistics import (
-    CHARACTERS,
-    WORDS,
-    TagStatistics,
-    warn_of_broken_tags,
-)
+from pipelines.tasks.tagging.schemes import SCHEMES, Scheme, scheme_of_labels
+from pipelines.tasks.tagging.statistics import CHARACTERS, WORDS, TagStatistics
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
@@ -55,7 +48,6 @@ if TYPE_CHECKING:
 
 
 NAME = "ner"
-_MAY_BE_SHORT = (AUTO, IOB2.name)
 
 
 class TaggedFile(NamedTuple):
@@ -224,7 +216,9 @@ class TaggingTask(FilesOfSplits):
         columns, entities = folder / f"{split}_predictions.txt", folder / f"{split}_entities.jsonl"
         layout = self.source(split).layout
         with open_whole(columns) as file:
-            file.writelines(f"{line}\n" for line in _lines(answered, layout))
+            for document, given in answered:
+                for sentence, tags in zip(document.sentences, given.tags, strict=True):
+                    file.writelines(f"{line}\n" for line in with_tags(sentence, tags, layout))
         with open_whole(entities) as file:
             file.writelines(json_lines(answered, self.unit))
         return [columns, entities]
@@ -257,21 +251,12 @@ class TaggingTask(FilesOfSplits):
     def _scorer(self, answered: Answered[Document, TagAnswer]) -> EntityScorer:
         scorer = EntityScorer()
         for document, given in answered:
-            asides = list(document.after)
             for sentence, tags in zip(document.sentences, given.tags, strict=True):
                 expected = [self.scheme.as_iob(tag) for tag in sentence.tags or ()]
                 scorer.add(expected, [self.scheme.as_iob(tag) for tag in tags])
-                asides += sentence.before
-            counted = [OUTSIDE for line in asides if line.is_counted]
-            scorer.add(counted, counted)
+                starts = [OUTSIDE] * sentence.start_counts
+                scorer.add(starts, starts)
         return scorer
-
-
-def _lines(answered: Answered[Document, TagAnswer], layout: Layout) -> Iterator[str]:
-    for document, given in answered:
-        for sentence, tags in zip(document.sentences, given.tags, strict=True):
-            yield from with_tags(sentence, tags, layout)
-        yield from without_words(document.after, layout.separator)
 
 
 def open_tagging(config: TaggingConfig, trained: ModelSource | None = None) -> TaggingTask:
@@ -323,7 +308,6 @@ class _Builder(TaskBuilder):
         self._word_column = self._chosen("word_column", config.word_column, None, 1)
         self._tag_column = self._chosen("tag_column", config.tag_column, None, -1)
         self._width: int | None = self._known.get("columns")
-        self._short_tags = bool(self._known.get("short_tags", False))
 
     def _chosen(self, name: str, given: Any, open_value: Any, default: Any) -> Any:
         """Gives the value asked for, else the one the model was trained with, else the default."""
@@ -334,10 +318,8 @@ class _Builder(TaskBuilder):
 
     def _open(self, split: str, name: Path) -> TaggedFile:
         layout = self._layout(name, split, self._width)
-        if self._chosen("tagging_scheme", self._config.tagging_scheme, AUTO, AUTO) in _MAY_BE_SHORT:
-            layout = find_short_tags(name, layout, expected=self._short_tags)
         if split == "train":
-            self._width, self._short_tags = layout.width, layout.short_tags
+            self._width = layout.width
         return TaggedFile(name, layout)
 
     def _find(self, files: Mapping[str, TaggedFile]) -> _Found:
@@ -365,8 +347,6 @@ class _Builder(TaskBuilder):
                     "training have one each; write one a line."
                 )
             counted.types(found.scheme, found.types)
-        if file.labelled:
-            warn_of_broken_tags(file.path, read_sentences(*file), found.scheme)
         counted.log(found.scheme if file.labelled else None, found.unit)
         return file
 
@@ -383,8 +363,6 @@ class _Builder(TaskBuilder):
                 "columns": self._known.get("columns", first.layout.width),
                 "word_column": self._word_column,
                 "tag_column": self._tag_column,
-                # Only where it is so: what is kept of other runs must stay what it was.
-                **({"short_tags": True} if self._short_tags else {}),
             },
         )
 

@@ -75,14 +75,14 @@ def test_questions_stand_in_columns_or_on_the_command_line(tmp_path, capsys):
     assert "(line " in capsys.readouterr().out
 
 
-def test_files_stand_in_any_encoding_and_quotation(tmp_path):
+def test_files_stand_in_any_encoding(tmp_path):
     folder = write_classifier(tmp_path / "model", ["no", "yes"])
     path = tmp_path / "texts.tsv"
-    path.write_bytes('"é\tthe dog\n'.encode("latin-1"))
+    path.write_bytes('a"é\tthe dog\n'.encode("latin-1"))
     encoding = TextEncoding(encoding="latin-1")
     columns = {"text_column": "1", "text_pair_column": "2"}
-    found = answered(folder, path, quotation="no", text_encoding=encoding, **columns)
-    assert found[0]["input"] == {"text_a": '"é', "text_b": "the dog"}
+    found = answered(folder, path, text_encoding=encoding, **columns)
+    assert found[0]["input"] == {"text_a": 'a"é', "text_b": "the dog"}
     lines = tmp_path / "lines.txt"
     lines.write_bytes("é dog\n".encode("latin-1"))
     assert answered(folder, lines, text_encoding=encoding)[0]["input"] == {"text": "é dog"}

@@ -70,13 +70,13 @@ def test_options_of_nested_configs_hold_as_well(tmp_path, caplog):
     own = LabelledTextsConfig(test_file="new.csv")
     config = RunClassifierConfig(output_dir=tmp_path, own=own)
     settings = LongTexts(long_text="windows", doc_stride=100).settings
-    settings |= {"label_column": ["rude", "toxic"], "quotation": "yes"}
+    settings |= {"label_column": ["rude", "toxic"], "text_column": "review"}
     with caplog.at_level(logging.INFO):
         found = with_kept_options(config, trained(**settings))
     assert found.long_texts == LongTexts(long_text="windows", doc_stride=100)
-    assert found.own == replace(own, label_column=("rude", "toxic"), quotation="yes")
+    assert found.own == replace(own, label_column=("rude", "toxic"), text_column="review")
     assert caplog.messages == [
-        "as trained was trained: label_column = rude,toxic, quotation = yes, "
+        "as trained was trained: text_column = review, label_column = rude,toxic, "
         "long_text = windows, doc_stride = 100"
     ]
 

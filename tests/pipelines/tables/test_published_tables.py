@@ -38,7 +38,7 @@ def test_quotation_marks_and_unusual_line_separators_belong_to_the_text(write):
 
 def test_a_row_with_a_missing_column_names_file_and_line(write):
     path = write("text\tlabel\nyes\t1\nno\n")
-    with pytest.raises(UserError, match=r"dev\.tsv: line 3 has 1 tab-separated columns instead of"):
+    with pytest.raises(UserError, match=r"dev\.tsv: line 3 has 1 columns instead of"):
         table(path, ["text"])
 
 
@@ -63,6 +63,5 @@ def test_what_is_written_is_read(tmp_path_factory, table):
 
 
 def test_in_a_file_of_one_column_an_empty_line_is_an_empty_text(write):
-    path = write(b"\nsentence\ngood\n\n\nbad\n\n\n")
-    rows = [(row.line, row.values["sentence"]) for row in table(path, ["sentence"])]
-    assert rows == [(3, "good"), (4, ""), (5, ""), (6, "bad")]
+    rows = [(row.line, row.values["sentence"]) for row in table(write("sentence\na\n\nb\n"), [])]
+    assert rows == [(2, "a"), (3, ""), (4, "b")]

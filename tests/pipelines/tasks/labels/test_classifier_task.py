@@ -76,12 +76,8 @@ def test_labels_that_are_one_number_are_refused(tmp_path, mean, apart, said):
         task_of(numbers(tmp_path, mean=mean, apart=apart))
 
 
-@pytest.mark.parametrize(
-    ("mean", "apart", "told"),
-    [(1e4, 1.0, False), (-1e6, 50, True), (1e6, 1e3, False)],
-)
-def test_labels_that_are_large_beside_their_differences_are_told(
-    tmp_path, caplog, mean, apart, told
-):
-    task_of(numbers(tmp_path, mean=mean, apart=apart))
-    assert ("0.0625 apart; take a constant such as" in caplog.text) == told
+def test_labels_that_are_large_beside_their_differences_are_told(tmp_path, caplog):
+    task_of(numbers(tmp_path, mean=1e6, apart=1e3))
+    assert "apart; take a constant" not in caplog.text
+    task_of(numbers(tmp_path, mean=-1e6, apart=50))
+    assert "0.0625 apart; take a constant such as" in caplog.text

@@ -20,8 +20,7 @@ SETTINGS = WindowSettings(max_seq_length=20, doc_stride=4, max_query_length=6)
 TEXT = TextSettings(VOCABULARY)
 
 
-@pytest.mark.parametrize("values", [3, 1000], ids=["ties", "hardly any ties"])
-@pytest.mark.parametrize("n_best_size", [5, 30])
+@pytest.mark.parametrize(("values", "n_best_size"), [(3, 5), (1000, 30)])
 def test_spans_and_null_scores_are_those_of_files(values, n_best_size):
     questions = make_questions(40, seed=values)
     packer = QuestionPacker(GraphTokenizer(TEXT, with_spans=True), VOCABULARY, SETTINGS)

@@ -111,14 +111,6 @@ def test_rows_are_those_of_the_plain_rules(questions, length, stride, most_asked
     assert number == len(rows)
 
 
-def test_tokens_know_the_characters_that_they_came_from():
-    passage = Passage("", "a  bé\u00a0(a).")
-    rows = question_rows([Question("", "b", passage)], TOKENIZER, WindowSettings(), training=False)
-    starts, ends = rows.tokens["text_start"], rows.tokens["text_end"]
-    spans = [passage.text[x:y] for x, y in zip(starts, ends, strict=True) if y]
-    assert spans == ["a", "b", "é", "(", "a", ")", "."]
-
-
 def test_what_is_cut_or_empty_is_counted_and_the_first_one_named(caplog):
     passages = Passage("Rain", "a b"), Passage("Snow", " \n")
     questions = [

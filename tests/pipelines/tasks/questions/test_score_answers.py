@@ -6,7 +6,7 @@ import pytest
 
 from pipelines.tasks.questions.options import ScoreAnswersConfig
 from pipelines.tasks.questions.scores import score_answers
-from tests.support.official_answers import golden_folder, read_json
+from tests.support.official_answers import read_json
 from tests.support.squad_files import write_squad
 
 
@@ -107,20 +107,3 @@ def test_a_file_of_triviaqa_has_its_own_figures(tmp_path, caplog, domain, guesse
     assert ("questions have no answer there" in caplog.text) == (domain == "Web")
     assert figures["exact_match"] == exact
     assert figures["common"] == len(guesses)
-
-
-@pytest.mark.data
-def test_recorded_predictions_have_the_official_figures(data_folder, tmp_path):
-    golden = golden_folder(data_folder, "qa_metrics")
-    recorded = read_json(golden / "korquad_v1.0_scores.json")
-    whole = read_json(data_folder / "korean" / "KorQuAD_v1.0_dev.json.xz")
-    whole["data"] = [x for x in whole["data"] if x["title"] in recorded["articles"]]
-    (tmp_path / "dev.json").write_text(json.dumps(whole))
-    figures = score_answers(
-        ScoreAnswersConfig(
-            data_file=tmp_path / "dev.json",
-            predictions_file=golden / "korquad_v1.0_predictions.json",
-            metric="korquad",
-        )
-    )
-    assert figures["f1"] == recorded["official"]["f1"]

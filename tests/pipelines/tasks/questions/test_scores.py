@@ -56,7 +56,6 @@ def test_where_it_is_best_to_answer_nothing_nothing_is_answered():
     ("file", "value", "words"),
     [
         ("odds", "NaN", "is nan; it must be a number"),
-        ("odds", "1" + "0" * 400, "it must be a number"),
         ("answers", "5", "is 5; it must be text"),
         ("answers", json.dumps("\x1b[31m" * 99)[:-1], "is not JSON"),
     ],

@@ -45,16 +45,6 @@ def test_answers_come_out_of_the_outputs_of_the_real_tokens(tmp_path):
     assert list(json.loads(predictions.read_text()).values()) == texts
 
 
-def test_only_what_can_be_trained_is_read_for_training(tmp_path):
-    path = write_squad(tmp_path / "train.json", 3)
-    content = json.loads(path.read_text())
-    content["data"][0]["paragraphs"][1]["qas"][0]["answers"][0]["text"] = "elsewhere"
-    path.write_text(json.dumps(content))
-    task = QuestionTask(TEXT, train_file=path, predict_file=path)
-    assert [example.identifier for example in task.examples("train")] == ["q0", "q2"]
-    assert len(list(task.examples("predict"))) == 3
-
-
 @pytest.mark.parametrize(("share", "count"), [(0.01, 1), (0.5, 3)])
 def test_whole_articles_are_held_out_by_their_titles_and_the_seed(tmp_path, share, count):
     path = write_articles(tmp_path / "train.json", 6)
@@ -108,17 +98,6 @@ def test_korquads_figures_count_characters():
     assert QuestionTask(TEXT).score(answered)["f1"] == 0.0
     korquad = QuestionTask(TEXT, metric="korquad").score(answered)
     assert korquad["f1"] == pytest.approx(600 / 7)
-
-
-def test_a_scored_split_is_shown_as_a_table_and_a_curve(tmp_path):
-    task = QuestionTask(TEXT, answer_settings=MAY_HAVE_NONE)
-    answered = [
-        (question("x", "dog"), answer("dog", -1.0)),
-        (question("y", impossible=True), answer("dog", -0.5)),
-    ]
-    names = [path.name for path in task.illustrate(tmp_path, "predict", answered)]
-    assert names == ["answers.tsv", "precision_recall.png"]
-    assert QuestionTask(TEXT).illustrate(tmp_path, "predict", answered) == [tmp_path / names[0]]
 
 
 def test_a_model_that_answers_nothing_is_right_where_there_is_no_answer(tmp_path):

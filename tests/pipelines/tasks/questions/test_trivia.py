@@ -14,8 +14,7 @@ from pipelines.tasks.questions.trivia import (
     find_alias,
     first_words,
 )
-from tests.support.squad_files import write_articles
-from tests.support.trivia_tree import write_squad_as_trivia, write_trivia
+from tests.support.trivia_tree import write_trivia
 
 RAIN = (
     "t1",
@@ -58,10 +57,7 @@ def test_only_verified_documents_of_verified_questions_are_taken(tmp_path):
     assert [x.identifier for x in read(path)] == ["t2--C.txt"]
 
 
-OUTSIDE = ["/etc/hostname", "sub/../../../../secret.txt", "a\0b", ".."]
-
-
-@pytest.mark.parametrize("name", OUTSIDE)
+@pytest.mark.parametrize("name", ["/etc/hostname", "sub/../../../../secret.txt", "a\0b"])
 def test_a_document_out_of_the_folder_is_never_read(tmp_path, name):
     (tmp_path / "secret.txt").write_text("Spain is a secret.")
     path = write_trivia(tmp_path / "in", [RAIN])
@@ -103,23 +99,10 @@ def test_without_any_evidence_its_folder_is_asked_for(tmp_path):
     assert len(read(path, evidence=Evidence(tmp_path / "elsewhere"))) == 1
 
 
-def of_rain(answer):
-    pages = [{"Filename": "Rain.txt", "Title": "Rain"}]
-    return {"Data": [{"QuestionId": "t", "EntityPages": pages, "Answer": answer}]}
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({"Data": 3}, "'int' object is not iterable"),
-        ({"Data": [{"QuestionId": "t", "EntityPages": [{}]}]}, "it has no 'Filename'"),
-        (of_rain(5), "has no attribute 'get'"),
-    ],
-)
-def test_what_is_no_such_file_is_refused_in_one_sentence(tmp_path, content, message):
+def test_what_is_no_such_file_is_refused_in_one_sentence(tmp_path):
     path = write_trivia(tmp_path, [RAIN])
-    path.write_text(json.dumps(content))
-    with pytest.raises(UserError, match=message):
+    path.write_text(json.dumps({"Data": [{"QuestionId": "t", "EntityPages": [{}]}]}))
+    with pytest.raises(UserError, match="it has no 'Filename'"):
         read(path)
 
 
@@ -142,16 +125,3 @@ def test_the_first_words_are_a_beginning_of_the_text(text, most):
     beginning = first_words(text, most)
     assert text.startswith(beginning)
     assert beginning.split() == text.split()[:most]
-
-
-def test_a_set_in_squads_form_is_the_same_questions_in_this_layout(tmp_path):
-    source = write_articles(tmp_path / "train.json", 2)
-    path = write_squad_as_trivia(source, tmp_path / "trivia", "made")
-    assert path == tmp_path / "trivia" / "qa" / "made.json"
-    whole = list(read_questions(source, version_2_with_negative=False))
-    found = list(read_training_questions(path, version_2_with_negative=False))
-    assert len(list((tmp_path / "trivia" / "evidence" / "wikipedia").iterdir())) == 8
-    assert [one.text for one in found] == [one.text for one in whole]
-    assert [one.passage.text for one in found] == [one.passage.text for one in whole]
-    assert [one.answers for one in found] == [one.answers for one in whole]
-    assert [x.identifier.partition("--")[0] for x in found] == [x.identifier for x in whole]

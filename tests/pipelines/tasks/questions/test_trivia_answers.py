@@ -2,9 +2,6 @@
 
 import json
 
-import pytest
-
-from keras_bert_impl.errors import UserError
 from pipelines.tasks.questions.answers import Candidate, Prediction
 from pipelines.tasks.questions.passages import Passage, Question
 from pipelines.tasks.questions.task import QuestionTask
@@ -43,15 +40,3 @@ def test_a_question_without_a_document_counts_as_wrong(tmp_path):
     task = QuestionTask(predict_file=write_trivia(tmp_path, tree))
     figures = task.score(PAIRS[2:3])
     assert (figures["exact_match"], figures["denominator"], figures["common"]) == (50.0, 2, 1)
-
-
-def test_questions_without_answers_are_answered_and_not_scored(tmp_path):
-    path = write_trivia(tmp_path, [("t1", "Where?", ["Spain"], {"a": "Spain"})])
-    content = json.loads(path.read_text())
-    del content["Data"][0]["Answer"]
-    path.write_text(json.dumps(content))
-    task, pairs = QuestionTask(predict_file=path), PAIRS[:1]
-    with pytest.raises(UserError, match="question 't1' has no answer to evaluate by"):
-        task.score(pairs)
-    *_, path = task.write(tmp_path, "predict", pairs)
-    assert json.loads(path.read_text()) == {"t1": "empty"}

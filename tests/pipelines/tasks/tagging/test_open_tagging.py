@@ -7,10 +7,16 @@ import pytest
 
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from pipelines.tasks.tagging.options import TaggingConfig
+from keras_bert_impl.models.head_settings import (
+    FrozenFeatures,
+    frozen_features,
+    with_frozen_features,
+)
+from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
 from pipelines.tasks.tagging.schemes import BARE, BIOES, IOB1
-from pipelines.tasks.tagging.task import open_tagging
+from pipelines.tasks.tagging.task import open_tagging, task_of
 from tests.support.model_folders import write_tagger
 from tests.support.tagged_files import write_tagged
 
@@ -80,26 +86,11 @@ def test_a_dev_file_without_tags_is_refused(tmp_path):
         open_tagging(write(tmp_path, train="Bob B-P\n", dev="Bob\n"))
 
 
-def test_short_tags_are_types_and_stay_so_for_files_that_lack_one(tmp_path):
+def test_short_tags_are_read_as_what_they_stand_for(tmp_path):
     train = "a\tB_PS\nb\tI\n\nc\tB_LC\n"
     task = open_tagging(write(tmp_path, train=train, dev="a\tB_LC\n", test="a\tB-LC\n"))
     assert task.labels == ("O", "B-LC", "I-LC", "B-PS", "I-PS")
-    assert (task.settings["tagging_scheme"], task.settings["short_tags"]) == ("iob2", True)
-    layouts = [task.sources[split].layout.short_tags for split in ("train", "dev", "test")]
-    assert layouts == [True, True, False]
-
-
-@pytest.mark.parametrize(("scheme", "short"), [("iob2", True), ("bare", False)])
-def test_a_trained_model_reads_short_tags_as_its_training_did(tmp_path, scheme, short):
-    """Of a model whose types are B_PS and I they are types, as they were."""
-    labels = ["O", "B-PS", "I-PS"] if short else ["O", "B_PS", "I"]
-    write_tagger(tmp_path / "model", labels)
-    found = find_model(tmp_path / "model")
-    known = {"task": "ner", "tagging_scheme": scheme, **({"short_tags": True} if short else {})}
-    trained = replace(found, config=with_task_settings(found.config, known))
-    task = open_tagging(write(tmp_path, dev="a\tB_PS\nb\tI\n"), trained)
-    assert task.sources["dev"].layout.short_tags is short
-    assert ("short_tags" in task.settings) is short
+    assert task.settings["tagging_scheme"] == "iob2"
 
 
 @pytest.mark.data
@@ -119,3 +110,23 @@ def test_tags_that_look_the_same_are_one(tmp_path):
     apart = "\u110b\u1175\u11ab\u1106\u116e\u11af"
     config = write(tmp_path, train=f"a\tB-인물\nb\tI-{apart}\n", dev="a\tB-인물\n")
     assert open_tagging(config).labels == ("O", "B-인물", "I-인물")
+
+
+def test_what_is_trained_is_no_tagger_over_frozen_layers_and_what_is_scored_may_be_one(tmp_path):
+    run = {"output_dir": tmp_path / "run", "files": TaggingConfig(data_dir=tmp_path)}
+    frozen = FrozenFeatures("last", 128)
+    model = with_frozen_features(BertConfig(vocab_size=9), frozen)
+    assert frozen_features(RunNerConfig(do_train=True, **run).configure(model)) is None
+    assert frozen_features(RunNerConfig(do_eval=True, **run).configure(model)) == frozen
+
+
+def test_the_task_of_a_run_has_its_options_and_needs_a_file_for_what_reads_it(tmp_path):
+    path = write_tagged(tmp_path / "train.txt", 8)
+    run = {"output_dir": tmp_path / "run", "do_train": True}
+    files = TaggingConfig(data_dir=tmp_path, context="sentence", doc_stride=5)
+    task = task_of(RunNerConfig(files=files, **run))
+    assert (task.whole_documents, task.doc_stride) == (False, 5)
+    assert len(list(task.examples("train"))) == 8
+    files = TaggingConfig(train_file=path)
+    with pytest.raises(UserError, match="`do_eval=True`: there is no file"):
+        task_of(RunNerConfig(files=files, do_eval=True, **run))

@@ -12,7 +12,7 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.tasks.register import open_task_model
 from pipelines.tasks.tagging.answers import text_of
 from pipelines.tasks.tagging.files import Document, Sentence
-from pipelines.tasks.tagging.schemes import BARE, BIOES, IOB2
+from pipelines.tasks.tagging.schemes import BIOES, IOB2
 from pipelines.tasks.tagging.task import TaggingTask
 from tests.support.model_folders import WORD_VOCABULARY, write_tagger
 
@@ -83,14 +83,7 @@ def entities_of(outputs):
     ]
 
 
-@pytest.mark.parametrize(
-    ("scheme", "unit"),
-    [
-        (IOB2, "words"),
-        (BARE, "words"),
-        (BIOES, "characters"),
-    ],
-)
+@pytest.mark.parametrize(("scheme", "unit"), [(IOB2, "words"), (BIOES, "characters")])
 def test_served_entities_are_the_offline_ones(open_tagger, scheme, unit):
     task, opened, served = open_tagger(scheme, unit)
     made = documents(unit)

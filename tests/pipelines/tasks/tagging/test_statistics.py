@@ -7,7 +7,7 @@ import pytest
 from keras_bert_impl.errors import UserError
 from pipelines.tasks.tagging.files import Sentence
 from pipelines.tasks.tagging.schemes import BARE, BILOU, BIOES, IOB1, IOB2
-from pipelines.tasks.tagging.statistics import TagStatistics, warn_of_broken_tags
+from pipelines.tasks.tagging.statistics import TagStatistics
 
 FILE = Path("train.txt")
 
@@ -54,18 +54,3 @@ def test_types_are_sorted_and_a_tag_of_another_scheme_is_named():
         TagStatistics.of(FILE, [sentence("O")]).types(IOB2)
     with pytest.raises(UserError, match="line 3: the tag 'B-LOC' is unknown"):
         statistics.types(IOB2, ["PER"])
-
-
-@pytest.mark.parametrize(
-    ("scheme", "tags", "line"),
-    [
-        (IOB2, ["B-PER", "O", "I-PER", "I-PER"], 9),
-        (IOB1, ["O", "B-PER"], 8),
-        (BIOES, ["B-PER", "O"], 7),
-    ],
-)
-def test_tags_that_cannot_stand_where_they_do_are_counted(caplog, scheme, tags, line):
-    whole = sentence(*scheme.write(scheme.entities(tags), len(tags)))
-    warn_of_broken_tags(FILE, [whole, sentence(*tags, first=7)], scheme)
-    (said,) = caplog.messages
-    assert f"{scheme.name}, read as conlleval reads them: 1, the first on line {line}" in said
