@@ -32,7 +32,6 @@ _PATHS = (
     "/v1/models/toy/versions/1:predict",
     "/v1/embeddings",
     "/v1/models",
-    "/docs",
     "/metrics",
     "/%2e%2e/%2e%2e/etc/passwd",
     "/v1/models/%00:predict",

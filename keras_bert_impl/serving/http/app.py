@@ -25,12 +25,10 @@ from keras_bert_impl.serving.http.batching import Answered, Batcher
 from keras_bert_impl.serving.http.bodies import BodyReader, RequestError, fault_body, to_json
 from keras_bert_impl.serving.http.config import ServerConfig
 from keras_bert_impl.serving.http.figures import Figures
-from keras_bert_impl.serving.http.openapi import openapi_document, openapi_page
 
 _MOST_INSTANCES = 2048  # of a request
 _OPEN_PATHS = ("/healthz", "/readyz")
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
-_PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 _Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -74,8 +72,7 @@ def make_app(
     service = Service(models, config)
     guard = Middleware(_Guard, key=config.key(), open_paths={*_OPEN_PATHS, *open_paths})
     handlers: Mapping[Any, Any] = {
-        RequestError: _answer_fault,
-        HTTPException: _answer_http_exception,
+        HTTPException: _answer_fault,
         ClientDisconnect: _answer_nobody,
         Exception: _answer_bug,
     }
@@ -138,8 +135,6 @@ class Service:
             Route("/healthz", self._health),
             Route("/readyz", self._ready),
             Route("/metrics", self._metrics),
-            Route("/openapi.json", self._openapi),
-            Route("/docs", self._page),
         ]
         for which in ("", "/versions/{version:name}", "/labels/{label:name}"):
             path = f"/v1/models/{{name:name}}{which}"
@@ -160,7 +155,7 @@ class Service:
                 status = response.status_code
                 return response
             except RequestError as fault:
-                status = fault.status
+                status = fault.status_code
                 raise
             finally:
                 name = request.path_params.get("name") or request.scope.get(_MODEL, "")
@@ -231,14 +226,6 @@ class Service:
         content = self._figures.text()
         return Response(content, headers={**_HEADERS, "Content-Type": Figures.CONTENT_TYPE})
 
-    async def _openapi(self, _request: Request) -> Response:
-        return _json(openapi_document(self._models))
-
-    async def _page(self, _request: Request) -> Response:
-        page = openapi_page(openapi_document(self._models))
-        headers = {**_HEADERS, "Content-Security-Policy": _PAGE_POLICY}
-        return Response(page, headers=headers, media_type="text/html")
-
 
 _MODEL = "keras_bert.model"  # in a scope: the model that a body names
 
@@ -295,29 +282,15 @@ class _Guard:
 
 
 async def _answer_fault(request: Request, fault: Exception) -> Response:
-    assert isinstance(fault, RequestError)
-    body = fault_body(fault, openai=_is_of_openai(request.url.path))
-    return JsonResponse(body, fault.status, {**_HEADERS, **fault.headers})
-
-
-def _is_of_openai(path: str) -> bool:
-    """Whether faults at a path have OpenAI's form: all of its API but for single models."""
-    return path.startswith("/v1/") and not path.startswith("/v1/models/")
-
-
-async def _answer_http_exception(request: Request, error: Exception) -> Response:
-    """What the framework refuses: an unknown path, or a method that the path has not."""
-    assert isinstance(error, HTTPException)
-    if error.status_code == 404:
-        fault = RequestError(404, f"there is nothing at {shown(request.url.path)}; see /docs.")
-    elif error.status_code == 405:
-        fault = RequestError(
-            405, f"{shown(request.method)} is not what this path takes; see /docs."
-        )
-    else:
-        fault = RequestError(error.status_code, str(error.detail))
-    fault.headers.update(error.headers or {})
-    return await _answer_fault(request, fault)
+    """Says what is wrong; of what the framework refuses, an unknown path say, with the path."""
+    assert isinstance(fault, HTTPException)
+    path = request.url.path
+    if not isinstance(fault, RequestError):
+        sentence = f"{shown(request.method)} {shown(path)}: {fault.detail}."
+        fault = HTTPException(fault.status_code, sentence, fault.headers)
+    # OpenAI's form is that of all its API but for single models.
+    body = fault_body(fault, path.startswith("/v1/") and not path.startswith("/v1/models/"))
+    return JsonResponse(body, fault.status_code, {**_HEADERS, **(fault.headers or {})})
 
 
 async def _answer_nobody(_request: Request, _error: Exception) -> Response:

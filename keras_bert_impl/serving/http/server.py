@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import errno
 import http
 import logging
 import os
@@ -21,7 +20,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.interrupts import STOPS
-from keras_bert_impl.serving.http.bodies import to_json
 from keras_bert_impl.serving.http.config import ServerConfig
 
 _LOGGER = logging.getLogger(__name__)
@@ -29,11 +27,6 @@ _LOGGER = logging.getLogger(__name__)
 _BACKLOG = 4096  # connections that wait to be accepted
 _FILES_BESIDE = 256  # open files that are no connections
 _MOST_HEAD = 64 << 10  # bytes that wait for their end; heads of the field have less than 2,000
-_FAULTS = {
-    400: "this is no well-formed HTTP request.",
-    408: "the head of the request did not arrive in time.",
-    431: "the head of the request is too large.",
-}
 
 
 def serve(app: Starlette, config: ServerConfig, listening: socket.socket) -> None:
@@ -48,9 +41,22 @@ def serve(app: Starlette, config: ServerConfig, listening: socket.socket) -> Non
     host, port = listening.getsockname()[:2]
     shown_host = f"[{host}]" if ":" in host else host
     _LOGGER.info("Listening at http://%s:%d (Ctrl-C stops).", shown_host, port)
-    server = _Server(_uvicorn_config(app, config), app)
-    with _quiet_about_foreign_faults():
-        server.run(sockets=[listening])
+    settings = uvicorn.Config(
+        app,
+        http=type("Bounded", (BoundedProtocol,), {"bounds": config}),
+        h11_max_incomplete_event_size=_MOST_HEAD,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        log_level=logging.ERROR,  # what is no HTTP is the sender's business
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=_BACKLOG,
+        timeout_keep_alive=max(1, round(config.idle_seconds)),
+        timeout_graceful_shutdown=max(1, round(config.stop_seconds)),
+    )
+    _Server(settings, app).run(sockets=[listening])
     _LOGGER.info("Stopped; what was begun is answered.")
 
 
@@ -62,29 +68,14 @@ def listen(host: str, port: int) -> socket.socket:
         ...     listening.getsockname()[0]
         '127.0.0.1'
     """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
-        listening = socket.socket(family, kind, protocol)
-    except (OSError, UnicodeError) as error:
-        reason = reason_of(error)
-        raise UserError(f"`host={host}`: {reason}; name an address of this machine.") from error
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(_BACKLOG)
-    except OSError as error:
-        listening.close()
-        raise UserError(_why_not(error, host, port)) from error
-    return listening
-
-
-def _why_not(error: OSError, host: str, port: int) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return f"`port={port}` is in use at {host}; give another one, or 0 for any that is free."
-    if error.errno == errno.EACCES:
-        return f"`port={port}` is not allowed ({reason_of(error)}); give one from 1024 on."
-    return f"`host={host}`: {reason_of(error)}; name an address of this machine."
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except (OSError, UnicodeError, TypeError) as error:
+        raise UserError(
+            f"`host={host}`, `port={port}`: {reason_of(error)}; name an address of this machine, "
+            "and a port that is free and from 1024 on, or 0 for any."
+        ) from error
 
 
 def _allow_files(count: int) -> None:
@@ -93,32 +84,6 @@ def _allow_files(count: int) -> None:
     wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-def _uvicorn_config(app: Starlette, config: ServerConfig) -> uvicorn.Config:
-    protocol = type(
-        "Bounded",
-        (BoundedProtocol,),
-        {
-            "read_seconds": config.read_seconds,
-            "idle_seconds": config.idle_seconds,
-            "most_connections": config.max_connections,
-        },
-    )
-    return uvicorn.Config(
-        app,
-        http=protocol,
-        h11_max_incomplete_event_size=_MOST_HEAD,
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        backlog=_BACKLOG,
-        timeout_keep_alive=max(1, round(config.idle_seconds)),
-        timeout_graceful_shutdown=max(1, round(config.stop_seconds)),
-    )
 
 
 class _Server(uvicorn.Server):
@@ -148,33 +113,14 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-@contextlib.contextmanager
-def _quiet_about_foreign_faults() -> Iterator[None]:
-    """Lets uvicorn log failures only: what is no HTTP is the sender's business."""
-    logger = logging.getLogger("uvicorn.error")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
-
-
 class BoundedProtocol(H11Protocol):
     """HTTP/1.1 of which a head has a bound in time, and the reader of an answer, too.
 
     uvicorn bounds none of them; h11 bounds heads in bytes, the application bodies. uvicorn's other
     protocol, of httptools, loses the body of a request that wishes for HTTP/2, as Java's does.
-
-    Attributes:
-        read_seconds: how long a head may take.
-        idle_seconds: how long a client may read nothing of an answer that waits for it.
-        most_connections: those on top are closed at once.
     """
 
-    read_seconds = 10.0
-    idle_seconds = 30.0
-    most_connections = 8192
+    bounds = ServerConfig()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -186,7 +132,7 @@ class BoundedProtocol(H11Protocol):
         super().connection_made(transport)
         # Whatever the reader leaves is counted as waiting for it, not only from 64 KiB on.
         transport.set_write_buffer_limits(high=0)
-        if len(self.connections) > self.most_connections:
+        if len(self.connections) > self.bounds.max_connections:
             transport.abort()
         else:
             self._count_head(begun=True)
@@ -211,7 +157,7 @@ class BoundedProtocol(H11Protocol):
         """An answer waits for its reader, but not for ever."""
         super().pause_writing()
         _stop(self._reader_timer)
-        self._reader_timer = self.loop.call_later(self.idle_seconds, self.transport.abort)
+        self._reader_timer = self.loop.call_later(self.bounds.idle_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
         """It is read."""
@@ -219,11 +165,9 @@ class BoundedProtocol(H11Protocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """Tells that something is no HTTP; called while h11's exception is handled."""
+        """Tells that something is no HTTP."""
         del msg
-        error = sys.exc_info()[1]
-        is_long = isinstance(error, h11.ProtocolError) and error.error_status_hint == 431
-        self._refuse(431 if is_long else 400)
+        self._refuse(400)
 
     def _is_idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
@@ -235,17 +179,15 @@ class BoundedProtocol(H11Protocol):
             self._head_timer = None
         elif begun and self._head_timer is None:
             self._unset_keepalive_if_required()
-            self._head_timer = self.loop.call_later(self.read_seconds, self._refuse, 408)
+            seconds = self.bounds.read_seconds
+            self._head_timer = self.loop.call_later(seconds, self._refuse, 408)
 
     def _refuse(self, status: int) -> None:
-        """Answers with a sentence, unless an answer has begun, and closes."""
+        """Answers, unless an answer has begun, and closes."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            body = to_json({"error": _FAULTS[status]})
-            self.transport.write(
-                b"HTTP/1.1 %d %b\r\n" % (status, http.HTTPStatus(status).phrase.encode())
-                + b"content-type: application/json\r\nconnection: close\r\n"
-                + b"content-length: %d\r\n\r\n%b" % (len(body), body)
-            )
+            phrase = http.HTTPStatus(status).phrase.encode()
+            head = b"HTTP/1.1 %d %b\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+            self.transport.write(head % (status, phrase))
         if not self._is_idle():  # its body is none
             self.cycle.disconnected = True
             self.cycle.message_event.set()

@@ -231,7 +231,7 @@ def test_a_request_whose_client_goes_away_is_dropped():
 
 def test_the_key_is_asked_for_everywhere_but_for_health():
     app = app_of(api_key="secret")
-    for path in ("/v1/models/toy", "/metrics", "/openapi.json", "/nowhere"):
+    for path in ("/v1/models/toy", "/metrics", "/nowhere"):
         assert ask(app, "GET", path).status == 401
     for wrong in ("secret", "Bearer", "Bearer wrong", "Basic secret", "Bearer sécret"):
         reply = ask(app, "POST", PREDICT, TEXT, [("authorization", wrong)])
@@ -312,7 +312,7 @@ def test_pages_may_stand_beside_it_without_a_key():
     config = ServerConfig(api_key="secret")
     app = make_app({"toy": ToyModel()}, config, routes=[page], open_paths=["/"])
     assert ask(app, "GET", "/").body == b"page"
-    assert ask(app, "GET", "/docs").status == 401
+    assert ask(app, "GET", "/metrics").status == 401
 
 
 def test_what_a_model_cannot_tell_is_an_error_of_the_server(caplog):

@@ -112,7 +112,7 @@ def test_what_comes_on_top_of_the_queue_is_refused_with_a_time_to_come_back():
         waiting = [batcher.ask(instances("a")) for _ in range(4)]
         with pytest.raises(RequestError) as refused:
             batcher.ask(instances("a"))
-        assert refused.value.status == 429
+        assert refused.value.status_code == 429
         assert int(refused.value.headers["Retry-After"]) >= 1
         await asyncio.gather(*waiting)
         assert await scores(batcher, "abc") == [3.0]
@@ -161,7 +161,7 @@ def test_nothing_is_taken_that_would_wait_too_long():
             try:
                 waiting.append(batcher.ask(instances("a" * 60)))
             except RequestError as refused:
-                statuses.append(refused.status)
+                statuses.append(refused.status_code)
         assert set(statuses) == {429}
         assert 1 < len(waiting) < 19
         await asyncio.gather(*waiting)
@@ -183,7 +183,7 @@ def test_a_bad_instance_fails_alone():
         good, bad = batcher.ask(instances("a")), batcher.ask([{"text": None}])
         with pytest.raises(RequestError, match="instance 1: has no `text`") as refused:
             await bad
-        assert refused.value.status == 400
+        assert refused.value.status_code == 400
         assert (await good).answers == [{"score": 1.0}]
 
     run(ToyAnswerer(seconds=0.01), body)
@@ -203,7 +203,7 @@ def test_a_request_at_which_the_model_fails_fails_alone_and_tells_no_path(caplog
         asked = [batcher.ask(instances("a" * length)) for length in (6, 7, 8) * 3]
         given = await asyncio.gather(*asked, return_exceptions=True)
         assert [isinstance(one, RequestError) for one in given] == [False, True, False] * 3
-        assert {one.status for one in given[1::3]} == {500}
+        assert {one.status_code for one in given[1::3]} == {500}
         assert "secret" not in str(given[1])
 
     run(Poisoned(seconds=0.005), body)
@@ -249,7 +249,7 @@ def test_closing_answers_what_waits():
         await closing
         with pytest.raises(RequestError) as refused:
             batcher.ask(instances("a"))
-        assert refused.value.status == 503
+        assert refused.value.status_code == 503
         return given
 
     assert len(asyncio.run(body())) == 6
@@ -282,7 +282,7 @@ def test_an_error_in_what_undoes_rows_is_told_as_the_servers_own():
     async def body(batcher):
         with pytest.raises(RequestError) as refused:
             await batcher.ask(instances("a"))
-        assert refused.value.status == 500
+        assert refused.value.status_code == 500
         assert "config.json" not in str(refused.value)
 
     run(Broken(), body)

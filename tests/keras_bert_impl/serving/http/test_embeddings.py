@@ -33,7 +33,7 @@ def test_a_model_is_found_by_its_name():
 def test_what_names_no_model_of_vectors_is_refused(body, status):
     with pytest.raises(RequestError) as refused:
         form.read(MODELS, body)
-    assert refused.value.status == status
+    assert refused.value.status_code == status
 
 
 @pytest.mark.parametrize("given", ["a", ["a"]])
@@ -61,7 +61,7 @@ def test_one_text_may_stand_bare(given):
 def test_a_wrong_entry_is_named(more, entry):
     with pytest.raises(RequestError) as refused:
         read(**more)
-    assert (refused.value.status, refused.value.parameter) == (400, entry)
+    assert (refused.value.status_code, refused.value.parameter) == (400, entry)
 
 
 def test_ids_of_tokens_are_told_apart():

@@ -1,4 +1,4 @@
-"""A thousand requests that no client would send; a command sends any number of them."""
+"""Requests that no client would send; a command sends any number of them."""
 
 import pytest
 
@@ -7,8 +7,8 @@ from tests.support.hostile_http import findings
 
 @pytest.mark.slow
 def test_each_hostile_request_is_answered_or_cut_and_the_server_lives():
-    counts, wrong, before, after = findings(1000, seed=1)
+    counts, wrong, before, after = findings(400, seed=1)
     assert wrong == []
-    assert counts.total() == 1000
-    assert {"400", "404", "405", "408", "413", "415", "431", "cut"} <= set(counts)
+    assert counts.total() == 400
+    assert {"400", "404", "405", "408", "413", "415", "cut"} <= set(counts)
     assert after < 4 * before  # it is small without a model

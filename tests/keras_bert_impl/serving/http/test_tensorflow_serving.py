@@ -76,7 +76,7 @@ def test_a_list_of_texts_is_a_list_where_the_model_takes_one():
 def test_anything_else_is_refused_with_one_sentence(body):
     with pytest.raises(RequestError) as refused:
         read(TEXT, body)
-    assert refused.value.status == 400
+    assert refused.value.status_code == 400
     assert str(refused.value).endswith(".")
     assert "\n" not in str(refused.value)
 
