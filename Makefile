@@ -14,7 +14,7 @@ PACKAGING = setup.py pyproject.toml
 .PHONY: demo docs test test-all test-quick test-flink lint types wheel clean
 
 demo: $(VENV)/installed
-	$(RUN) -m tools.demo $(DEMO_FLAGS)
+	$(RUN) -m tools demo $(DEMO_FLAGS)
 
 test: $(VENV)/installed-$(EXTRAS)
 	$(TEST) -m "not long" $(TEST_FLAGS)

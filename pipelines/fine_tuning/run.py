@@ -52,7 +52,7 @@ from pipelines.fine_tuning.start import (
     wanted_splits,
 )
 from pipelines.fine_tuning.task import Head, Task, figure_prefixes
-from pipelines.runs.remarks import RunFacts, device_remarks
+from pipelines.runs.remarks import device_remarks
 from pipelines.runs.training_run import (
     DescribeModel,
     TrainingRun,
@@ -127,8 +127,8 @@ def _tell_of_devices(config: FineTuningConfig, devices: Devices) -> None:
     if config.engine != TENSORFLOW and not config.do_train:
         return  # another engine answers
     _LOGGER.info("%s", devices.describe(config.training.precision))
-    facts = RunFacts.of(config.training, devices)
-    for remark in device_remarks(facts) if devices.is_chief else ():
+    told = device_remarks(config.training, devices.replicas, devices.unused_gpus)
+    for remark in told if devices.is_chief else ():
         _LOGGER.warning("%s", remark)
 
 

@@ -15,7 +15,7 @@ from keras_bert_impl.planning import (
     training_memory,
 )
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.runs.remarks import Epochs, RunFacts, check_words, names_cluster, remarks
+from pipelines.runs.remarks import Epochs, check_words, remarks
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -130,13 +130,6 @@ def plan(config: PlanRunConfig) -> PlanRunResults:
     hours = examples / rate / 3600 if rate else None
     steps = (training.num_train_steps, training.train_batch_size)
     epochs = None if config.num_examples is None else Epochs(*steps, config.num_examples)
-    # A run may be planned far from the machine that trains: the replicas are those given.
-    facts = RunFacts(
-        training,
-        replicas=config.num_replicas,
-        epochs=[epochs] if epochs else [],
-        has_cluster=config.num_replicas > 1 or names_cluster(),
-    )
     sizes = (model, training, length, predictions, config.on_cpu, config.num_replicas)
     memory = config.device_memory_gb
     return PlanRunResults(
@@ -150,7 +143,7 @@ def plan(config: PlanRunConfig) -> PlanRunResults:
         hours=hours,
         price=hours * config.price_per_hour if hours and config.price_per_hour else None,
         epochs=epochs,
-        remarks=remarks(facts),
+        remarks=remarks(training, config.num_replicas, epochs=[epochs] if epochs else []),
     )
 
 

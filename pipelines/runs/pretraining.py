@@ -49,9 +49,8 @@ from pipelines.runs.pretraining_config import (
     options_of_phase,
 )
 from pipelines.runs.pretraining_start import check_asked, checked_start
-from pipelines.runs.remarks import RunFacts, check_records, check_words, epochs_of, remarks
+from pipelines.runs.remarks import check_records, check_words, epochs_of, remarks
 from pipelines.runs.resume_identity import (
-    check_finished_run,
     pretraining_settings,
     shards_identity,
 )
@@ -129,14 +128,13 @@ def _run(config: RunPretrainingConfig, run: RunDirectory) -> PretrainingResults:
         _check_outputs(config, run)
     if config.dry_run:
         return PretrainingResults(rehearsal=_Job(config, run).rehearse())
-    if config.do_train and trained:
-        check_finished_run(config, run)
-        if run.evaluated_step() == run.finished_step() or not config.do_eval:
-            return PretrainingResults(
-                already_finished=True,
-                evaluation=run.read_eval_results() if config.do_eval else {},
-                guesses=read_guesses(run),
-            )
+    measured = run.evaluated_step() == run.finished_step() or not config.do_eval
+    if config.do_train and trained and measured:
+        return PretrainingResults(
+            already_finished=True,
+            evaluation=run.read_eval_results() if config.do_eval else {},
+            guesses=read_guesses(run),
+        )
     with restart_when_a_worker_is_lost(config.training, run.newest_step, _LOGGER.warning):
         trains = config.do_train and not trained
         with kept_so_far(run.kept_before_training() if trains else _UNCHANGED):
@@ -242,7 +240,8 @@ class _Job:
     def _tell_of_the_run(self) -> None:
         """Says how often the data are read, and what is probably a mistake."""
         epochs = epochs_of(self._phases)
-        told = remarks(RunFacts.of(self._config.training, self._run.devices, epochs))
+        devices = self._run.devices
+        told = remarks(self._config.training, devices.replicas, devices.unused_gpus, epochs)
         for number, one in enumerate(epochs, start=1):
             if not any(one.describe() in remark for remark in told):
                 _LOGGER.info("Phase %d: %s.", number, one.describe())

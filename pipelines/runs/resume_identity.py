@@ -4,14 +4,9 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from keras_bert_impl.checkpoints.model_source import find_model, model_identity
-from keras_bert_impl.checkpoints.run_folder import step_folder
+from keras_bert_impl.checkpoints.model_source import model_identity
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import default_settings, settings_of
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from keras_bert_impl.training.checkpoints import check_settings, read_description
-from keras_bert_impl.training.run_directory import RunDirectory
+from keras_bert_impl.options import settings_of
 from pipelines.records.check import find_shards
 from pipelines.records.paths import with_local_copies
 from pipelines.runs.pretraining_config import RunPretrainingConfig
@@ -67,42 +62,3 @@ def shards_identity(patterns: Sequence[str]) -> str:
         digest.update(str(bytes_of_shard).encode())
     count = f"{len(shards)} shard{'s' if len(shards) != 1 else ''}"
     return f"{count}, {size:,} bytes, content {digest.hexdigest()[:10]}"
-
-
-def check_finished_run(config: RunPretrainingConfig, run: RunDirectory) -> None:
-    """Refuses to call a run finished that was made with other flags than the present command.
-
-    What can no longer be looked at (shards that were deleted since) is not compared.
-    """
-    before = finished_settings(run)
-    if before is None or config.training.allow_changed_flags:
-        return
-    known = _settings_as_far_as_known(config)
-    now = {**config.training.mathematics(), **known}
-    phase2 = (name for name in before if name.startswith("phase2_")) if known else ()
-    compared = {*now, *phase2}
-    known_before = {name: before[name] for name in compared if name in before}
-    check_settings(known_before, now, str(run.path), default_settings(RunPretrainingConfig))
-
-
-def finished_settings(run: RunDirectory) -> dict[str, Any] | None:
-    """The settings that a run's newest checkpoint was made with; None without one."""
-    step = run.newest_step()
-    return read_description(step_folder(run.checkpoints, step))["settings"] if step else None
-
-
-def _settings_as_far_as_known(config: RunPretrainingConfig) -> dict[str, Any]:
-    try:
-        model_config = find_model(
-            config.init_checkpoint,
-            bert_config_file=config.bert_config_file,
-            vocab_file=config.vocab_file,
-            model_size=config.model_size,
-            needs_text=False,
-        ).config
-        named = config.vocab_file
-        sha256 = Vocabulary.load(named).sha256 if named else None
-        settings = pretraining_settings(config, model_config, sha256)
-    except UserError:
-        return {}
-    return {name: value for name, value in settings.items() if name != "vocab_file" or value}

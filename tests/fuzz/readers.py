@@ -8,10 +8,12 @@ import importlib
 from collections.abc import Callable
 from pathlib import Path
 
+from tools.table import tool_named
+
 
 def _config_of(tool: str, words: str | list[str]) -> tuple[object, Callable]:
     """The config that flags make, and what makes the task of it."""
-    flags = importlib.import_module(f"tools.run_{tool}").FLAGS
+    flags = tool_named(f"run_{tool}").flags
     flags.parse(words.split() if isinstance(words, str) else words)
     family = {"classifier": "labels", "squad": "questions", "swag": "choices", "ner": "tagging"}
     room = importlib.import_module(f"pipelines.tasks.{family[tool]}.task")

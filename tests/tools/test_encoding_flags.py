@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.model_folders import write_classifier
-from tools.table import ToolPrograms, tool_names
+from tools.table import ToolPrograms, tool_named, tool_names
 
 SENTENCE = "한국어 위키백과는 모두가 함께 만들어 가는 백과사전이다."
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -98,7 +98,7 @@ def article(title):
 
 def run(tool, command, folder, capsys):
     """The exit code of a tool, and what it says of a mistake."""
-    module = importlib.import_module(f"tools.{tool}")
+    module = tool_named(tool)
     code = module.main(command.format(folder).split())
     lines = capsys.readouterr().err.splitlines()
     return code, "\n".join(line for line in lines if line.startswith("Error")).replace(
@@ -108,7 +108,7 @@ def run(tool, command, folder, capsys):
 
 @pytest.mark.parametrize("tool", tool_names())
 def test_a_tool_has_both_flags_or_none_as_the_table_says(tool, capsys):
-    assert importlib.import_module(f"tools.{tool}").main(["--helpfull"]) == 0
+    assert tool_named(tool).main(["--helpfull"]) == 0
     said = capsys.readouterr().out.split()
     found = {flag for flag in ("--encoding", "--unicode_form=as_is|nfc") if flag in said}
     assert len(found) == (2 if tool in READERS else 0)
@@ -166,7 +166,7 @@ def test_decomposed_text_is_known_to_a_vocabulary_once_it_is_composed(tmp_path):
     flags = READERS["create_pretraining_data"].format(tmp_path).split()
 
     def counted(*more):
-        main = importlib.import_module("tools.create_pretraining_data").main
+        main = tool_named("create_pretraining_data").main
         assert main([*flags, "--max_seq_length=32", "--allow_unknown_words", *more]) == 0
         made = json.loads((tmp_path / "x.tfrecord.recipe.json").read_text())["source"]
         return made["unknown_words"], made["words"]

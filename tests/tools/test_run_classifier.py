@@ -173,8 +173,8 @@ def test_a_changed_task_does_not_continue_an_old_run(inputs, capsys):
 
 def test_the_recipe_for_small_data_is_eight_runs_with_every_remedy():
     recipe = f"--flagfile={ROOT}/tools/recipes/small_data.cfg"
-    run_classifier.FLAGS.parse([recipe, "--task_name=MRPC", "--data_dir=x", "--output_dir=y"])
-    config = run_classifier.FLAGS.config()
+    run_classifier.flags.parse([recipe, "--task_name=MRPC", "--data_dir=x", "--output_dir=y"])
+    config = run_classifier.flags.config()
     assert (config.many.num_seeds, config.many.search) == (8, None)
     assert (config.training.bias_correction, config.training.layer_decay) == (True, 0.95)
     assert config.num_train_epochs == 20

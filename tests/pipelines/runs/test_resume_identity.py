@@ -1,17 +1,10 @@
-import json
 import shutil
 
-import pytest
-
 from keras_bert_impl.checkpoints import model_source
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import changed_settings
-from keras_bert_impl.training.checkpoints import write_checkpoint
 from keras_bert_impl.training.config import TrainingConfig
-from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.runs.pretraining_config import RunPretrainingConfig, SecondPhaseConfig
 from pipelines.runs.resume_identity import (
-    check_finished_run,
     pretraining_settings,
     shards_identity,
 )
@@ -80,31 +73,3 @@ def test_a_model_of_the_hub_is_its_name_and_commit_wherever_the_cache_lies(tmp_p
         run = config(init_checkpoint="klue/bert-base")
         identities.add(settings(run)["init_checkpoint"])
     assert identities == {"klue/bert-base@5f3b"}
-
-
-@pytest.fixture
-def finished(tmp_path):
-    """A run directory whose newest checkpoint is one of the plain run."""
-    run = RunDirectory.open(tmp_path)
-    write_checkpoint(
-        run.checkpoints / "step-00000004", {}, {"step": 4, "settings": settings(config())}
-    )
-    return run
-
-
-def test_a_finished_run_is_the_one_of_the_same_options(finished):
-    named = config(vocab_file=None)
-    check_finished_run(named, finished)
-    with pytest.raises(UserError, match="seed"):
-        check_finished_run(config({"seed": 7}), finished)
-    check_finished_run(config({"seed": 7, "allow_changed_flags": True}), finished)
-
-
-def test_an_option_younger_than_the_finished_run_had_its_default(finished):
-    path = finished.checkpoints / "step-00000004" / "checkpoint.json"
-    description = json.loads(path.read_text())
-    del description["settings"]["next_sentence"], description["settings"]["layer_decay"]
-    path.write_text(json.dumps(description))
-    check_finished_run(config(), finished)
-    with pytest.raises(UserError, match="`next_sentence` was True and is False"):
-        check_finished_run(config(next_sentence=False), finished)
