@@ -142,7 +142,7 @@ def similar(config: Any, _: ConfigFlags[Any]) -> Iterable[str]:
 
 @tool(USE, "keras_bert_impl.serving.page.explain:ExplainConfig")
 def explain(config: Any, _: ConfigFlags[Any]) -> str:
-    """Writes a page that shows how the tokens of some texts attend to each other.
+    """Writes a page that shows how the tokens of texts attend to each other.
 
     The page is one file, which a browser opens without a server and without a network: one head
     with lines between tokens, and all heads of all layers side by side. The model is a model

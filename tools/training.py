@@ -188,7 +188,7 @@ def split_sentences(config: Any, _: ConfigFlags[Any]) -> str:
 
 @tool(PRETRAIN, "pipelines.corpora.learn_vocabulary:LearnVocabularyConfig")
 def learn_vocabulary(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
-    """Learns a WordPiece vocabulary of the given size from text in any language.
+    """Learns a WordPiece vocabulary of a given size, from text in any language.
 
     It reads what split_sentences reads and what it writes. The vocabulary does not depend on the
     number of workers. A report says how the vocabulary splits the words it was learned from.

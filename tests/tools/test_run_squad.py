@@ -4,15 +4,11 @@ import json
 
 import pytest
 
-from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.task_settings import task_settings
-from keras_bert_impl.models.token_models import BertSpanLabeler
-from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.checkpoints import read_description
-from tests.support.model_folders import WORD_VOCABULARY, tiny_config, write_encoder
+from tests.support.model_folders import write_encoder
 from tests.support.squad_files import write_squad
-from tests.support.tiny_bert import scatter_weights
 from tools import run_squad
 
 RATES = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
@@ -57,34 +53,32 @@ def figures(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", [1, 2])
-def test_it_learns_scores_and_answers(inputs, tmp_path, capsys, version):
+def test_it_learns_scores_and_answers(inputs, tmp_path, capsys):
     run = tmp_path / "run"
-    more = ["--null_score_diff_threshold=auto", "--eval_steps=60"] * (version == 2)
-    assert run_squad.main(words(inputs, run, version, *more)) == 0
+    more = ["--null_score_diff_threshold=auto", "--eval_steps=60"]
+    assert run_squad.main(words(inputs, run, 2, *more)) == 0
     found = figures(run)
     assert found["eval_f1"] > 90
-    questions = json.loads((inputs / f"dev{'2' * (version == 2)}.json").read_text())
+    questions = json.loads((inputs / "dev2.json").read_text())
     identifiers = [x["qas"][0]["id"] for x in questions["data"][0]["paragraphs"]]
-    names = ["predictions.json", "nbest_predictions.json"] + ["null_odds.json"] * (version == 2)
+    names = ["predictions.json", "nbest_predictions.json", "null_odds.json"]
     before = {name: (run / name).read_bytes() for name in names}
     for name in names:
         assert list(json.loads(before[name])) == identifiers
-    if version == 2:
-        assert found["eval_best_f1"] == pytest.approx(found["eval_f1"])
-        kept = task_settings(find_model(run / "model").config)["null_score_diff_threshold"]
-        assert kept == found["eval_null_score_diff_threshold"]
-        assert (run / "precision_recall.png").read_bytes().startswith(b"\x89PNG")
-        assert "" in json.loads(before["predictions.json"]).values()
-        on_the_way = [json.loads(line) for line in (run / "evaluations.jsonl").open()]
-        assert [line["step"] for line in on_the_way][:2] == [60, 120]
-        best = max(on_the_way, key=lambda line: line["f1"])["step"]
-        assert read_description(run / "best_checkpoint")["step"] == best
+    assert found["eval_best_f1"] == pytest.approx(found["eval_f1"])
+    kept = task_settings(find_model(run / "model").config)["null_score_diff_threshold"]
+    assert kept == found["eval_null_score_diff_threshold"]
+    assert (run / "precision_recall.png").read_bytes().startswith(b"\x89PNG")
+    assert "" in json.loads(before["predictions.json"]).values()
+    on_the_way = [json.loads(line) for line in (run / "evaluations.jsonl").open()]
+    assert [line["step"] for line in on_the_way][:2] == [60, 120]
+    best = max(on_the_way, key=lambda line: line["f1"])["step"]
+    assert read_description(run / "best_checkpoint")["step"] == best
     assert (run / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     lines = (run / "answers.tsv").read_text().splitlines()
     assert len(lines) == len(identifiers) + 1
     # The trained model alone, with the threshold that it keeps, gives the same files and figures.
-    again = words(inputs, run, version, "--nodo_train")
+    again = words(inputs, run, 2, "--nodo_train")
     capsys.readouterr()
     assert run_squad.main(again) == 0
     # A split that is scored and answered is computed once.
@@ -92,13 +86,6 @@ def test_it_learns_scores_and_answers(inputs, tmp_path, capsys, version):
     assert {name: (run / name).read_bytes() for name in names} == before
     same = figures(run)
     assert {name: found[name] for name in same} == same
-
-
-def span_model(folder, seed, vocabulary=WORD_VOCABULARY):
-    config = tiny_config(max_position_embeddings=16, vocab_size=len(vocabulary), **RATES)
-    model = scatter_weights(BertSpanLabeler(config), seed)
-    write_model_directory(folder, model, TextSettings(vocabulary))
-    return folder
 
 
 @pytest.mark.parametrize(
@@ -115,7 +102,6 @@ def span_model(folder, seed, vocabulary=WORD_VOCABULARY):
             ["--null_score_diff_threshold=auto", "--version_2_with_negative", "--nodo_eval"],
             "add --do_eval, or",
         ),
-        (["--doc_stride=0"], "--doc_stride=0 must be 1 or more"),
     ],
 )
 def test_a_bad_flag_is_named(inputs, tmp_path, capsys, flags, sentence):
