@@ -137,8 +137,31 @@ def stops_raise() -> Iterator[Stops]:
         yield stops
         return
     defaults = (signal.SIG_DFL, signal.default_int_handler)
-    with _heard_by(stops, [one for one in STOPS if signal.getsignal(one) in defaults]):
+    heeded = [one for one in STOPS if signal.getsignal(one) in defaults]
+    with _heard_by(stops, heeded), _raised_again(stops):
         yield stops
+
+
+@contextlib.contextmanager
+def _raised_again(stops: Stops) -> Iterator[None]:
+    """Inside the block a stop that Python drops comes again.
+
+    Python drops what is raised in `__del__` and in callbacks of the garbage collection.
+    """
+    before = sys.unraisablehook
+
+    def hear(dropped: "sys.UnraisableHookArgs") -> None:
+        if stops.number is None or not isinstance(dropped.exc_value, KeyboardInterrupt):
+            before(dropped)
+            return
+        number, stops.number = stops.number, None
+        threading.Timer(0.05, os.kill, [os.getpid(), number]).start()  # after the callback
+
+    sys.unraisablehook = hear
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 _stopped_by: int | None = None  # of the process, as its table of handlers is

@@ -14,7 +14,6 @@ _REGISTERING = (
     "models.classifier",
     "models.embedder",
     "models.encoder",
-    "models.feature_tagger",
     "models.multiple_choice",
     "models.pretrainer",
     "models.token_models",

@@ -52,7 +52,7 @@ _OF_FEW = {
     *("num_mistakes", "optimizer", "peak_tflops", "pooling", "predict_batch_size"),
     *("prediction_format", "profile_steps", "quotation", "recompute", "save_best"),
     *("save_checkpoints_secs", "save_checkpoints_steps", "scale_labels", "schedule", "search"),
-    *("stop_after_step", "tag_unit", "tf1_checkpoint", "tfds_data_dir", "tpu_name", "tpu_zone"),
+    *("stop_after_step", "tag_unit", "tfds_data_dir", "tpu_name", "tpu_zone"),
     *("train_encoder", "trim_padding", "unicode_form", "use_tpu", "use_xla", "warmup_proportion"),
     *("weight_decay", "window_answers", "work_dir"),
 }

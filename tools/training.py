@@ -58,7 +58,7 @@ def fine_tuning_job(
 
 def results_of(results: "FineTuningResults") -> Iterator[str]:
     """Where the training stands, the figures with what guessing reaches, the files."""
-    from keras_bert_impl.training.guesses import line_of
+    from keras_bert_impl.training.learning_curve import line_of
 
     training = results.training
     if training and not training.finished:
@@ -317,7 +317,7 @@ def run_pretraining(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
 
     with kept_so_far(RunDirectory(Path(config.output_dir)).kept_before_training()):
         check_start(config)
-        from keras_bert_impl.training.guesses import line_of
+        from keras_bert_impl.training.learning_curve import line_of
         from pipelines.runs.pretraining import run_pretraining  # TensorFlow: after the checks
 
     results = run_pretraining(replace(config, flags=flags.as_flagfile()))

@@ -12,8 +12,18 @@ from keras_bert_impl.layers.dropout import Dropout
 need_tensorflow("a model", "jax")
 
 
+class SavedLayer(keras.layers.Layer):
+    """A layer that is saved with the arguments, held by attributes of their names, in `saves`."""
+
+    saves: tuple[str, ...] = ()
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make this layer again."""
+        return {**super().get_config(), **{name: getattr(self, name) for name in self.saves}}
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class Dense(keras.layers.Layer):
+class Dense(SavedLayer):
     """`activation(inputs @ kernel + bias)` with a truncated-normal kernel.
 
     Args:
@@ -26,6 +36,8 @@ class Dense(keras.layers.Layer):
         >>> Dense(3)(np.zeros([2, 5], "float32")).shape[1]
         3
     """
+
+    saves = ("units", "activation", "initializer_range")
 
     def __init__(
         self,
@@ -55,15 +67,6 @@ class Dense(keras.layers.Layer):
         """The last axis becomes `units`."""
         return (*input_shape[:-1], self.units)
 
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make this layer again."""
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "activation": self.activation,
-            "initializer_range": self.initializer_range,
-        }
-
 
 def truncated_normal(deviation: float) -> keras.initializers.Initializer:
     """The initializer of every BERT matrix: normal, cut at two standard deviations."""
@@ -71,7 +74,7 @@ def truncated_normal(deviation: float) -> keras.initializers.Initializer:
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class LayerNorm(keras.layers.Layer):
+class LayerNorm(SavedLayer):
     """Normalizes the last axis to mean 0 and variance 1, then scales by gamma and shifts by beta.
 
     Mean, variance and the result's last step are computed in float32, whatever the compute type.
@@ -84,6 +87,8 @@ class LayerNorm(keras.layers.Layer):
         >>> np.array(LayerNorm(1e-12)(np.array([[1.0, 3.0]], "float32"))).tolist()
         [[-1.0, 1.0]]
     """
+
+    saves = ("epsilon",)
 
     def __init__(self, epsilon: float, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -108,12 +113,8 @@ class LayerNorm(keras.layers.Layer):
         """The shape does not change."""
         return input_shape
 
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make this layer again."""
-        return {**super().get_config(), "epsilon": self.epsilon}
 
-
-class ConfiguredLayer(keras.layers.Layer):
+class ConfiguredLayer(SavedLayer):
     """A layer made from a `BertConfig`; saves it with itself.
 
     Args:

@@ -6,12 +6,12 @@ import keras
 from keras import ops
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.layers.base import ConfiguredLayer
+from keras_bert_impl.layers.base import ConfiguredLayer, SavedLayer
 from keras_bert_impl.layers.heads import Logits
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class StackedBiLSTM(keras.layers.Layer):
+class StackedBiLSTM(SavedLayer):
     """Layers of two LSTMs each: one reads the tokens forwards, one backwards, side by side.
 
     Padding changes no state: backwards, a sequence begins at its last token. The outputs of padding
@@ -27,6 +27,8 @@ class StackedBiLSTM(keras.layers.Layer):
         >>> tuple(StackedBiLSTM(units=3)(vectors, mask).shape)
         (2, 5, 6)
     """
+
+    saves = ("units", "depth")
 
     def __init__(self, units: int, depth: int = 2, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -75,10 +77,6 @@ class StackedBiLSTM(keras.layers.Layer):
     def compute_output_shape(self, vectors_shape: Any) -> Any:
         """The last axis becomes twice `units`."""
         return (*vectors_shape[:-1], 2 * self.units)
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make this layer again."""
-        return {**super().get_config(), "units": self.units, "depth": self.depth}
 
 
 # Saved files know it by its first name.
@@ -132,6 +130,8 @@ class FeatureTagger(ConfiguredLayer):
         (2, 5, 3)
     """
 
+    saves = ("labels", "lstm_size", "mixes")
+
     def __init__(
         self, config: BertConfig, labels: int, lstm_size: int, mixes: bool, **kwargs: Any
     ) -> None:
@@ -174,8 +174,3 @@ class FeatureTagger(ConfiguredLayer):
         """The scores: float32 [batch, length, labels]."""
         del input_mask, training  # they change no shape
         return keras.KerasTensor((*vectors.shape[:-2], self.labels), dtype="float32")
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make this layer again."""
-        own = {"labels": self.labels, "lstm_size": self.lstm_size, "mixes": self.mixes}
-        return {**super().get_config(), **own}

@@ -1,13 +1,192 @@
-"""One block of the encoder: attention, then a feed-forward layer, each with a residual."""
+"""The encoder's layers: embeddings, and blocks of attention and a feed-forward layer."""
 
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers import dropout, kernels
-from keras_bert_impl.layers.base import ConfiguredLayer
-from keras_bert_impl.layers.self_attention import SelfAttention
+from keras_bert_impl.layers.base import ConfiguredLayer, SavedLayer, truncated_normal
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class BertEmbeddings(ConfiguredLayer):
+    """Turns ids into vectors: token + segment + position, LayerNorm, dropout.
+
+    The tables are read in float32, so that the gradients of a repeated token are summed in float32.
+
+    Args:
+        config: the model's configuration.
+
+    Example:
+        >>> import numpy as np
+        >>> config = BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2)
+        >>> ids = np.zeros([2, 5], "int32")
+        >>> tuple(BertEmbeddings(config)(ids, ids).shape)
+        (2, 5, 8)
+    """
+
+    def __init__(self, config: BertConfig, **kwargs: Any) -> None:
+        super().__init__(config, **kwargs)
+        self.layer_norm = self.norm("layer_norm")
+        self.dropout = self.dropout_layer(config.hidden_dropout_prob, dropout.EMBEDDINGS)
+
+    def build(self, input_ids_shape: Any) -> None:
+        """Makes the three tables, [entries, hidden] each."""
+        del input_ids_shape  # no table depends on it
+        config = self.config
+        self.token_table = self._table("token_embeddings", config.vocab_size)
+        self.segment_table = self._table("segment_embeddings", config.type_vocab_size)
+        self.position_table = self._table("position_embeddings", config.max_position_embeddings)
+        self.layer_norm.build((None, None, config.hidden_size))
+
+    def call(self, input_ids: Any, segment_ids: Any, training: bool | None = None) -> Any:
+        """Looks up and adds.
+
+        Args:
+            input_ids: int32 [batch, length]
+            segment_ids: int32 [batch, length]
+            training: whether to drop.
+
+        Returns:
+            [batch, length, hidden]
+        """
+        length = ops.shape(input_ids)[1]
+        total = ops.take(self.token_table, input_ids, axis=0)  # [batch, length, hidden]
+        # A slice: positions are 0, 1, … in every text, so that no gather is needed.
+        total = ops.add(total, self.position_table[:length])
+        # Two segments: a product with their one-hot code is cheaper than a second gather, and its
+        # gradient is one product instead of a scatter.
+        segments = ops.one_hot(segment_ids, self.config.type_vocab_size, dtype="float32")
+        total = ops.add(total, ops.matmul(segments, ops.convert_to_tensor(self.segment_table)))
+        return self.dropout(self.layer_norm(total), training=training)
+
+    def compute_output_shape(self, input_ids_shape: Any) -> Any:
+        """[batch, length] becomes [batch, length, hidden]."""
+        return (*input_ids_shape, self.config.hidden_size)
+
+    def _table(self, name: str, entries: int) -> Any:
+        return self.add_weight(
+            shape=(entries, self.config.hidden_size),
+            initializer=truncated_normal(self.config.initializer_range),
+            name=name,
+            autocast=False,  # read in float32; see above
+        )
+
+
+# The original takes this from the score of a key that must not be seen. It is finite: with minus
+# infinity the softmax of a row of padding alone would be NaN, and bfloat16 and float16 can hold it.
+_HIDDEN = 10000.0
+
+
+def attention_mask(input_mask: Any, causal: bool, anticausal: bool = False) -> Any:
+    """The numbers to add to the attention scores.
+
+    Args:
+        input_mask: int [batch, length]; 1 for a token, 0 for padding.
+        causal: also hide the keys that come after the query.
+        anticausal: also hide those that come before it.
+
+    Returns:
+        float32 [batch, 1, 1, length], or [batch, 1, length, length] if a direction is hidden; 0
+        where a key is seen, -10000 where it is hidden: next to any key that is seen, its share is
+        0 to the last bit.
+
+    Example:
+        >>> import numpy as np
+        >>> np.array(attention_mask(np.array([[1, 0]]), causal=False)).tolist()
+        [[[[0.0, -10000.0]]]]
+    """
+    # Not by an index: LiteRT has no operation for new axes of a tensor whose sizes are open.
+    seen = ops.expand_dims(ops.cast(input_mask, "float32"), (1, 2))
+    if causal or anticausal:
+        order = ops.arange(ops.shape(input_mask)[1])
+        key, query = order[None, :], order[:, None]
+        open_keys = key <= query if causal else key >= query
+        seen = ops.multiply(seen, ops.cast(open_keys, "float32"))
+    return ops.multiply(ops.subtract(seen, 1.0), _HIDDEN)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class AttentionMask(SavedLayer):
+    """`attention_mask` as a layer: computed once for all blocks."""
+
+    saves = ("causal", "anticausal")
+
+    def __init__(self, causal: bool = False, anticausal: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.causal, self.anticausal = causal, anticausal
+        self.built = True
+
+    def call(self, input_mask: Any) -> Any:
+        """Int [batch, length] -> float32, see `attention_mask`."""
+        return attention_mask(input_mask, self.causal, self.anticausal)
+
+    def compute_output_shape(self, input_mask_shape: Any) -> Any:
+        """[batch, 1, 1, length], or [batch, 1, length, length] if a direction is hidden."""
+        batch, length = input_mask_shape
+        return (batch, 1, length if self.causal or self.anticausal else 1, length)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class SelfAttention(ConfiguredLayer):
+    """Query, key and value of every head, and what each position gathers from the others.
+
+    The three projections are three weights (as in every checkpoint), but one matrix product.
+
+    Args:
+        config: the model's configuration.
+        block: the block's number, for its own stream of dropout draws.
+
+    Example:
+        >>> import numpy as np
+        >>> config = BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2)
+        >>> hidden, mask = np.zeros([1, 5, 8], "float32"), np.zeros([1, 1, 1, 5], "float32")
+        >>> tuple(SelfAttention(config, block=0)(hidden, mask).shape)
+        (1, 5, 8)
+    """
+
+    saves = ("block",)
+
+    def __init__(self, config: BertConfig, block: int, **kwargs: Any) -> None:
+        super().__init__(config, **kwargs)
+        self.block = block
+        self.projections = [
+            self.dense(config.hidden_size, name) for name in ("query", "key", "value")
+        ]
+        self.dropout = self.dropout_layer(
+            config.attention_probs_dropout_prob, dropout.attention_probabilities(block)
+        )
+
+    def build(self, hidden_shape: Any) -> None:
+        """Makes the kernels [hidden, hidden] and biases [hidden] of query, key and value."""
+        for projection in self.projections:
+            projection.build(hidden_shape)
+
+    def call(self, hidden: Any, mask: Any, training: bool | None = None) -> Any:
+        """Attends.
+
+        Args:
+            hidden: [batch, length, hidden]
+            mask: float32, see `attention_mask`.
+            training: whether to drop attention probabilities.
+
+        Returns:
+            [batch, length, hidden]
+        """
+        query, key, value = ((part.kernel, part.bias) for part in self.projections)
+        return kernels.current().self_attention(
+            hidden,
+            (query, key, value),
+            self.config.num_attention_heads,
+            mask,
+            self.dropout.draw(training),
+        )
+
+    def compute_output_shape(self, hidden_shape: Any) -> Any:
+        """The shape of `hidden` does not change."""
+        return hidden_shape
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -27,6 +206,8 @@ class EncoderBlock(ConfiguredLayer):
         >>> tuple(EncoderBlock(config, block=0)(hidden, mask).shape)
         (1, 5, 8)
     """
+
+    saves = ("block", "recompute")
 
     def __init__(
         self, config: BertConfig, block: int, recompute: bool = False, **kwargs: Any
@@ -116,7 +297,3 @@ class EncoderBlock(ConfiguredLayer):
     def compute_output_shape(self, hidden_shape: Any) -> Any:
         """The shape of `hidden` does not change."""
         return hidden_shape
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make this layer again."""
-        return {**super().get_config(), "block": self.block, "recompute": self.recompute}

@@ -1,6 +1,5 @@
 """The base of all models: their configuration and inputs, opening and writing of weights."""
 
-import contextlib
 import logging
 import os
 from collections.abc import Iterator, Mapping
@@ -67,6 +66,8 @@ class ConfiguredModel(keras.Model):
     """
 
     label_units: LabelUnits | None = None
+    saves: tuple[str, ...] = ()
+    """Further arguments that it is saved with, held by attributes of their names."""
 
     def __init__(
         self,
@@ -100,16 +101,6 @@ class ConfiguredModel(keras.Model):
         """Runs the model on a dict of inputs; on JAX, `fit` comes here directly."""
         with kernels.use_of_model(self.kernels):
             return super().call(self._complete(inputs), training=training, mask=mask)
-
-    def predict(self, *args: Any, **kwargs: Any) -> Any:
-        """Keras' own `predict`; on JAX, too, a failure leaves the model its weights."""
-        with weights_kept(self):
-            return super().predict(*args, **kwargs)
-
-    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
-        """Keras' own `evaluate`; on JAX, too, a failure leaves the model its weights."""
-        with weights_kept(self):
-            return super().evaluate(*args, **kwargs)
 
     def _complete(self, inputs: Any) -> dict[str, Any]:
         return complete_inputs(inputs, self._names, self.config)
@@ -205,6 +196,7 @@ class ConfiguredModel(keras.Model):
             "frozen": frozen_layers(self),
             "dtype": self.dtype_policy.name,
             "config": self.config.to_dict(),
+            **{name: getattr(self, name) for name in self.saves},
         }
 
     @classmethod
@@ -227,28 +219,6 @@ def _with_packing(config: BertConfig, tokenizer: ReadsText) -> BertConfig:
             settings.pop(name, None)
         settings |= LongTexts(long_text=tokenizer.long_text).settings
     return config if settings == known else with_task_settings(config, settings)
-
-
-@contextlib.contextmanager
-def weights_kept(model: keras.Model) -> Iterator[None]:
-    """Gives a model its weights back where Keras fails inside the block.
-
-    On JAX, `predict` and `evaluate` of Keras 3.15 take the values off the variables and give them
-    back only at their end, so that one batch of bad inputs would leave a model without weights.
-    """
-    if keras.backend.backend() != "jax":
-        yield
-        return
-    kept = [(variable, variable.value) for variable in model.variables]
-    try:
-        yield
-    except BaseException:
-        if any(value.is_deleted() for _, value in kept):  # by a batch that went well
-            model.jax_state_sync()
-        else:
-            for variable, value in kept:
-                variable.assign(value)
-        raise
 
 
 def set_kernels(layer: keras.Layer, chosen: kernels.PlainKernels) -> None:

@@ -58,6 +58,8 @@ class BertEmbedder(ConfiguredModel):
         (1, 128)
     """
 
+    saves = ("pooling", "normalize")
+
     def __init__(
         self, config: BertConfig, pooling: str = MEAN, normalize: bool = False, **kwargs: Any
     ) -> None:
@@ -70,7 +72,3 @@ class BertEmbedder(ConfiguredModel):
         outputs = {"embedding": UnitLength(name="unit_length")(vector) if normalize else vector}
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
         self.encoder, self.pooling, self.normalize = encoder, pooling, normalize
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make this model again."""
-        return {**super().get_config(), "pooling": self.pooling, "normalize": self.normalize}

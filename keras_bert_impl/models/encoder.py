@@ -6,10 +6,8 @@ import keras
 from keras import ops
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.layers.embeddings import BertEmbeddings
-from keras_bert_impl.layers.encoder_block import EncoderBlock
-from keras_bert_impl.layers.pooling import Pooler
-from keras_bert_impl.layers.self_attention import AttentionMask
+from keras_bert_impl.layers.encoder_block import AttentionMask, BertEmbeddings, EncoderBlock
+from keras_bert_impl.layers.heads import Pooler
 from keras_bert_impl.models.base import ConfiguredModel, encoder_inputs
 
 
@@ -39,6 +37,8 @@ class BertEncoder(ConfiguredModel):
         >>> tuple(outputs["sequence_output"].shape), tuple(outputs["pooled_output"].shape)
         ((1, 3, 128), (1, 128))
     """
+
+    saves = ("return_all_layers", "recompute")
 
     def __init__(
         self,
@@ -87,11 +87,3 @@ class BertEncoder(ConfiguredModel):
     def recompute(self, on: bool) -> None:
         for block in self.blocks:
             block.recompute = on
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make this model again."""
-        return {
-            **super().get_config(),
-            "return_all_layers": self.return_all_layers,
-            "recompute": self.recompute,
-        }

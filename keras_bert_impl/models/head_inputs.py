@@ -12,7 +12,7 @@ from typing import Any
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers.bilstm import StackedBiLSTM
-from keras_bert_impl.layers.pooling import FinalStates, LastToken, MaskedMean
+from keras_bert_impl.layers.heads import FinalStates, LastToken, MaskedMean
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.head_settings import CLS, LAST, MEAN, POOLER, has_bilstm, pooling_of
 

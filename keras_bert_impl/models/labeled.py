@@ -22,6 +22,8 @@ class LabeledModel(ConfiguredModel):
     such a head; where the checkpoint has a head with another number of labels, it gets a new one.
     """
 
+    saves = ("num_labels",)
+
     num_labels: int
     encoder: Any
 
@@ -61,10 +63,6 @@ class LabeledModel(ConfiguredModel):
         if len(source.labels) in (0, self.num_labels):
             return super()._restore(source)
         return restore(self.encoder, source.tensors())
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make this model again."""
-        return {**super().get_config(), "num_labels": self.num_labels}
 
 
 def _check_labels(labels: Sequence[str]) -> None:

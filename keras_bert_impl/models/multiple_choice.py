@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_impl.config import BertConfig
+from keras_bert_impl.layers.base import SavedLayer
 from keras_bert_impl.layers.heads import Logits
 from keras_bert_impl.models.base import ConfiguredModel
 from keras_bert_impl.models.head_inputs import HeadInputs
@@ -31,6 +32,8 @@ class BertMultipleChoice(ConfiguredModel):
         (1, 2)
     """
 
+    saves = ("num_choices",)
+
     def __init__(self, config: BertConfig, num_choices: int, **kwargs: Any) -> None:
         dtype = kwargs.pop("dtype", None)
         choice = Logits(config, 1, name="choice", dtype=dtype)
@@ -49,13 +52,9 @@ class BertMultipleChoice(ConfiguredModel):
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
         self.encoder, self.choice, self.num_choices = read.encoder, choice, num_choices
 
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make this model again."""
-        return {**super().get_config(), "num_choices": self.num_choices}
-
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class Regroup(keras.layers.Layer):
+class Regroup(SavedLayer):
     """Reshapes to [any, width], with a given width or the present one.
 
     Args:
@@ -66,6 +65,8 @@ class Regroup(keras.layers.Layer):
         >>> tuple(Regroup()(np.zeros([2, 3, 5])).shape), tuple(Regroup(2)(np.zeros([6, 1])).shape)
         ((6, 5), (3, 2))
     """
+
+    saves = ("width",)
 
     def __init__(self, width: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -79,7 +80,3 @@ class Regroup(keras.layers.Layer):
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The first axis is known only when the batch is there."""
         return (None, self.width or input_shape[-1])
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make this layer again."""
-        return {**super().get_config(), "width": self.width}

@@ -236,28 +236,6 @@ class PhasedBatches:
         return last, step
 
 
-def phased_work(steps: Sequence[int], work_a_step: Sequence[float]) -> Callable[[float], float]:
-    """Adds up what the steps of a run cost, where a phase's steps cost more than another's.
-
-    Returns:
-        The work of the first so many steps.
-
-    Example:
-        >>> work = phased_work([8, 2], [1.0, 4.0])
-        >>> work(4), work(9)
-        (4.0, 12.0)
-    """
-    ends = [0, *itertools.accumulate(steps)]
-
-    def work(done: float) -> float:
-        return sum(
-            cost * min(max(done - first, 0.0), last - first)
-            for first, last, cost in zip(ends, ends[1:], work_a_step, strict=False)
-        )
-
-    return work
-
-
 def phased_rate(
     phases: Sequence[Phase], schedule: Callable[[int], float]
 ) -> Callable[[int], float]:

@@ -1,26 +1,18 @@
-"""Checkpoints of a run, whether a run may go on from one, and those of the original."""
+"""Checkpoints of a run, and whether a run may go on from one."""
 
 import contextlib
 import copy
-import dataclasses
 import json
-import os
 import shutil
 import threading
-import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import google.protobuf.message
-import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl.checkpoints.formats.google_tf1 import GoogleSource, write_google_checkpoint
-from keras_bert_impl.checkpoints.names import Names
-from keras_bert_impl.checkpoints.restore import names_of
 from keras_bert_impl.checkpoints.run_folder import (
     AVERAGES,
     STATE,
@@ -108,24 +100,6 @@ def read_best(folder: Path, state: TrainingState) -> dict[str, Any]:
     return description
 
 
-@dataclasses.dataclass(frozen=True)
-class Save:
-    """The cost of one save.
-
-    Attributes:
-        step: the step that was saved.
-        stopped_seconds: how long training stood still: for the copy in memory, and where an
-            earlier save was still being written for the rest of that.
-        written_seconds: how long the thread then wrote beside the training.
-        bytes: what it wrote.
-    """
-
-    step: int
-    stopped_seconds: float
-    written_seconds: float
-    bytes: int
-
-
 class Checkpoints:
     """Saves and restores the variables of a run.
 
@@ -150,7 +124,6 @@ class Checkpoints:
         self._folder, self._state, self._keep, self._writes = folder, state, keep, writes
         self._log = log
         self.describe_model: Callable[[Path], None] = lambda _folder: None
-        self._completed: deque[Save] = deque()  # the writing thread appends
         self._newest: int | None = None  # the step that was restored, or saved last
         self._broken = set[int]()  # could not be read, and drive out no good one
         self._copy: dict[str, list[Any]] = {}
@@ -182,68 +155,43 @@ class Checkpoints:
         regular: bool = True,
         best: Path | None = None,
     ) -> None:
-        """Copies the variables now and writes them in the background.
-
-        Where the save before failed (the disk was full for a moment), this one is waited for: the
-        run only ends if it fails as well.
+        """Copies the variables now and writes them in the background; an earlier failure is raised.
 
         Args:
             best: a folder that gets the same variables, in place of an older best; written first,
                 so that a run which resumes from the checkpoint finds its best, too.
         """
-        start = time.monotonic()
+        self.wait()
         regular = regular and step != self._newest
         if not self._writes or not (regular or best):
-            self.wait()
             return
-        failure = self._join()
-        regular = regular or failure is not None  # what failed is made good with the present state
         self._newest = step if regular else self._newest
         self._copy_state()
         folders = ([best] if best else []) + ([self.path(step)] if regular else [])
         # A copy: hooks go on counting while the thread writes.
         description = {"step": step, "settings": dict(settings), "kept": copy.deepcopy(dict(kept))}
-        stopped = time.monotonic() - start
         self._thread = threading.Thread(
-            target=self._write, args=(folders, description, stopped), name="checkpoint writer"
+            target=self._write, args=(folders, description), name="checkpoint writer"
         )
         self._thread.start()
-        if failure:
-            self.wait()
-            self._log(f"{failure} In its place the one of step {step} is written.")
-
-    def completed_saves(self) -> list[Save]:
-        """Gives the costs of the saves that were completed since the last call."""
-        return [self._completed.popleft() for _ in range(len(self._completed))]
 
     def settle(self) -> None:
-        """Returns when no checkpoint is being written; what failed is said by the next call."""
+        """Returns when no checkpoint is being written; `wait` raises what went wrong."""
         if self._thread is not None:
             self._thread.join()
 
     def wait(self) -> None:
-        """Returns when no checkpoint is being written."""
-        if failure := self._join():
-            raise failure
-
-    def _join(self) -> UserError | None:
-        """Waits for the writing thread; gives what went wrong in it, if the user can mend that."""
+        """Returns when no checkpoint is being written; raises what went wrong in the last one."""
         self.settle()
         self._thread = None
         failure, self._failure = self._failure, None
-        if failure is None:
-            return None
-        self._newest = None  # the same step may be tried again
-        if isinstance(failure, UserError):
-            return failure
-        if not isinstance(failure, (tf.errors.OpError, OSError)):
+        if isinstance(failure, (tf.errors.OpError, OSError)) and not isinstance(failure, UserError):
+            raise UserError(
+                f"{self._folder}: the checkpoint cannot be written ({reason_of(failure)}); free "
+                "some space."
+            ) from failure
+        if failure is not None:
             raise failure
-        sentence = UserError(
-            f"{self._folder}: the checkpoint cannot be written ({reason_of(failure)}); free some "
-            "space."
-        )
-        sentence.__cause__ = failure
-        return sentence
 
     def restore_newest(
         self,
@@ -315,18 +263,12 @@ class Checkpoints:
                         "was made with, or another `output_dir`."
                     )
 
-    def _write(
-        self, folders: Sequence[Path], description: Mapping[str, Any], stopped: float
-    ) -> None:
-        start = time.monotonic()
+    def _write(self, folders: Sequence[Path], description: Mapping[str, Any]) -> None:
         try:
             for folder in folders:
                 write_checkpoint(folder, self._copy, description, self.describe_model)
             self._broken.discard(description["step"])
             self._rotate()
-            written = sum(file.stat().st_size for folder in folders for file in folder.iterdir())
-            seconds = time.monotonic() - start
-            self._completed.append(Save(description["step"], stopped, seconds, written))
         except BaseException as error:  # whatever it is: training must not go on without saves
             self._failure = error
 
@@ -352,66 +294,3 @@ class Checkpoints:
                 name: [tf.Variable(tf.zeros(value.shape, value.dtype)) for value in variables]
                 for name, variables in self._state.items()
             }
-
-
-_STEP = "global_step"
-
-
-def read_tf1_state(prefix: str | os.PathLike[str], state: TrainingState) -> int:
-    """Takes over a run of the original: weights, both moments and the step.
-
-    Args:
-        state: a run's variables; the model is one of this project's.
-
-    Returns:
-        The steps done.
-    """
-    source = GoogleSource(prefix)
-    known = set(source.names())
-    if _STEP not in known:
-        raise UserError(
-            f"{prefix}: holds no global_step, so it is no training checkpoint; take its weights "
-            "with `init_checkpoint` alone."
-        )
-    for names, variables in _rows(state):
-        for suffix, variable in variables.items():
-            name = names.google + suffix
-            if name not in known:
-                raise UserError(
-                    f"{prefix}: lacks {name}, so the run cannot be continued; take its weights "
-                    "with `init_checkpoint` alone."
-                )
-            value = source.read(name)
-            transposed = value.T if names.google_transposed else value
-            if transposed.shape != tuple(variable.shape):
-                raise UserError(
-                    f"{prefix}: {name} has shape {list(value.shape)}, which does not fit the "
-                    "model; give the configuration that belongs to it."
-                )
-            variable.assign(transposed)
-    return int(source.read(_STEP))
-
-
-def write_tf1_state(prefix: str | os.PathLike[str], state: TrainingState, step: int) -> None:
-    """Writes a run's state as the original would, so that the original can continue it."""
-    tensors: dict[str, Any] = {_STEP: np.asarray(step, np.int64)}
-    for names, variables in _rows(state):
-        for suffix, variable in variables.items():
-            value = np.asarray(variable)
-            tensors[names.google + suffix] = value.T if names.google_transposed else value
-    write_google_checkpoint(prefix, tensors)
-
-
-def _rows(state: TrainingState) -> list[tuple[Names, dict[str, Any]]]:
-    """For each weight its names, and the weight and its moments by the suffix of their names."""
-    by_path = {names.ours: names for names in names_of(state.model)}
-    moments = zip(
-        state.model.trainable_variables,
-        state.optimizer.first_moments,
-        state.optimizer.second_moments,
-        strict=True,
-    )
-    return [
-        (by_path[weight.path], {"": weight, "/adam_m": first, "/adam_v": second})
-        for weight, first, second in moments
-    ]

@@ -16,22 +16,16 @@ from keras_bert_impl.json_files import read_log
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.training.checkpoints import read_description
 from keras_bert_impl.training.config import LOW_IS_GOOD
-from keras_bert_impl.training.metric_writers import Means, Rates, log_line
+from keras_bert_impl.training.metric_writers import Rates, log_line
 from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.step import OF_THE_STEP
 
 _LOGGER = logging.getLogger(__name__)
 
 
-Work = Callable[[float], float]
-"""Floating-point operations of all steps up to a number of steps."""
-
-
 def standard_hooks(
     evaluate: Callable[[], Mapping[str, float]] | None = None,
     held_out: str | None = None,
-    frequency_loss: float | None = None,
-    work: Work | None = None,
     best_by: str = "loss",
     keep_best: bool = True,
 ) -> list[Hook]:
@@ -44,8 +38,7 @@ def standard_hooks(
     return [
         CheckFinite(),
         LogSteps(),
-        *([WarnOfPlateau(frequency_loss)] if frequency_loss is not None else []),
-        ShowProgress(work),
+        ShowProgress(),
         Profile(),
         SaveCheckpoints(),  # before the evaluation, which may take minutes
         *([EvaluateHeldOut(evaluate, held_out, best_by, keep_best)] if evaluate else []),
@@ -99,52 +92,27 @@ class LogSteps(Hook):
     """
 
     def __init__(self) -> None:
-        self._rates = Rates()
-        self._means = Means({})
+        self._sums: dict[str, list[float]] = {}
 
     def begin(self, run: Run) -> None:
         """Starts the clock, and takes over the sums of the steps since the last line."""
-        self._means = Means(run.kept.setdefault("sums_since_last_line", {}))
-        self._rates.start(time.monotonic() - run.paused_seconds)
+        self._sums = run.kept.setdefault("sums_since_last_line", {})
+        self._rates = Rates(time.monotonic() - run.paused_seconds)
 
     def after_step(self, run: Run) -> None:
         """Counts a step; writes a line where it is due."""
         assert run.chunk is not None
         self._rates.count(run.step, run.chunk, time.monotonic() - run.paused_seconds)
-        self._means.add({n: v for n, v in run.metrics.items() if n not in OF_THE_STEP})
+        for name, value in run.metrics.items():
+            if name not in OF_THE_STEP:
+                total, count = self._sums.get(name, (0.0, 0))
+                self._sums[name] = [total + value, count + 1]
         if run.is_logged:
-            metrics = {**run.metrics, **self._means.read()}
+            means = {name: total / count for name, (total, count) in self._sums.items()}
+            self._sums.clear()
+            metrics = {**run.metrics, **means}
             line = log_line(metrics, run.chunk, run.step, self._rates.read())
-            run.writers.write("train", run.step, line)
-
-
-class WarnOfPlateau(Hook):
-    """Points out, once, that the masked-LM loss is stuck where guessing by frequency is.
-
-    Every run passes this plateau; one that is still there long after the warm-up does not learn
-    from context, usually because the learning rate is too high or the masks are wrong.
-    """
-
-    LINES, MARGIN, FROM_STEP = 20, 0.05, 1000
-
-    def __init__(self, frequency_loss: float) -> None:
-        self._frequency_loss = frequency_loss
-
-    def after_step(self, run: Run) -> None:
-        """Looks at the loss of a logged step."""
-        from_step = max(self.FROM_STEP, 2 * run.config.num_warmup_steps)
-        seen = run.kept.setdefault("plateau", {"losses": [], "warned": False})
-        if seen["warned"] or not run.is_logged or run.step < from_step:
-            return
-        recent = seen["losses"] = [*seen["losses"], run.metrics["masked_lm_loss"]][-self.LINES :]
-        mean = sum(recent) / len(recent)
-        if len(recent) == self.LINES and mean > self._frequency_loss - self.MARGIN:
-            seen["warned"] = True
-            run.log(
-                f"Step {run.step}: the masked-LM loss ({mean:.2f}) is still what guessing by word "
-                f"frequency reaches ({self._frequency_loss:.2f}); try a smaller `learning_rate` "
-                "or a longer warm-up, and see that the shards' masking is right."
-            )
+            run.writer.write("train", run.step, line)
 
 
 class ShowProgress(Hook):
@@ -154,14 +122,11 @@ class ShowProgress(Hook):
     length of batches) is spent on compiling, and says nothing about the time left.
 
     Args:
-        work: what the steps cost; the time left follows it.
         clock: gives seconds; a test passes its own.
     """
 
-    def __init__(
-        self, work: Work | None = None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._work, self._clock = work, clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._progress: Progress | None = None
         self._shown = 0
         self._shapes: set[tuple[int, int, int]] = set()
@@ -170,13 +135,11 @@ class ShowProgress(Hook):
     def before_call(self, run: Run) -> None:
         """Starts the clock before the first call."""
         if self._progress is None:
-            steps = run.config.num_train_steps
             # Evaluations are no part of the steps' time.
             self._progress = Progress(
                 "train",
-                steps,
+                run.config.num_train_steps,
                 "steps",
-                work=self._work,
                 clock=lambda: self._clock() - run.paused_seconds,
             )
             self._progress.resume_from(run.step)
@@ -238,7 +201,7 @@ _OLD_BEFORE_EVALUATION = 60.0  # seconds
 
 
 class SaveCheckpoints(Hook):
-    """Saves by steps and by time, at the end and before a stop; logs what saves cost.
+    """Saves by steps and by time, at the end and before a stop.
 
     The first worker's clock says when the last save is too old; it asks for one with the next call,
     and all workers see that it is due after the same step.
@@ -269,41 +232,6 @@ class SaveCheckpoints(Hook):
         if run.stopping or run.step == run.last_step or by_steps or by_time:
             run.save()
             self._saved_at = self._clock()
-        self._log(run)  # afterwards: where the log cannot be written, the steps are not lost
-
-    def close(self, run: Run) -> None:
-        """Logs the last saves, also of a run that an error ended."""
-        self._log(run)
-
-    def _log(self, run: Run) -> None:
-        for save in run.checkpoints.completed_saves():
-            figures = {
-                "stopped_seconds": round(save.stopped_seconds, 3),
-                "written_seconds": round(save.written_seconds, 3),
-                "bytes": save.bytes,
-            }
-            run.writers.write("save", save.step, figures)
-
-
-def _in_words(figures: Mapping[str, Any]) -> str:
-    """Figures as they follow each other in a line.
-
-    Example:
-        >>> _in_words({"loss": 0.68812, "accuracy": 0.5, "held_out": "dev"})
-        'loss 0.6881, accuracy 0.5'
-    """
-    numbers = {name: value for name, value in figures.items() if isinstance(value, (int, float))}
-    return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in numbers.items())
-
-
-def _lowest(badness: Mapping[int, float]) -> int:
-    """The step of the best evaluation, of equal ones the first.
-
-    Example:
-        >>> _lowest({10: 0.5, 5: 0.5, 15: 0.7})
-        5
-    """
-    return min(sorted(badness), key=badness.__getitem__)
 
 
 class EvaluateHeldOut(Hook):
@@ -324,7 +252,8 @@ class EvaluateHeldOut(Hook):
         best_by: str = "loss",
         keep_best: bool = True,
     ) -> None:
-        self._evaluate, self._held_out, self._best_by = evaluate, held_out, best_by
+        self._evaluate, self._best_by = evaluate, best_by
+        self._name = {"held_out": held_out} if held_out else {}
         self._keep_best = keep_best
         self._badness: dict[int, float] = {}  # on this held-out set, by step
 
@@ -339,15 +268,6 @@ class EvaluateHeldOut(Hook):
         if self._is_due(run) and self._badness[run.step] < self._least_badness(run):
             self._save_best(run)
         self._end_early(run)
-
-    def end(self, run: Run) -> None:
-        """Says whose weights a finished run ends with."""
-        at_the_end = run.step == run.config.num_train_steps or run.ended_early
-        if run.config.save_best and self._badness and at_the_end and run.is_chief:
-            by = self._best_by.replace("_", " ")
-            _LOGGER.info(
-                "the best evaluation by %s was at step %s", by, f"{_lowest(self._badness):,}"
-            )
 
     def after_call(self, run: Run) -> None:
         """Evaluates where it is due."""
@@ -375,9 +295,10 @@ class EvaluateHeldOut(Hook):
         if badness < self._least_badness(run):
             self._save_best(run)
         self._badness[run.step] = badness
-        run.writers.write("eval", run.step, {**results, **self._name()})
+        run.writer.write("eval", run.step, {**results, **self._name})
         if run.is_chief:
-            _LOGGER.info("step %s: evaluation: %s", f"{run.step:,}", _in_words(results))
+            figures = (f"{name.replace('_', ' ')} {value:.4g}" for name, value in results.items())
+            _LOGGER.info("step %s: evaluation: %s", f"{run.step:,}", ", ".join(figures))
         self._end_early(run)
 
     def _save_best(self, run: Run) -> None:
@@ -389,7 +310,7 @@ class EvaluateHeldOut(Hook):
         patience, last = run.config.early_stopping_evals, run.config.num_train_steps
         if not (patience and self._badness) or run.step == last:
             return
-        best = _lowest(self._badness)
+        best = min(sorted(self._badness), key=self._badness.__getitem__)  # of equals the first
         if sum(step > best for step in self._badness) < patience:
             return
         run.ended_early = True
@@ -399,9 +320,6 @@ class EvaluateHeldOut(Hook):
             f"{self._best_by.replace('_', ' ')} was the best at step {best:,} and in none of the "
             f"{patience} evaluations since."
         )
-
-    def _name(self) -> dict[str, str]:
-        return {"held_out": self._held_out} if self._held_out else {}
 
     def _badness_of(self, results: Mapping[str, Any]) -> float:
         """The figure that decides, as a number that is to be low."""
@@ -422,7 +340,8 @@ class EvaluateHeldOut(Hook):
         """Reads the evaluations of this held-out set up to the step that the run resumes from."""
         lines = read_log(run.directory.evaluations)
         lines = [line for line in lines if line["step"] <= run.first_step]
-        same = [line for line in lines if self._is_same_set(line)]
+        # A line from before sets were named is of this one.
+        same = [line for line in lines if self._name.items() <= {**self._name, **line}.items()]
         if len(same) < len(lines):
             run.log(
                 f"{run.directory.evaluations}: {len(lines) - len(same)} of {len(lines)} "
@@ -431,7 +350,3 @@ class EvaluateHeldOut(Hook):
             )
         comparable = [line for line in same if self._best_by in line]
         return {line["step"]: self._badness_of(line) for line in comparable}
-
-    def _is_same_set(self, line: Mapping[str, Any]) -> bool:
-        """Whether a line is of this held-out set; one from before sets were named is."""
-        return {**self._name(), **line}.get("held_out") == self._held_out

@@ -1,5 +1,6 @@
 """The training loop."""
 
+import contextlib
 import dataclasses
 import itertools
 import logging
@@ -14,9 +15,9 @@ from keras_bert_impl.training.batches import Phase, PhasedBatches, phased_rate, 
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.hooks import check_finite, standard_hooks
-from keras_bert_impl.training.metric_writers import MetricWriter, MetricWriters, standard_writers
+from keras_bert_impl.training.metric_writers import MetricWriter
 from keras_bert_impl.training.objectives import Objective
-from keras_bert_impl.training.run import Hook, Hooks, Run
+from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import TrainingStep, chunks
@@ -68,7 +69,6 @@ def train(
     directory: RunDirectory,
     settings: Mapping[str, Any] | None = None,
     hooks: Sequence[Hook] | None = None,
-    writers: Sequence[MetricWriter] | None = None,
     log: Callable[[str], None] = _LOGGER.warning,
     options: type = TrainingConfig,
 ) -> TrainingResult:
@@ -77,38 +77,43 @@ def train(
     Args:
         phases: the data; the last phase goes on to the end of the run.
         hooks: what happens now and then; by default `standard_hooks()`.
-        writers: where figures go; by default `standard_writers(directory)`.
 
     Returns:
         How it ended: finished, or stopped by a signal or at `stop_after_step`.
     """
-    writers = standard_writers(directory) if writers is None else writers
-    run = _start(state, phases, config, directory, settings or {}, options, writers, log)
+    run = _start(state, phases, config, directory, settings or {}, options, log)
     step = TrainingStep(state, objective, config)
-    hook = Hooks(standard_hooks() if hooks is None else hooks)
+    hooks = standard_hooks() if hooks is None else hooks
+
+    def tell(event: str) -> None:
+        for hook in hooks:
+            getattr(hook, event)(run)
+
     inputs = chunks(step, run.batches, config, _rate(phases, config), run.step, run.last_step)
     with (
         on_stop() as run.stop,
         prefetched(inputs, _calls_ahead(config.iterations_per_loop)) as ready,
-        run.writers.open(run.first_step),
-        hook.open(run),
+        run.writer.open(run.first_step),
+        contextlib.ExitStack() as closing,
         run.checkpoints,
     ):
+        for hook in hooks:  # all of them, though another one fails
+            closing.callback(hook.close, run)
         if 0 < run.first_step < config.num_train_steps:
             goal = f"{config.num_train_steps:,}"
             _LOGGER.info("resuming from step %s of %s", f"{run.first_step:,}", goal)
         run.stopping = run.stop_requested()
-        hook.tell("begin", run)
+        tell("begin")
         while not (run.stopping or run.ended_early) and (chunk := next(ready, None)):
             run.chunk = chunk
-            hook.tell("before_call", run)
+            tell("before_call")
             asked = {"stop": run.stop.requested, "save": run.wants_save}
             for row in step.run(chunk.features, chunk.numbers, **asked):
                 state.step, run.metrics = state.step + 1, step.metrics(row)
-                hook.tell("after_step", run)
+                tell("after_step")
             run.stopping = run.stop_requested()
-            hook.tell("after_call", run)
-        hook.tell("end", run)
+            tell("after_call")
+        tell("end")
         run.checkpoints.wait()  # whichever hook saved last: a failure ends the run as one
     finished = (run.step >= config.num_train_steps or run.ended_early) and not run.stopping
     return TrainingResult(run.step, finished, run.first_step, run.metrics, state)
@@ -134,7 +139,6 @@ def _start(
     directory: RunDirectory,
     settings: Mapping[str, Any],
     options: type,
-    writers: Sequence[MetricWriter],
     log: Callable[[str], None],
 ) -> Run:
     """Restores the newest checkpoint, if there is one."""
@@ -152,7 +156,7 @@ def _start(
         batches=PhasedBatches(phases),
         checkpoints=checkpoints,
         settings=settings,
-        writers=MetricWriters(writers if devices.is_chief else (), directory),
+        writer=MetricWriter(directory, devices.is_chief),
         log=log,
         first_step=state.step,
         last_step=min(config.num_train_steps, config.stop_after_step or config.num_train_steps),

@@ -1,7 +1,7 @@
 """Losses that add up over the parts of a batch: the contract, and those of the models here."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from keras import ops
@@ -9,9 +9,12 @@ from keras import ops
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, Batch
 
+Figures = tuple[Any, dict[str, Any]]
+"""The loss (float32 scalar), and the metrics (float32 scalars by name)."""
 
-class Objective(Protocol):
-    """A loss that may be computed in parts.
+
+class Objective:
+    """A loss that may be computed in parts; here one that is a mean over examples.
 
     A batch is split over replicas and micro-batches. The loss of a part is a *sum* over its rows,
     already divided by the counts of the *whole* batch. So the parts add up to the loss of the
@@ -19,56 +22,33 @@ class Objective(Protocol):
 
     Attributes:
         input_names: the features that the model reads.
-    """
-
-    input_names: tuple[str, ...]
-
-    def normalizers(self, batch: Batch) -> dict[str, np.float32]:
-        """Counts what the sums are divided by, on the whole batch.
-
-        They are additive: those of two batches together are the sums of the two. Evaluation adds
-        them over a whole set.
-
-        Args:
-            batch: NumPy arrays [batch, ...].
-
-        Returns:
-            float32 scalars by name.
-        """
-        ...
-
-    def loss(
-        self,
-        outputs: Any,
-        batch: Mapping[str, Any],
-        normalizers: Mapping[str, Any],
-    ) -> tuple[Any, dict[str, Any]]:
-        """Gives a part's share of the loss and of each metric.
-
-        Args:
-            outputs: what the model gave for this part.
-            batch: this part's features as tensors; with `example_weights` float32 [rows].
-            normalizers: those of the whole batch (or set).
-
-        Returns:
-            The loss's share (float32 scalar), and the metrics' shares (float32 scalars by name).
-        """
-        ...
-
-
-class ExampleObjective:
-    """Base of the objectives that are a mean over examples.
 
     Example:
-        >>> ExampleObjective().normalizers({"label_ids": np.array([1, 0])})
+        >>> Objective().normalizers({"label_ids": np.array([1, 0])})
         {'examples': np.float32(2.0)}
     """
 
     input_names: tuple[str, ...] = ENCODER_INPUTS
 
     def normalizers(self, batch: Batch) -> dict[str, np.float32]:
-        """Counts the examples; see `Objective.normalizers`."""
+        """Counts what the sums are divided by, on the whole batch: float32 scalars by name.
+
+        They are additive: those of two batches together are the sums of the two. Evaluation adds
+        them over a whole set.
+        """
         return {"examples": count_examples(batch)}
+
+    def loss(
+        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
+    ) -> Figures:
+        """Gives a part's share of the loss and of each metric.
+
+        Args:
+            outputs: what the model gave for this part.
+            batch: this part's features as tensors; with `example_weights` float32 [rows].
+            normalizers: those of the whole batch (or set).
+        """
+        raise NotImplementedError
 
 
 def count_examples(batch: Batch) -> np.float32:
@@ -92,7 +72,7 @@ def weights_of(batch: Mapping[str, Any], rows_like: Any) -> Any:
     return ops.cast(weights, "float32")
 
 
-class ClassificationObjective(ExampleObjective):
+class ClassificationObjective(Objective):
     """Mean cross entropy over the examples; labels are `label_ids` int32 [batch].
 
     Args:
@@ -125,26 +105,21 @@ class ClassificationObjective(ExampleObjective):
         return {**counts, "class_weights": np.float32(np.sum(weights))}
 
     def loss(
-        self,
-        outputs: Any,
-        batch: Mapping[str, Any],
-        normalizers: Mapping[str, Any],
-    ) -> tuple[Any, dict[str, Any]]:
+        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
+    ) -> Figures:
         """Gives the part's share of the loss and of the accuracy."""
-        logits = ops.cast(outputs["logits"], "float32")  # [rows, classes]
         labels = ops.reshape(ops.cast(batch["label_ids"], "int32"), [-1])  # [rows]
+        losses, right = _cross_entropies(outputs["logits"], labels)  # of [rows, classes]
         examples = weights_of(batch, labels)  # [rows]
-        losses = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
-        right = ops.equal(ops.cast(ops.argmax(logits, axis=-1), "int32"), labels)
         weights = examples / normalizers["examples"]
-        accuracy = ops.sum(ops.cast(right, "float32") * weights)
+        accuracy = ops.sum(right * weights)
         if self._weights is not None:
             by_class = ops.take(ops.convert_to_tensor(self._weights), labels)
             weights = examples * by_class / normalizers["class_weights"]
         return ops.sum(losses * weights), {"accuracy": accuracy}
 
 
-class MultiLabelObjective(ExampleObjective):
+class MultiLabelObjective(Objective):
     """Mean binary cross entropy over labels and examples, each label a question of its own.
 
     Targets are `label_ids` int32 [batch, labels], 1 where the label holds. The accuracy is the
@@ -169,11 +144,8 @@ class MultiLabelObjective(ExampleObjective):
         self._weights = np.asarray(positive_weights, np.float32) if given else np.float32(1)
 
     def loss(
-        self,
-        outputs: Any,
-        batch: Mapping[str, Any],
-        normalizers: Mapping[str, Any],
-    ) -> tuple[Any, dict[str, Any]]:
+        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
+    ) -> Figures:
         """Gives the part's share of the loss and of the accuracy."""
         logits = ops.cast(outputs["logits"], "float32")  # [rows, labels]
         targets = ops.cast(batch["label_ids"], "float32")  # [rows, labels]
@@ -186,7 +158,7 @@ class MultiLabelObjective(ExampleObjective):
         return ops.sum(losses * examples), {"accuracy": ops.sum(accuracy * examples)}
 
 
-class RegressionObjective(ExampleObjective):
+class RegressionObjective(Objective):
     """Mean squared error over the examples; the targets are `label_ids` float32 [batch].
 
     Args:
@@ -207,11 +179,8 @@ class RegressionObjective(ExampleObjective):
         self._deviation = deviation
 
     def loss(
-        self,
-        outputs: Any,
-        batch: Mapping[str, Any],
-        normalizers: Mapping[str, Any],
-    ) -> tuple[Any, dict[str, Any]]:
+        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
+    ) -> Figures:
         """Gives the part's share of the mean squared error (also as a metric)."""
         predictions = ops.reshape(ops.cast(outputs["logits"], "float32"), [-1])  # [rows]
         targets = ops.reshape(ops.cast(batch["label_ids"], "float32"), [-1])  # [rows]
@@ -226,7 +195,7 @@ class RegressionObjective(ExampleObjective):
         return error, {"mean_squared_error": error}
 
 
-class SpanObjective(ExampleObjective):
+class SpanObjective(Objective):
     """Mean of the cross entropies of an answer's first and last position, over the examples.
 
     Labels are `start_positions` and `end_positions` int32 [batch]; a row without the answer has the
@@ -253,32 +222,28 @@ class SpanObjective(ExampleObjective):
         self._padding_competes = padding_competes
 
     def loss(
-        self,
-        outputs: Any,
-        batch: Mapping[str, Any],
-        normalizers: Mapping[str, Any],
-    ) -> tuple[Any, dict[str, Any]]:
+        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
+    ) -> Figures:
         """Gives the part's share of the loss, and of the rows where both positions are found."""
-        losses, right = [], []
+        found = []
         for name in ("start", "end"):
             logits = ops.cast(outputs[f"{name}_logits"], "float32")  # [rows, length]
             if not self._padding_competes:
                 is_token = ops.cast(batch["input_mask"], "bool")
                 logits = ops.where(is_token, logits, _IMPOSSIBLE)
-            labels = ops.reshape(ops.cast(batch[f"{name}_positions"], "int32"), [-1])  # [rows]
-            losses.append(ops.sparse_categorical_crossentropy(labels, logits, from_logits=True))
-            right.append(ops.equal(ops.cast(ops.argmax(logits, axis=-1), "int32"), labels))
-        weights = weights_of(batch, losses[0]) / normalizers["examples"]
-        both = ops.cast(ops.logical_and(*right), "float32")
-        loss = ops.sum((losses[0] + losses[1]) / 2.0 * weights)
-        return loss, {"exact_match": ops.sum(both * weights)}
+            labels = ops.reshape(batch[f"{name}_positions"], [-1])  # [rows]
+            found.append(_cross_entropies(logits, labels))
+        (of_start, start_right), (of_end, end_right) = found
+        weights = weights_of(batch, of_start) / normalizers["examples"]
+        loss = ops.sum((of_start + of_end) / 2.0 * weights)
+        return loss, {"exact_match": ops.sum(start_right * end_right * weights)}
 
 
 _IMPOSSIBLE = -1e9  # e to this power is 0, and no gradient of it is NaN as infinity's may be
 _NO_DIVISION_BY_ZERO = 1e-5  # what the original adds to the sum of masked_lm_weights
 
 
-class PretrainingObjective:
+class PretrainingObjective(Objective):
     """Masked-LM cross entropy per masked token plus next-sentence cross entropy per example.
 
     The masked-LM loss is divided by the number of masked tokens of the whole batch (not by the
@@ -319,46 +284,35 @@ class PretrainingObjective:
         }
 
     def loss(
-        self,
-        outputs: Any,
-        batch: Mapping[str, Any],
-        normalizers: Mapping[str, Any],
-    ) -> tuple[Any, dict[str, Any]]:
+        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
+    ) -> Figures:
         """Gives the part's share of the loss, both losses and both accuracies."""
         examples = weights_of(batch, batch["masked_lm_ids"])  # [rows]
         tokens = ops.cast(batch["masked_lm_weights"], "float32") * examples[:, None]
-        masked_lm = _cross_entropy(
-            outputs["masked_lm_logits"],  # [rows, predictions, vocabulary]
-            batch["masked_lm_ids"],
-            tokens / (normalizers["masked_tokens"] + _NO_DIVISION_BY_ZERO),
-        )
-        next_sentence = _cross_entropy(
-            outputs["next_sentence_logits"],  # [rows, 2]
-            ops.reshape(batch["next_sentence_labels"], [-1]),
-            examples / normalizers["examples"],
-        )
-        loss = masked_lm[0] + next_sentence[0] if self._next_sentence else masked_lm[0]
-        return loss, {
-            "masked_lm_loss": masked_lm[0],
-            "next_sentence_loss": next_sentence[0],
-            "masked_lm_accuracy": masked_lm[1],
-            "next_sentence_accuracy": next_sentence[1],
+        found = {
+            "masked_lm": (
+                batch["masked_lm_ids"],  # [rows, predictions]; logits have the vocabulary, too
+                tokens / (normalizers["masked_tokens"] + _NO_DIVISION_BY_ZERO),
+            ),
+            "next_sentence": (
+                ops.reshape(batch["next_sentence_labels"], [-1]),
+                examples / normalizers["examples"],
+            ),
         }
+        metrics = {}
+        for name, (labels, weights) in found.items():
+            losses, right = _cross_entropies(outputs[f"{name}_logits"], labels)
+            metrics[f"{name}_loss"] = ops.sum(losses * weights)
+            metrics[f"{name}_accuracy"] = ops.sum(right * weights)
+        loss = metrics["masked_lm_loss"]
+        if self._next_sentence:
+            loss = loss + metrics["next_sentence_loss"]
+        return loss, metrics
 
 
-def _cross_entropy(logits: Any, labels: Any, weights: Any) -> tuple[Any, Any]:
-    """Weighted sums of the cross entropy and of the right answers.
-
-    Args:
-        logits: [..., classes].
-        labels: int [...].
-        weights: float32 [...].
-
-    Returns:
-        Two float32 scalars.
-    """
-    logits = ops.cast(logits, "float32")
-    labels = ops.cast(labels, "int32")
+def _cross_entropies(logits: Any, labels: Any) -> tuple[Any, Any]:
+    """The cross entropies, and 1 where the answer is right; logits [..., classes], labels [...]."""
+    logits, labels = ops.cast(logits, "float32"), ops.cast(labels, "int32")
     losses = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
-    right = ops.cast(ops.equal(ops.cast(ops.argmax(logits, axis=-1), "int32"), labels), "float32")
-    return ops.sum(losses * weights), ops.sum(right * weights)
+    right = ops.equal(ops.cast(ops.argmax(logits, axis=-1), "int32"), labels)
+    return losses, ops.cast(right, "float32")

@@ -1,15 +1,14 @@
 """A run while it goes on, and the interface of everything that happens in it now and then."""
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from keras_bert_impl.interrupts import Stops
 from keras_bert_impl.training.batches import PhasedBatches
 from keras_bert_impl.training.checkpoints import Checkpoints
 from keras_bert_impl.training.config import TrainingConfig
-from keras_bert_impl.training.metric_writers import MetricWriters
+from keras_bert_impl.training.metric_writers import MetricWriter
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import Chunk
@@ -26,7 +25,7 @@ class Run:
         batches: the data of all phases.
         checkpoints: saves the variables.
         settings: what a resumed run must have the same; saved with every checkpoint.
-        writers: where figures go (nowhere, in all workers but the first).
+        writer: where figures go (nowhere, in all workers but the first).
         log: called with one line that a person should read.
         first_step: the steps done when this process began; 0 for a new run.
         last_step: the steps done when this process shall end.
@@ -47,7 +46,7 @@ class Run:
     batches: PhasedBatches
     checkpoints: Checkpoints
     settings: Mapping[str, Any]
-    writers: MetricWriters
+    writer: MetricWriter
     log: Callable[[str], None]
     first_step: int
     last_step: int
@@ -136,23 +135,3 @@ class Hook:
 
     def close(self, run: Run) -> None:
         """Called once, whatever ended the run, also an error; no checkpoint is being written."""
-
-
-class Hooks:
-    """Several hooks: each event reaches them in their order, and all are closed."""
-
-    def __init__(self, hooks: Sequence[Hook]) -> None:
-        self._hooks = list(hooks)
-
-    @contextlib.contextmanager
-    def open(self, run: Run) -> Iterator[None]:
-        """Inside the block the run goes on; then every hook is closed, though another one fails."""
-        with contextlib.ExitStack() as stack:
-            for hook in self._hooks:
-                stack.callback(hook.close, run)
-            yield
-
-    def tell(self, event: str, run: Run) -> None:
-        """Calls a method of every hook."""
-        for hook in self._hooks:
-            getattr(hook, event)(run)

@@ -1,7 +1,6 @@
 """The folder of a run: the names of its files, and its lock."""
 
 import contextlib
-import dataclasses
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,92 +10,40 @@ from keras_bert_impl.checkpoints.run_folder import (
     CHECKPOINTS,
     FINISHED_FILE,
     MODEL,
-    STATE,
-    STEP_FILE,
     finished_steps,
     steps_in,
 )
-from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole, remove, without_links
+from keras_bert_impl.files import make_folder, open_whole, without_links
 from keras_bert_impl.locks import owned
 
 _FOLDERS = (CHECKPOINTS, BEST_CHECKPOINT, "events", MODEL)
-_OF_CHECKPOINTS = (STEP_FILE, f"{STATE}.index")
-_OF_FILES = {".cfg", ".json", ".jsonl", ".png", ".tsv", ".txt"}  # endings of what a run writes
 
 
-@dataclasses.dataclass(frozen=True)
 class RunDirectory:
-    """One training run's folder.
-
-    `flags.cfg` repeats the run, `metrics.jsonl` and TensorBoard's `events/` watch it,
-    `checkpoints/` resumes it; at the end come `model/`, `eval_results.txt` and
-    `learning_curve.png`.
-
-    Args:
-        path: the folder; made by `open`.
+    """One training run's folder; `open` makes it.
 
     Example:
-        >>> str(RunDirectory(Path("run")).metrics)
+        >>> str(RunDirectory("run").metrics)
         'run/metrics.jsonl'
     """
 
-    path: Path
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.flags = self.path / "flags.cfg"  # repeats the run
+        self.metrics = self.path / "metrics.jsonl"  # an object a logged step
+        self.evaluations = self.path / "evaluations.jsonl"  # an object a held-out evaluation
+        self.events = self.path / "events"  # TensorBoard's folder
+        self.learning_curve = self.path / "learning_curve.png"
+        self.checkpoints = self.path / CHECKPOINTS
+        self.best_checkpoint = self.path / BEST_CHECKPOINT  # of the best held-out evaluation
+        self.model = self.path / MODEL  # exists when training is complete
+        self.eval_results = self.path / "eval_results.txt"  # the last evaluation
+        self.guesses = self.path / "guesses.json"  # what guessing reaches in the evaluations
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> "RunDirectory":
         """Makes the folder where it is missing."""
         return cls(make_folder(path))
-
-    @property
-    def flags(self) -> Path:
-        """The flag file that repeats the run."""
-        return self.path / "flags.cfg"
-
-    @property
-    def metrics(self) -> Path:
-        """One JSON object a logged step."""
-        return self.path / "metrics.jsonl"
-
-    @property
-    def evaluations(self) -> Path:
-        """One JSON object a held-out evaluation."""
-        return self.path / "evaluations.jsonl"
-
-    @property
-    def saves(self) -> Path:
-        """One JSON object a checkpoint: how long it stopped training, and how long it took."""
-        return self.path / "saves.jsonl"
-
-    @property
-    def events(self) -> Path:
-        """TensorBoard's folder."""
-        return self.path / "events"
-
-    @property
-    def checkpoints(self) -> Path:
-        """The folder of checkpoints."""
-        return self.path / CHECKPOINTS
-
-    @property
-    def best_checkpoint(self) -> Path:
-        """The checkpoint of the best held-out evaluation."""
-        return self.path / BEST_CHECKPOINT
-
-    @property
-    def model(self) -> Path:
-        """The model directory; it exists when training is complete."""
-        return self.path / MODEL
-
-    @property
-    def eval_results(self) -> Path:
-        """The last evaluation, `name = value` a line."""
-        return self.path / "eval_results.txt"
-
-    @property
-    def guesses(self) -> Path:
-        """What guessing reaches, beside the figures of the evaluations."""
-        return self.path / "guesses.json"
 
     def read_eval_results(self) -> dict[str, float]:
         """The figures of `eval_results.txt`; none without one."""
@@ -114,7 +61,7 @@ class RunDirectory:
         """What a stop leaves that comes before the training goes on, in words.
 
         Example:
-            >>> RunDirectory(Path("/no/such/run")).kept_before_training()
+            >>> RunDirectory("/no/such/run").kept_before_training()
             'training had not begun, and the same command begins it'
         """
         if step := self.newest_step():
@@ -132,7 +79,7 @@ class RunDirectory:
 
     def write_finished_step(self, step: int, best_step: int | None = None) -> None:
         """Notes, after `model/` was written, that the run ended."""
-        with open_whole(self._finished) as file:
+        with open_whole(self.path / FINISHED_FILE) as file:
             file.write(f"{step}\n" if best_step is None else f"{step} {best_step}\n")
 
     def evaluated_step(self) -> int | None:
@@ -140,57 +87,21 @@ class RunDirectory:
         step = self.read_eval_results().get("global_step")
         return step if isinstance(step, int) else None
 
-    @property
-    def _finished(self) -> Path:
-        return self.path / FINISHED_FILE
-
-    @property
-    def learning_curve(self) -> Path:
-        """The picture of the losses and the scores."""
-        return self.path / "learning_curve.png"
-
     @contextlib.contextmanager
     def taken(self) -> Iterator[None]:
-        """Inside the block no other process can train here; a process that is killed lets go.
-
-        What killed processes left half-written, on whatever machine, is removed.
-        """
+        """Inside the block no other process can train here; a process that is killed lets go."""
         self.check_names()
         busy = (
             f"{self.path}: another process is training in this folder; wait for its end, stop it, "
             "or name another `output_dir`."
         )
-        with owned(self.path / ".lock", busy) as held:
-            for name in (self.model.name, self.best_checkpoint.name) if held else ():
-                for left in self.path.glob(f".{name}.*.[0-9]*.incomplete"):
-                    remove(left)
+        with owned(self.path / ".lock", busy):
             yield
 
     def check_names(self) -> None:
-        """Sees, before hours of work, that nothing stands where its results will.
-
-        Example:
-            >>> import tempfile
-            >>> run = RunDirectory.open(tempfile.mkdtemp())
-            >>> run.best_checkpoint.touch()
-            >>> run.check_names()  # doctest: +ELLIPSIS
-            Traceback (most recent call last):
-            ...
-            keras_bert_impl.errors.UserError: /...: is no folder, but a run makes one here; ...
-        """
-        elsewhere = "move it, or name another `output_dir`."
-        for path in sorted(self.path.iterdir()) if self.path.is_dir() else ():
-            if path.name in _FOLDERS:
-                if not without_links(path).is_dir():
-                    raise UserError(f"{path}: is no folder, but a run makes one here; {elsewhere}")
-                names = {child.name for child in path.iterdir()}
-                if path == self.best_checkpoint and names and names.isdisjoint(_OF_CHECKPOINTS):
-                    raise UserError(
-                        f"{path}: holds no checkpoint, which would replace it; {elsewhere}"
-                    )
-            elif path.suffix in _OF_FILES and not path.is_file():
-                kind = "a folder" if path.is_dir() else "no file"
-                raise UserError(f"{path}: is {kind}, but a run writes files here; {elsewhere}")
+        """Sees that nothing is written through a link that stands where a folder will."""
+        for name in _FOLDERS:
+            without_links(self.path / name)
 
     def write_flags(self, flags: str) -> None:
         """Keeps the flags of the present command."""

@@ -1,12 +1,9 @@
-"""Which devices a run computes on, and going on when another worker dies."""
+"""Which devices a run computes on, and what is said when another worker dies."""
 
 import contextlib
 import dataclasses
-import json
 import os
-import socket
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.client import HTTPException
 from typing import Any
 
@@ -16,7 +13,7 @@ import tensorflow as tf
 from keras_bert_impl.backend import need_tensorflow, usable_cores
 from keras_bert_impl.cpu_kernels.kernel_choice import choose_kernels
 from keras_bert_impl.cpu_kernels.xla_programs import safe_in_threads
-from keras_bert_impl.errors import UserError, reading, reason_of, shown
+from keras_bert_impl.errors import UserError, reading, reason_of
 from keras_bert_impl.json_files import parse_json
 from keras_bert_impl.layers.kernels import PLAIN, PlainKernels
 from keras_bert_impl.models.base import set_kernels
@@ -70,7 +67,7 @@ class Devices:
         """
         how = "plain kernels" if self.kernels is None or self.kernels is PLAIN else "XLA kernels"
         parts = [self._hardware(), precision, "compiled by XLA" if self.use_xla else how]
-        if isinstance(self.strategy, tf.distribute.TPUStrategy):
+        if self._on_tpu:
             parts[2:] = []  # everything is compiled there
         if self.workers > 1:
             parts.append(f"worker {self.worker + 1} of {self.workers}")
@@ -78,20 +75,14 @@ class Devices:
 
     def _hardware(self) -> str:
         own = self.own_replicas
-        if isinstance(self.strategy, tf.distribute.TPUStrategy):
-            return _counted(own, "TPU core")
-        if self.on_cpu:
-            cores = _counted(usable_cores(), "CPU core")
-            return f"{own} replicas on {cores}" if own > 1 else cores
-        names = _names_of_gpus()
-        total = f"{own} of {_counted(len(names), 'GPU')}" if len(names) > own else ""
-        return f"{total or _counted(own, 'GPU')} ({', '.join(dict.fromkeys(names))})"
+        if not self.on_cpu:
+            return _counted(own, "TPU core" if self._on_tpu else "GPU")
+        cores = _counted(usable_cores(), "CPU core")
+        return f"{own} replicas on {cores}" if own > 1 else cores
 
     @property
-    def unused_gpus(self) -> int:
-        """How many GPUs TensorFlow sees on this machine beside those of the run."""
-        none = self.on_cpu or isinstance(self.strategy, tf.distribute.TPUStrategy)
-        return 0 if none else max(0, len(_names_of_gpus()) - self.own_replicas)
+    def _on_tpu(self) -> bool:
+        return isinstance(self.strategy, tf.distribute.TPUStrategy)
 
 
 def _counted(number: int, noun: str) -> str:
@@ -102,11 +93,6 @@ def _counted(number: int, noun: str) -> str:
         ('1 GPU', '2 GPUs')
     """
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _names_of_gpus() -> list[str]:
-    details = map(tf.config.experimental.get_device_details, tf.config.list_physical_devices("GPU"))
-    return [str(one.get("device_name", "of unknown kind")) for one in details]
 
 
 def present_devices(config: TrainingConfig) -> Devices:
@@ -187,6 +173,7 @@ def _place_in_cluster(text: str) -> tuple[int, int]:
 
     Example:
         >>> cluster = {"chief": ["a:1"], "worker": ["b:1", "c:1"]}
+        >>> import json
         >>> described = {"cluster": cluster, "task": {"type": "worker", "index": 1}}
         >>> _place_in_cluster(json.dumps(described))
         (3, 2)
@@ -224,22 +211,8 @@ def _split_cpu(count: int) -> None:
             ) from error
 
 
-_SECONDS_TO_CONNECT, _LAST_PORT = 20, 65535
-
-
-def _call(address: str) -> None:
-    """Sees that somebody listens at a `grpc://HOST:PORT`: TensorFlow would try for minutes."""
-    host, _, port = address.strip().removeprefix("grpc://").rpartition(":")
-    if not port.isdecimal() or int(port) > _LAST_PORT:
-        raise OSError(f"{shown(address)} is no grpc://HOST:PORT")
-    socket.create_connection((host.strip("[]"), int(port)), _SECONDS_TO_CONNECT).close()
-
-
 def _tpu(config: TrainingConfig) -> Devices:
     try:
-        if (config.tpu_name or "").startswith("grpc://"):
-            for address in str(config.tpu_name).split(","):
-                _call(address)
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
             tpu=config.tpu_name, zone=config.tpu_zone, project=config.gcp_project
         )
@@ -262,44 +235,20 @@ _LOST = (
     tf.errors.FailedPreconditionError,  # it came back so soon that the old connection still stood
     tf.errors.InternalError,
 )
-_RESTARTS = 5  # so often without a new checkpoint between: then it is no lost worker
-_STARTED_AGAIN = "KERAS_BERT_STARTED_AGAIN"  # what the process that starts again must remember
 
 
 @contextlib.contextmanager
-def restart_when_a_worker_is_lost(
-    config: TrainingConfig, newest_step: Callable[[], int], log: Callable[[str], None]
-) -> Iterator[None]:
-    """Inside the block, losing another worker starts this process again with its own command.
+def telling_of_lost_workers(config: TrainingConfig) -> Iterator[None]:
+    """Inside the block, losing another worker is a sentence.
 
-    TensorFlow's collectives cannot go on with a worker that died. The new process waits until all
-    workers are there again, and resumes from the newest checkpoint as they do. An error that comes
-    back time and again without a new checkpoint between is raised.
+    TensorFlow's collectives cannot go on with a worker that died: all must start again.
     """
     try:
         yield
     except _LOST as error:
         if config.distribution_strategy != "multi_worker_mirrored":
             raise
-        step = newest_step()
-        before, times = parse_json(
-            os.environ.get(_STARTED_AGAIN, "[-1, 0]"), _STARTED_AGAIN, "unset it"
-        )
-        times = times + 1 if step == before else 1
-        if times > _RESTARTS:
-            raise
-        reason = (error.message or type(error).__name__).strip().splitlines()[0]
-        log(
-            f"Another worker was lost ({reason}); this one starts again and waits until it is "
-            "back: start the same command there."
-        )
-        os.environ[_STARTED_AGAIN] = json.dumps([step, times])
-        _start_again()
-
-
-def _start_again() -> None:
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # The old server's port must not stay open in the new process.
-    os.closerange(3, 65536)
-    os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - the very command that is running
+        raise UserError(
+            f"another worker was lost ({reason_of(error)}); start the same command again on every "
+            "worker: the run goes on from its newest checkpoint."
+        ) from error

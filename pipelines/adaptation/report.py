@@ -12,7 +12,7 @@ from typing import Any
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, UNK, Vocabulary
 from keras_bert_impl.training.config import LOW_IS_GOOD
-from keras_bert_impl.training.guesses import read_guesses
+from keras_bert_impl.training.learning_curve import read_guesses
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.adaptation.words import Coverage
 from pipelines.inputs.pretraining import PretrainingEvaluation

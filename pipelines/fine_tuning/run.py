@@ -21,9 +21,8 @@ from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.batches import one_phase
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.evaluation import Prediction
-from keras_bert_impl.training.guesses import Guess, write_guesses
 from keras_bert_impl.training.hooks import standard_hooks
-from keras_bert_impl.training.learning_curve import draw_learning_curve
+from keras_bert_impl.training.learning_curve import Guess, draw_learning_curve, write_guesses
 from keras_bert_impl.training.loop import TrainingResult
 from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
@@ -127,8 +126,7 @@ def _tell_of_devices(config: FineTuningConfig, devices: Devices) -> None:
     if config.engine != TENSORFLOW and not config.do_train:
         return  # another engine answers
     _LOGGER.info("%s", devices.describe(config.training.precision))
-    told = device_remarks(config.training, devices.replicas, devices.unused_gpus)
-    for remark in told if devices.is_chief else ():
+    for remark in device_remarks(config.training, devices.replicas) if devices.is_chief else ():
         _LOGGER.warning("%s", remark)
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # only for the types: a task must be listable without loading
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import LineTokenizer
-    from keras_bert_impl.training.guesses import Guess
+    from keras_bert_impl.training.learning_curve import Guess
     from keras_bert_impl.training.objectives import Objective
 
 Example = TypeVar("Example")

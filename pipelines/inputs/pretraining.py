@@ -85,11 +85,6 @@ class PretrainingBatches:
         _, records = self._order.at(step * self.batch_size + np.arange(self.batch_size))
         return self._records.reader.list_by_shard(records)
 
-    def check(self, most: int) -> int:
-        """Looks at all records, or `most` of them spread evenly; gives how many."""
-        assert self._model_config is not None
-        return self._records.check(self._model_config, most)
-
     def batches_from(self, step: int) -> Iterator[Batch]:
         """Gives the batches of steps `step`, `step + 1`, ...; the training loop reads ahead."""
         return map(self.batch_at, itertools.count(step))

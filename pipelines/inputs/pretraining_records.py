@@ -24,7 +24,6 @@ from pipelines.records.reader import ParsedRecords, RecordReader
 from pipelines.records.record_maker import masked_features
 
 Numbers = NDArray[np.int64]
-_CHECKED_AT_ONCE = 2048
 
 
 class PretrainingRecords:
@@ -93,20 +92,6 @@ class PretrainingRecords:
         elif self._masking == "none":
             features |= _no_predictions(len(records))
         return self._padded(features)
-
-    def check(self, config: BertConfig, most: int) -> int:
-        """Looks at all records, or at `most` of them spread evenly over the shards.
-
-        Returns:
-            How many were.
-        """
-        count = min(len(self), most)
-        chosen = np.arange(count) * len(self) // count
-        for start in range(0, count, _CHECKED_AT_ONCE):
-            records = chosen[start : start + _CHECKED_AT_ONCE]
-            batch = self.batch(np.zeros_like(records), records)
-            check_batch(batch, config, self.reader.namer(records))
-        return count
 
     def _mask(
         self, features: Mapping[str, np.ndarray], epochs: Numbers, records: Numbers

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
-from keras_bert_impl.training.guesses import Guess
+from keras_bert_impl.training.learning_curve import Guess
 
 Metric = Callable[[np.ndarray, np.ndarray], float]
 
@@ -109,25 +109,21 @@ def count_answers(batches: Iterable[Batch], vocab_size: int) -> AnswerCounts:
 
 
 def count_sample(batches: Iterable[Batch], vocab_size: int) -> np.ndarray:
-    """Counts how often each token is masked in training, in every other batch and in the rest.
+    """Counts how often each token is masked in training: int64 [vocab_size].
 
-    Only so many batches are read (two at least) as are needed to know how often the frequent
-    tokens occur. One half's shares, tried on the other half, give the loss of guessing by them.
-
-    Returns:
-        Two halves, int64 [2, vocab_size].
+    Only so many batches are read as are needed to know how often the frequent tokens occur.
 
     Example:
         >>> batch = {"masked_lm_ids": np.array([[1, 2]]), "masked_lm_weights": np.ones([1, 2])}
         >>> count_sample([batch] * 5, 3).tolist()
-        [[0, 3, 3], [0, 2, 2]]
+        [0, 5, 5]
     """
-    halves = np.zeros([2, vocab_size], np.int64)
-    for number, batch in enumerate(itertools.islice(batches, _BATCHES_TO_COUNT)):
-        halves[number % 2] += count_masked_tokens([batch], vocab_size)
-        if number % 2 and halves.sum() >= _TOKENS_TO_COUNT:
+    counts = np.zeros(vocab_size, np.int64)
+    for batch in itertools.islice(batches, _BATCHES_TO_COUNT):
+        counts += count_masked_tokens([batch], vocab_size)
+        if counts.sum() >= _TOKENS_TO_COUNT:
             break
-    return halves
+    return counts
 
 
 def pretraining_guesses(train_tokens: np.ndarray, held_out: AnswerCounts) -> dict[str, Guess]:

@@ -67,14 +67,7 @@ def demo_documents() -> Iterator[Document]:
 
 
 def write_demo_text(path: str | os.PathLike[str], held_out_path: str | os.PathLike[str]) -> int:
-    """Writes the text as JSON lines (`title`, `text`), every 16th document to the second file.
-
-    Example:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> write_demo_text(folder / "train.jsonl", folder / "held_out.jsonl") > 500_000
-        True
-    """
+    """Writes the text as JSON lines (`title`, `text`), every 16th document to the second file."""
     size = 0
     outputs = open_whole(followed(path)), open_whole(followed(held_out_path))
     with outputs[0] as train, outputs[1] as held_out:

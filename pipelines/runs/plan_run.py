@@ -1,6 +1,5 @@
 """Estimates the time and memory of a pre-training run on this machine."""
 
-import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +14,7 @@ from keras_bert_impl.planning import (
     training_memory,
 )
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.runs.remarks import Epochs, check_words, remarks
-
-_LOGGER = logging.getLogger(__name__)
+from pipelines.runs.remarks import Epochs, remarks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +35,6 @@ class PlanRunConfig:
     )
     max_seq_length: int = option(128, "Length of an example in tokens.", at_least=5)
     max_predictions_per_seq: int = option(20, "Most masked positions of an example.", at_least=1)
-    input_file: Sequence[str] = option(
-        (),
-        "The shards that the run will read, where they exist; a line warns if their vocabulary "
-        "does not fit their text.",
-    )
     num_replicas: int = option(
         1, "How many devices, on all machines together, share a batch.", at_least=1, at_most=2**20
     )
@@ -123,13 +115,13 @@ def plan(config: PlanRunConfig) -> PlanRunResults:
     model, training = _model_config(config), config.training
     length, predictions = config.max_seq_length, config.max_predictions_per_seq
     model.check_length(length)
-    if config.input_file:
-        check_words(config.input_file, _LOGGER.warning)
     rate = measure_rate(model, config) if config.measure_steps else config.examples_per_second
     examples = training.train_batch_size * training.num_train_steps
     hours = examples / rate / 3600 if rate else None
     steps = (training.num_train_steps, training.train_batch_size)
     epochs = None if config.num_examples is None else Epochs(*steps, config.num_examples)
+    # A run may be planned far from the machine that trains: the replicas are those given.
+    told = remarks(training, config.num_replicas, [epochs] if epochs else [])
     sizes = (model, training, length, predictions, config.on_cpu, config.num_replicas)
     memory = config.device_memory_gb
     return PlanRunResults(
@@ -143,7 +135,7 @@ def plan(config: PlanRunConfig) -> PlanRunResults:
         hours=hours,
         price=hours * config.price_per_hour if hours and config.price_per_hour else None,
         epochs=epochs,
-        remarks=remarks(training, config.num_replicas, epochs=[epochs] if epochs else []),
+        remarks=told,
     )
 
 

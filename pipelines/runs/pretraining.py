@@ -11,34 +11,34 @@ from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, no_folder_left
+from keras_bert_impl.files import no_folder_left
 from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.options import options_named
-from keras_bert_impl.planning import training_flops
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.training.batches import Phase, phased_work
+from keras_bert_impl.training.batches import Phase
 from keras_bert_impl.training.checkpoints import (
     Checkpoints,
     check_settings,
-    read_tf1_state,
-    write_tf1_state,
 )
 from keras_bert_impl.training.evaluation import Evaluation
-from keras_bert_impl.training.guesses import Guess, read_guesses, write_guesses
 from keras_bert_impl.training.hooks import standard_hooks
-from keras_bert_impl.training.learning_curve import draw_learning_curve
+from keras_bert_impl.training.learning_curve import (
+    Guess,
+    draw_learning_curve,
+    read_guesses,
+    write_guesses,
+)
 from keras_bert_impl.training.loop import TrainingResult, rehearse
 from keras_bert_impl.training.objectives import PretrainingObjective
 from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
-from keras_bert_impl.training.strategy import make_devices, restart_when_a_worker_is_lost
+from keras_bert_impl.training.strategy import make_devices, telling_of_lost_workers
 from pipelines.inputs.pretraining import PretrainingBatches, PretrainingEvaluation
 from pipelines.metrics.guessing import (
     count_answers,
     count_sample,
-    frequency_baseline,
     pretraining_guesses,
 )
 from pipelines.pretraining_data.language_model import Targets
@@ -48,12 +48,14 @@ from pipelines.runs.pretraining_config import (
     kept_model,
     options_of_phase,
 )
-from pipelines.runs.pretraining_start import check_asked, checked_start
-from pipelines.runs.remarks import check_records, check_words, epochs_of, remarks
-from pipelines.runs.resume_identity import (
+from pipelines.runs.pretraining_start import (
+    check_asked,
+    check_finished_run,
+    checked_start,
     pretraining_settings,
     shards_identity,
 )
+from pipelines.runs.remarks import epochs_of, remarks
 from pipelines.runs.training_run import (
     DescribeModel,
     TrainingRun,
@@ -125,17 +127,18 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
 def _run(config: RunPretrainingConfig, run: RunDirectory) -> PretrainingResults:
     trained = is_finished(run, config.training)
     if config.do_train and not trained:
-        _check_outputs(config, run)
+        check_destination(run, config.init_checkpoint)
     if config.dry_run:
         return PretrainingResults(rehearsal=_Job(config, run).rehearse())
-    measured = run.evaluated_step() == run.finished_step() or not config.do_eval
-    if config.do_train and trained and measured:
-        return PretrainingResults(
-            already_finished=True,
-            evaluation=run.read_eval_results() if config.do_eval else {},
-            guesses=read_guesses(run),
-        )
-    with restart_when_a_worker_is_lost(config.training, run.newest_step, _LOGGER.warning):
+    if config.do_train and trained:
+        check_finished_run(config, run)
+        if run.evaluated_step() == run.finished_step() or not config.do_eval:
+            return PretrainingResults(
+                already_finished=True,
+                evaluation=run.read_eval_results() if config.do_eval else {},
+                guesses=read_guesses(run),
+            )
+    with telling_of_lost_workers(config.training):
         trains = config.do_train and not trained
         with kept_so_far(run.kept_before_training() if trains else _UNCHANGED):
             job = _Job(config, run)
@@ -145,18 +148,6 @@ def _run(config: RunPretrainingConfig, run: RunDirectory) -> PretrainingResults:
         with kept_so_far(_KEPT if config.do_train else _UNCHANGED):
             evaluation = job.evaluate(training) if config.do_eval else {}
     return PretrainingResults(training, evaluation=evaluation, guesses=job.guesses)
-
-
-def _check_outputs(config: RunPretrainingConfig, run: RunDirectory) -> None:
-    """Sees that what comes at the end may be written, and replaces nothing of the user's."""
-    if config.continue_tf1_run and not config.init_checkpoint:
-        raise UserError(
-            "`continue_tf1_run=True` needs the training checkpoint of the original; name it with "
-            "`init_checkpoint`."
-        )
-    check_destination(run, config.init_checkpoint)
-    if config.tf1_checkpoint:
-        make_folder(Path(config.tf1_checkpoint).parent)  # not only found out after a week
 
 
 def open_phases(
@@ -219,17 +210,14 @@ class _Job:
             (first, *_) = epochs_of(self._phases)
             each = config.training.evaluated_each(-(-first.examples // first.batch_size))
             self._run = replace(self._run, config=each)
-        check_records(self._phases, _LOGGER.info)
         if config.do_train and devices.is_chief:
             self._tell_of_the_run()
-        for phase in config.phases():
-            check_words(phase.input_file, _LOGGER.warning)
         self._held_out = self._open_held_out()
         # Every record that will be measured is looked at here, before hours of training.
         held_out = count_answers(self._held_out.batches(), self._model_config.vocab_size)
         sample = self._phases[0].batches.batches_from(0)
-        self._counts = count_sample(sample, self._model_config.vocab_size)
-        self.guesses = pretraining_guesses(self._counts.sum(axis=0), held_out)
+        counts = count_sample(sample, self._model_config.vocab_size)
+        self.guesses = pretraining_guesses(counts, held_out)
         self._objective = PretrainingObjective(config.next_sentence)
         self._model, _ = self._run.build_model(
             lambda dtype: BertPretrainer(self._model_config, dtype=dtype), self._start.checkpoint
@@ -240,8 +228,7 @@ class _Job:
     def _tell_of_the_run(self) -> None:
         """Says how often the data are read, and what is probably a mistake."""
         epochs = epochs_of(self._phases)
-        devices = self._run.devices
-        told = remarks(self._config.training, devices.replicas, devices.unused_gpus, epochs)
+        told = remarks(self._config.training, self._run.devices.replicas, epochs)
         for number, one in enumerate(epochs, start=1):
             if not any(one.describe() in remark for remark in told):
                 _LOGGER.info("Phase %d: %s.", number, one.describe())
@@ -278,7 +265,6 @@ class _Job:
                 *self._hooks(),
                 KeepModels(self._config.save_model_steps, self._write_model),
             ],
-            take_over=self._take_over if self._config.continue_tf1_run else None,
             options=RunPretrainingConfig,
         )
 
@@ -302,23 +288,11 @@ class _Job:
             )
 
     def _hooks(self) -> list[Hook]:
-        """The usual ones, told what to measure and what to compare with."""
-        phases = self._config.phases()
+        """The usual ones, told what to measure."""
         return standard_hooks(
             evaluate=self._measure,
             held_out=self._describe_held_out(),
             keep_best=self._config.training.chooses_best,
-            frequency_loss=frequency_baseline(*self._counts).loss,
-            work=phased_work(
-                [phase.num_train_steps for phase in phases],
-                [
-                    phase.train_batch_size
-                    * training_flops(
-                        self._model_config, phase.max_seq_length, phase.max_predictions_per_seq
-                    )
-                    for phase in phases
-                ],
-            ),
         )
 
     def _describe_held_out(self) -> str:
@@ -328,8 +302,6 @@ class _Job:
         return f"{shards}, {self._held_out.num_examples} examples{losses}"
 
     def _write_results(self, result: TrainingResult) -> None:
-        if self._config.tf1_checkpoint:
-            write_tf1_state(self._config.tf1_checkpoint, result.state, result.step)
         self._run.write_model(result, self._write_model)
         self._draw()
 
@@ -390,9 +362,6 @@ class _Job:
         }
         before = {name: description["settings"].get(name) for name in now}
         check_settings(before, now, str(self._run.directory.path))
-
-    def _take_over(self, state: TrainingState) -> int:
-        return read_tf1_state(str(self._start.checkpoint), state)
 
     def _measure(self) -> dict[str, float]:
         return self._evaluation(self._held_out)

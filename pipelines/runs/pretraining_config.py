@@ -148,17 +148,6 @@ class RunPretrainingConfig:
         "Weights to start from: a model directory, a TF1 checkpoint (prefix or folder), a run's "
         "folder or checkpoint, or a name on the Hugging Face hub.",
     )
-    continue_tf1_run: bool = option(
-        False,
-        "Continue a run of the original: also take the optimizer's moments and the step from the "
-        "TF1 checkpoint that training starts from.",
-        resume=FREE,
-    )
-    tf1_checkpoint: str | None = option(
-        None,
-        "Prefix of a TF1 checkpoint to write at the end, with the training state of the original.",
-        resume=FREE,
-    )
     vocab_file: str | None = option(
         None,
         "The vocabulary of the shards, to go with the model; by default the one of the model that "

@@ -3,19 +3,14 @@
 A remark is one sentence: what is so, why it matters, what to do. A new one is one more rule.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.records.check import described_words, find_shards
-from pipelines.records.paths import with_local_copies
 
 if TYPE_CHECKING:  # TensorFlow
     from keras_bert_impl.training.batches import Phase
-
-RECORDS_CHECKED = 2**18
-"""How many records of a phase are looked at before a run: a few seconds' worth."""
 
 MOST_EPOCHS = 40.0
 """So often BERT's own pre-training read its text (3.3 billion words in a million steps)."""
@@ -64,82 +59,54 @@ def epochs_of(phases: Sequence["Phase"]) -> list[Epochs]:
     return found
 
 
-def check_records(phases: Sequence["Phase"], report: Callable[[str], None]) -> None:
-    """Looks at the records of every phase, before anything is computed from them.
-
-    Up to `RECORDS_CHECKED` of a phase: all of most sets, else so many spread evenly. Those left
-    out are checked with their batch when it is read.
-    """
-    for number, phase in enumerate(phases, start=1):
-        batches: Any = phase.batches
-        checked, everything = batches.check(RECORDS_CHECKED), batches.num_examples
-        which = f"all {checked:,}" if checked == everything else f"{checked:,} of {everything:,}"
-        rest = "" if checked == everything else "; the others are checked when they are read"
-        report(f"Phase {number}: looked at {which} records{rest}.")
-
-
-def check_words(input_files: Sequence[str], warn: Callable[[str], None]) -> None:
-    """Tells of shards of whose words more than 5 % are [UNK]."""
-    words = described_words(find_shards(with_local_copies(input_files)))
-    if words is not None and words.is_large:
-        warn(
-            f"{', '.join(input_files)}: {words} are [UNK], which the model can learn nothing from: "
-            "the vocabulary does not fit the text. create_pretraining_data names the likely reason."
-        )
-
-
-def device_remarks(training: TrainingConfig, replicas: int, unused_gpus: int = 0) -> list[str]:
-    """Those about devices: what every training run should say."""
-    found = list[str]()
-    if training.distribution_strategy == "mirrored" and replicas == 1:
-        found.append(
-            "`distribution_strategy=mirrored` with one device computes as `distribution_strategy="
-            "one_device` does, no faster; take that, or, to try several replicas on a CPU, add "
-            "`num_logical_devices=2`."
-        )
-    if unused_gpus:
-        found.append(
-            f"{unused_gpus} more GPU{'s' * (unused_gpus > 1)} of this machine "
-            f"stay{'s' * (unused_gpus == 1)} idle; `distribution_strategy=mirrored` uses all of "
-            "them."
-        )
-    return found
-
-
-def remarks(
-    training: TrainingConfig, replicas: int, unused_gpus: int = 0, epochs: Sequence[Epochs] = ()
-) -> list[str]:
+def remarks(training: TrainingConfig, replicas: int, epochs: Sequence[Epochs] = ()) -> list[str]:
     """The sentences that the owner of a pre-training run should read.
 
     Args:
         replicas: over how many devices a batch is split.
-        unused_gpus: how many GPUs TensorFlow sees and the run does not use.
         epochs: by phase; empty where nobody knows.
 
     Example:
         >>> remarks(TrainingConfig(num_train_steps=200, num_warmup_steps=20), 1)
         []
     """
-    found = device_remarks(training, replicas, unused_gpus)
+    of_devices = device_remarks(training, replicas)
+    return [*_of_warmup(training), *of_devices, *_of_epochs(epochs)]
+
+
+def device_remarks(training: TrainingConfig, replicas: int) -> list[str]:
+    """Those about devices: what every training run should say."""
+    if training.distribution_strategy != "mirrored" or replicas > 1:
+        return []
+    return [
+        "`distribution_strategy=mirrored` with one device computes as `distribution_strategy="
+        "one_device` does, no faster; take that, or, to try several replicas on a CPU, add "
+        "`num_logical_devices=2`."
+    ]
+
+
+def _of_warmup(training: TrainingConfig) -> Iterator[str]:
     warmup, steps = training.num_warmup_steps, training.num_train_steps
     if warmup >= steps:
         highest = training.learning_rate * (steps - 1) / warmup
-        found.append(
+        yield (
             f"`num_warmup_steps={warmup}` with `num_train_steps={steps}`: the warm-up is not over "
             f"when the run ends, and its learning rate never passes {highest:.2g} (the peak is "
             f"{training.learning_rate:.2g}); give fewer, such as a tenth of the steps "
             f"(`num_warmup_steps={steps // 10}`)."
         )
-    # BERT saw its text so often; far beyond that a model learns its examples by heart.
+
+
+def _of_epochs(epochs: Sequence[Epochs]) -> Iterator[str]:
+    """BERT saw its text so often; far beyond that a model learns its examples by heart."""
     worst = max(epochs, key=lambda one: one.over_text, default=None)
     if worst is not None and worst.over_text > MOST_EPOCHS:
         steps = max(1, int(MOST_EPOCHS / worst.copies * worst.examples / worst.batch_size))
-        found.append(
+        yield (
             f"{worst.describe()}: BERT's own pre-training read its text about {MOST_EPOCHS:.0f} "
             "times, and a model that reads it much more often learns it by heart; take more text, "
             f"or fewer steps (about {steps:,})."
         )
-    return found
 
 
 def _epochs(number: float) -> str:

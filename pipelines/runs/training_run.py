@@ -75,7 +75,6 @@ class TrainingRun:
         settings: Mapping[str, Any],
         write_results: Callable[[TrainingResult], None],
         hooks: Sequence[Hook] | None = None,
-        take_over: Callable[[TrainingState], int] | None = None,
         options: type = TrainingConfig,
     ) -> TrainingResult:
         """Trains to the end of the phases, or as far as it is let, and writes the results.
@@ -94,9 +93,6 @@ class TrainingRun:
             self.directory.taken() if chief else contextlib.nullcontext(),
             on_stop() as stop,
         ):
-            if take_over and self.directory.newest_step() == 0:
-                state.step = take_over(state)
-                state.start_averages()
             result = train(
                 state,
                 objective,
@@ -104,7 +100,7 @@ class TrainingRun:
                 self.config,
                 self.directory,
                 settings,
-                [KeepFlags(self.flags), StayFinished(), *hooks],
+                [KeepFlags(self.flags), *hooks],
                 log=_LOGGER.warning,
                 options=options,
             )
@@ -183,21 +179,6 @@ class DescribeModel(Hook):
         run.checkpoints.describe_model = partial(
             describe_checkpoint, model=self._model, text=self._text, names=names
         )
-
-
-class StayFinished(Hook):
-    """Ends a run that ended early before, whatever the present command says of an early end."""
-
-    def begin(self, run: Run) -> None:
-        """Ends the run before its first step."""
-        directory, config = run.directory, run.config
-        ended = run.step == directory.finished_step() and directory.model.is_dir()
-        if ended and run.step < config.num_train_steps and not config.allow_changed_flags:
-            run.ended_early = True
-            run.log(
-                f"{directory.path}: training ended early at step {run.step:,} and is finished; "
-                "give `allow_changed_flags=True` to go on."
-            )
 
 
 def check_destination(directory: RunDirectory, checkpoint: str | Path | None = None) -> None:

@@ -85,7 +85,7 @@ TO_FILES = [
     Planted("demo --output_dir=run", ("run/train.txt",), refused=True),
 ]
 FILES_OF_A_RUN = [
-    *("flags.cfg", "metrics.jsonl", "evaluations.jsonl", "saves.jsonl", "eval_results.txt"),
+    *("flags.cfg", "metrics.jsonl", "evaluations.jsonl", "eval_results.txt"),
     *("guesses.json", "learning_curve.png", "dev_classes.tsv", "dev_confusion.png"),
 ]
 

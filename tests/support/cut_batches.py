@@ -2,9 +2,10 @@
 
 Run as a process of its own, because devices can only be split before TensorFlow starts:
 `python -m tests.support.cut_batches one_device|mirrored|multi_worker_mirrored WAYS...`, each way
-being `batch_size,accumulation_steps,use_xla,dropout,precision`, and perhaps `,twice`.
+being `batch_size,accumulation_steps,use_xla,dropout`, and perhaps `,twice`.
 """
 
+import dataclasses
 import json
 import sys
 
@@ -13,13 +14,13 @@ import numpy as np
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.models.pretrainer import BertPretrainer
-from keras_bert_impl.training.config import TrainingConfig, dtype_policy
+from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.objectives import PretrainingObjective
-from keras_bert_impl.training.state import TrainingState
+from keras_bert_impl.training.state import TrainingState, local_copy
 from keras_bert_impl.training.step import TrainingStep
 from keras_bert_impl.training.strategy import make_devices
 
-LENGTH, PREDICTIONS, TOKENS, STEPS = 16, 4, 50, 4
+LENGTH, PREDICTIONS, TOKENS, STEPS, RATE = 16, 4, 50, 4, 1e-3
 
 
 def batch(rows, seed, twice=False):
@@ -40,16 +41,18 @@ def batch(rows, seed, twice=False):
     }
 
 
-def train(devices, rows, accumulation_steps, use_xla, dropout, precision, twice, strategy):
-    config = TrainingConfig(
-        learning_rate=1e-3,
+def config_of(**changes):
+    return TrainingConfig(
+        learning_rate=RATE,
         num_train_steps=STEPS,
         num_warmup_steps=0,
-        train_batch_size=rows,
-        distribution_strategy=strategy,
-        accumulation_steps=accumulation_steps,
-        precision=precision,
+        ema_decay=0.9,
+        **{"kernels": "plain", **changes},
     )
+
+
+def training_step(devices, config, dropout=0.0):
+    """A model's state and its step, with the same weights every time."""
     model_config = BertConfig(
         vocab_size=TOKENS,
         hidden_size=16,
@@ -63,46 +66,36 @@ def train(devices, rows, accumulation_steps, use_xla, dropout, precision, twice,
     )
     keras.utils.set_random_seed(1)
     with devices.strategy.scope():
-        model = BertPretrainer(model_config, dtype=dtype_policy(precision))
+        model = BertPretrainer(model_config)
     state = TrainingState(model, config, devices)
-    objective = PretrainingObjective()
-    step = TrainingStep(state, objective, config)
-    losses = []
+    return state, TrainingStep(state, PretrainingObjective(), config)
+
+
+def train(devices, strategy, way):
+    """The figures of the steps; all weights and their averages after them."""
+    rows, accumulation_steps, use_xla, dropout, *twice = way.split(",")
+    devices = dataclasses.replace(devices, use_xla=use_xla == "xla")
+    config = config_of(
+        train_batch_size=int(rows),
+        distribution_strategy=strategy,
+        accumulation_steps=int(accumulation_steps),
+    )
+    state, step = training_step(devices, config, float(dropout))
+    figures = []
     for number in range(STEPS):
-        (row,) = step.run(*step.prepare([batch(rows, number, twice)], number, [1e-3]))
-        losses.append(step.metrics(row))
-    weights = np.concatenate([np.ravel(weight) for weight in model.weights])
-    return {"metrics": losses, "weights": weights.astype("float64").tolist()}
+        given = batch(int(rows), number, bool(twice))
+        (row,) = step.run(*step.prepare([given], number, [RATE]))
+        figures.append(step.metrics(row))
+    variables = [*(weight.value for weight in state.model.weights), *state.averages]
+    weights = np.concatenate([np.ravel(local_copy(one).numpy()) for one in variables])
+    return {"metrics": figures, "weights": weights.astype("float64").tolist()}
 
 
 def main(strategy, ways):
-    import dataclasses
-
     count = 2 if strategy == "mirrored" else 1
-    devices = make_devices(
-        TrainingConfig(
-            learning_rate=1.0,
-            num_train_steps=1,
-            num_warmup_steps=0,
-            train_batch_size=1,
-            distribution_strategy=strategy,
-            num_logical_devices=count,
-            kernels="plain",
-        )
-    )
-    results = {}
-    for way in ways:
-        rows, accumulation_steps, use_xla, dropout, precision, *twice = way.split(",")
-        results[way] = train(
-            dataclasses.replace(devices, use_xla=use_xla == "xla"),
-            int(rows),
-            int(accumulation_steps),
-            use_xla == "xla",
-            float(dropout),
-            precision,
-            bool(twice),
-            strategy,
-        )
+    config = config_of(distribution_strategy=strategy, num_logical_devices=count)
+    devices = make_devices(config)
+    results = {way: train(devices, strategy, way) for way in ways}
     if devices.is_chief:
         sys.stdout.write(json.dumps(results))
 

@@ -6,7 +6,7 @@ import numpy as np
 from keras_bert_impl.training.batches import PhasedBatches, one_phase
 from keras_bert_impl.training.checkpoints import Checkpoints
 from keras_bert_impl.training.config import TrainingConfig
-from keras_bert_impl.training.metric_writers import MetricWriters
+from keras_bert_impl.training.metric_writers import MetricWriter
 from keras_bert_impl.training.objectives import ClassificationObjective
 from keras_bert_impl.training.run import Run
 from keras_bert_impl.training.run_directory import RunDirectory
@@ -47,20 +47,14 @@ def toy_config(**changes):
     return TrainingConfig(**{**settings, **changes})
 
 
-class Recorder:
-    """A metric writer that keeps what it is given."""
+class Recorder(MetricWriter):
+    """A writer of figures that keeps what it is given."""
 
     def __init__(self):
-        self.opened_at, self.lines, self.closed = None, [], False
-
-    def open(self, first_step):
-        self.opened_at = first_step
+        self.lines = []
 
     def write(self, kind, step, figures):
         self.lines.append((kind, step, dict(figures)))
-
-    def close(self):
-        self.closed = True
 
 
 def toy_run(folder, step=0, metrics=(), recorder=None, logged=None, **changes):
@@ -79,7 +73,7 @@ def toy_run(folder, step=0, metrics=(), recorder=None, logged=None, **changes):
             directory.checkpoints, state.variables(), config.keep_checkpoint_max, log=log
         ),
         settings=config.mathematics(),
-        writers=MetricWriters([recorder] if recorder else [], directory),
+        writer=recorder or Recorder(),
         log=log,
         first_step=step,
         last_step=config.num_train_steps,

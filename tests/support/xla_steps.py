@@ -5,7 +5,6 @@ Whoever starts it has XLA dump its programs, or counts on the process to live.
 
 import sys
 
-import keras
 import numpy as np
 import tensorflow as tf
 
@@ -17,7 +16,7 @@ from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.training.config import TrainingConfig
-from keras_bert_impl.training.objectives import ClassificationObjective, PretrainingObjective
+from keras_bert_impl.training.objectives import PretrainingObjective
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import TrainingStep
 from keras_bert_impl.training.strategy import make_devices
@@ -25,48 +24,24 @@ from tests.support.tiny_bert import TINY, features
 
 # Large enough that compiled kernels are split, and that XLA would hand their reductions to YNNPACK.
 CONFIG = TINY.replace(max_position_embeddings=128, hidden_dropout_prob=0.1, num_hidden_layers=1)
-BATCH = features(16, 128, config=CONFIG) | {"label_ids": np.zeros([16], np.int32)}
+BATCH = features(16, 128, config=CONFIG)
 INPUTS = {name: BATCH[name] for name in ("input_ids", "input_mask", "segment_ids")}
 
 
-def take_step(make_model, objective, **changes):
+def train():
     config = TrainingConfig(
-        learning_rate=1e-4, num_train_steps=2, num_warmup_steps=1, train_batch_size=16, **changes
+        learning_rate=1e-4, num_train_steps=2, num_warmup_steps=1, train_batch_size=16
     )
     devices = make_devices(config)
     with devices.strategy.scope():
-        model = make_model()
-    state = TrainingState(model, config, devices)
-    step = TrainingStep(state, objective, config)
+        model = BertPretrainer(CONFIG, dtype="mixed_bfloat16")
+    step = TrainingStep(TrainingState(model, config, devices), PretrainingObjective(), config)
     (row,) = step.run(*step.prepare([BATCH], 0, [1e-4]))
     assert np.isfinite(step.metrics(row)["loss"])
 
 
-def train(**changes):
-    take_step(
-        lambda: BertPretrainer(CONFIG, dtype="mixed_bfloat16"), PretrainingObjective(), **changes
-    )
-
-
-def on_two_devices():
-    train(distribution_strategy="mirrored", num_logical_devices=2)
-
-
-def fine_tune():
-    take_step(lambda: BertClassifier(CONFIG, num_labels=2), ClassificationObjective())
-
-
 def infer():
     inference_function(BertClassifier(CONFIG, num_labels=2))(INPUTS)
-
-
-def fit():
-    for choice, jit_compile in (("fast", False), ("plain", "auto")):
-        model = BertClassifier(CONFIG, num_labels=2)
-        model.kernels = choose_kernels(choice)
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        model.compile(optimizer="adam", loss={"logits": loss}, jit_compile=jit_compile)
-        model.fit(INPUTS, {"logits": BATCH["label_ids"]}, batch_size=16, verbose=0)
 
 
 def one_program():
@@ -91,22 +66,6 @@ def fine_tune_without_choice():
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(tf.function(model)(INPUTS, training=True)["logits"])
     assert tape.gradient(loss, model.trainable_variables[-1].value) is not None
-
-
-def stress(shapes=200, threads=16):
-    """New programs, each run for the first time by many threads at once."""
-    tf.config.threading.set_inter_op_parallelism_threads(threads)
-
-    @compiled
-    def column_sums(rows):
-        return tf.reduce_sum(rows, axis=0)
-
-    @tf.function
-    def together(batches):
-        return [column_sums(rows) for rows in batches]
-
-    for more in range(shapes):
-        together([tf.ones([256 + more, 128]) for _ in range(threads)])
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ import tensorflow as tf
 
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
-from keras_bert_impl.models.feature_tagger import BertFeatureTagger
 from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
+from keras_bert_impl.models.token_models import BertFeatureTagger
 from pipelines.metrics.entities import EntityScorer
 from pipelines.tasks.tagging.schemes import SCHEMES
 from tests.support.model_folders import write_encoder

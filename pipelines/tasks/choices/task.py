@@ -14,7 +14,7 @@ from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, 
 from keras_bert_impl.serving.forms import KnownModel, read_fields
 from keras_bert_impl.tokenization.packing import truncated_lengths
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
-from keras_bert_impl.training.guesses import Guess
+from keras_bert_impl.training.learning_curve import Guess
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.fine_tuning.task import Answered, Head
 from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.long_texts import TRUNCATE, LongTexts
-from keras_bert_impl.training.guesses import Guess
-from keras_bert_impl.training.learning_curve import CurveStyle
+from keras_bert_impl.training.learning_curve import CurveStyle, Guess
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
 from pipelines.fine_tuning.task import Head, TaskDefaults
 from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.training.guesses import Guess
-from keras_bert_impl.training.learning_curve import CurveStyle
+from keras_bert_impl.training.learning_curve import CurveStyle, Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.fine_tuning.start import starting_point

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, Batch
-from keras_bert_impl.training.objectives import weights_of
+from keras_bert_impl.training.objectives import Figures, Objective, weights_of
 
 
-class TagObjective:
+class TagObjective(Objective):
     """Mean cross entropy over the tokens that have a tag, whatever rows they stand in.
 
     Tags are `tag_ids` int32 [batch, length]: 0 where there is none (a word's further tokens,
@@ -26,8 +25,6 @@ class TagObjective:
         (0.0001, 1.0)
     """
 
-    input_names: tuple[str, ...] = ENCODER_INPUTS
-
     def normalizers(self, batch: Batch) -> dict[str, np.float32]:
         """Counts the tokens with a tag; see `Objective.normalizers`."""
         tagged = (batch["tag_ids"] > 0).astype(np.float32)
@@ -36,11 +33,8 @@ class TagObjective:
         return {"tags": np.float32(np.sum(tagged))}
 
     def loss(
-        self,
-        outputs: Any,
-        batch: Mapping[str, Any],
-        normalizers: Mapping[str, Any],
-    ) -> tuple[Any, dict[str, Any]]:
+        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
+    ) -> Figures:
         """Gives the part's share of the loss, and of the tags that are right."""
         logits = ops.cast(outputs["logits"], "float32")  # [rows, length, tags]
         tags = ops.cast(batch["tag_ids"], "int32")  # [rows, length]

@@ -12,8 +12,7 @@ from keras_bert_impl.checkpoints.task_settings import served_length, task_settin
 from keras_bert_impl.errors import UserError, cut
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.models.head_settings import frozen_features
-from keras_bert_impl.training.guesses import Guess
-from keras_bert_impl.training.learning_curve import CurveStyle
+from keras_bert_impl.training.learning_curve import CurveStyle, Guess
 from pipelines.fine_tuning.task import Answered, Head
 from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
 from pipelines.metrics.entities import OUTSIDE, EntityScorer
@@ -167,8 +166,7 @@ class TaggingTask(FilesOfSplits[TaggedFile]):
 
         A saved model may be a BiLSTM over an encoder that did not learn; none is trained any more.
         """
-        from keras_bert_impl.models.feature_tagger import BertFeatureTagger
-        from keras_bert_impl.models.token_models import BertTokenClassifier
+        from keras_bert_impl.models.token_models import BertFeatureTagger, BertTokenClassifier
         from pipelines.tasks.tagging.objective import TagObjective
 
         kind = BertTokenClassifier if frozen_features(config) is None else BertFeatureTagger

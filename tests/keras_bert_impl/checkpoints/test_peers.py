@@ -13,10 +13,13 @@ from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
-from keras_bert_impl.models.feature_tagger import BertFeatureTagger
 from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
-from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
+from keras_bert_impl.models.token_models import (
+    BertFeatureTagger,
+    BertSpanLabeler,
+    BertTokenClassifier,
+)
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.numpy_bert import log_softmax
 from tests.support.tiny_bert import GOLDEN, TINY, VOCABULARY, features, scatter_weights

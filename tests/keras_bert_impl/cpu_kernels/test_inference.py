@@ -13,13 +13,7 @@ def outputs_of(compute, batch):
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"hidden_act": "gelu_erf", "causal": True},
-        {"anticausal": True},
-        {"hidden_act": "relu"},
-    ],
+    "changes", [{"hidden_act": "gelu_erf", "causal": True}, {"hidden_act": "relu"}]
 )
 def test_an_inference_function_computes_what_the_model_computes(changes):
     model = scatter_weights(BertPretrainer(TINY.replace(**changes)))

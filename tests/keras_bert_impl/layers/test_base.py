@@ -1,5 +1,3 @@
-import keras
-
 from keras_bert_impl.layers.base import ConfiguredLayer
 from tests.support.tiny_bert import TINY
 
@@ -18,11 +16,3 @@ def test_its_dense_layers_start_as_the_configuration_says_in_its_own_precision()
     assert (dense.name, dense.units, dense.activation) == ("wide", 7, "relu")
     assert dense.initializer_range == 0.5
     assert dense.compute_dtype == "bfloat16"
-
-
-def test_its_parts_are_found_by_keras():
-    layer = ConfiguredLayer(TINY)
-    layer.part = layer.dense(2, "part")
-    layer.part.build((None, 3))
-    assert [weight.path for weight in layer.weights] == ["part/kernel", "part/bias"]
-    assert isinstance(layer, keras.Layer)

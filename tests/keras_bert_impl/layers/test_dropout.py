@@ -70,25 +70,11 @@ def test_the_rate_holds_and_neighbours_are_independent():
     assert abs(pairs / count - 0.01 * 199 / 200) < 4 * np.sqrt(0.01 / count)
 
 
-def test_words_are_uniform_over_streams_as_well_as_over_places():
-    keys = address_keys([0, 0, 0, 0])
-    first = np.array([np.array(random_words(stream_keys(keys, s), 1))[0] for s in range(400)])
-    shares = np.histogram(first, bins=8, range=(0, WORDS))[0] / 400
-    assert abs(shares - 1 / 8).max() < 0.07
-    assert len(set(first.tolist())) == 400
-
-
 def test_a_longer_tensor_begins_like_a_shorter_one():
     keys = address_keys([1, 1, 1, 1])
     assert np.array_equal(
         np.array(keep_mask(keys, [4, 5], WORDS // 2))[:2], keep_mask(keys, [2, 5], WORDS // 2)
     )
-
-
-def test_nothing_is_dropped_outside_of_training_or_at_rate_zero():
-    ones = np.ones([5, 5], np.float32)
-    assert np.array_equal(Dropout(0.5, 0)(ones, training=False), ones)
-    assert np.array_equal(Dropout(0.0, 0)(ones, training=True), ones)
 
 
 def test_what_is_kept_is_scaled_up():
@@ -100,12 +86,6 @@ def test_what_is_kept_is_scaled_up():
 def test_without_an_address_every_call_draws_anew():
     dropout, ones = Dropout(0.5, 0), np.ones([10, 10], np.float32)
     assert not np.array_equal(dropout(ones, training=True), dropout(ones, training=True))
-
-
-def test_the_type_of_the_input_stays():
-    with random_address([0, 0, 0, 0]):
-        half = Dropout(0.5, 0, dtype="mixed_bfloat16")(np.ones([2, 2]), training=True)
-    assert keras.backend.standardize_dtype(half.dtype) == "bfloat16"
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="compares TensorFlow's modes")

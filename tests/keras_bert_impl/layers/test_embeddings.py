@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.layers.embeddings import BertEmbeddings
+from keras_bert_impl.layers.encoder_block import BertEmbeddings
 from tests.support.layer_checks import as_float64, check_layer, normalized, weights_of
 from tests.support.tiny_bert import TINY, scatter_weights
 
@@ -48,10 +48,3 @@ def test_it_drops_in_training_only():
 
 def test_it_is_a_layer_of_keras():
     check_layer(built(), IDS, SEGMENTS)
-
-
-def test_the_tables_stay_in_float32_whatever_is_computed_in():
-    layer = built(dtype="mixed_bfloat16")
-    assert {weight.dtype for weight in layer.weights} == {"float32"}
-    found = as_float64(layer(IDS, SEGMENTS))
-    np.testing.assert_allclose(found, expected(layer, IDS, SEGMENTS), atol=0.03)

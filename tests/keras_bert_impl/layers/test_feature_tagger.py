@@ -1,4 +1,3 @@
-import keras
 import numpy as np
 import pytest
 
@@ -35,17 +34,6 @@ def test_layers_are_mixed_or_joined_then_read_by_the_lstms_and_scored(mixes):
     np.testing.assert_allclose(
         as_float64(layer(VECTORS, MASK)) * shown, expected * shown, atol=1e-5
     )
-
-
-def test_dropout_stands_before_the_scores_in_training():
-    layer = built(False, hidden_dropout_prob=0.5)
-    still, training = layer(VECTORS, MASK), layer(VECTORS, MASK, training=True)
-    assert not np.array_equal(as_float64(still), as_float64(training))
-
-
-def test_scores_are_float32_in_bfloat16_as_well():
-    layer = FeatureTagger(TINY, 5, 4, True, dtype="mixed_bfloat16")
-    assert keras.backend.standardize_dtype(layer(VECTORS, MASK).dtype) == "float32"
 
 
 def test_it_is_a_layer_of_keras():

@@ -22,15 +22,6 @@ def test_it_is_the_formula(epsilon):
     np.testing.assert_allclose(as_float64(layer(INPUTS)), expected, atol=1e-5)
 
 
-def test_a_new_one_scales_by_one_and_adds_nothing():
-    layer = LayerNorm(1e-12)
-    layer.build((None, 8))
-    gamma, beta, epsilon = layer.parts()
-    assert np.array(gamma).tolist() == [1.0] * 8
-    assert np.array(beta).tolist() == [0.0] * 8
-    assert epsilon == 1e-12
-
-
 def test_it_is_a_layer_of_keras():
     check_layer(built(1e-6), INPUTS)
 

@@ -2,10 +2,8 @@ import math
 
 import keras
 import numpy as np
-import pytest
 
 from keras_bert_impl.layers.heads import MaskedLmHead
-from keras_bert_impl.layers.pooling import gather_positions
 from tests.support.layer_checks import as_float64, check_layer, normalized, weights_of
 from tests.support.tiny_bert import TINY, scatter_weights
 
@@ -41,10 +39,3 @@ def test_scores_are_float32_in_bfloat16_as_well():
 
 def test_it_is_a_layer_of_keras():
     check_layer(built(), SEQUENCE, POSITIONS, TABLE)
-
-
-@pytest.mark.parametrize("positions", [POSITIONS, POSITIONS[:, :1], POSITIONS[:, :2]])
-def test_positions_are_those_of_their_own_row(positions):
-    found = np.array(gather_positions(SEQUENCE, positions))
-    expected = np.stack([SEQUENCE[row, positions[row]] for row in range(2)])
-    assert np.array_equal(found, expected)

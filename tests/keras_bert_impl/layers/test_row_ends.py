@@ -1,6 +1,6 @@
 import numpy as np
 
-from keras_bert_impl.layers.pooling import FinalStates, LastToken
+from keras_bert_impl.layers.heads import FinalStates, LastToken
 from tests.support.layer_checks import as_float64, check_layer
 
 SEQUENCE = np.random.default_rng(0).standard_normal([2, 5, 6]).astype("float32")

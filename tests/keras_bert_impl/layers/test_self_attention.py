@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.layers.self_attention import AttentionMask, SelfAttention, attention_mask
+from keras_bert_impl.layers.encoder_block import AttentionMask, SelfAttention, attention_mask
 from tests.support.layer_checks import as_float64, check_layer, weights_of
 from tests.support.tiny_bert import TINY, scatter_weights
 
@@ -49,26 +49,6 @@ def test_it_is_the_formula_and_hidden_positions_do_not_count(direction):
     tokens = INPUT_MASK.astype(bool)  # padding may see nothing at all, and nothing sees it
     expected = attended(weights_of(layer), HIDDEN.astype("float64"), np.maximum(seen, np.eye(5)))
     np.testing.assert_allclose(found[tokens], expected[tokens], atol=1e-5)
-
-
-def test_the_mask_hides_padding_and_what_comes_later():
-    mask = np.array(attention_mask(np.array([[1, 1, 0]]), causal=True))
-    assert mask.shape == (1, 1, 3, 3)
-    assert (mask[0, 0] == 0).tolist() == [
-        [True, False, False],
-        [True, True, False],
-        [True, True, False],
-    ]
-    assert set(mask.ravel()) == {0.0, -10000.0}
-
-
-def test_the_mirror_of_the_mask_hides_padding_and_what_comes_earlier():
-    mask = np.array(attention_mask(np.array([[1, 1, 0]]), causal=False, anticausal=True))
-    assert (mask[0, 0] == 0).tolist() == [
-        [True, True, False],
-        [False, True, False],
-        [False, False, False],
-    ]
 
 
 @EVERY_DIRECTION

@@ -24,13 +24,12 @@ def test_outputs_are_float32_and_near_those_of_float32(dtype, bound):
         assert 0 < np.abs(np.array(value) - np.array(exact[name])).max() < bound, name
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_gradients_are_float32_finite_and_near_those_of_float32(dtype):
+def test_gradients_are_float32_finite_and_near_those_of_float32():
     address = [1, 2, 3, 4]  # the same draws of dropout
     exact = gradients_of_pretraining_loss(
         scatter_weights(BertPretrainer(TINY)), features(), address
     )
-    model = scatter_weights(BertPretrainer(TINY, dtype=f"mixed_{dtype}"))
+    model = scatter_weights(BertPretrainer(TINY, dtype="mixed_float16"))
     for path, gradient in gradients_of_pretraining_loss(model, features(), address).items():
         assert gradient.dtype == np.float32
         size = np.linalg.norm(exact[path]) + 1e-2  # a key's bias has no gradient but rounding

@@ -5,14 +5,12 @@ import json
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.cpu_kernels.inference import inference_function
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
-from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.head_settings import with_bilstm
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
 from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
@@ -55,7 +53,6 @@ def test_with_a_bilstm_every_head_sees_both_sides_of_a_left_to_right_encoder():
     "make",
     [
         lambda: BertClassifier(RECURRENT, 3),
-        lambda: BertTokenClassifier(RECURRENT, 3),
         lambda: BertSpanLabeler(RECURRENT),
         lambda: BertMultipleChoice(RECURRENT, 2),
     ],
@@ -91,54 +88,7 @@ def test_the_graph_for_inference_has_the_bilstm():
     np.testing.assert_allclose(np.array(served), logits(model, batch), atol=1e-5)
 
 
-@pytest.mark.long
-@takes_tensorflow
-def test_gradients_through_the_bilstm_are_slopes_and_the_same_under_xla():
-    model, batch = scatter_weights(BertClassifier(RECURRENT, 3)), features()
-    inputs = {name: tf.constant(batch[name]) for name in model.input}
-    watched = [w for w in model.trainable_weights if "bilstm" in w.path or "layer_0" in w.path]
-
-    def gradients():
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(tf.square(model(inputs)["logits"]))
-        return loss, tape.gradient(loss, [weight.value for weight in watched])
-
-    loss, found = gradients()
-    compiled = tf.function(gradients, jit_compile=True)()[1]
-    draw, step = np.random.default_rng(1), 1e-2
-    for weight, gradient, other in zip(watched, found, compiled, strict=True):
-        np.testing.assert_allclose(other, gradient, atol=1e-4, err_msg=weight.path)
-        direction = draw.standard_normal(weight.shape).astype("float32")
-        direction /= np.linalg.norm(direction)
-        start, ends = np.array(weight), []
-        for sign in (1, -1):
-            weight.assign(start + sign * step * direction)
-            ends.append(float(gradients()[0]))
-        weight.assign(start)
-        slope, wanted = (ends[0] - ends[1]) / (2 * step), float(np.sum(gradient * direction))
-        assert slope == pytest.approx(wanted, abs=2e-2 * (1 + abs(wanted))), weight.path
-    assert float(loss) > 0
-
-
 def test_an_odd_width_cannot_be_halved():
     odd = RECURRENT.replace(hidden_size=15, num_attention_heads=1)
     with pytest.raises(UserError, match="hidden_size 15 is odd"):
         BertTokenClassifier(odd, 3)
-
-
-def test_weights_of_another_width_are_refused(tmp_path):
-    write_model_directory(
-        tmp_path / "model", BertClassifier(RECURRENT, 3), TextSettings(VOCABULARY)
-    )
-    path = tmp_path / "model" / "config.json"
-    values = json.loads(path.read_text())
-    path.write_text(json.dumps({**values, "hidden_size": 32}))
-    with pytest.raises(UserError, match="has the shape"):
-        open_model(tmp_path / "model")
-
-
-def test_the_encoder_of_a_model_with_a_bilstm_opens_alone(tmp_path):
-    write_model_directory(
-        tmp_path / "model", BertClassifier(RECURRENT, 3), TextSettings(VOCABULARY)
-    )
-    assert BertEncoder.from_pretrained(tmp_path / "model").config.causal

@@ -36,14 +36,6 @@ def test_without_a_mask_everything_but_padding_counts(extra, mask):
     assert complete({"input_ids": [[3, 7, 0]], "input_mask": None}, config)["input_mask"] == mask
 
 
-def test_without_segments_there_is_one():
-    assert complete({"input_ids": [[3, 7]]})["segment_ids"] == [[0, 0]]
-
-
-def test_the_ids_may_stand_alone():
-    assert complete(np.array([[3, 7]])) == complete({"input_ids": [[3, 7]]})
-
-
 @pytest.mark.parametrize(
     ("inputs", "sentence"),
     [
@@ -72,11 +64,6 @@ def test_a_model_gives_the_same_whichever_way_it_is_called():
         np.testing.assert_array_equal(np.array(encoder(inputs)["pooled_output"]), expected)
     predicted = encoder.predict({"input_ids": ids}, verbose=0)["pooled_output"]
     np.testing.assert_allclose(predicted, expected, atol=1e-6)
-
-
-def test_a_text_that_is_too_long_is_one_sentence_in_predict_as_well():
-    with pytest.raises(UserError, match=r"^the inputs are 40 tokens long"):
-        BertEncoder(TINY).predict({"input_ids": np.ones([1, 40], "int32")}, verbose=0)
 
 
 def test_other_models_have_defaults_too():

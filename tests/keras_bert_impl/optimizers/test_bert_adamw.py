@@ -67,9 +67,8 @@ def test_every_variable_is_decayed_or_not_as_under_its_original_name():
     assert not is_decayed(next(p for p, name in names.items() if name.endswith("output_bias")))
 
 
-@pytest.mark.parametrize("clip", ["global_clipnorm", "clipnorm", "clipvalue", None])
-@pytest.mark.parametrize("kind", [BertAdamW, Lamb])
-def test_fit_clips_and_squares_the_summed_gradient_of_a_table(kind, clip):
+@pytest.mark.parametrize("clip", ["global_clipnorm", None])
+def test_fit_clips_and_squares_the_summed_gradient_of_a_table(clip):
     """A token that stands four times in a batch has one gradient, the sum of four rows."""
     ids = np.array([[1, 1, 1, 2], [1, 3, 2, 2]])
     targets = np.array([[1.0], [-2.0]], "float32")
@@ -89,8 +88,8 @@ def test_fit_clips_and_squares_the_summed_gradient_of_a_table(kind, clip):
         draws = np.random.default_rng(1)
         for variable in model.weights:
             variable.assign(draws.normal(size=variable.shape))
-        model.compile(kind(0.01, **({clip: 0.1} if clip else {})), "mse")
-        model.fit(ids, targets, epochs=20, batch_size=2, verbose=0)
+        model.compile(BertAdamW(0.01, **({clip: 0.1} if clip else {})), "mse")
+        model.fit(ids, targets, epochs=5, batch_size=2, verbose=0)
         return [np.array(variable) for variable in model.weights]
 
     for found, expected in zip(trained(True), trained(False), strict=True):

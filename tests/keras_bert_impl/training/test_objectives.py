@@ -5,12 +5,10 @@ import pytest
 
 from keras_bert_impl.training.objectives import (
     ClassificationObjective,
-    ExampleObjective,
     MultiLabelObjective,
     PretrainingObjective,
     RegressionObjective,
     SpanObjective,
-    weights_of,
 )
 
 DRAWS = np.random.default_rng(0)
@@ -106,13 +104,7 @@ def test_the_parts_of_a_batch_add_up_to_the_whole(objective, labels):
     assert added == pytest.approx(whole, rel=1e-5)
 
 
-def test_regression_is_the_mean_squared_error():
-    outputs = {"logits": np.array([[1.0], [5.0]], np.float32)}
-    figures = measured(RegressionObjective(), outputs, {"label_ids": np.array([2.0, 2.0])})
-    assert figures == {"loss": 5.0, "mean_squared_error": 5.0}
-
-
-@pytest.mark.parametrize("deviation", [1e-15, 0.01, 1000.0, 1e15])
+@pytest.mark.parametrize("deviation", [1e-15, 1000.0])
 def test_an_error_is_told_in_the_labels_units_whatever_it_is_learned_in(deviation):
     outputs = {"logits": np.float32(deviation) * DRAWS.normal(size=[6, 1]).astype("float32")}
     labels = np.float32(deviation) * DRAWS.normal(size=[6]).astype("float32")
@@ -121,11 +113,6 @@ def test_an_error_is_told_in_the_labels_units_whatever_it_is_learned_in(deviatio
     assert figures == measured(RegressionObjective(), outputs, batch)
     error = np.mean(np.square(outputs["logits"][:5, 0].astype(np.float64) - labels[:5]))
     assert figures["loss"] == figures["mean_squared_error"] == pytest.approx(error, rel=1e-5)
-
-
-def test_rows_without_weights_count_once():
-    assert np.asarray(weights_of({}, np.zeros([3, 2]))).tolist() == [1.0, 1.0, 1.0]
-    assert ExampleObjective().normalizers({"x": np.zeros([3])}) == {"examples": 3.0}
 
 
 def spans(rows=6, length=7):
@@ -191,18 +178,6 @@ def test_class_weights_weigh_the_mean_as_in_pytorch():
     )
     assert found["loss"] == pytest.approx((losses * weights).sum() / weights.sum(), rel=1e-6)
     assert found["accuracy"] == pytest.approx((logits.argmax(-1) == labels).mean())
-
-
-def test_equal_class_weights_are_none():
-    logits = {"logits": DRAWS.normal(size=[6, 3]).astype("float32")}
-    batch = {"label_ids": DRAWS.integers(0, 3, [6]).astype("int32")}
-    plain, equal = (measured(ClassificationObjective(w), logits, batch) for w in (None, [3, 3, 3]))
-    assert equal == pytest.approx(plain, rel=1e-6)
-
-
-def test_class_weights_do_not_count_padding_rows():
-    batch = {"label_ids": np.array([0, 1, 1]), "example_weights": np.array([1.0, 1.0, 0.0])}
-    assert ClassificationObjective([1.0, 5.0]).normalizers(batch)["class_weights"] == 6.0
 
 
 @pytest.mark.parametrize("weights", [None, [1.0, 0.5, 4.0]])

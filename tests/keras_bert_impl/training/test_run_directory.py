@@ -32,21 +32,3 @@ def test_two_processes_do_not_train_in_one_folder_and_a_killed_one_lets_go(tmp_p
     other.communicate()
     with run.taken():
         pass
-
-
-def test_a_folder_can_be_taken_again_when_the_block_has_ended(tmp_path):
-    run = RunDirectory.open(tmp_path)
-    for _ in range(2):
-        with run.taken():
-            pass
-
-
-def test_what_a_killed_run_left_half_written_goes_and_what_others_write_stays(tmp_path):
-    run = RunDirectory.open(tmp_path)
-    left = tmp_path / ".best_checkpoint.other-host.7.incomplete"
-    others = tmp_path / ".vectors.npz.other-host.7.incomplete"
-    left.mkdir()
-    others.write_text("")
-    with run.taken():
-        assert not left.exists()
-        assert others.exists()

@@ -52,27 +52,14 @@ def test_a_cpu_is_described_by_its_cores_and_replicas(two_cores):
     assert split.describe("float32") == (
         "2 replicas on 2 CPU cores, float32, plain kernels, worker 2 of 2"
     )
-    assert one.unused_gpus == 0
 
 
-@pytest.mark.parametrize(
-    ("replicas", "described", "unused"),
-    [(1, "1 of 2 GPUs (NVIDIA X)", 1), (2, "2 GPUs (NVIDIA X)", 0)],
-)
-def test_gpus_are_described_by_number_and_name(monkeypatch, replicas, described, unused):
-    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [kind, kind])
-    details = {"device_name": "NVIDIA X"}
-    monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda _: details)
-    devices = Devices(Several(replicas), use_xla=True, on_cpu=False)
-    assert devices.describe("float16") == f"{described}, float16, compiled by XLA"
-    assert devices.unused_gpus == unused
-
-
-def test_a_tpu_is_described_by_its_cores(monkeypatch):
+def test_gpus_and_tpus_are_described_by_their_number(monkeypatch):
+    gpus = Devices(Several(2), use_xla=True, on_cpu=False)
+    assert gpus.describe("float16") == "2 GPUs, float16, compiled by XLA"
     monkeypatch.setattr(tf.distribute, "TPUStrategy", Several)
-    devices = Devices(Several(8), use_xla=False, on_cpu=False)
-    assert devices.describe("bfloat16") == "8 TPU cores, bfloat16"
-    assert devices.unused_gpus == 0
+    tpu = Devices(Several(8), use_xla=False, on_cpu=False)
+    assert tpu.describe("bfloat16") == "8 TPU cores, bfloat16"
 
 
 def test_the_cpu_cannot_be_split_when_tensorflow_has_started():
@@ -81,22 +68,14 @@ def test_the_cpu_cannot_be_split_when_tensorflow_has_started():
         make_devices(toy_config(num_logical_devices=3))
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:99999999", "nowhere", "[::1]:1"])
-def test_a_tpu_that_nobody_answers_for_is_told_at_once(address):
-    with pytest.raises(UserError, match=r"tpu_name=grpc://.*: no TPU answers"):
-        make_devices(toy_config(distribution_strategy="tpu", tpu_name=f"grpc://{address}"))
-
-
 @pytest.mark.parametrize(
     ("described", "problem"),
     [
-        ({"cluster": CLUSTER, "task": {"type": "worker"}}, "it has no 'index'"),
         ({"cluster": CLUSTER, "task": {"type": "worker", "index": 2}}, "not in list"),
         (
             {"cluster": {**CLUSTER, "ps": ["c:1"]}, "task": {"type": "ps", "index": 0}},
             "only chief and worker train",
         ),
-        ({"cluster": 3}, "int"),
     ],
 )
 def test_a_cluster_that_cannot_train_is_refused_with_the_form_it_should_have(
@@ -108,7 +87,7 @@ def test_a_cluster_that_cannot_train_is_refused_with_the_form_it_should_have(
     assert '"cluster": {"worker": ["host:port", ...]}' in str(error.value)
 
 
-@pytest.mark.parametrize("kind", [ValueError, URLError, RuntimeError])
+@pytest.mark.parametrize("kind", [ValueError, URLError])
 def test_a_tpu_that_is_not_there_is_a_sentence(monkeypatch, kind):
     def nobody(**_):
         raise kind("no such TPU\nat some line")
@@ -119,5 +98,16 @@ def test_a_tpu_that_is_not_there_is_a_sentence(monkeypatch, kind):
         make_devices(toy_config(distribution_strategy="tpu", tpu_name="v5"))
 
 
-def test_a_single_worker_agrees_with_itself():
-    check_same_step(Devices(tf.distribute.get_strategy(), use_xla=False), 7)
+class SecondOfTwo(Devices):
+    """The second worker, without the first one, whose place in a sum stays 0."""
+
+    replicas, own_replicas = 2, 1
+
+
+def test_workers_that_do_not_start_from_the_same_step_are_refused():
+    strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+    check_same_step(Devices(strategy, use_xla=False), 7)
+    other = SecondOfTwo(strategy, use_xla=False, workers=2, worker=1)
+    check_same_step(other, 0)
+    with pytest.raises(UserError, match="newest checkpoints are of the steps 0, 7; give them one"):
+        check_same_step(other, 7)

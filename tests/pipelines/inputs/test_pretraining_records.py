@@ -4,7 +4,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from pipelines.inputs.pretraining_records import PretrainingRecords
 from pipelines.pretraining_data.language_model import Targets
@@ -120,10 +119,3 @@ def test_dynamic_masks_may_show_something_else_at_the_same_positions(tmp_path):
 def test_sets_that_are_stored_in_other_ways_are_not_mixed(tmp_path, change):
     with pytest.raises(UserError, match="is stored in another way than"):
         PretrainingRecords([_sets(tmp_path), _sets(tmp_path, **change)], EXPECTED, seed=0)
-
-
-def test_a_record_that_the_model_cannot_look_up_is_named(tmp_path):
-    records = PretrainingRecords([_sets(tmp_path)], EXPECTED, 0)
-    assert records.check(BertConfig(vocab_size=18), most=25) == 25
-    with pytest.raises(UserError, match=r"-of-00003: record \d+ has 1\d in input_ids"):
-        records.check(BertConfig(vocab_size=11), most=len(records))

@@ -89,20 +89,39 @@ def test_a_trained_model_is_evaluated_without_training(trained):
 
 
 def test_a_final_evaluation_that_a_stop_cut_short_is_made_up_for(tmp_path):
-    options = {"do_train": True, "do_eval": True}
+    training = {"eval_steps": 1, "save_best": True, "ema_decay": 0.9}
+    options = {"do_train": True, "do_eval": True, "training": training}
     first = run_pretraining(config(tmp_path, **options)).evaluation
     evaluations, results = tmp_path / "evaluations.jsonl", tmp_path / "eval_results.txt"
     complete = evaluations.read_text()
-    *earlier, last = complete.splitlines(keepends=True)
-    evaluations.write_text("".join(earlier))
-    figures = json.loads(last)
-    assert (figures["step"], figures["loss"]) == (first["global_step"], first["loss"])
     results.unlink()
     again = run_pretraining(config(tmp_path, **options)).evaluation
     assert again == pytest.approx(first)
+    assert "best_step" in again
     assert [json.loads(line)["step"] for line in evaluations.open()] == [
         json.loads(line)["step"] for line in complete.splitlines()
     ]
+
+
+def test_mistakes_that_are_paid_for_later_are_told_before_the_first_step(tmp_path, caplog):
+    training = {
+        "num_train_steps": 2,
+        "num_warmup_steps": 10_000,
+        "distribution_strategy": "mirrored",
+    }
+    run_pretraining(config(tmp_path, training, do_train=True, dry_run=True))
+    warnings = [line for line in caplog.messages if line.startswith("`")]
+    assert [line.partition("=")[0] for line in warnings] == [
+        "`num_warmup_steps",
+        "`distribution_strategy",
+    ]
+
+
+def test_a_rehearsal_takes_a_step_and_leaves_nothing(tmp_path):
+    results = run_pretraining(config(tmp_path, do_train=True, dry_run=True))
+    (figures,) = results.rehearsal
+    assert np.isfinite(figures["loss"])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_left_to_right_model_learns_the_next_token_and_keeps_models_on_its_way(tmp_path):

@@ -43,12 +43,6 @@ def test_a_published_size_takes_the_tokens_of_the_vocabulary():
 
 
 @pytest.mark.usefixtures("shards")
-def test_a_size_beside_a_configuration_is_refused():
-    with pytest.raises(UserError, match="`model_size=mini` is for a new model"):
-        start(model_size="mini", bert_config_file="bert_config.json", vocab_file=GOLDEN_VOCABULARY)
-
-
-@pytest.mark.usefixtures("shards")
 def test_without_anything_the_three_ways_are_named():
     with pytest.raises(UserError, match="give it, or `model_size`, or `init_checkpoint`"):
         start()

@@ -1,10 +1,16 @@
+import json
 import shutil
 
+import pytest
+
 from keras_bert_impl.checkpoints import model_source
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import changed_settings
+from keras_bert_impl.training.checkpoints import write_checkpoint
 from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.runs.pretraining_config import RunPretrainingConfig, SecondPhaseConfig
-from pipelines.runs.resume_identity import (
+from pipelines.runs.pretraining_start import (
     pretraining_settings,
     shards_identity,
 )
@@ -59,7 +65,7 @@ def test_what_changes_the_weights_is_named(tmp_path):
 
 def test_what_changes_no_weight_is_not(tmp_path):
     assert changed(output_dir="elsewhere", do_eval=True, eval_batch_size=4) == []
-    assert changed(eval_input_file=(str(SHARD),), tf1_checkpoint="ours.ckpt") == []
+    assert changed(eval_input_file=(str(SHARD),)) == []
     assert changed(training={"log_steps": 1, "accumulation_steps": 2}) == []
 
 

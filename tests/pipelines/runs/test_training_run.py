@@ -12,7 +12,7 @@ from keras_bert_impl.training.batches import one_phase
 from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import present_devices
-from pipelines.runs.training_run import TrainingRun, check_destination, is_finished
+from pipelines.runs.training_run import TrainingRun, is_finished
 from tests.support.array_batches import ArrayBatches
 from tests.support.toy_training import ToyObjective, toy_config, toy_features, toy_model
 
@@ -113,38 +113,6 @@ def test_only_the_first_of_several_workers_writes(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_with_checkpoints_of_its_own_takes_nothing_over(tmp_path):
-    def gone(_state):
-        raise UserError("bert_model.ckpt: no such file.")
-
-    trained(run_of(tmp_path, stop_after_step=15), take_over=lambda _state: 12)
-    result = trained(run_of(tmp_path), take_over=gone)
-    assert (result.resumed_from, result.step) == (15, 20)
-
-
-def test_a_run_whose_checkpoints_cannot_be_read_does_not_start_anew(tmp_path):
-    trained(run_of(tmp_path, stop_after_step=15), take_over=lambda _state: 12)
-    for file in (tmp_path / "checkpoints").rglob("checkpoint.json"):
-        file.unlink()
-    with pytest.raises(UserError, match="can be read"):
-        trained(run_of(tmp_path), take_over=lambda _state: 12)
-
-
-def test_what_stands_where_a_result_will_is_told_before_the_training(tmp_path):
-    name = "dev_confusion.png"
-    directory = RunDirectory(tmp_path)
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "events").mkdir()
-    check_destination(directory)
-    (tmp_path / name).mkdir()
-    with pytest.raises(UserError, match=f"{name}: is a folder, but a run writes files here"):
-        check_destination(directory)
-    (tmp_path / name).rmdir()
-    os.mkfifo(tmp_path / name)
-    with pytest.raises(UserError, match=f"{name}: is no file"):
-        check_destination(directory)
-
-
 def losses_in_turn(*losses):
     left = list(losses)
     return lambda: {"loss": left.pop(0)}
@@ -220,18 +188,3 @@ def test_a_finished_model_keeps_the_weights_that_were_chosen_for_it(tmp_path, ca
         assert equal(weights, model.get_weights())
         assert result.best_step == run.directory.best_step() == (10 if first else None)
         assert "stays so; `save_best` is for runs that still train" in caplog.text
-
-
-def test_a_run_that_ended_early_stays_finished_without_the_flag(tmp_path):
-    run = run_of(tmp_path, eval_steps=5, early_stopping_evals=1)
-    model, _ = run.build_model(make)
-    phases = one_phase(ArrayBatches(toy_features(), 30, seed=1), run.config)
-    write = lambda result: run.write_model(result, write_model)  # noqa: E731
-    run.train(
-        model, ToyObjective(), phases, {}, write, hooks=standard_hooks(losses_in_turn(1.0, 2.0))
-    )
-    _, result = finished_weights(run_of(tmp_path, eval_steps=5), pytest.fail)
-    assert (result.step, result.finished) == (10, True)
-    longer = run_of(tmp_path, eval_steps=5, allow_changed_flags=True)
-    _, result = finished_weights(longer, losses_in_turn(3.0, 4.0))
-    assert (result.step, result.finished) == (20, True)

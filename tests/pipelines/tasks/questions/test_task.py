@@ -7,7 +7,7 @@ import pytest
 
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from keras_bert_impl.training.guesses import Guess
+from keras_bert_impl.training.learning_curve import Guess
 from pipelines.tasks.questions.answers import AnswerSettings, Candidate, Prediction
 from pipelines.tasks.questions.passages import Passage, PlacedText, Question
 from pipelines.tasks.questions.task import QuestionTask
