@@ -89,6 +89,7 @@ setup(
     package_dir={f"keras_bert_impl.{folder}": folder for folder in MOVED},
     package_data={"": ["py.typed", "*.npz", "recipes/*.cfg", "static/*"]},
     install_requires=[
+        "absl-py>=2.1",
         "google-crc32c>=1.6",
         "huggingface_hub>=0.30",
         "importlib_resources>=6",  # tensorflow-datasets imports it without saying so

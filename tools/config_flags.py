@@ -1,4 +1,4 @@
-"""A tool's flags, made of the options of its config dataclass; they are written as absl's are."""
+"""A tool's absl flags, made of the options of its config dataclass."""
 
 import difflib
 import inspect
@@ -6,11 +6,12 @@ import itertools
 import os
 import re
 import textwrap
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+
+from absl import flags
 
 from keras_bert_impl.errors import UserError, cut, nearest
 from keras_bert_impl.files import read_small
@@ -34,7 +35,6 @@ Main = Callable[..., int]
 _INDENT = " " * 6
 _NEARLY = 0.86  # likeness from which a flag is another one mistyped; Beam's own are less alike
 _NUMBERS = {int: "whole numbers", float: "numbers"}
-_SWITCHED = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 _TWO_SCREENS = 100  # lines of help
 
 _SAME_FLAGS = (
@@ -71,80 +71,38 @@ _ABOUT_LISTS = (
 )
 
 
-@dataclass
-class Flag:
-    """A flag and its present value.
+class SeveralFlag(flags.Flag):
+    """A flag that holds several items: given again it adds to them.
+
+    What a flag file says of it stands for itself: of several places that say something, the
+    command line's words being one, the one that speaks last is believed.
 
     Attributes:
-        kind: `str`, `int`, `float`, `bool` (`--name`, `--noname`) or `list`.
-        separated: whether commas separate the items of a list; otherwise each time gives one.
-        given: its values by the places that gave them: flag files, and "", the command line. Of
-            several places that say something of a list, the one that speaks last is believed.
+        separated: whether commas separate items; otherwise each time gives one.
+        source: the place whose words are read now.
     """
 
-    name: str
-    kind: type
-    default: Any
-    sentence: str
-    required: bool
-    choices: Sequence[str] | None
-    separated: bool
-    value: Any = None
-    given: dict[str, Any] = field(default_factory=dict)
+    def __init__(self, name: str, default: Any, sentence: str, separated: bool) -> None:
+        self.separated, self.source = separated, ""
+        self._given: dict[str, list[str]] = {}
+        parser, serializer = flags.ArgumentParser[str](), flags.ArgumentSerializer[str]()
+        super().__init__(parser, serializer, name, None, sentence)
+        self.default = self.value = default
+        self.default_as_str = as_list_text(default or ())
 
-    def forget(self) -> None:
-        """Takes back what was given."""
-        self.value = self.default
-        self.given.clear()
-
-    def read(self, text: str, source: str) -> None:
-        """Takes a value, or more items of a list, that a place gives."""
-        if source and _is_marked(text) and not (self.kind is list and self.separated):
-            text = text[1:-1]
+    def parse(self, argument: Any) -> None:
+        """Adds the items to those that the same place gave before."""
         try:
-            self.value = self.given[source] = self._read(text, source)
+            more = items_of(argument) if self.separated else [argument]
         except UserError as error:
             raise UserError(f"--{self.name}: {error}") from error
-        except (KeyError, ValueError) as error:
-            wanted = {int: "an integer", float: "a number", bool: "true or false"}.get(self.kind)
-            wanted = wanted or f"one of {', '.join(self.choices or ())}"
-            raise UserError(
-                f"{cut(f'--{self.name}={text}')} must be {wanted}; --help lists the flags."
-            ) from error
+        self.value = self._given[self.source] = [*self._given.get(self.source, ()), *more]
+        self.present += 1
 
-    def _read(self, text: str, source: str) -> Any:
-        if self.kind is list:
-            items = items_of(text) if self.separated else [text]
-            return [*self.given.get(source, ()), *items]
-        if self.kind is bool:
-            return _SWITCHED[text.lower()]
-        if self.choices is not None and text not in self.choices:
-            raise ValueError
-        return self.kind(text)
-
-    def lines(self) -> list[str]:
-        """What a flag file says of it."""
-        if self.value is None:
-            return []
-        if self.kind is bool:
-            return [f"--{'' if self.value else 'no'}{self.name}\n"]
-        if self.kind is not list:
-            return [_line_of(self.name, _marked(str(self.value)))]
-        if self.separated:
-            return [_line_of(self.name, as_list_text(self.value))]
-        return [_line_of(self.name, _marked(text)) for text in self.value]
-
-    def about(self, others: Sequence[str]) -> list[str]:
-        """The lines of the help, with its other names."""
-        default = as_list_text(self.default or ()) if self.kind is list else self.default
-        said = f" (default {default})" if default not in (None, "") else ""
-        if self.kind is bool:
-            said = f" (on by default; --no{self.name} turns it off)" if self.default else ""
-        values = f"={'|'.join(self.choices)}" if self.choices else ""
-        required = " (required)" if self.required else ""
-        also = f" (also {', '.join(f'--{one}' for one in others)})" if others else ""
-        lines = textwrap.wrap(self.sentence, 96, initial_indent=_INDENT, subsequent_indent=_INDENT)
-        return [f"  --{self.name}{values}{said}{required}{also}", *lines]
+    def unparse(self) -> None:
+        """Forgets what was given."""
+        self.value, self.present = self.default, 0
+        self._given.clear()
 
 
 class ConfigFlags(Generic[Config]):
@@ -170,13 +128,18 @@ class ConfigFlags(Generic[Config]):
 
     def __init__(self, usage: str | None, config_class: type[Config] | None = None) -> None:
         self._usage = inspect.cleandoc(usage or "")
-        self._flags: dict[str, Flag] = {}
+        self._values = flags.FlagValues()
+        # A value that follows its flag, as Beam takes it, hides nothing that comes after it.
+        self._values.set_gnu_getopt(True)
+        self._sentences: dict[str, str] = {}
+        self._required: set[str] = set()
         self.means: dict[str, tuple[str, Any]] = {}  # what switches set other flags to
         self._parameters: dict[str, str] = {}
         self.extra_arguments: list[str] = []
         self._config_class = config_class
         # What must be given stands first in the help.
-        found = _with_one_precision(options_of(config_class) if config_class else [])
+        found = options_of(config_class) if config_class else []
+        found = _with_one_precision(found)
         self._options = sorted(found, key=lambda one: one.default is not REQUIRED)
         for one in self._options:
             self._parameters.setdefault(one.path[-1], one.name)
@@ -194,82 +157,63 @@ class ConfigFlags(Generic[Config]):
         required: bool = False,
         choices: Sequence[str] | None = None,
         separated: bool = True,
-    ) -> Flag:
-        """Defines a flag; see `Flag`."""
-        if kind in (int, float) and default is not None:
-            default = kind(default)
-        flag = Flag(name, kind, default, sentence, required, choices, separated)
-        flag.forget()
-        self._flags[name] = flag
-        return flag
+    ) -> flags.FlagHolder:
+        """Defines a flag.
+
+        Args:
+            kind: `str`, `int`, `float`, `bool` (`--name`, `--noname`) or `list`.
+            separated: whether commas separate the items of a list; otherwise each time gives one.
+        """
+        self._sentences[name] = sentence
+        self._required |= {name} if required else set()
+        if kind is list:
+            return flags.DEFINE_flag(SeveralFlag(name, default, sentence, separated), self._values)
+        if choices is not None:
+            words = list(choices)
+            return flags.DEFINE_enum(name, default, words, sentence, flag_values=self._values)
+        define: Callable[..., flags.FlagHolder] = {
+            str: flags.DEFINE_string,
+            int: flags.DEFINE_integer,
+            float: flags.DEFINE_float,
+            bool: flags.DEFINE_bool,
+        }[kind]  # type: ignore[assignment]
+        return define(name, default, sentence, flag_values=self._values)
 
     def parse(self, arguments: Sequence[str], *, keep_unknown: bool = False) -> None:
         """Reads the command line (without the program's name), `--flagfile=FILE` as well."""
-        for flag in self._flags.values():
-            flag.forget()  # a second call in one process starts from the defaults
-        rest = self._read(deque(arguments), keep_unknown)
+        rest = list[str]()
+        try:
+            self._values.unparse_flags()  # a second call in one process starts from the defaults
+            for source, words in self._parts(arguments):
+                for several in self.lists():
+                    several.source = source
+                rest += self._values(["tool", *words], known_only=keep_unknown)[1:]
+        except flags.UnrecognizedFlagError as error:
+            raise UserError(self._unknown(error.flagname)) from error
+        except (flags.Error, OSError, ValueError) as error:  # the last: --noswitch=true
+            raise UserError(f"{self._illegal(error)}; --help lists the flags.") from error
+        self._check_rest(rest, keep_unknown)
+        for switch, (name, value) in self.means.items():
+            if self._values[switch].value:
+                self._values[name].value = value
+        for name in sorted(self._required):
+            if self._values[name].value is None:
+                raise UserError(f"--{name} is missing; --help lists the flags.")
+        self.extra_arguments = rest
+
+    def _check_rest(self, rest: Sequence[str], keep_unknown: bool) -> None:
+        """Refuses words that are no flags, and what is passed on but meant for this tool."""
         if rest and not keep_unknown:
             raise UserError(
                 f"'{rest[0]}' is not a flag; write values as --flag=value (--help lists the flags)."
             )
         for name in (word.lstrip("-").partition("=")[0] for word in rest if word[:1] == "-"):
-            if near := difflib.get_close_matches(name, self._flags, 1, _NEARLY):
+            if near := difflib.get_close_matches(name, self._sentences, 1, _NEARLY):
                 raise UserError(f"'--{name}' is not a flag; --{near[0]} is (see --help).")
-        for switch, (name, value) in self.means.items():
-            if self._flags[switch].value:
-                self._flags[name].value = value
-        for name, flag in sorted(self._flags.items()):
-            if flag.required and flag.value is None:
-                raise UserError(f"--{name} is missing; --help lists the flags.")
-        self.extra_arguments = rest
-
-    def _read(
-        self, words: deque[str], keep_unknown: bool, within: tuple[str, ...] = ("",)
-    ) -> list[str]:
-        """Gives the flags their values; gives back the words that are of no flag.
-
-        Args:
-            within: the flag file that these words stand in, after those that name it.
-        """
-        rest = list[str]()
-        while words:
-            word = words.popleft()
-            if word == "--":
-                return [*rest, *words]
-            if not word.startswith("-") or word == "-":
-                rest.append(word)
-                continue
-            name, joined, text = word.removeprefix("-").removeprefix("-").partition("=")
-            flag, implied = self._named(name)
-            if not joined and words and (name == "flagfile" or (flag and implied is None)):
-                joined, text = "=", words.popleft()
-            if name == "flagfile":
-                file = os.path.expanduser(text)  # noqa: PTH111
-                rest += self._read(_words_of(file, within), keep_unknown, (*within, file))
-            elif flag is None:
-                if not keep_unknown:
-                    raise UserError(self._unknown(name))
-                rest.append(word)
-            elif joined and implied != "false":
-                flag.read(text, within[-1])
-            elif joined or implied is None:
-                raise UserError(f"--{name} {'takes' if joined else 'has'} no value; see --help.")
-            else:
-                flag.read(implied, within[-1])
-        return rest
-
-    def _named(self, name: str) -> tuple[Flag | None, str | None]:
-        """The flag of a name, and what the name alone says of a switch."""
-        aliases = self._aliases()
-        flag = self._flags.get(aliases.get(name, name))
-        off = self._flags.get(name[2:]) if not flag and name.startswith("no") else None
-        if off and off.kind is bool:
-            return off, "false"
-        return flag, "true" if flag and flag.kind is bool else None
 
     def config(self, **more: Any) -> Config:
         """Reads the flags into the config dataclass."""
-        values = {one.path: _from_flag(one, self._flags[one.name].value) for one in self._options}
+        values = {one.path: _from_flag(one, self._values[one.name].value) for one in self._options}
         made: Config = _made(self._config_class, values, more)
         return made
 
@@ -295,27 +239,42 @@ class ConfigFlags(Generic[Config]):
 
         return main
 
-    def lists(self) -> list[Flag]:
+    def lists(self) -> list[SeveralFlag]:
         """The flags that hold several items."""
-        return [flag for flag in self._flags.values() if flag.kind is list]
+        flags_here = (self._values[name] for name in self._sentences)
+        return [flag for flag in flags_here if isinstance(flag, SeveralFlag)]
 
     def value_of(self, name: str) -> Any:
         """The present value of a flag."""
-        return self._flags[name].value
+        return self._values[name].value
 
     def given(self) -> frozenset[str]:
         """The names of the flags that were typed, or stood in a flag file."""
-        return frozenset(name for name, flag in self._flags.items() if flag.given)
+        return frozenset(name for name in self._sentences if self._values[name].present)
 
     def as_flagfile(self, without: Sequence[str] = ()) -> str:
         """All flags that a repetition of the run has, in the form that `--flagfile` reads."""
         left_out = {*without, *(one.name for one in self._options if one.rules.resume == ONCE)}
-        names = (name for name in self._flags if name not in left_out)
-        return "".join(line for name in names for line in self._flags[name].lines())
+        names = (name for name in self._sentences if name not in left_out)
+        return "".join(line for name in names for line in self._lines_of(name))
 
     def line(self, name: str, value: Any) -> str:
         r"""A flag with a value, as a line of a flag file: `--count=5\n`."""
-        return _line_of(name, _marked(str(value)))
+        text = str(value)
+        keeps_blanks = text == text.strip() and not _is_marked(text)
+        return _line_of(name, text if keeps_blanks else f'"{text}"')
+
+    def _lines_of(self, name: str) -> list[str]:
+        flag = self._values[name]
+        if flag.value is None:
+            return []
+        if flag.boolean:
+            return [f"{flag.serialize()}\n"]
+        if not isinstance(flag, SeveralFlag):
+            return [self.line(name, flag.value)]
+        if flag.separated:
+            return [_line_of(name, as_list_text(flag.value))]
+        return [self.line(name, text) for text in flag.value]
 
     def help_text(self, full: bool = True) -> str:
         """The usage text, then every flag with its default and its sentence.
@@ -323,7 +282,7 @@ class ConfigFlags(Generic[Config]):
         Args:
             full: otherwise two screens at most hold all, or what most people need.
         """
-        names = [name for name in self._flags if name not in _OF_GOOGLE]
+        names = [name for name in self._sentences if name not in _OF_GOOGLE]
         parts = [self._usage, "", "Flags:", *itertools.chain(*map(self._about, names))]
         parts += ["  --flagfile=FILE", f"{_INDENT}Reads more flags from FILE, one a line."]
         about = ["", *textwrap.wrap(_ABOUT_LISTS, 98)] if self.lists() else []
@@ -335,7 +294,13 @@ class ConfigFlags(Generic[Config]):
         return "\n".join([*parts, *about]) + "\n"
 
     def _about(self, name: str) -> list[str]:
-        return self._flags[name].about([one for one, of in self._aliases().items() if of == name])
+        required = " (required)" if name in self._required else ""
+        others = [f"--{alias}" for alias, of in self._aliases().items() if of == name]
+        also = f" (also {', '.join(others)})" if others else ""
+        first = f"  --{name}{_describe_value(self._values[name])}{required}{also}"
+        sentence = self._sentences[name]
+        lines = textwrap.wrap(sentence, 96, initial_indent=_INDENT, subsequent_indent=_INDENT)
+        return [first, *lines]
 
     def in_flags(self, message: str) -> str:
         """Turns the parameters that a message of the library names into flags of this tool."""
@@ -345,18 +310,72 @@ class ConfigFlags(Generic[Config]):
         name, value = parameter.groups()
         name = self._parameters.get(name, name)
         name = self._aliases().get(name, name)
-        if name not in self._flags:
+        if name not in self._sentences:
             return parameter.group()
-        if self._flags[name].kind is bool and value in ("True", "False"):
+        if self._values[name].boolean and value in ("True", "False"):
             return f"--{'no' * (value == 'False')}{name}"
         return f"--{name}" if value is None else f"--{name}={value}"
 
     def _unknown(self, flag: str) -> str:
         if (instead := GONE_FLAGS.get(flag.removeprefix("no"))) is not None:
             return f"--{flag} is gone; {instead}."
-        name = nearest(flag, [*self._flags, *self._aliases()])
+        name = nearest(flag, [*self._sentences, *self._aliases()])
         mean = f" did you mean --{name}?" if name else " --help lists them."
         return f"--{flag} is not a flag;{mean}"
+
+    def _illegal(self, error: Exception) -> str:
+        """Says what value a flag takes, instead of how absl failed to read the given one."""
+        message = str(error).strip().splitlines()[0]
+        found = re.match(r"flag --(\w+)=", message)
+        if found and isinstance(error.__context__, (TypeError, ValueError)):
+            parser = self._values[found[1]].parser
+            wanted = parser.syntactic_help
+            if isinstance(parser, flags.BooleanParser):
+                wanted = "true or false"
+            elif isinstance(parser, flags.EnumParser):
+                wanted = f"one of {', '.join(parser.enum_values)}"
+            given = message.removeprefix("flag ").removesuffix(f": {error.__context__}")
+            return f"{cut(given)} must be {wanted}"
+        return cut(message.removeprefix("FATAL Flags ").rstrip("."))
+
+    def _parts(
+        self, words: Sequence[str], source: str = "", within: tuple[str, ...] = ()
+    ) -> Iterator[tuple[str, list[str]]]:
+        """The words of a command line, and those of flag files in their places."""
+        part, rest, aliases = list[str](), iter(words), self._aliases()
+        for word in rest:
+            name, joined, file = word.partition("=")
+            if name not in ("--flagfile", "-flagfile"):
+                meant = aliases.get(name.lstrip("-")) if word.startswith("-") else None
+                part.append(f"--{meant}{joined}{file}" if meant else word)
+                if word == "--":
+                    part += rest
+                continue
+            yield source, part
+            part, file = [], os.path.expanduser(file if joined else next(rest, ""))  # noqa: PTH111
+            if file in within:
+                raise UserError(f"{file}: is a flag file that names itself; remove its --flagfile.")
+            words_of_file = without_defaults(self._words_of(file))
+            yield from self._parts(words_of_file, file, (*within, file))
+        yield source, part
+
+    def _words_of(self, file: str) -> list[str]:
+        """The flags of a flag file."""
+        try:
+            needs = "no flag file needs; name a flag file"
+            text = read_small(file, 1, needs, stream_or_empty=True).decode("utf-8-sig")
+        except UserError as error:
+            raise UserError(f"--flagfile={error}") from error
+        except UnicodeDecodeError as error:
+            raise UserError(f"--flagfile={file}: is not UTF-8 ({error.reason}).") from error
+        lines = (line.strip() for line in text.split("\n"))
+        words = [line for line in lines if line and not line.startswith(("#", "//"))]
+        lists = {f"--{flag.name}" for flag in self.lists() if flag.separated}
+        for at, word in enumerate(words):
+            name, _, value = word.partition("=")
+            if _is_marked(value) and name not in lists:
+                words[at] = f"{name}={value[1:-1]}"
+        return words
 
     def _add(self, one: Option) -> None:
         kind: type = one.type if one.type in (int, float, bool) else str
@@ -381,7 +400,9 @@ class ConfigFlags(Generic[Config]):
 
     def _aliases(self) -> dict[str, str]:
         """The other names of flags, with the flags that they mean."""
-        ours = [(group, [name for name in group if name in self._flags]) for group in _SAME_FLAGS]
+        ours = [
+            (group, [name for name in group if name in self._sentences]) for group in _SAME_FLAGS
+        ]
         return {
             alias: names[0]
             for group, names in ours
@@ -423,22 +444,6 @@ def _print(given: Any) -> None:
         print(line)
 
 
-def _words_of(file: str, within: Sequence[str]) -> deque[str]:
-    """The flags of a flag file."""
-    if file in within:
-        raise UserError(f"--flagfile={file}: names itself; take that line out.")
-    try:
-        needs = "no flag file needs; name a flag file"
-        text = read_small(file, 1, needs, stream_or_empty=True).decode("utf-8-sig")
-    except UserError as error:
-        raise UserError(f"--flagfile={error}") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"--flagfile={file}: is not UTF-8 ({error.reason}).") from error
-    lines = (line.strip() for line in text.split("\n"))
-    words = [line for line in lines if line and not line.startswith(("#", "//"))]
-    return deque(without_defaults(words))
-
-
 def _line_of(name: str, text: str) -> str:
     if "\n" in text:
         raise UserError(
@@ -451,9 +456,16 @@ def _is_marked(text: str) -> bool:
     return len(text) > 1 and text[0] == text[-1] == '"'
 
 
-def _marked(text: str) -> str:
-    """A text in quotation marks where its blanks, or marks of its own, would be lost."""
-    return f'"{text}"' if text != text.strip() or _is_marked(text) else text
+def _describe_value(flag: flags.Flag) -> str:
+    """Gives a flag's choices and default, as they follow its name in the help."""
+    if isinstance(flag, flags.EnumFlag):
+        default = f" (default {flag.default})" if flag.default is not None else ""
+        return f"={'|'.join(flag.parser.enum_values)}{default}"
+    if flag.boolean:
+        return f" (on by default; --no{flag.name} turns it off)" if flag.default else ""
+    if flag.default in (None, "", []):
+        return ""
+    return f" (default {str(flag.default_as_str).strip(chr(39))})"
 
 
 def _made(config_class: Any, values: Mapping[tuple[str, ...], Any], more: Mapping[str, Any]) -> Any:

@@ -2,6 +2,8 @@
 
 import json
 import shlex
+import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,9 +109,35 @@ def plan(folder: Path, num_train_steps: int, vocab_size: int) -> list[Step]:
     return list(_steps(folder, commands))
 
 
+def next_steps(folder: Path) -> list[Step]:
+    """Three commands to try when the demo has ended."""
+    commands = {
+        "Fill in a word of your own": (
+            "fill_mask --model=@/run/model --text='This is a subclass of the base [MASK].'"
+        ),
+        "Look at what the model was trained on: a page with examples and plots": (
+            "inspect_pretraining_data --input_file=@/shards/train.tfrecord "
+            "--vocab_file=@/vocab.txt --html=@/train.html"
+        ),
+        "Export it as a SavedModel, for programs that know TensorFlow only": (
+            "export_saved_model --model=@/run/model --output_dir=@/saved_model"
+        ),
+    }
+    return list(_steps(folder, commands))
+
+
 def _show(step: Step, head: str) -> None:
-    words = [f"keras-bert {step.tool}", *(shlex.quote(flag) for flag in step.flags)]
+    words = [f"{_command()} {step.tool}", *(shlex.quote(flag) for flag in step.flags)]
     print(f"\n{head}{step.purpose}\n\n  " + " \\\n      ".join(words) + "\n", flush=True)
+
+
+def _command() -> str:
+    """`keras-bert`, with its folder where the shell would not find it."""
+    beside = Path(sys.executable).with_name("keras-bert")
+    if shutil.which("keras-bert") or not beside.exists():
+        return "keras-bert"
+    folder = beside.parent
+    return str(beside.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else beside)
 
 
 def _write_configuration(folder: Path, vocab_size: int) -> None:
@@ -135,3 +163,6 @@ def run_demo(config: DemoConfig) -> None:
         seconds += run_step(f"Step {number}, {step.tool},", tool_named(step.tool).main, step.flags)
     curve = f"its learning curve is {folder}/run/learning_curve.png"
     print(f"\nAll steps took {format_duration(seconds)}; the model is {folder}/run/model, {curve}.")
+    print("\nTry next:")
+    for step in next_steps(folder):
+        _show(step, "")

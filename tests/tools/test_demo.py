@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tools.demo import plan
+from tools.demo import next_steps, plan
 from tools.table import tool_named
 
 
@@ -28,6 +28,15 @@ def test_each_step_reads_what_an_earlier_one_wrote():
             else:
                 made = any(path == one or path.startswith(f"{one}/") for one in written)
                 assert made, f"{step.tool} reads {path}"
+
+
+def test_the_commands_to_try_next_are_tools_that_read_what_the_demo_leaves():
+    steps = next_steps(Path("folder"))
+    assert len(steps) == 3
+    for step in steps:
+        flags = tool_named(step.tool).flags
+        flags.parse(list(step.flags))
+        assert any("=folder/" in flag for flag in step.flags)
 
 
 def test_the_text_alone_is_written_to_two_files(tmp_path, capsys):

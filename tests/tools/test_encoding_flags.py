@@ -37,7 +37,6 @@ READERS = {
     "split_sentences": "--input_file={0}/texts.txt --output_file={0}/sentences.txt",
     "tokenize_text": "--input_file={0}/texts.txt --vocab_file={0}/vocab.txt --nodo_lower_case",
 }
-OF_FILES = {tool: words for tool, words in READERS.items() if tool != "answer"}  # model first
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +103,7 @@ def test_a_tool_has_both_flags_or_none_as_the_table_says(tool, capsys):
     assert len(found) == (2 if tool in READERS else 0)
 
 
-@pytest.mark.parametrize(("tool", "command"), OF_FILES.items())
+@pytest.mark.parametrize(("tool", "command"), READERS.items())
 def test_text_in_another_encoding_is_told_with_the_flag_that_reads_it(
     folders, tool, command, capsys
 ):
@@ -114,7 +113,7 @@ def test_text_in_another_encoding_is_told_with_the_flag_that_reads_it(
     assert "give its --encoding" in error
 
 
-@pytest.mark.parametrize(("tool", "command"), OF_FILES.items())
+@pytest.mark.parametrize(("tool", "command"), READERS.items())
 def test_with_the_flag_it_is_as_if_it_were_utf_8(folders, tool, command, capsys):
     found = run(tool, f"{command} --encoding=cp949", folders / "cp949", capsys)
     assert found == run(tool, command, folders / "utf-8", capsys)
