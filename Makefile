@@ -27,7 +27,7 @@ PACKAGING = setup.py pyproject.toml
 .PHONY: demo docs test test-all test-quick test-flink lint types wheel clean
 
 demo: $(VENV)/installed
-	$(RUN) -m tools.demo $(DEMO_FLAGS)
+	$(RUN) -m tools demo $(DEMO_FLAGS)
 
 test: $(VENV)/installed-$(EXTRAS)
 	$(call run_parts,-m "not long")

@@ -10,7 +10,7 @@ import tokenize
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 MOST_SHOWN = 80
@@ -40,28 +40,6 @@ class UserError(Exception):
     def __init__(self, message: str) -> None:
         words = _ENDLESS_WORD.sub(lambda word: cut(word[0], 300), escaped(message))
         super().__init__(cut(words, _MOST_OF_MESSAGE))
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """The sentences of the message."""
-        return (str(self),)
-
-
-class SeveralUserError(UserError):
-    """Several mistakes in one input, each of which the user can mend."""
-
-    def __init__(self, sentences: Iterable[str]) -> None:
-        self._sentences = tuple(str(UserError(sentence)) for sentence in sentences)
-        Exception.__init__(self, "\n".join(self._sentences))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Goes from one process to another with its sentences."""
-        return type(self), (self._sentences,)
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """The sentences of the message."""
-        return self._sentences
 
 
 def shown(value: Any) -> str:

@@ -1,26 +1,24 @@
-"""The command `keras-bert TOOL --flags`: the same as `python -m tools.TOOL --flags`."""
+"""The command `keras-bert TOOL --flags`: the same as `python -m tools TOOL --flags`."""
 
-import importlib
 import sys
 
-from tools.endings import end_quietly, run_to_an_end
+from tools.command_line import run_to_an_end
 from tools.gone import TOOLS
-from tools.table import GROUPS, tool_names
+from tools.table import GROUPS, tool_named, tool_names, tools_of
 
 
 def help_text() -> str:
     """The tools in their groups, a line each."""
     width = max(map(len, tool_names()))
     lines = ["usage: keras-bert TOOL --flags   (keras-bert TOOL --help says more about one)"]
-    for group, tools in GROUPS.items():
+    for group in GROUPS:
         lines += ["", f"{group}:"]
-        lines += [f"  {name:{width}}  {tool.gives}" for name, tool in tools.items()]
+        lines += [f"  {name:{width}}  {tool.gives}" for name, tool in tools_of(group).items()]
     return "\n".join(lines) + "\n"
 
 
 def main() -> int:
     """Runs the tool that the first word of the command line names."""
-    end_quietly()
     return run_to_an_end(lambda _: _run(sys.argv[1:]))  # modules are imported, too
 
 
@@ -38,7 +36,7 @@ def _run(words: list[str]) -> int:
         mean = f"did you mean {name}?" if name else "keras-bert --help lists them."
         sys.stderr.write(f"Error: there is no tool {shown(words[0])}; {mean}\n")
         return 1
-    return importlib.import_module(f"{__package__}.{words[0]}").main(words[1:])
+    return tool_named(words[0]).main(words[1:])
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ import inspect
 import itertools
 import os
 import re
-import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from absl import flags
 
-from keras_bert_impl.errors import UserError, cut, nearest, shown
+from keras_bert_impl.errors import UserError, cut, nearest
 from keras_bert_impl.files import read_small
 from keras_bert_impl.options import (
     ONCE,
@@ -26,7 +25,9 @@ from keras_bert_impl.options import (
     options_named,
     options_of,
 )
-from tools import command_line, gone
+from tools.command_line import run
+from tools.gone import FLAGS as GONE_FLAGS
+from tools.gone import without_defaults
 
 Config = TypeVar("Config")
 Main = Callable[..., int]
@@ -61,10 +62,6 @@ _OF_GOOGLE = {"master", "num_tpu_cores", "use_one_hot_embeddings", "verbose_logg
 """Flags of google-research/bert that mean nothing here: accepted, and not shown."""
 
 _PARAMETER = re.compile(r"`([a-z][a-z0-9_.]*)(?:=([^`]*))?`")
-_NO_TEXT = re.compile("[\ud800-\udfff]")  # Python's way to keep bytes that are not of the encoding
-_PATH = re.compile(
-    r"--?(html|picture|input|output|recipe|(\w+_)?(model|file|dir|folder|checkpoint))\b"
-)
 
 _ABOUT_LISTS = (
     "Flags that hold a list: commas separate its items, and the flag given again adds to them. An "
@@ -136,7 +133,7 @@ class ConfigFlags(Generic[Config]):
         self._values.set_gnu_getopt(True)
         self._sentences: dict[str, str] = {}
         self._required: set[str] = set()
-        self._shorthands: dict[str, Mapping[str, Any]] = {}
+        self.means: dict[str, tuple[str, Any]] = {}  # what switches set other flags to
         self._parameters: dict[str, str] = {}
         self.extra_arguments: list[str] = []
         self._config_class = config_class
@@ -182,18 +179,12 @@ class ConfigFlags(Generic[Config]):
         }[kind]  # type: ignore[assignment]
         return define(name, default, sentence, flag_values=self._values)
 
-    def shorthand(self, name: str, sentence: str, means: Mapping[str, Any]) -> None:
-        """A switch that, turned on, sets other flags: `means` gives their values by name."""
-        self._shorthands[name] = means
-        self.define(name, bool, False, sentence)
-
     def parse(self, arguments: Sequence[str], *, keep_unknown: bool = False) -> None:
         """Reads the command line (without the program's name), `--flagfile=FILE` as well."""
         rest = list[str]()
         try:
             self._values.unparse_flags()  # a second call in one process starts from the defaults
             for source, words in self._parts(arguments):
-                _check_characters(source, words)
                 for several in self.lists():
                     several.source = source
                 rest += self._values(["tool", *words], known_only=keep_unknown)[1:]
@@ -201,15 +192,24 @@ class ConfigFlags(Generic[Config]):
             raise UserError(self._unknown(error.flagname)) from error
         except (flags.Error, OSError, ValueError) as error:  # the last: --noswitch=true
             raise UserError(f"{self._illegal(error)}; --help lists the flags.") from error
-        if rest and not keep_unknown:
-            raise UserError(
-                f"'{rest[0]}' is not a flag; write values as --flag=value (--help lists the flags)."
-            )
-        self._read_shorthands()
+        self._check_rest(rest, keep_unknown)
+        for switch, (name, value) in self.means.items():
+            if self._values[switch].value:
+                self._values[name].value = value
         for name in sorted(self._required):
             if self._values[name].value is None:
                 raise UserError(f"--{name} is missing; --help lists the flags.")
         self.extra_arguments = rest
+
+    def _check_rest(self, rest: Sequence[str], keep_unknown: bool) -> None:
+        """Refuses words that are no flags, and what is passed on but meant for this tool."""
+        if rest and not keep_unknown:
+            raise UserError(
+                f"'{rest[0]}' is not a flag; write values as --flag=value (--help lists the flags)."
+            )
+        for name in (word.lstrip("-").partition("=")[0] for word in rest if word[:1] == "-"):
+            if near := difflib.get_close_matches(name, self._sentences, 1, _NEARLY):
+                raise UserError(f"'--{name}' is not a flag; --{near[0]} is (see --help).")
 
     def config(self, **more: Any) -> Config:
         """Reads the flags into the config dataclass."""
@@ -229,7 +229,7 @@ class ConfigFlags(Generic[Config]):
             keep_unknown: bool = False,
             continues: bool = continues,
         ) -> int:
-            return command_line.run(
+            return run(
                 self,
                 lambda: _print(job(self.config())),
                 arguments,
@@ -252,23 +252,6 @@ class ConfigFlags(Generic[Config]):
         """The names of the flags that were typed, or stood in a flag file."""
         return frozenset(name for name in self._sentences if self._values[name].present)
 
-    def refuse_mistyped(self, arguments: Sequence[str]) -> None:
-        """Refuses what `keep_unknown` would pass on though it is meant for this tool."""
-        switches = {name for name in self._sentences if self._values[name].boolean}
-        names = {*self._sentences, *self._aliases(), *(f"no{n}" for n in switches), "flagfile"}
-        for word, following in itertools.pairwise([*arguments, "--"]):
-            name = word.lstrip("-").partition("=")[0]
-            if not word.startswith("-") or not name:
-                continue
-            if word.lstrip("-").removeprefix("no") in switches and not following.startswith("-"):
-                raise UserError(
-                    f"'{following}' is not a flag; write values as --flag=value (--help lists the "
-                    "flags)."
-                )
-            near = difflib.get_close_matches(name, names, n=1, cutoff=_NEARLY)
-            if near and name not in names:
-                raise UserError(f"'--{name}' is not a flag; --{near[0]} is (see --help).")
-
     def as_flagfile(self, without: Sequence[str] = ()) -> str:
         """All flags that a repetition of the run has, in the form that `--flagfile` reads."""
         left_out = {*without, *(one.name for one in self._options if one.rules.resume == ONCE)}
@@ -278,7 +261,8 @@ class ConfigFlags(Generic[Config]):
     def line(self, name: str, value: Any) -> str:
         r"""A flag with a value, as a line of a flag file: `--count=5\n`."""
         text = str(value)
-        return _line_of(name, f'"{text}"' if _needs_marks(text) else text)
+        keeps_blanks = text == text.strip() and not _is_marked(text)
+        return _line_of(name, text if keeps_blanks else f'"{text}"')
 
     def _lines_of(self, name: str) -> list[str]:
         flag = self._values[name]
@@ -333,7 +317,7 @@ class ConfigFlags(Generic[Config]):
         return f"--{name}" if value is None else f"--{name}={value}"
 
     def _unknown(self, flag: str) -> str:
-        if (instead := gone.FLAGS.get(flag.removeprefix("no"))) is not None:
+        if (instead := GONE_FLAGS.get(flag.removeprefix("no"))) is not None:
             return f"--{flag} is gone; {instead}."
         name = nearest(flag, [*self._sentences, *self._aliases()])
         mean = f" did you mean --{name}?" if name else " --help lists them."
@@ -371,7 +355,7 @@ class ConfigFlags(Generic[Config]):
             part, file = [], os.path.expanduser(file if joined else next(rest, ""))  # noqa: PTH111
             if file in within:
                 raise UserError(f"{file}: is a flag file that names itself; remove its --flagfile.")
-            words_of_file = gone.without_defaults(self._words_of(file))
+            words_of_file = without_defaults(self._words_of(file))
             yield from self._parts(words_of_file, file, (*within, file))
         yield source, part
 
@@ -389,8 +373,8 @@ class ConfigFlags(Generic[Config]):
         lists = {f"--{flag.name}" for flag in self.lists() if flag.separated}
         for at, word in enumerate(words):
             name, _, value = word.partition("=")
-            if value == f'"{(inner := value[1:-1])}"' and name not in lists and _needs_marks(inner):
-                words[at] = f"{name}={inner}"
+            if _is_marked(value) and name not in lists:
+                words[at] = f"{name}={value[1:-1]}"
         return words
 
     def _add(self, one: Option) -> None:
@@ -426,18 +410,6 @@ class ConfigFlags(Generic[Config]):
             if alias not in names
         }
 
-    def _read_shorthands(self) -> None:
-        """Sets what the shorthands that are turned on stand for."""
-        for shorthand, means in self._shorthands.items():
-            for name, value in means.items() if self._values[shorthand].value else ():
-                flag = self._values[name]
-                if flag.present and flag.value != value:
-                    raise UserError(
-                        f"--{shorthand} means --{name}={value}, but --{name}={flag.value} is given "
-                        "too; leave one of them out."
-                    )
-                flag.value = value
-
 
 def _with_one_precision(options: list[Option]) -> list[Option]:
     """The precision of an engine is called so where nothing else has one."""
@@ -450,7 +422,8 @@ def _with_one_precision(options: list[Option]) -> list[Option]:
 def add_tpu_flags(tool: ConfigFlags[Any]) -> None:
     """Adds the flags for TPUs of google-research/bert, so that its commands run as they are."""
     sentence = "The original's way to say --distribution_strategy=tpu."
-    tool.shorthand("use_tpu", sentence, {"distribution_strategy": "tpu"})
+    tool.define("use_tpu", bool, False, sentence)
+    tool.means["use_tpu"] = ("distribution_strategy", "tpu")
     tool.define("master", str, None, "TF_CONFIG says it now.")
     tool.define("num_tpu_cores", int, 8, "The TPU says it itself.")
 
@@ -471,18 +444,6 @@ def _print(given: Any) -> None:
         print(line)
 
 
-def _check_characters(source: str, words: Sequence[str]) -> None:
-    """Refuses words that are no text; names of files may be any bytes, as for the system."""
-    flag = ""
-    for word in words:
-        flag = word if word.startswith("-") else flag
-        if "\0" in word:
-            raise UserError(f"{source}: {shown(word)} holds a NUL character; remove it.")
-        if _NO_TEXT.search(word) and not _PATH.match(flag):
-            encoding = sys.getfilesystemencoding().upper()
-            raise UserError(f"{shown(os.fsencode(word))[1:]} is not in {encoding}; type it anew.")
-
-
 def _line_of(name: str, text: str) -> str:
     if "\n" in text:
         raise UserError(
@@ -491,10 +452,8 @@ def _line_of(name: str, text: str) -> str:
     return f"--{name}={text}\n"
 
 
-def _needs_marks(text: str) -> bool:
-    """Whether a value stands in quotation marks in a flag file, so that its blanks are kept."""
-    within = text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else ""
-    return text != text.strip() or (within != "" and _needs_marks(within))
+def _is_marked(text: str) -> bool:
+    return len(text) > 1 and text[0] == text[-1] == '"'
 
 
 def _describe_value(flag: flags.Flag) -> str:

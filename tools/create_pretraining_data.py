@@ -1,39 +1,8 @@
-r"""Turns documents into shards of masked sentence pairs for run_pretraining.
+"""The original's name of a tool: `python -m tools.create_pretraining_data --flags`."""
 
-The input is text with one sentence a line and an empty line between documents (split_sentences
-makes it). The same input, flags and seed give the same bytes for any number of workers, after any
-interruption, and from any runner; the same command again continues an interrupted run.
+from tools.table import tool_named
 
-  keras-bert create_pretraining_data --input_file='corpus/*.txt' --vocab_file=vocab.txt \
-      --output_file=data/train.tfrecord --max_seq_length=128 --num_workers=8
-
-Options of Beam pass through when --runner names one of its runners.
-"""
-
-import sys
-from collections.abc import Sequence
-
-from keras_bert_impl.errors import UserError
-from tools.table import made
-
-FLAGS, _run = made(__name__, ends=False)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool; returns its exit code."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    beam = _takes_beam_options(words)
-    return _run(words, keep_unknown=beam, continues=not beam)
-
-
-def _takes_beam_options(words: Sequence[str]) -> bool:
-    """Whether flags that this tool does not know are for a Beam runner."""
-    try:
-        FLAGS.parse(words, keep_unknown=True)
-    except UserError:
-        return False  # said when the command line is read in earnest
-    return FLAGS.value_of("runner") != "local"
-
+main = tool_named("create_pretraining_data").main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

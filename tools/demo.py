@@ -1,12 +1,4 @@
-"""Does the whole main job on real text: from sentences to a model that fills in masked words.
-
-The text is the documentation that Python itself ships, so nothing is downloaded. Every step is one
-of the other tools; its command is shown before it runs and can be typed by hand. After a stop the
-same command continues.
-
-Example:
-  keras-bert demo --output_dir=demo
-"""
+"""The steps of the demo: commands of other tools, from Python's documentation to a model."""
 
 import json
 import shlex
@@ -22,8 +14,7 @@ from keras_bert_impl.options import check_options, option
 from keras_bert_impl.progress import format_duration
 from pipelines.many_runs.commands import run_step
 from pipelines.runs.demo_text import write_demo_text
-from tools.config_flags import ConfigFlags
-from tools.table import run_tool
+from tools.table import tool_named
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +29,6 @@ class DemoConfig:
     def __post_init__(self) -> None:
         check_options(self)
 
-
-FLAGS = ConfigFlags(__doc__, DemoConfig)
 
 _MODEL = {
     "hidden_size": 128,
@@ -156,7 +145,8 @@ def _write_configuration(folder: Path, vocab_size: int) -> None:
         json.dump({"vocab_size": vocab_size, **_MODEL}, file, indent=2)
 
 
-def _run(config: DemoConfig) -> None:
+def run_demo(config: DemoConfig) -> None:
+    """Runs the steps, one after the other."""
     folder = make_folder(config.output_dir)
     for path in folder.iterdir():
         without_links(path)  # the tools would take it for what their user names
@@ -170,16 +160,9 @@ def _run(config: DemoConfig) -> None:
     seconds = 0.0
     for number, step in enumerate(steps, start=1):
         _show(step, f"[{number}/{len(steps)}] ")
-        seconds += run_step(f"Step {number}, {step.tool},", run_tool, step.tool, step.flags)
+        seconds += run_step(f"Step {number}, {step.tool},", tool_named(step.tool).main, step.flags)
     curve = f"its learning curve is {folder}/run/learning_curve.png"
     print(f"\nAll steps took {format_duration(seconds)}; the model is {folder}/run/model, {curve}.")
     print("\nTry next:")
     for step in next_steps(folder):
         _show(step, "")
-
-
-main = FLAGS.main_of(_run, continues=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,14 +1,8 @@
-"""Gives the encoder's vectors for lines of text.
+"""The original's name of a tool: `python -m tools.extract_features --flags`."""
 
-One input a line; " ||| " separates two segments. The output is google's JSON lines (a line for each
-input, a vector for each token and layer), or NumPy's npz with `vectors`, `ids` and `offsets`. Lines
-of similar length are computed together.
+from tools.table import tool_named
 
-Example:
-  keras-bert extract_features --input_file=lines.txt --output_file=lines.npz --output_format=npz
-      --model=bert --layers=-1 --pooling=mean
-"""
+main = tool_named("extract_features").main
 
-from tools.table import made
-
-FLAGS, main = made(__name__)
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,23 +1,27 @@
-"""The table of the tools: what each is for, its config, its job.
+"""The table of the tools: a row is a function, with its manual page, its config and its group.
 
-A module `tools/NAME.py` is a tool's manual page and two names, `FLAGS` and `main`; all else is in
-its row here. `keras-bert NAME` and `python -m tools.NAME` run it.
+`keras-bert NAME` runs one; a program has its `flags` and its `main` from `tool_named`, or from
+`from tools import NAME`. TensorFlow and what imports it are imported within the functions.
 """
 
 import contextlib
 import functools
 import importlib
+import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from tools.config_flags import ConfigFlags, add_ignored_flags, add_tpu_flags
+from tools.config_flags import ConfigFlags
 
-_LABELS, _QUESTIONS = "pipelines.tasks.labels", "pipelines.tasks.questions"
-_TAGGING, _CHOICES = "pipelines.tasks.tagging", "pipelines.tasks.choices"
-_ANSWERING, _VECTORS = "pipelines.answering", "pipelines.vectors"
+USE, TUNE, EXPORT = "Use a model", "Fine-tune it on labelled text", "Export it"
+PRETRAIN, SCORE = "Pre-train on your own text", "Score and submit"
+STUDY = "Study, check"
+GROUPS = (USE, TUNE, EXPORT, PRETRAIN, SCORE, STUDY)
+"""What a person wants to do, in the order in which the tools are listed."""
+
+Job = Callable[[Any, ConfigFlags[Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -25,153 +29,73 @@ class Tool:
     """A row of the table.
 
     Attributes:
-        gives: what a person gets from it, a line.
-        config: the config class as `module:Class`; None where the tool's module has it.
-        job: `module:function` that takes the config; None where it is the function of the tool's
-            name in `tools/jobs.py`, which takes the flags, too. What it gives is printed.
+        job: takes the config and the flags, and gives what is printed; its docstring is the tool's
+            manual page.
+        config: the config class as `module:Class`.
         continues: whether the same command continues where it was stopped.
-        of_google: adds the flags that google's commands have besides.
+        more_flags: adds flags that no option of the config is, such as google's.
+        words: makes the words that are read of those that were typed.
+        passes_on: whether flags that the tool does not know are for another program.
     """
 
-    gives: str
-    config: str | None = None
-    job: str | None = None
+    group: str
+    job: Job
+    config: str
     continues: bool = False
-    of_google: Callable[[ConfigFlags[Any]], None] | None = None
+    more_flags: Callable[[ConfigFlags[Any]], None] | None = None
+    words: Callable[[list[str]], list[str]] | None = None
+    passes_on: Callable[[ConfigFlags[Any], list[str]], bool] | None = None
+
+    @property
+    def gives(self) -> str:
+        """What a person gets from it, as its manual page begins."""
+        return re.split("[,.:;]", str(self.job.__doc__))[0]
+
+    @functools.cached_property
+    def flags(self) -> ConfigFlags[Any]:
+        """Its flags."""
+        room, _, name = self.config.partition(":")
+        flags = ConfigFlags[Any](self.job.__doc__, getattr(importlib.import_module(room), name))
+        if self.more_flags:
+            self.more_flags(flags)
+        return flags
+
+    def main(self, arguments: Sequence[str] | None = None) -> int:
+        """Runs it by a command line, or else by that of the program; gives its exit code."""
+        words = list(sys.argv[1:] if arguments is None else arguments)
+        words = self.words(words) if self.words else words
+        passes_on = self.passes_on is not None and self.passes_on(self.flags, words)
+        main = self.flags.main_of(lambda config: self.job(config, self.flags))
+        return main(words, keep_unknown=passes_on, continues=self.continues and not passes_on)
 
 
-_trainer = functools.partial(Tool, continues=True, of_google=add_tpu_flags)
-_SERVING = f"{_ANSWERING}.serving:ServeConfig"
+_ROWS: dict[str, Tool] = {}
 
-GROUPS: Mapping[str, Mapping[str, Tool]] = {
-    "Use a model": {
-        "predict": Tool(
-            "the answers of any model to texts of a line or a file",
-            f"{_ANSWERING}.config:PredictConfig",
-        ),
-        "fill_mask": Tool(
-            "the words that fit a masked text",
-            f"{_ANSWERING}.named:FillMaskConfig",
-            f"{_ANSWERING}.named:fill_mask",
-        ),
-        "answer": Tool(
-            "the answers to a question in a text",
-            f"{_ANSWERING}.named:AnswerConfig",
-            f"{_ANSWERING}.named:answer",
-        ),
-        "serve": Tool(
-            "models behind HTTP: TensorFlow Serving's form, OpenAI's embeddings",
-            _SERVING,
-            f"{_ANSWERING}.serving:serve_models",
-        ),
-        "playground": Tool("a page to try a model on", _SERVING),
-        "embed": Tool("a vector for each text", f"{_VECTORS}.options:EmbedConfig", continues=True),
-        "similar": Tool(
-            "the texts that are nearest to a text", f"{_VECTORS}.options:SimilarConfig"
-        ),
-        "explain": Tool(
-            "a page that shows the attention of texts",
-            "keras_bert_impl.serving.page.explain:ExplainConfig",
-        ),
-        "extract_features": Tool(
-            "the vectors of all tokens, of any layers",
-            f"{_VECTORS}.options:FeaturesConfig",
-            of_google=add_ignored_flags,
-        ),
-    },
-    "Fine-tune it on labelled text": {
-        "run_classifier": _trainer(
-            "labels, several labels, numbers, pairs; GLUE", f"{_LABELS}.options:RunClassifierConfig"
-        ),
-        "run_squad": _trainer(
-            "answers found in passages; SQuAD, KorQuAD, TriviaQA",
-            f"{_QUESTIONS}.options:RunSquadConfig",
-        ),
-        "run_ner": _trainer(
-            "named entities, and any tags of words", f"{_TAGGING}.options:RunNerConfig"
-        ),
-        "run_swag": _trainer(
-            "the ending that follows a text; SWAG", f"{_CHOICES}.options:RunSwagConfig"
-        ),
-    },
-    "Export it": {
-        "export_saved_model": Tool(
-            "a SavedModel that takes texts or ids", "keras_bert_impl.serving.config:ExportConfig"
-        ),
-        "export_model": Tool(
-            "the same, ONNX, OpenVINO or LiteRT, with a client",
-            "keras_bert_impl.serving.config:ExportModelConfig",
-        ),
-        "convert_checkpoint": Tool(
-            "google's TF1 checkpoint from or to a Hugging Face directory",
-            "keras_bert_impl.checkpoints.convert:ConvertConfig",
-            "keras_bert_impl.checkpoints.convert:convert_checkpoint",
-        ),
-        "grow_vocabulary": Tool(
-            "a model that knows more words", "keras_bert_impl.checkpoints.grow:GrowConfig"
-        ),
-    },
-    "Pre-train on your own text": {
-        "split_sentences": Tool(
-            "documents to sentences", "pipelines.corpora.split_sentences:SplitSentencesConfig"
-        ),
-        "learn_vocabulary": Tool(
-            "sentences to a vocabulary, in any language",
-            "pipelines.corpora.learn_vocabulary:LearnVocabularyConfig",
-        ),
-        "create_pretraining_data": Tool(
-            "sentences to shards", "pipelines.pretraining_data.recipe:PretrainingDataConfig"
-        ),
-        "inspect_pretraining_data": Tool(
-            "the content of shards: examples, figures, a page",
-            "pipelines.inputs.inspect:InspectConfig",
-            "pipelines.inputs.inspect:inspect_pretraining_data",
-        ),
-        "plan_run": Tool(
-            "what a run takes: memory, hours, money",
-            "pipelines.runs.plan_run:PlanRunConfig",
-            of_google=add_tpu_flags,
-        ),
-        "run_pretraining": _trainer(
-            "shards to a model", "pipelines.runs.pretraining_config:RunPretrainingConfig"
-        ),
-        "adapt": Tool(
-            "any BERT and own text to a model that knows its words",
-            "pipelines.adaptation.config:AdaptConfig",
-            continues=True,
-        ),
-    },
-    "Score and submit": {
-        "score_answers": Tool(
-            "answers to questions, by the official rules",
-            f"{_QUESTIONS}.options:ScoreAnswersConfig",
-            f"{_QUESTIONS}.scores:score_answers",
-        ),
-        "score_tags": Tool(
-            "tags, by the rules of conlleval",
-            f"{_TAGGING}.options:ScoreTagsConfig",
-            f"{_TAGGING}.scores:score_tags",
-        ),
-        "glue_submission": Tool(
-            "the archive for GLUE's server", f"{_LABELS}.submission:SubmissionConfig"
-        ),
-    },
-    "Study, check": {
-        "run_ablations": Tool(
-            "the tables of BERT's paper, in small",
-            "pipelines.ablations.config:RunAblationsConfig",
-            continues=True,
-        ),
-        "tokenize_text": Tool(
-            "lines to tokens, exactly BERT's",
-            "pipelines.corpora.tokenize_text:TokenizeTextConfig",
-        ),
-        "demo": Tool("all of it in small: from raw text to a model"),
-    },
-}
-"""The tools by what a person wants to do."""
 
-_TOOLS = {name: tool for group in GROUPS.values() for name, tool in group.items()}
+def tool(group: str, config: str, **more: Any) -> Callable[[Job], Job]:
+    """Makes a function a row of the table; see `Tool`."""
+
+    def add(job: Job) -> Job:
+        _ROWS[job.__name__] = Tool(group, job, config, **more)
+        return job
+
+    return add
+
+
+def _rows() -> dict[str, Tool]:
+    for room in ("models", "training", "studies"):
+        importlib.import_module(f"{__package__}.{room}")
+    return _ROWS
+
+
+def tool_named(name: str) -> Tool:
+    """The tool of a name."""
+    return _rows()[name]
+
+
+def tools_of(group: str) -> dict[str, Tool]:
+    """The tools of a group, by their names."""
+    return {name: one for name, one in _rows().items() if one.group == group}
 
 
 def tool_names() -> list[str]:
@@ -181,36 +105,12 @@ def tool_names() -> list[str]:
         >>> "split_sentences" in tool_names()
         True
     """
-    return sorted(_TOOLS)
+    return sorted(_rows())
 
 
-def made(module: str, *, ends: bool = True) -> tuple[ConfigFlags[Any], Callable[..., int]]:
-    """The flags and the `main` of the tool of a module, which may be the program that runs.
-
-    Args:
-        ends: whether the program runs `main` here, and ends.
-    """
-    this = sys.modules[module]
-    name = Path(str(this.__file__)).stem
-    tool = _TOOLS[name]
-    flags = ConfigFlags[Any](this.__doc__, _named(str(tool.config)))
-    if tool.of_google:
-        tool.of_google(flags)
-
-    def job(config: Any) -> Any:
-        if tool.job:
-            return _named(tool.job)(config)
-        return _named(f"tools.jobs:{name}")(config, flags)
-
-    main = flags.main_of(job, continues=tool.continues)
-    if module == "__main__" and ends:
-        sys.exit(main())
-    return flags, main
-
-
-def _named(place: str) -> Any:
-    room, _, name = place.partition(":")
-    return getattr(importlib.import_module(room), name)
+def written(files: Iterable[Any]) -> Iterator[str]:
+    """The lines about files that a tool wrote."""
+    return (f"wrote {path}" for path in files)
 
 
 class ToolPrograms:
@@ -218,20 +118,11 @@ class ToolPrograms:
 
     def config_of(self, tool: str, flags: Sequence[str]) -> Any:
         """The config of a tool's job."""
-        flag_set = _module(tool).FLAGS
+        flag_set = tool_named(tool).flags
         flag_set.parse(list(flags))
         return flag_set.config()
 
     def run(self, tool: str, flags: Sequence[str]) -> int:
         """Runs a tool; what it prints goes to standard error, beside what it logs."""
         with contextlib.redirect_stdout(sys.stderr):
-            return run_tool(tool, flags)
-
-
-def run_tool(tool: str, flags: Sequence[str]) -> int:
-    """Runs a tool in this process; gives its exit code."""
-    return int(_module(tool).main(list(flags)))
-
-
-def _module(tool: str) -> Any:
-    return importlib.import_module(f"{__package__}.{tool}")
+            return tool_named(tool).main(list(flags))

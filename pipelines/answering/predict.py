@@ -34,13 +34,14 @@ _NUMBERS = 6
 _INSTANCE = re.compile(r"instance (\d+): ")
 
 
-def predict(config: PredictConfig) -> int:
-    """Answers everything that is asked.
+def predict(config: PredictConfig, kind: str | None = None, most: int = _MOST_SHOWN) -> int:
+    """Answers everything that is asked, and gives how many instances that were.
 
     Memory is that of the model and of a block of texts.
 
-    Returns:
-        How many instances were answered.
+    Args:
+        kind: how the model is asked; by default as suits what is asked.
+        most: how many of several answers to one text a table shows.
     """
     if config.output_file:
         check_output(config.output_file)
@@ -53,10 +54,10 @@ def predict(config: PredictConfig) -> int:
         some = asked_texts(config, chosen_answerer(model, config))
         return [dict(one.instance) for one in itertools.islice(some, _SAMPLE)]
 
-    model = open_answering_model(config, first_texts)
+    model = open_answering_model(config, first_texts, kind)
     try:
         with _output(config) as file:
-            return _answer_all(config, model, file)
+            return _answer_all(config, model, file, kind, most)
     finally:
         model.close()
 
@@ -70,8 +71,14 @@ def _output(config: PredictConfig) -> Iterator[IO[str]]:
         yield file
 
 
-def _answer_all(config: PredictConfig, model: OpenAnsweringModel, file: IO[str]) -> int:
-    answerer = chosen_answerer(model, config)
+def _answer_all(
+    config: PredictConfig, model: OpenAnsweringModel, file: IO[str], kind: str | None, most: int
+) -> int:
+    of_kind = (one for one in model.answerers.values() if one.kind == kind)
+    # Of questions another signature gives the best answer only.
+    answerer = next(
+        (one for one in of_kind if kind != "answer" or "starts" in one.outputs), None
+    ) or chosen_answerer(model, config)
     labels = [str(label) for label in model.description.get("labels", ())]
     streams = config.input_file is not None and is_stream(config.input_file)
     progress = Progress("predict", None, "texts") if config.output_file else None
@@ -84,7 +91,7 @@ def _answer_all(config: PredictConfig, model: OpenAnsweringModel, file: IO[str])
             if config.format == JSON:
                 line = json.dumps({"input": one.instance, "answer": answer}, ensure_ascii=False)
             else:
-                line = table_of(answerer, labels, one.instance, answer)
+                line = table_of(answerer, labels, one.instance, answer, most)
             file.write(_writable(line) + "\n")
         count += len(block)
         if progress:
@@ -125,10 +132,16 @@ def _writable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def table_of(answerer: Answerer, labels: list[str], instance: Instance, answer: Answer) -> str:
+def table_of(
+    answerer: Answerer,
+    labels: list[str],
+    instance: Instance,
+    answer: Answer,
+    most: int = _MOST_SHOWN,
+) -> str:
     """An instance and its answer in lines."""
     asked = " | ".join(_shown(instance[one.name]) for one in answerer.inputs)
-    lines = _LINES[answerer.kind](answer, labels, instance)
+    lines = _LINES[answerer.kind](answer, labels, instance, most)
     return "\n".join([asked, *(f"  {line}" for line in lines)])
 
 
@@ -137,16 +150,16 @@ def _shown(text: Any) -> str:
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
 
 
-def _of_label(answer: Answer, labels: list[str], _: Instance) -> Iterator[str]:
+def _of_label(answer: Answer, labels: list[str], _: Instance, most: int) -> Iterator[str]:
     if len(labels) != len(answer["probabilities"]):
         yield f"{max(answer['probabilities']):7.2%}  {answer['label']}"
         return
     pairs = zip(answer["probabilities"], labels, strict=True)
-    for share, label in sorted(pairs, key=lambda pair: -pair[0])[:_MOST_SHOWN]:
+    for share, label in sorted(pairs, key=lambda pair: -pair[0])[:most]:
         yield f"{share:7.2%}  {label}"
 
 
-def _of_labels(answer: Answer, labels: list[str], _: Instance) -> Iterator[str]:
+def _of_labels(answer: Answer, labels: list[str], *_: Any) -> Iterator[str]:
     shares = dict(zip(labels, answer["probabilities"], strict=False))
     for label in answer["labels"]:
         yield f"{shares[label]:7.2%}  {label}" if label in shares else label
@@ -158,7 +171,7 @@ def _of_number(answer: Answer, *_: Any) -> Iterator[str]:
     yield digits(answer["score"])
 
 
-def _of_answer(answer: Answer, _: list[str], instance: Instance) -> Iterator[str]:
+def _of_answer(answer: Answer, _: list[str], instance: Instance, most: int) -> Iterator[str]:
     if "answers" not in answer:
         found = _shown(answer["answer"])
         yield f"{found}  (characters {answer['start']}-{answer['end']})" if found else "no answer"
@@ -166,7 +179,7 @@ def _of_answer(answer: Answer, _: list[str], instance: Instance) -> Iterator[str
     if not answer["has_answer"]:
         yield "no answer" + ("; the best guesses:" if answer["answers"] else "")
     columns = (answer["answers"], answer["starts"], answer["ends"], answer["scores"])
-    for text, start, end, score in list(zip(*columns, strict=True))[:_MOST_SHOWN]:
+    for text, start, end, score in list(zip(*columns, strict=True))[:most]:
         line = instance["passage"].count("\n", 0, start) + 1
         yield f"{score:8.2f}  {_shown(text)}  (line {line}, characters {start}-{end})"
 
@@ -179,19 +192,19 @@ def _of_entities(answer: Answer, *_: Any) -> Iterator[str]:
         yield "no entity"
 
 
-def _of_choice(answer: Answer, _: list[str], instance: Instance) -> Iterator[str]:
+def _of_choice(answer: Answer, _: list[str], instance: Instance, *__: Any) -> Iterator[str]:
     pairs = enumerate(zip(answer["probabilities"], instance["endings"], strict=True))
     for number, (share, ending) in sorted(pairs, key=lambda pair: -pair[1][0]):
         yield f"{share:7.2%}  {number}  {_shown(ending)}"
 
 
-def _of_masked_words(answer: Answer, *_: Any) -> Iterator[str]:
+def _of_masked_words(answer: Answer, _: list[str], __: Instance, most: int) -> Iterator[str]:
     for number, (words, shares) in enumerate(
         zip(answer["tokens"], answer["probabilities"], strict=True), 1
     ):
         if answer["mask_counts"] > 1:
             yield f"[MASK] {number}"
-        for word, share in zip(words[:_MOST_SHOWN], shares, strict=False):
+        for word, share in zip(words[:most], shares, strict=False):
             yield f"{share:7.2%}  {word}"
     if not answer["mask_counts"]:
         yield "no [MASK]"
@@ -207,7 +220,7 @@ def _of_vector(answer: Answer, *_: Any) -> Iterator[str]:
     yield f"[{some}{', ...' if len(vector) > _NUMBERS else ''}]  ({len(vector)} numbers)"
 
 
-_LINES: dict[str, Callable[[Answer, list[str], Instance], Iterator[str]]] = {
+_LINES: dict[str, Callable[[Answer, list[str], Instance, int], Iterator[str]]] = {
     "label": _of_label,
     "labels": _of_labels,
     "number": _of_number,

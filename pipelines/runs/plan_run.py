@@ -14,7 +14,7 @@ from keras_bert_impl.planning import (
     training_memory,
 )
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.runs.remarks import Epochs, names_cluster, remarks
+from pipelines.runs.remarks import Epochs, remarks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,8 +121,7 @@ def plan(config: PlanRunConfig) -> PlanRunResults:
     steps = (training.num_train_steps, training.train_batch_size)
     epochs = None if config.num_examples is None else Epochs(*steps, config.num_examples)
     # A run may be planned far from the machine that trains: the replicas are those given.
-    has_cluster = config.num_replicas > 1 or names_cluster()
-    told = remarks(training, config.num_replicas, [epochs] if epochs else [], has_cluster)
+    told = remarks(training, config.num_replicas, [epochs] if epochs else [])
     sizes = (model, training, length, predictions, config.on_cpu, config.num_replicas)
     memory = config.device_memory_gb
     return PlanRunResults(

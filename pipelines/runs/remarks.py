@@ -3,8 +3,7 @@
 A remark is one sentence: what is so, why it matters, what to do. A new one is one more rule.
 """
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,6 @@ if TYPE_CHECKING:  # TensorFlow
 
 MOST_EPOCHS = 40.0
 """So often BERT's own pre-training read its text (3.3 billion words in a million steps)."""
-
-_HIGHEST_RATE = 5e-3  # BERT is trained with 1e-4 and tiny models with 1e-3 at most
 
 
 @dataclass(frozen=True)
@@ -62,52 +59,30 @@ def epochs_of(phases: Sequence["Phase"]) -> list[Epochs]:
     return found
 
 
-def remarks(
-    training: TrainingConfig,
-    replicas: int = 1,
-    epochs: Sequence[Epochs] = (),
-    has_cluster: bool | None = None,
-) -> list[str]:
+def remarks(training: TrainingConfig, replicas: int, epochs: Sequence[Epochs] = ()) -> list[str]:
     """The sentences that the owner of a pre-training run should read.
 
     Args:
         replicas: over how many devices a batch is split.
         epochs: by phase; empty where nobody knows.
-        has_cluster: whether there are other workers; by default as TF_CONFIG says.
 
     Example:
-        >>> training = TrainingConfig(num_train_steps=200, num_warmup_steps=20)
-        >>> remarks(training)
+        >>> remarks(TrainingConfig(num_train_steps=200, num_warmup_steps=20), 1)
         []
     """
-    of_devices = device_remarks(training, replicas, has_cluster)
+    of_devices = device_remarks(training, replicas)
     return [*_of_warmup(training), *of_devices, *_of_epochs(epochs)]
 
 
-def device_remarks(
-    training: TrainingConfig, replicas: int, has_cluster: bool | None = None
-) -> list[str]:
-    """Those about devices and the learning rate: what every training run should say."""
-    strategy, rate, found = training.distribution_strategy, training.learning_rate, list[str]()
-    if strategy == "mirrored" and replicas == 1:
-        found.append(
-            "`distribution_strategy=mirrored` with one device computes as `distribution_strategy="
-            "one_device` does, no faster; take that, or, to try several replicas on a CPU, add "
-            "`num_logical_devices=2`."
-        )
-    has_cluster = names_cluster() if has_cluster is None else has_cluster
-    if strategy == "multi_worker_mirrored" and not has_cluster:
-        found.append(
-            "`distribution_strategy=multi_worker_mirrored` without TF_CONFIG: this process knows "
-            "of no other worker and trains alone; set TF_CONFIG to the same list of workers, with "
-            "another index, on each of them."
-        )
-    if training.optimizer == "adamw" and rate > _HIGHEST_RATE:
-        found.append(
-            f"`learning_rate={rate:g}` is far above what such models learn with (1e-4 to 1e-3 from "
-            "random weights, 1e-5 to 1e-4 in fine-tuning): the loss will probably grow."
-        )
-    return found
+def device_remarks(training: TrainingConfig, replicas: int) -> list[str]:
+    """Those about devices: what every training run should say."""
+    if training.distribution_strategy != "mirrored" or replicas > 1:
+        return []
+    return [
+        "`distribution_strategy=mirrored` with one device computes as `distribution_strategy="
+        "one_device` does, no faster; take that, or, to try several replicas on a CPU, add "
+        "`num_logical_devices=2`."
+    ]
 
 
 def _of_warmup(training: TrainingConfig) -> Iterator[str]:
@@ -132,16 +107,6 @@ def _of_epochs(epochs: Sequence[Epochs]) -> Iterator[str]:
             "times, and a model that reads it much more often learns it by heart; take more text, "
             f"or fewer steps (about {steps:,})."
         )
-
-
-def names_cluster(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether TF_CONFIG says with whom this process trains.
-
-    Example:
-        >>> names_cluster({}), names_cluster({"TF_CONFIG": '{"cluster": {"worker": ["a:1"]}}'})
-        (False, True)
-    """
-    return environment.get("TF_CONFIG", "").strip() not in ("", "{}")
 
 
 def _epochs(number: float) -> str:

@@ -1,6 +1,5 @@
 """The commands and the code that the pages show."""
 
-import importlib
 import re
 import shlex
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.model_folders import write_start
-from tools.__main__ import tool_names
+from tools.table import tool_named, tool_names
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("docs", "keras_bert_impl", "pipelines", "tools")
@@ -37,7 +36,7 @@ def commands(page):
 def test_commands_are_tools_with_flags_that_they_know(page):
     for tool, flags in commands(page):
         assert tool in tool_names(), f"{page.name} names {tool}"
-        known = importlib.import_module(f"tools.{tool}").FLAGS.help_text()
+        known = tool_named(tool).flags.help_text()
         for flag in flags:
             name = re.match(r"--(\w+)", flag)
             if not name or name[1] in ("help", "flagfile"):

@@ -8,6 +8,8 @@ import importlib
 from collections.abc import Callable
 from pathlib import Path
 
+from tools.table import tool_named
+
 _FAMILIES = {"classifier": "labels", "squad": "questions", "swag": "choices", "ner": "tagging"}
 
 
@@ -17,7 +19,7 @@ def checked(tool: str, words: str) -> Callable[[], None]:
     def check() -> None:
         from pipelines.fine_tuning.start import check_run, wanted_splits
 
-        flags = importlib.import_module(f"tools.run_{tool}").FLAGS
+        flags = tool_named(f"run_{tool}").flags
         flags.parse(words.split())
         room = importlib.import_module(f"pipelines.tasks.{_FAMILIES[tool]}.task")
         run = check_run(flags.config(), room.task_of)

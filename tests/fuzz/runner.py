@@ -96,13 +96,13 @@ def import_all() -> None:
     """Imports what the readers need, so that their processes need not; uses nothing of it."""
     os.environ["HF_HUB_OFFLINE"] = "1"  # a name that nobody knows is looked for on the hub
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    from tools.__main__ import tool_names
+    from tools.table import tool_named, tool_names
 
     # With its text kernels, TensorFlow looks for other libraries at each start otherwise.
     for name in ("tensorflow", "tensorflow_text", "keras", "scipy.stats", "sklearn.metrics"):
         importlib.import_module(name)
     for name in tool_names():
-        importlib.import_module(f"tools.{name}")
+        tool_named(name).flags  # noqa: B018 - its config is imported
     for path in sorted((*ROOT.glob("pipelines/**/*.py"), *ROOT.glob("keras_bert_impl/**/*.py"))):
         name = path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
         if not name.endswith(("__main__", "__init__", ".beam")):
@@ -229,12 +229,13 @@ def _fork(work, folder, said, seconds=resource.RLIM_INFINITY):
 def _read(reader):
     """Reads as a tool does: the exit code, with a sentence on standard error."""
     if not callable(reader):
+        from tools.table import tool_named
+
         tool, *words = reader.split()
-        return importlib.import_module(f"tools.{tool}").main(words)
+        return tool_named(tool).main(words)
     try:
         reader()
     except UserError as error:
-        for sentence in error.sentences:
-            sys.stderr.write(f"Error: {' '.join(sentence.split())}\n")
+        sys.stderr.write(f"Error: {' '.join(str(error).split())}\n")
         return 1
     return 0

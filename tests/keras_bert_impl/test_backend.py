@@ -2,19 +2,16 @@ import importlib.metadata
 import importlib.util
 import os
 import re
-import subprocess
-import sys
 
 import keras
 import pytest
 
-from keras_bert_impl.backend import need_extra, need_tensorflow, usable_cores
+from keras_bert_impl.backend import need_extra, usable_cores
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.serving.signatures import ServedModel
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.strategy import make_devices
-from tests.support.programs import ROOT
 from tests.support.tiny_bert import TINY
 
 SENTENCE = (
@@ -36,10 +33,6 @@ def test_cores_are_those_that_the_process_may_use(monkeypatch):
     assert usable_cores() == 7
 
 
-def test_tensorflow_is_fine():
-    need_tensorflow("anything")
-
-
 def test_training_on_another_backend_is_refused_in_a_sentence(on_jax):
     with pytest.raises(UserError, match=SENTENCE.format("training")):
         make_devices(TrainingConfig(num_train_steps=1, num_warmup_steps=0))
@@ -48,16 +41,6 @@ def test_training_on_another_backend_is_refused_in_a_sentence(on_jax):
 def test_serving_on_another_backend_is_refused_in_a_sentence(on_jax):
     with pytest.raises(UserError, match=SENTENCE.format("a SavedModel")):
         ServedModel(BertPretrainer(TINY))
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not importlib.util.find_spec("openvino"), reason="needs the extra `openvino`")
-def test_a_model_on_a_backend_that_no_test_runs_on_is_refused():
-    environment = {**os.environ, "KERAS_BACKEND": "openvino", "PYTHONPATH": str(ROOT)}
-    words = [sys.executable, "-c", "import keras_bert_impl as kb; kb.BertEncoder"]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True)
-    sentence = "a model needs Keras' TensorFlow backend, but Keras runs on openvino; set"
-    assert f"UserError: {sentence}" in done.stderr.splitlines()[-1]
 
 
 REQUIREMENTS = ["numpy>=2.0", 'uvicorn>=0.34; extra == "serve"', 'orjson; extra == "serve"']

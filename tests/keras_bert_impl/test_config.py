@@ -35,9 +35,8 @@ def test_a_named_size_has_the_published_number_of_parameters(size, vocabulary):
     assert count_parameters(config) == PARAMETERS[size, vocabulary]
 
 
-@pytest.mark.parametrize("size", ["tiny", "mini", "small", "medium", "base", "large"])
-def test_a_built_encoder_has_as_many_parameters_as_its_sizes_say(size):
-    config = named_config(size, 99).replace(num_hidden_layers=2)  # all of them take gigabytes
+def test_a_built_encoder_has_as_many_parameters_as_its_sizes_say():
+    config = named_config("tiny", 99).replace(num_hidden_layers=2)  # all of them take gigabytes
     assert BertEncoder(config).count_params() == count_parameters(config)
 
 
@@ -115,9 +114,7 @@ def test_a_google_file_is_read_and_written_back_as_it_was(tmp_path):
         ({"hidden_dropout_prob": float("nan")}, "hidden_dropout_prob is nan"),
         ({"causal": "yes"}, "causal is 'yes'; it must be true or false"),
         ({"vocab_size": 0}, "vocab_size is 0"),
-        ({"vocab_size": "many"}, "vocab_size is 'many'"),
         ({"hidden_act": "swish"}, "hidden_act is 'swish'"),
-        ({"hidden_dropout_prob": 1.0}, "hidden_dropout_prob is 1.0"),
         ({"vocab_size": None}, "has no vocab_size"),
     ],
 )
@@ -125,21 +122,6 @@ def test_values_that_no_model_can_have_are_refused_in_one_sentence(values, words
     with pytest.raises(UserError, match=words) as caught:
         BertConfig.from_google({"vocab_size": 9, **values}, "my.json")
     assert str(caught.value).startswith("my.json: ")
-
-
-@pytest.mark.parametrize("content", ["", "{", "[1]", '"bert"', "\xff"])
-def test_a_file_that_is_no_json_object_is_refused(tmp_path, content):
-    path = tmp_path / "bert_config.json"
-    path.write_text(content, encoding="latin-1")
-    with pytest.raises(UserError, match=r"bert_config\.json"):
-        BertConfig.from_google_file(path)
-
-
-def test_other_models_of_hugging_face_are_refused():
-    with pytest.raises(UserError, match="model_type is 'roberta'"):
-        BertConfig.from_hugging_face({"vocab_size": 9, "model_type": "roberta"})
-    with pytest.raises(UserError, match="relative_key"):
-        BertConfig.from_hugging_face({"vocab_size": 9, "position_embedding_type": "relative_key"})
 
 
 @pytest.mark.parametrize(
@@ -152,9 +134,3 @@ def test_a_configuration_can_be_copied_and_pickled(again):
     assert made.extra == config.extra
     with pytest.raises(TypeError):
         made.extra["id2label"] = {}
-
-
-def test_a_deep_copy_shares_nothing():
-    config = BertConfig(vocab_size=9, extra={"id2label": {"0": "no"}})
-    copy.deepcopy(config).extra["id2label"]["0"] = "yes"
-    assert config.extra["id2label"] == {"0": "no"}

@@ -1,11 +1,10 @@
-import pickle
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_bert_impl.errors import MOST_SHOWN, SeveralUserError, UserError, reading, shown
+from keras_bert_impl.errors import MOST_SHOWN, UserError, reading, shown
 
 
 def test_a_users_error_is_no_error_of_the_programmer():
@@ -41,13 +40,6 @@ def test_a_message_without_end_is_cut_in_its_middle():
     assert len(message) < 2000
     assert message.startswith("vocab.txt: x")
     assert message.endswith("x is no token; remove it.")
-
-
-def test_several_mistakes_are_safe_one_by_one_and_survive_a_process():
-    error = SeveralUserError(["a.txt: \x1b[31m.", "b" * 100_000])
-    assert error.sentences[0] == "a.txt: \\x1b[31m."
-    assert len(error.sentences[1]) < 2000
-    assert pickle.loads(pickle.dumps(error)).sentences == error.sentences
 
 
 def test_a_word_without_end_is_cut_and_the_rest_of_the_sentence_stays():

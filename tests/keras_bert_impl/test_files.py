@@ -1,10 +1,8 @@
 import errno
-import hashlib
 import os
 import platform
 import stat
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +11,6 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import (
     check_parts,
     check_plain,
-    file_sha256,
     is_there,
     make_folder,
     open_input,
@@ -22,7 +19,6 @@ from keras_bert_impl.files import (
     whole_files,
     whole_folder,
 )
-from keras_bert_impl.json_files import read_json_object
 
 
 def names_in(folder):
@@ -46,13 +42,6 @@ def test_an_error_while_writing_leaves_nothing_and_keeps_the_old_file(tmp_path):
     assert names_in(tmp_path) == ["out.txt"]
 
 
-def test_a_folder_appears_only_when_it_is_complete(tmp_path):
-    target = tmp_path / "model"
-    with pytest.raises(UnicodeEncodeError), whole_folder(target) as folder:
-        (folder / "weights").write_text("half \ud800")
-    assert names_in(tmp_path) == []
-
-
 def test_several_files_appear_together_or_not_at_all(tmp_path):
     with whole_files(tmp_path / "model", "data", "index") as aside:
         for name in ("index", "data"):
@@ -65,25 +54,6 @@ def test_several_files_appear_together_or_not_at_all(tmp_path):
     assert (tmp_path / "model" / "data").read_text() == "old"
 
 
-def test_files_that_cannot_appear_are_one_sentence(tmp_path):
-    with (
-        pytest.raises(UserError, match=r"index: cannot be written \(No such file"),
-        whole_files(tmp_path, "data", "index"),
-    ):
-        pass
-    assert names_in(tmp_path) == []
-
-
-def test_the_file_that_makes_the_others_whole_appears_last(tmp_path, monkeypatch):
-    appeared = []
-    replace = Path.replace
-    monkeypatch.setattr(Path, "replace", lambda a, b: appeared.append(b.name) or replace(a, b))
-    with whole_files(tmp_path, "data", "index") as aside:
-        for name in ("index", "data"):
-            (aside / name).touch()
-    assert appeared == ["data", "index"]
-
-
 def test_a_complete_folder_replaces_the_old_one(tmp_path):
     target = tmp_path / "model"
     for content in ("old", "new"):
@@ -91,19 +61,6 @@ def test_a_complete_folder_replaces_the_old_one(tmp_path):
             (folder / f"{content}.txt").write_text(content)
     assert names_in(target) == ["new.txt"]
     assert names_in(tmp_path) == ["model"]
-
-
-def test_a_process_with_the_number_of_the_killed_one_clears_up_as_well(tmp_path):
-    """In a container every process may have the same number."""
-    target, own = tmp_path / "best", f"{platform.node().replace('.', '-')}.{os.getpid()}"
-    for ending in ("replaced", "incomplete"):
-        (tmp_path / f".best.{own}.{ending}").mkdir()
-        (tmp_path / f".best.{own}.{ending}" / "old.txt").touch()
-    with whole_folder(target) as folder:
-        assert names_in(target) == ["old.txt"]
-        (folder / "new.txt").touch()
-    assert names_in(target) == ["new.txt"]
-    assert names_in(tmp_path) == ["best"]
 
 
 def test_what_a_killed_process_was_writing_is_removed_by_the_next(tmp_path):
@@ -181,18 +138,6 @@ def test_a_path_that_cannot_be_followed_is_a_sentence(tmp_path, use):
         use(tmp_path / ("x" * 300))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may search everywhere")
-def test_a_file_in_a_folder_that_may_not_be_searched_is_named(tmp_path):
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "text.txt").write_text("x")
-    (tmp_path / "folder").chmod(0)
-    try:
-        with pytest.raises(UserError, match=r"text\.txt: cannot be read \(Permission denied\)"):
-            open_input(tmp_path / "folder" / "text.txt")
-    finally:
-        (tmp_path / "folder").chmod(stat.S_IRWXU)
-
-
 def lines_of(tmp_path, content):
     path = tmp_path / "lines.txt"
     path.write_bytes(content)
@@ -220,22 +165,6 @@ def test_a_line_in_another_encoding_is_named(tmp_path):
         lines_of(tmp_path, b"one\nna\xefve\n")
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [("[1]", "holds no JSON object"), ("{", "is not JSON"), ("[" * 99999, "is not JSON")],
-)
-def test_what_is_no_json_object_is_refused(tmp_path, content, words):
-    path = tmp_path / "values.json"
-    path.write_text(content)
-    with pytest.raises(UserError, match=words):
-        read_json_object(path)
-
-
-def test_the_hash_is_the_files(tmp_path):
-    (tmp_path / "x").write_bytes(b"abc" * 1000)
-    assert file_sha256(tmp_path / "x") == hashlib.sha256(b"abc" * 1000).hexdigest()
-
-
 @pytest.mark.parametrize("check", [lambda path: check_parts(path / "model.ckpt"), None])
 def test_what_a_foreign_reader_would_wait_for_is_refused_before(tmp_path, check):
     (tmp_path / "model.ckpt.index").write_text("x")
@@ -251,14 +180,3 @@ def test_a_line_without_an_end_is_refused_before_the_memory_is_full(tmp_path, mo
     assert [len(next(lines)), len(next(lines))] == [3, 4999]
     with pytest.raises(UserError, match=r"x\.txt: line 3 has more than"):
         next(lines)
-
-
-def test_a_fault_is_told_though_what_was_begun_cannot_be_removed(tmp_path, monkeypatch):
-    def read_only(*_arguments, **_named):
-        raise OSError(errno.EROFS, "Read-only file system")
-
-    monkeypatch.setattr(Path, "unlink", read_only)
-    monkeypatch.setattr(Path, "open", read_only)
-    sentence = r"x\.txt: cannot be written \(Read-only file system\)"
-    with pytest.raises(UserError, match=sentence), open_whole(tmp_path / "x.txt"):
-        pass

@@ -62,11 +62,6 @@ def test_half_a_surrogate_pair_is_told_and_a_whole_one_is_a_character():
             parse_json(text, "x.json", "mend it")
 
 
-def test_a_number_of_ten_thousand_digits_is_one_sentence():
-    with pytest.raises(UserError, match="is not JSON"):
-        parse_json("9" * 10_000, "x.json", "mend it")
-
-
 @given(ANY_JSON)
 def test_a_typed_value_is_of_its_type_or_refused(value):
     wanted = dict[str, list[int | None] | Shard]

@@ -45,13 +45,6 @@ def test_another_process_is_refused_until_the_first_one_ends_in_good_order(tmp_p
     assert not (tmp_path / "lock").exists()
 
 
-def test_a_killed_process_lets_go(tmp_path, holder):
-    holder.kill()
-    holder.communicate()
-    with owned(tmp_path / "lock", "busy") as held:
-        assert held
-
-
 def test_a_lock_file_that_was_removed_between_opening_and_locking_does_not_count(
     tmp_path, monkeypatch
 ):
@@ -69,15 +62,6 @@ def test_a_lock_file_that_was_removed_between_opening_and_locking_does_not_count
         assert (tmp_path / "lock").exists()
         with pytest.raises(UserError), owned(tmp_path / "lock", "busy"):
             pass
-
-
-def test_a_file_system_without_locks_keeps_nobody_out(tmp_path, monkeypatch):
-    def no_locks(_descriptor, _operation):
-        raise OSError(95, "Operation not supported")
-
-    monkeypatch.setattr(fcntl, "flock", no_locks)
-    with owned(tmp_path / "lock", "busy") as held:
-        assert held is False
 
 
 def test_in_turn_does_not_wait_where_there_are_no_locks(tmp_path, monkeypatch):

@@ -4,9 +4,12 @@ import dataclasses
 
 import pytest
 
-from keras_bert_impl.config import named_config
+from keras_bert_impl.config import BertConfig, named_config
 from keras_bert_impl.planning import (
+    count_parameters,
+    encoder_flops,
     largest_batch,
+    training_flops,
     training_memory,
 )
 from keras_bert_impl.training.config import MOST_EXAMPLES, TrainingConfig
@@ -101,3 +104,33 @@ def test_the_largest_batch_is_one_that_can_be_trained_whatever_the_memory():
 
 def test_a_model_that_does_not_fit_has_largest_batch_zero():
     assert largest_batch(named_config("large", 30522), TRAINING, 512, 76, False, 1, 4e9) == 0
+
+
+SMALL = BertConfig(
+    vocab_size=7, hidden_size=4, num_hidden_layers=3, num_attention_heads=2, intermediate_size=5
+)
+
+
+def test_the_count_is_that_of_the_built_model():
+    from keras_bert_impl.models.pretrainer import BertPretrainer
+
+    config = dataclasses.replace(named_config("tiny", 100), max_position_embeddings=16)
+    assert count_parameters(config) == BertPretrainer(config).count_params()
+
+
+def product(rows, inner, columns):
+    return 2 * rows * inner * columns
+
+
+def test_every_product_of_the_encoder_counts():
+    projections = 4 * product(6, 4, 4)  # query, key, value, output
+    attention = 2 * 2 * product(6, 2, 6)  # two heads of width 2: scores, and what they weigh
+    feed_forward = product(6, 4, 5) + product(6, 5, 4)
+    assert encoder_flops(SMALL, 6) == 3 * (projections + attention + feed_forward)
+
+
+def test_a_training_step_costs_three_forward_passes_with_the_heads():
+    masked_lm = product(2, 4, 4) + product(2, 4, 7)
+    next_sentence = product(1, 4, 4) + product(1, 4, 2)  # the pooler and its head
+    expected = 3 * (encoder_flops(SMALL, 6) + masked_lm + next_sentence)
+    assert training_flops(SMALL, 6, 2) == expected

@@ -10,7 +10,6 @@ from keras_bert_impl.files import (
     check_file,
     check_output,
     followed,
-    is_special,
     open_input,
     open_whole,
     text_lines,
@@ -54,12 +53,6 @@ def test_a_folder_does_not_take_the_place_of_anything_else(no_file):
     assert no_file.lstat().st_mode == before
 
 
-def test_a_link_that_leads_nowhere_is_told_as_such(tmp_path):
-    (tmp_path / "it").symlink_to("gone")
-    with pytest.raises(UserError, match="it: leads to gone, which is not there"):
-        open_input(tmp_path / "it")
-
-
 def written_by(path, *parts):
     """Writes to a pipe from a thread."""
 
@@ -81,24 +74,6 @@ def test_text_comes_through_a_pipe_where_it_is_read_once(tmp_path):
     writer.join()
 
 
-def test_a_stream_knows_how_much_of_it_was_read(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    writer = written_by(tmp_path / "pipe", b"x" * 200_000)
-    with open_input(tmp_path / "pipe", stream=True) as file:
-        assert file.read(70_000) == b"x" * 70_000
-        assert file.tell() == 70_000
-        assert len(file.read()) == 130_000
-    writer.join()
-
-
-def test_an_empty_stream_of_the_shell_is_empty():
-    reading, writing = os.pipe()
-    os.close(writing)
-    with pytest.raises(UserError, match="is empty"):
-        open_input(f"/dev/fd/{reading}", stream=True)
-    os.close(reading)
-
-
 def test_a_pipe_is_written_to_and_stays(tmp_path):
     path, read = tmp_path / "pipe", []
     os.mkfifo(path)
@@ -109,19 +84,6 @@ def test_a_pipe_is_written_to_and_stays(tmp_path):
     reader.join()
     assert read == ["words\n"]
     assert path.is_fifo()
-
-
-def test_a_device_is_written_to_and_stays():
-    for name in ("/dev/null", "/dev/stdout"):
-        with open_whole(name, "wb") as file:
-            file.write(b"")
-    assert is_special("/dev/null")
-
-
-def test_a_full_device_is_a_sentence():
-    sentence = r"/dev/full: cannot be written \(No space left on device\)"
-    with pytest.raises(UserError, match=sentence), open_whole("/dev/full") as file:
-        file.write("words")
 
 
 def test_what_standard_output_leads_to_is_not_replaced(tmp_path):
@@ -154,15 +116,6 @@ def test_a_link_that_the_user_names_is_followed_and_another_one_is_replaced(tmp_
         assert (tmp_path / "real" / name).read_text() == ("words" if is_named else "before")
     assert (tmp_path / "file").is_symlink() == (tmp_path / "folder").is_symlink() == is_named
     assert {path.name for path in tmp_path.iterdir()} == {"real", "file", "folder"}
-
-
-@pytest.mark.parametrize("target", ["/dev/null", "gone"])
-def test_so_is_a_link_to_what_is_no_file(tmp_path, target):
-    (tmp_path / "it").symlink_to(target)
-    assert check_output(tmp_path / "it") == (tmp_path / target)
-    with open_whole(tmp_path / "it") as file:
-        file.write("words")
-    assert (tmp_path / "it").read_text() == "words"
 
 
 @pytest.mark.parametrize("name", ["n" * 300, "a\0b"])

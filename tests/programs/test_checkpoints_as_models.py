@@ -48,7 +48,7 @@ def test_a_stopped_pretraining_is_exported_as_it_would_be_at_that_step(flags, tm
     assert results[0] == results[1]
 
     found = [
-        list(fill_mask(FillMaskConfig(model=str(model), text=("the [MASK] of a",))))
+        fill_mask(FillMaskConfig(model=str(model), text=("the [MASK] of a",)))
         for model in (run, run / "model-8")
     ]
     assert found[0] == found[1]

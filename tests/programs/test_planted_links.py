@@ -3,7 +3,6 @@
 Model directories, exports and runs come as archives and clones, which may hold links.
 """
 
-import importlib
 import os
 import platform
 import shutil
@@ -16,6 +15,7 @@ from tests.support.labelled_files import write_classes
 from tests.support.model_folders import write_classifier, write_start
 from tests.support.pretraining_corpus import write_corpus, write_vocabulary
 from tests.support.pretraining_run import GOLDEN
+from tools.table import tool_named
 
 ASIDE = f"{platform.node().replace('.', '-')}.{os.getpid()}.incomplete"
 TEXTS = (
@@ -118,7 +118,7 @@ def plant(folder, name, target):
 def done(command, capfd):
     """The exit code, and what was said of a mistake."""
     tool, *flags = command.split()
-    code = importlib.import_module(f"tools.{tool}").main(flags)
+    code = tool_named(tool).main(flags)
     error = capfd.readouterr().err
     assert "Traceback" not in error
     return code, error

@@ -16,8 +16,8 @@ PROJECT = Path(__file__).parents[2]
 MOST_MEGABYTES = 400
 PROGRAM = r"""
 import json, re, sys
-from tools.predict import main
-code = main(sys.argv[1:])
+from tools import predict
+code = predict.main(sys.argv[1:])
 heavy = sorted({"tensorflow", "keras", "torch", "jax", "transformers"} & set(sys.modules))
 # Not what getrusage says: that has the memory of the process which started this one, too.
 peak = int(re.search(r"VmHWM:\s+(\d+) kB", open("/proc/self/status").read())[1]) / 1000

@@ -11,7 +11,7 @@ from pathlib import Path
 from keras_bert_impl.options import FREE, REQUIRED, option
 from pipelines.fine_tuning.options import FineTuningConfig
 from tools.config_flags import ConfigFlags
-from tools.jobs import fine_tuning_job
+from tools.training import fine_tuning_job
 
 
 @dataclass(frozen=True, kw_only=True)

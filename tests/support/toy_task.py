@@ -42,7 +42,7 @@ class ToyTask(TaskDefaults):
         return [self.data_dir / f"{split}.tsv"]
 
     def examples(self, split):
-        for line in read_table(*self.files(split), ["text", "label"]):
+        for line in read_table(self.files(split)[0], ["text", "label"]):
             yield SimpleNamespace(**line.values)
 
     def texts(self, example):

@@ -1,7 +1,9 @@
 import pytest
 
 from tests.support.adaptation import toy_adaptation
-from tools.adapt import main
+from tools import adapt
+
+main = adapt.main
 
 
 @pytest.fixture

@@ -1,19 +1,26 @@
-import importlib
+import errno
+import json
 import logging
 import os
+import pty
 import re
 import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from keras_bert_impl.errors import UserError, escaped
 from keras_bert_impl.files import open_whole
-from keras_bert_impl.interrupts import kept_so_far, on_stop
+from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.options import as_list_text
+from tests.support.programs import ROOT
 from tools import command_line
-from tools.__main__ import tool_names
+from tools.command_line import EXIT_USER_ERROR, run_to_an_end, tell_stopped
 from tools.config_flags import ConfigFlags
-from tools.endings import tell_stopped
+from tools.table import tool_named, tool_names
 
 KEPT = "what is finished is kept, and the same command continues"
 
@@ -80,18 +87,18 @@ def test_a_flagfile_repeats_a_run(tmp_path):
 
 
 def test_unknown_flags_can_be_passed_on():
-    flag_set, _ = flag_set_of_all_kinds()
-    flag_set.parse(["--name=x", "--temp_location=/tmp/t"], keep_unknown=True)
-    assert flag_set.extra_arguments == ["--temp_location=/tmp/t"]
+    flag_set, holders = flag_set_of_all_kinds()
+    words = ["--name=x", "--temp_location", "/tmp/t", "--streaming", "--count=7"]
+    flag_set.parse(words, keep_unknown=True)
+    assert flag_set.extra_arguments == ["--temp_location", "/tmp/t", "--streaming"]
+    assert holders["count"].value == 7
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["--counts=5"], "'--counts' is not a flag; --count is"),
-        (["--temp_location=x", "--nofasst"], "'--nofasst' is not a flag; --nofast is"),
-        (["--fast", "false"], "'false' is not a flag"),
-        (["--nofast", "true"], "'true' is not a flag"),
+        (["--temp_location", "gs://x", "--count=many"], "--count=many must be an integer"),
     ],
 )
 def test_what_is_meant_for_the_tool_is_not_passed_on(arguments, said, capsys):
@@ -99,17 +106,6 @@ def test_what_is_meant_for_the_tool_is_not_passed_on(arguments, said, capsys):
     words = ["--name=x", *arguments]
     assert command_line.run(flag_set, lambda: None, words, keep_unknown=True) == 1
     assert said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [["--temp_location", "x"], ["--max_counts=7"], ["--fast", "--streaming"], ["--streaming", "x"]],
-)
-def test_what_is_meant_for_another_program_is_passed_on(arguments):
-    flag_set, _ = flag_set_of_all_kinds()
-    words = ["--name=x", *arguments]
-    assert command_line.run(flag_set, lambda: None, words, keep_unknown=True) == 0
-    assert flag_set.extra_arguments == [word for word in arguments if word != "--fast"]
 
 
 @pytest.mark.parametrize(
@@ -129,14 +125,6 @@ def test_a_value_of_another_kind_is_told_once_with_what_the_flag_takes(word, wan
     assert str(raised.value) == f"{word} must be {wanted}; --help lists the flags."
 
 
-def test_a_flag_after_one_of_another_program_and_its_value_is_still_the_tool_s():
-    flag_set, holders = flag_set_of_all_kinds()
-    words = ["--name=x", "--temp_location", "gs://x", "--count=7"]
-    flag_set.parse(words, keep_unknown=True)
-    assert holders["count"].value == 7
-    assert flag_set.extra_arguments == ["--temp_location", "gs://x"]
-
-
 def test_help_shows_usage_and_every_flag_with_its_default(capsys):
     flag_set, _ = flag_set_of_all_kinds()
     assert command_line.run(flag_set, lambda: None, ["--help"]) == 0
@@ -150,14 +138,6 @@ def test_help_shows_usage_and_every_flag_with_its_default(capsys):
         "--kinds (default a)",
     ):
         assert line in text
-
-
-def test_what_a_user_can_mend_is_one_line_and_exit_code_1(capsys):
-    def main():
-        raise UserError("file.txt:\n  is broken; mend it.")
-
-    assert command_line.run(ConfigFlags(""), main, []) == 1
-    assert capsys.readouterr().err == "Error: file.txt: is broken; mend it.\n"
 
 
 @pytest.mark.parametrize(
@@ -188,58 +168,17 @@ def test_an_interruption_names_what_is_there_already(tmp_path, capsys):
     assert capsys.readouterr().err == said
 
 
-def test_an_interruption_says_what_the_job_knows_to_be_kept(capsys):
-    def main():
-        with kept_so_far("the model is kept, and the same command evaluates"):
-            raise KeyboardInterrupt
-
-    assert command_line.run(ConfigFlags(""), main, [], continues=True) == 130
-    said = "\nInterrupted; the model is kept, and the same command evaluates.\n"
-    assert capsys.readouterr().err == said
-
-
-NO_UTF_8 = b"caf\xe9"
-
-
-@pytest.mark.parametrize(
-    "words", ["--name={}", "--name {}", "--kinds=a,{}", "--name=x {}", "--{}=x"]
-)
-def test_a_text_that_is_not_utf_8_is_refused_by_every_flag(words, capsys):
-    flag_set, _ = flag_set_of_all_kinds()
-    arguments = words.format(os.fsdecode(NO_UTF_8)).split()
-    assert command_line.run(flag_set, lambda: None, arguments) == 1
-    error = capsys.readouterr().err
-    assert r"caf\xe9" in error
-    assert "is not in UTF-8; type it anew." in error
-    assert error.count("\n") == 1
-
-
-@pytest.mark.parametrize("name", ["input_file", "output_dir", "model", "init_checkpoint", "output"])
-def test_the_name_of_a_file_may_be_any_bytes(name):
-    flag_set = ConfigFlags("Reads.")
-    holder = flag_set.define(name, str, None, "A name.")
-    flag_set.parse([f"--{name}={os.fsdecode(NO_UTF_8)}"])
-    assert os.fsencode(holder.value) == NO_UTF_8
-
-
 def works_with_backend(monkeypatch, backend):
     monkeypatch.setenv("KERAS_BACKEND", backend)
     return command_line.run(ConfigFlags("Works."), lambda: None, [])
 
 
-@pytest.mark.parametrize(
-    "backend", ["openvino", "torch", "jax", "TensorFlow", "nonsense", "\x1b[31m"]
-)
+@pytest.mark.parametrize("backend", ["jax", "\x1b[31m"])
 def test_a_tool_computes_with_tensorflow_or_says_why_not(backend, monkeypatch, capsys):
     assert works_with_backend(monkeypatch, backend) == 1
     error = capsys.readouterr().err
     assert error.startswith(f"Error: KERAS_BACKEND={escaped(backend)}: the tools compute with T")
     assert error.count("\n") == 1
-
-
-def test_keras_own_file_does_not_choose_for_a_tool(monkeypatch):
-    assert works_with_backend(monkeypatch, "") == 0
-    assert os.environ["KERAS_BACKEND"] == "tensorflow"
 
 
 @pytest.mark.usefixtures("keyboard")
@@ -308,54 +247,22 @@ def test_a_bug_keeps_its_traceback():
         command_line.run(ConfigFlags(""), lambda: 1 / 0, [])
 
 
-def test_a_flag_for_texts_may_be_given_several_times_and_survives_a_flagfile(tmp_path):
-    flag_set = ConfigFlags("Reads.")
-    texts = flag_set.define(
-        "text", list, None, "A text; may be given several times.", separated=False
-    )
-    flag_set.parse(["--text=one, two", "--text=three"])
-    assert texts.value == ["one, two", "three"]
-    (tmp_path / "flags.cfg").write_text(flag_set.as_flagfile())
-    again = ConfigFlags("Reads.")
-    repeated = again.define(
-        "text", list, None, "A text; may be given several times.", separated=False
-    )
-    again.parse([f"--flagfile={tmp_path / 'flags.cfg'}"])
-    assert repeated.value == ["one, two", "three"]
-
-
-def several_flags():
-    """Every flag of every tool that holds several items."""
-    for tool in tool_names():
-        for flag in importlib.import_module(f"tools.{tool}").FLAGS.lists():
-            yield pytest.param(tool, flag.name, id=f"{tool}-{flag.name}")
-
-
-@pytest.mark.parametrize(("tool", "name"), several_flags())
-def test_every_flag_for_several_items_given_twice_has_all_of_them_and_so_has_its_flagfile(
-    tool, name, tmp_path
-):
-    flag_set = importlib.import_module(f"tools.{tool}").FLAGS
-    missing = re.findall(r"--(\w+).* \(required\)", flag_set.help_text())
-    needed = [f"--{one}=x" for one in missing if one != name]
-    first, second = 'one, two,"3, ""4"" ",', '  "five"'
-    flag_set.parse([*needed, f"--{name}={first}", f"--{name}={second}"])
-    (flag,) = (one for one in flag_set.lists() if one.name == name)
-    items = ["one", "two", '3, "4" ', "", "five"] if flag.separated else [first, second]
-    assert flag_set.value_of(name) == items
-
-    (tmp_path / "flags.cfg").write_text(flag_set.as_flagfile())
-    flag_set.parse([f"--flagfile={tmp_path}/flags.cfg"])
-    assert flag_set.value_of(name) == items
-
-
 @pytest.mark.parametrize("tool", tool_names())
-def test_no_flag_takes_a_list_without_being_one(tool):
-    flag_set = importlib.import_module(f"tools.{tool}").FLAGS
-    several = {flag.name for flag in flag_set.lists()}
-    for name, sentence in re.findall(r"  --(\w+).*\n {6}(.*(?:\n {6}.*)*)", flag_set.help_text()):
-        if "separated by commas" in sentence or "given several times" in sentence:
-            assert name in several
+def test_every_flag_for_several_items_given_twice_has_all_of_them_and_so_has_its_flagfile(
+    tool, tmp_path
+):
+    flag_set = tool_named(tool).flags
+    missing = re.findall(r"--(\w+).* \(required\)", flag_set.help_text())
+    first, second = 'one, two,"3, ""4"" ",', '  "five"'
+    for flag in flag_set.lists():
+        needed = [f"--{one}=x" for one in missing if one != flag.name]
+        flag_set.parse([*needed, f"--{flag.name}={first}", f"--{flag.name}={second}"])
+        items = ["one", "two", '3, "4" ', "", "five"] if flag.separated else [first, second]
+        assert flag_set.value_of(flag.name) == items
+
+        (tmp_path / "flags.cfg").write_text(flag_set.as_flagfile())
+        flag_set.parse([f"--flagfile={tmp_path}/flags.cfg"])
+        assert flag_set.value_of(flag.name) == items
 
 
 def test_what_the_command_line_says_of_a_list_replaces_what_flag_files_say(tmp_path):
@@ -380,14 +287,8 @@ def test_what_the_command_line_says_of_a_list_replaces_what_flag_files_say(tmp_p
     assert holders["count"].value == 2
 
 
-def test_a_flag_file_that_names_itself_is_refused(tmp_path):
-    (tmp_path / "flags.cfg").write_text(f"--flagfile={tmp_path}/flags.cfg\n")
-    with pytest.raises(UserError, match="names itself"):
-        flag_set_of_all_kinds()[0].parse([f"--flagfile={tmp_path}/flags.cfg"])
-
-
 @pytest.mark.parametrize(
-    "value", [" a", "a ", '" a"', '"a"', '""" ""', '"', "a,b", "# a", "a=b", "Wörter\u2028ゑ", "\r"]
+    "value", [" a", '"a"', '""" ""', '"', "a,b", "# a", "Wörter\u2028ゑ", "\r"]
 )
 def test_a_flagfile_repeats_a_text_to_the_last_blank(value, tmp_path):
     flag_set, _ = flag_set_of_all_kinds()
@@ -409,31 +310,11 @@ def test_a_flagfile_with_a_value_of_two_lines_is_refused(flag):
         flag_set.as_flagfile()
 
 
-def test_quotation_marks_that_enclose_no_whole_item_are_one_sentence(capsys):
-    flag_set, _ = flag_set_of_all_kinds()
-    assert command_line.run(flag_set, lambda: None, ["--name=x", '--kinds="a,b']) == 1
-    assert capsys.readouterr().err.startswith("Error: --kinds: '\"a,b' is no list: ")
-
-
-def test_help_says_once_how_lists_are_given():
-    assert flag_set_of_all_kinds()[0].help_text().count("Flags that hold a list: commas") == 1
-    assert "hold a list" not in ConfigFlags("Does nothing.").help_text()
-
-
 def test_a_second_command_line_in_one_process_starts_from_the_defaults():
     flag_set, holders = flag_set_of_all_kinds()
     flag_set.parse(["--name=x", "--count=9"])
     flag_set.parse(["--name=y"])
     assert (holders["name"].value, holders["count"].value) == ("y", 3)
-
-
-def test_what_tensorflow_says_of_compiling_is_for_programmers(capsys):
-    def says():
-        for line in ("5 out of 8 calls triggered tf.function retracing.", "The disk is full."):
-            logging.getLogger("tensorflow").warning(line)
-
-    assert command_line.run(ConfigFlags("Says."), says, []) == 0
-    assert capsys.readouterr().err.splitlines() == ["The disk is full."]
 
 
 def test_a_warning_is_shown_once_and_what_is_logged_each_time(capsys):
@@ -446,3 +327,143 @@ def test_a_warning_is_shown_once_and_what_is_logged_each_time(capsys):
 
     command_line.run(ConfigFlags("Does things."), work, [])
     assert capsys.readouterr().err.splitlines() == ["a row has no text", "read", "read"]
+
+
+FULL = "No space left on device"
+REFUSED = {
+    "out.txt: No space left on device": OSError(errno.ENOSPC, FULL, "out.txt"),
+    "the output: Read-only file system": OSError(errno.EROFS, "Read-only file system"),
+    "No space left on device": RuntimeError("model.tmp; No space left on device [Op:SaveV2]"),
+    "the memory does not suffice": MemoryError(),
+    "nested too deeply": RecursionError(),
+    "let TMPDIR name a folder": FileNotFoundError(
+        errno.ENOENT, "No usable temporary directory found in ['/tmp']"
+    ),
+    "its name holds a NUL character": ValueError("embedded null byte"),
+}
+
+
+@pytest.mark.parametrize("sentence", REFUSED)
+def test_what_the_machine_refuses_is_one_sentence(capsys, sentence):
+    def work(_stops):
+        raise REFUSED[sentence]
+
+    assert run_to_an_end(work) == EXIT_USER_ERROR
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert said.startswith("Error: ")
+    assert said.count("\n") == 1
+
+
+PRINTS = """
+import sys
+from tools.command_line import run
+from tools.config_flags import ConfigFlags
+sys.exit(run(ConfigFlags("Prints."), lambda: print(sys.argv[1]), []))
+"""
+
+
+def printed(text, out, **variables):
+    return subprocess.run(
+        [sys.executable, "-c", PRINTS, text],
+        stdout=out,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **variables},
+    )
+
+
+@pytest.mark.slow
+def test_a_full_standard_output_is_an_error_also_where_it_fails_at_the_end():
+    with Path("/dev/full").open("w") as full:
+        done = printed("one word", full)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "Error: the output: No space left on device; free some space, or check the name and "
+        "permissions.\n"
+    )
+
+
+@pytest.mark.slow
+def test_a_reader_that_went_away_is_no_error():
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = printed("one word", writing)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+SPLIT = "split_sentences --input_file=in.txt --output_file=out.txt --num_workers=2"
+
+
+@pytest.mark.slow
+def test_streams_that_the_shell_closed_are_no_other_files(tmp_path):
+    (tmp_path / "in.txt").write_text("The fox ran. A hen saw the fox.\n")
+    words = ["bash", "-c", f"{sys.executable} -m tools {SPLIT} <&- >&- 2>&-"]
+    assert subprocess.run(words, cwd=tmp_path, env=ENVIRONMENT).returncode == 0
+    assert (tmp_path / "out.txt").read_text() == "The fox ran.\nA hen saw the fox.\n\n"
+
+
+JOB = """
+import os, sys, time
+from pathlib import Path
+from keras_bert_impl.progress import Progress
+from keras_bert_impl.interrupts import on_stop
+from tools.command_line import run, tell_stopped
+from tools.config_flags import ConfigFlags
+
+os.open(os.ttyname(0), os.O_RDWR)  # from now on it is the terminal of this session
+seconds = 0.01
+
+def wait():
+    Path("begun").touch()
+    while True:
+        time.sleep(seconds)
+
+def train():
+    progress = Progress("train", None, "steps", clock=iter(range(10**9)).__next__)
+    with on_stop() as stop:
+        Path("begun").touch()
+        while not stop.requested:
+            time.sleep(seconds)
+            progress.advance()
+    sys.stderr.write("saving\\n")
+    Path("saved").touch()
+    tell_stopped("Stopped; all is saved.")
+
+sys.exit(run(ConfigFlags("Works."), {"wait": wait, "train": train}[sys.argv[1]], []))
+"""
+
+
+def in_a_terminal(folder, *words):
+    """Starts a program in a terminal of its own; gives it, and a descriptor to close that."""
+    outer, inner = pty.openpty()
+    streams = {"stdin": inner, "stdout": inner, "stderr": inner}
+    program = subprocess.Popen(
+        words, cwd=folder, env=ENVIRONMENT, start_new_session=True, **streams
+    )
+    os.close(inner)
+    while not (folder / "begun").exists():
+        assert program.poll() is None
+        time.sleep(0.02)
+    return program, outer
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("keyboard")
+@pytest.mark.parametrize("kind", ["wait", "train"])
+def test_a_closed_terminal_stops_a_tool_in_good_order(tmp_path, kind):
+    program, terminal = in_a_terminal(tmp_path, sys.executable, "-c", JOB, kind)
+    os.close(terminal)
+    assert program.wait(20) == 128 + signal.SIGHUP
+    assert (tmp_path / "saved").exists() == (kind == "train")
+
+
+def test_json_keeps_its_values_on_a_stream_that_escapes(capsys):
+    values = {"a\x1b[31m\x07\x9b1m\u202e": "\x7f\U000e0041"}
+    run = json.dumps(values, ensure_ascii=False)
+    assert run_to_an_end(lambda _: (sys.stdout.write(run), 0)[1]) == 0
+    printed = capsys.readouterr().out
+    assert escaped(printed) == printed
+    assert json.loads(printed) == values

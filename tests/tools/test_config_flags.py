@@ -7,7 +7,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import ONCE, REQUIRED, check_options, nested, option
 from keras_bert_impl.training.config import TrainingConfig
 from tools import command_line
-from tools.config_flags import ConfigFlags, add_ignored_flags, add_tpu_flags
+from tools.config_flags import ConfigFlags, add_tpu_flags
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,10 +93,6 @@ def test_a_bad_value_is_refused_by_the_flag_that_holds_it(word, sentence):
     assert said(word) == sentence
 
 
-def test_a_list_may_be_empty():
-    assert config("--rates=").first.rates == ()
-
-
 def test_messages_of_the_library_are_shown_with_flags():
     flags = ConfigFlags("Travels.", Trip)
     assert flags.in_flags("`second.max_length=9` is more than `first.max_length`.") == (
@@ -135,16 +131,6 @@ def test_the_model_is_understood_by_each_of_its_names(name):
     assert "--seed=3\n" in flags.as_flagfile()
 
 
-def test_of_two_names_of_one_flag_the_last_counts():
-    assert config("--model=x").init_checkpoint == "x"
-    assert config("--model", "y", "-random_seed=3") == config("--init_checkpoint=y", "--seed=3")
-
-
-def test_a_flag_that_is_missing_is_named():
-    with pytest.raises(UserError, match=r"^--init_checkpoint is missing; --help lists"):
-        ConfigFlags("Travels.", Trip).parse([])
-
-
 def test_the_flagfile_repeats_the_run_but_for_what_is_about_one_call(tmp_path):
     words = ["--nofast", "--steps=1,2", "--texts=a, b", "--texts=c", "--second_max_length=9"]
     flags = ConfigFlags("Travels.", Trip)
@@ -176,14 +162,6 @@ def training(*words):
         raise UserError(flags.in_flags(str(error))) from error
 
 
-def test_the_defaults_are_the_originals():
-    plain = training()
-    assert (plain.train_batch_size, plain.learning_rate) == (32, 5e-5)
-    assert (plain.optimizer, plain.weight_decay, plain.clip_norm) == ("adamw", 0.01, 1.0)
-    assert (plain.schedule, plain.bias_correction) == ("linear", False)
-    assert (plain.distribution_strategy, plain.accumulation_steps) == ("one_device", 1)
-
-
 @pytest.mark.parametrize(
     "word", ["--clip_norm=0", "--clip_norm=-1", "--clip_norm=nan", "--weight_decay=-0.1",
              "--layer_decay=0"]
@@ -211,20 +189,6 @@ def test_every_flag_reaches_the_configuration():
     assert given.stop_after_step == 5
 
 
-def test_profile_steps_are_two_rising_numbers():
-    assert training("--profile_steps=3,7").profile_steps == (3, 7)
-    for wrong in ("7,3", "3", "0,4"):
-        with pytest.raises(UserError, match="--profile_steps needs two rising step numbers"):
-            training(f"--profile_steps={wrong}")
-    with pytest.raises(UserError, match="--profile_steps=a,b: give whole numbers"):
-        training("--profile_steps=a,b")
-
-
-def test_a_learning_rate_of_zero_is_refused():
-    with pytest.raises(UserError, match=r"--learning_rate=0\.0 must be more than 0"):
-        training("--learning_rate=0")
-
-
 def test_seeds_change_the_mathematics_and_log_intervals_do_not():
     assert training("--log_steps=1").mathematics() == training("--log_steps=7").mathematics()
     assert training("--seed=1").mathematics() != training("--seed=2").mathematics()
@@ -245,30 +209,6 @@ def test_the_originals_way_to_ask_for_a_tpu(words, strategy):
     add_tpu_flags(flags)
     flags.parse(words)
     assert flags.config().distribution_strategy == strategy
-
-
-def test_two_ways_to_say_which_devices_must_agree():
-    flags = ConfigFlags("Trains.", TrainingConfig)
-    add_tpu_flags(flags)
-    flags.parse(["--use_tpu", "--distribution_strategy=tpu"])
-    with pytest.raises(UserError, match="--use_tpu means --distribution_strategy=tpu, but"):
-        flags.parse(["--use_tpu", "--distribution_strategy=mirrored"])
-
-
-def test_a_flagfile_of_a_run_on_a_tpu_asks_for_one_again(tmp_path):
-    first, again = (ConfigFlags("Trains.", TrainingConfig) for _ in range(2))
-    add_tpu_flags(first)
-    add_tpu_flags(again)
-    first.parse(["--use_tpu"])
-    (tmp_path / "flags.cfg").write_text(first.as_flagfile())
-    again.parse([f"--flagfile={tmp_path}/flags.cfg"])
-    assert again.config().distribution_strategy == "tpu"
-
-
-def test_what_means_nothing_here_is_accepted():
-    flags = ConfigFlags("Reads.")
-    add_ignored_flags(flags)
-    flags.parse(["--use_tpu", "--nouse_one_hot_embeddings", "--master=x", "--num_tpu_cores=8"])
 
 
 def test_a_path_without_a_name_is_none():

@@ -55,14 +55,6 @@ def test_a_mistake_gives_one_sentence_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_output_that_cannot_be_written_is_named(tmp_path, capsys):
-    (tmp_path / "file").write_text("in the way")
-    arguments = [f"--input={PREFIX}", "--do_lower_case", *BESIDE]
-    for output in (tmp_path / "file" / "model", tmp_path / "file" / "model.ckpt"):
-        assert convert_checkpoint.main([*arguments, f"--output={output}"]) == 1
-        assert "cannot be written" in capsys.readouterr().err
-
-
 def test_a_pickle_is_refused_with_the_way_out(tmp_path, capsys):
     shutil.copy(GOLDEN / "pretrain" / "vocab.txt", tmp_path)
     (tmp_path / "pytorch_model.bin").write_bytes(b"\x80\x04.")
@@ -76,15 +68,6 @@ def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path, capsys):
     assert convert_checkpoint.main(arguments) == 1
     assert "exists and is no model directory; name another output" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
-
-
-def test_the_download_itself_is_no_output(tmp_path, capsys):
-    google = shutil.copytree(PREFIX.parent, tmp_path / "google")
-    files = sorted(path.name for path in google.iterdir())
-    arguments = [f"--input={google}", "--do_lower_case", *BESIDE, f"--output={google}"]
-    assert convert_checkpoint.main(arguments) == 1
-    assert "lies there and would be replaced; name another output" in capsys.readouterr().err
-    assert sorted(path.name for path in google.iterdir()) == files
 
 
 def test_weights_with_another_tokenizer_go_to_tf1_but_are_not_called_bert_s(tmp_path, capsys):

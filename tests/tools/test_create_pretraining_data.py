@@ -62,11 +62,6 @@ def test_google_s_flags_and_the_paper_s_ablation(tmp_path, capsys):
     assert "random next" not in shown
 
 
-def test_a_mistake_is_one_sentence(tmp_path, capsys):
-    assert create_pretraining_data.main([*_arguments(tmp_path), "--max_seq_length=3"]) == 1
-    assert capsys.readouterr().err.startswith("Error: --max_seq_length=3 must be")
-
-
 def test_files_that_are_named_one_by_one_are_the_shards(tmp_path, capsys):
     """As in the original: `--input_file=a.txt,b.txt --output_file=a.tfrecord,b.tfrecord`."""
     text = tmp_path / "corpus.txt"
@@ -106,18 +101,12 @@ def test_flags_that_make_no_sense_are_refused(tmp_path, capsys, flags, sentence)
     ("flags", "sentence"),
     [
         (["--max_seq_lenght=512"], "'--max_seq_lenght' is not a flag; --max_seq_length is"),
-        (["--do_lower_case", "false"], "'false' is not a flag"),
     ],
 )
 def test_a_mistyped_flag_is_no_option_of_beam(tmp_path, capsys, flags, sentence):
     arguments = [*_arguments(tmp_path), "--runner=DirectRunner", "--direct_num_workers=1", *flags]
     assert create_pretraining_data.main(arguments) == 1
     assert sentence in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("option", ["--max_num_workers=3", "--direct_num_workers=2"])
-def test_an_option_of_beam_that_is_like_a_flag_is_passed_on(option):
-    create_pretraining_data.FLAGS.refuse_mistyped(["--runner=DataflowRunner", option])
 
 
 def test_more_predictions_than_tokens_are_padding(tmp_path):

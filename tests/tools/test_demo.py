@@ -1,20 +1,20 @@
 """The demo's plan; `make demo` runs it whole."""
 
-import importlib
 from pathlib import Path
 
-from tools import demo
+from tools.demo import next_steps, plan
+from tools.table import tool_named
 
 
 def test_every_step_is_a_tool_with_flags_that_it_knows():
-    for step in demo.plan(Path("folder"), num_train_steps=8, vocab_size=300):
-        flags = importlib.import_module(f"tools.{step.tool}").FLAGS
+    for step in plan(Path("folder"), num_train_steps=8, vocab_size=300):
+        flags = tool_named(step.tool).flags
         flags.parse(list(step.flags))
 
 
 def test_each_step_reads_what_an_earlier_one_wrote():
     written = {"folder/bert_config.json"}  # by the demo itself
-    for step in demo.plan(Path("folder"), num_train_steps=8, vocab_size=300):
+    for step in plan(Path("folder"), num_train_steps=8, vocab_size=300):
         for flag in step.flags:
             name, _, value = flag.removeprefix("--").partition("=")
             path = value.removesuffix("*")
@@ -31,20 +31,20 @@ def test_each_step_reads_what_an_earlier_one_wrote():
 
 
 def test_the_commands_to_try_next_are_tools_that_read_what_the_demo_leaves():
-    steps = demo.next_steps(Path("folder"))
+    steps = next_steps(Path("folder"))
     assert len(steps) == 3
     for step in steps:
-        flags = importlib.import_module(f"tools.{step.tool}").FLAGS
+        flags = tool_named(step.tool).flags
         flags.parse(list(step.flags))
         assert any("=folder/" in flag for flag in step.flags)
 
 
 def test_the_text_alone_is_written_to_two_files(tmp_path, capsys):
-    assert demo.main(["--only_text", f"--output_dir={tmp_path}"]) == 0
+    assert tool_named("demo").main(["--only_text", f"--output_dir={tmp_path}"]) == 0
     assert capsys.readouterr().out.endswith("MB of text\n")
     assert {path.name for path in tmp_path.iterdir()} == {"train.jsonl", "held_out.jsonl"}
 
 
 def test_a_mistake_is_one_sentence(capsys):
-    assert demo.main(["--vocab_size=3"]) == 1
+    assert tool_named("demo").main(["--vocab_size=3"]) == 1
     assert capsys.readouterr().err.startswith("Error: --vocab_size=3")

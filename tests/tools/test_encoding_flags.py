@@ -1,6 +1,5 @@
 """Which tools read text in any encoding, and what the others say of what is not UTF-8."""
 
-import importlib
 import json
 import unicodedata
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.support.model_folders import write_classifier
-from tools.table import ToolPrograms, tool_names
+from tools.table import tool_named, tool_names
 
 SENTENCE = "한국어 위키백과는 모두가 함께 만들어 가는 백과사전이다."
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -38,16 +37,6 @@ READERS = {
     "split_sentences": "--input_file={0}/texts.txt --output_file={0}/sentences.txt",
     "tokenize_text": "--input_file={0}/texts.txt --vocab_file={0}/vocab.txt --nodo_lower_case",
 }
-FAMILIES = {
-    "run_classifier": "labels",
-    "run_ner": "tagging",
-    "run_squad": "questions",
-    "run_swag": "choices",
-}
-# Those that read lines of UTF-8 alone; their sentence does not name a flag that they lack.
-OF_UTF_8 = {
-    "fill_mask": "--model={0}/model --input_file={0}/texts.txt",
-}
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +53,7 @@ def folders(tmp_path_factory):
         "squad.json": json.dumps({"data": [article("가"), article("나")]}, ensure_ascii=False),
         "answers.json": json.dumps({"가1": "한국어"}),  # our own files are UTF-8
     }
-    for encoding in ("cp949", "utf-8", "utf-16-be"):
+    for encoding in ("cp949", "utf-8"):
         folder = base / encoding
         folder.mkdir()
         for name, text in texts.items():
@@ -98,7 +87,7 @@ def article(title):
 
 def run(tool, command, folder, capsys):
     """The exit code of a tool, and what it says of a mistake."""
-    module = importlib.import_module(f"tools.{tool}")
+    module = tool_named(tool)
     code = module.main(command.format(folder).split())
     lines = capsys.readouterr().err.splitlines()
     return code, "\n".join(line for line in lines if line.startswith("Error")).replace(
@@ -108,7 +97,7 @@ def run(tool, command, folder, capsys):
 
 @pytest.mark.parametrize("tool", tool_names())
 def test_a_tool_has_both_flags_or_none_as_the_table_says(tool, capsys):
-    assert importlib.import_module(f"tools.{tool}").main(["--helpfull"]) == 0
+    assert tool_named(tool).main(["--helpfull"]) == 0
     said = capsys.readouterr().out.split()
     found = {flag for flag in ("--encoding", "--unicode_form=as_is|nfc") if flag in said}
     assert len(found) == (2 if tool in READERS else 0)
@@ -131,32 +120,6 @@ def test_with_the_flag_it_is_as_if_it_were_utf_8(folders, tool, command, capsys)
     assert "UTF-8" not in found[1]
 
 
-@pytest.mark.parametrize(("tool", "command"), READERS.items())
-def test_utf_16_without_its_mark_is_told_in_a_sentence(folders, tool, command, capsys):
-    code, error = run(tool, f"{command} --encoding=utf-16", folders / "utf-16-be", capsys)
-    blocks = tool == "create_pretraining_data"  # these are cut where lines end
-    assert code == 1
-    assert ("run split_sentences with it" if blocks else "utf-16-le and utf-16-be do not") in error
-
-
-@pytest.mark.parametrize(("tool", "command"), OF_UTF_8.items())
-def test_where_there_is_no_such_flag_the_advice_is_to_convert(folders, tool, command, capsys):
-    code, error = run(tool, command, folders / "cp949", capsys)
-    assert code == 1
-    assert "is not UTF-8; convert the file (iconv" in error
-
-
-@pytest.mark.parametrize("tool", ["run_classifier", "run_ner", "run_squad", "run_swag"])
-def test_what_is_fine_tuned_on_is_the_text(folders, tool):
-    flags = [*READERS[tool].format(folders / "cp949").split(), "--encoding=cp949"]
-    config = ToolPrograms().config_of(tool, flags)
-    assert config.file_encoding.encoding == "cp949"
-    kind = FAMILIES[tool]
-    task = importlib.import_module(f"pipelines.tasks.{kind}.task").task_of(config)
-    texts = [text for example in task.examples("train") for text in task.texts(example)]
-    assert any("한국어" in text for text in texts)
-
-
 def test_decomposed_text_is_known_to_a_vocabulary_once_it_is_composed(tmp_path):
     words = SENTENCE.removesuffix(".").split()
     (tmp_path / "vocab.txt").write_text("\n".join([*SPECIAL, ".", *words]))
@@ -166,7 +129,7 @@ def test_decomposed_text_is_known_to_a_vocabulary_once_it_is_composed(tmp_path):
     flags = READERS["create_pretraining_data"].format(tmp_path).split()
 
     def counted(*more):
-        main = importlib.import_module("tools.create_pretraining_data").main
+        main = tool_named("create_pretraining_data").main
         assert main([*flags, "--max_seq_length=32", "--allow_unknown_words", *more]) == 0
         made = json.loads((tmp_path / "x.tfrecord.recipe.json").read_text())["source"]
         return made["unknown_words"], made["words"]

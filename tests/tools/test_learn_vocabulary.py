@@ -1,8 +1,6 @@
 import json
 
-import pytest
-
-from tests.support.text_tools import assert_one_sentence, assert_output_is_no_input, run
+from tests.support.text_tools import assert_output_is_no_input, run
 from tools import learn_vocabulary, split_sentences, tokenize_text
 
 
@@ -28,17 +26,6 @@ def test_from_text_to_sentences_to_a_vocabulary_to_tokens(tmp_path, capsys):
     first = json.loads(capsys.readouterr().out.splitlines()[0])
     assert "".join(first["tokens"]).replace("##", "") == "thefirstsentence."
     assert first["spans"][-1] == [18, 19]
-
-
-@pytest.mark.parametrize(
-    ("flags", "sentence"),
-    [
-        (["--input_file=/none", "--vocab_file=x"], "Error: /none: no such file"),
-        (["--vocab_size=3"], "Error: "),
-    ],
-)
-def test_mistakes_are_said_in_one_sentence(flags, sentence, capsys, tmp_path):
-    assert_one_sentence(learn_vocabulary, flags, sentence, capsys, tmp_path)
 
 
 def test_what_it_has_written_is_not_its_input_the_next_time(tmp_path, capsys):

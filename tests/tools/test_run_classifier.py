@@ -11,6 +11,7 @@ from pipelines.fine_tuning.run import FineTuningResults
 from tests.support.glue_files import write_cola
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config, write_encoder
 from tools import run_classifier
+from tools.table import tool_named
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -67,7 +68,6 @@ TWICE = "\n".join([*WORD_VOCABULARY.tokens[:-1], "dog"])
 @pytest.mark.parametrize(
     ("file", "content", "sentence"),
     [
-        ("cola/train.tsv", "", "cola/train.tsv: is empty"),
         (
             "cola/train.tsv",
             LINE + "src\t1\tthe dog\n",
@@ -122,8 +122,10 @@ def test_a_changed_task_does_not_continue_an_old_run(inputs, capsys):
 
 def test_the_recipe_for_small_data_is_eight_runs_with_every_remedy():
     recipe = f"--flagfile={ROOT}/tools/recipes/small_data.cfg"
-    run_classifier.FLAGS.parse([recipe, "--task_name=MRPC", "--data_dir=x", "--output_dir=y"])
-    config = run_classifier.FLAGS.config()
+    tool_named("run_classifier").flags.parse(
+        [recipe, "--task_name=MRPC", "--data_dir=x", "--output_dir=y"]
+    )
+    config = tool_named("run_classifier").flags.config()
     assert (config.many.num_seeds, config.many.search) == (8, None)
     assert (config.training.bias_correction, config.training.layer_decay) == (True, 0.95)
     assert config.num_train_epochs == 20

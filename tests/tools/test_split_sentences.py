@@ -1,6 +1,6 @@
 import pytest
 
-from tests.support.text_tools import assert_one_sentence, assert_output_is_no_input, run
+from tests.support.text_tools import assert_output_is_no_input, run
 from tools import split_sentences
 
 
@@ -10,17 +10,6 @@ def test_documents_become_sentences(tmp_path, capsys):
     assert run(split_sentences, f"--input_file={tmp_path}/a.txt", f"--output_file={sentences}") == 0
     assert capsys.readouterr().out == "2 documents, 3 sentences\n"
     assert sentences.read_text().split("\n\n")[0] == "The first sentence.\nThe second one!"
-
-
-@pytest.mark.parametrize(
-    ("flags", "sentence"),
-    [
-        (["--output_file=x"], "Error: --input_file names no file"),
-        (["--input_file=/none", "--output_file=x"], "Error: /none: no such file"),
-    ],
-)
-def test_mistakes_are_said_in_one_sentence(flags, sentence, capsys, tmp_path):
-    assert_one_sentence(split_sentences, flags, sentence, capsys, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -1,55 +1,118 @@
-"""`fill_mask` and `answer` by every engine; what they print is tested with the tools."""
+"""`fill_mask` and `answer`: what they show, by every engine, and what a user may do wrong."""
 
 import json
 
 import pytest
 
-from keras_bert_impl.errors import SeveralUserError, UserError
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.task_settings import with_task_settings
+from keras_bert_impl.models.token_models import BertSpanLabeler
 from keras_bert_impl.serving.portable_export import export_portable
-from pipelines.answering.named import FillMaskConfig, fill_mask
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from pipelines.tasks.register import open_and_serve
-from tests.support.model_folders import write_classifier, write_pretrainer
+from tests.support.model_folders import tiny_config, write_encoder, write_pretrainer
+from tests.support.plain_passages import VOCABULARY
+from tests.support.tiny_bert import scatter_weights
+from tools import answer, fill_mask
 
-TEXTS = ("the [MASK] runs. [MASK]", "a cat", "the dog. " * 9 + "[MASK]")
+PASSAGE = "It  rained\tin\n\nthe U.S.\r\n비가 내렸다. 日本語\n"
+SETTINGS = {
+    "task": "squad",
+    "max_seq_length": 20,
+    "doc_stride": 4,
+    "max_query_length": 6,
+    "version_2_with_negative": True,
+    "null_score_diff_threshold": 1000.0,
+}
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return write_pretrainer(tmp_path_factory.mktemp("words") / "model")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("named")
+    write_pretrainer(folder / "words")
+    config = tiny_config(vocab_size=len(VOCABULARY), max_position_embeddings=20)
+    model = scatter_weights(BertSpanLabeler(with_task_settings(config, SETTINGS)))
+    write_model_directory(folder / "questions", model, TextSettings(VOCABULARY))
+    (folder / "passage.txt").write_bytes(PASSAGE.encode())
+    return folder
 
 
-def records(model, **options):
-    config = FillMaskConfig(model=str(model), text=TEXTS[::2], top_k=3, format="json", **options)
-    return [json.loads(line) for line in fill_mask(config)]
+def asked(tool, folder, capsys, *flags):
+    """The exit code of a tool, what it prints and what it says."""
+    model = {fill_mask: "words", answer: "questions"}[tool]
+    code = tool.main([f"--model={folder / model}", *flags])
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.err
+    return code, printed.out, printed.err
 
 
-def test_engines_and_exports_give_the_same_words(model, tmp_path):
-    opened, _ = open_and_serve(model)
+def test_a_table_has_the_text_and_so_many_words_for_each_mask(folder, capsys):
+    flags = ["--text=the [MASK] [MASK].", "--text=a cat", "--top_k=7"]
+    code, out, _ = asked(fill_mask, folder, capsys, *flags)
+    lines = out.splitlines()
+    assert code == 0
+    assert [lines[0], lines[1], lines[9]] == ["the [MASK] [MASK].", "  [MASK] 1", "  [MASK] 2"]
+    best, second = (float(line.split()[0].rstrip("%")) for line in lines[2:4])
+    assert best >= second
+    assert lines[17:] == ["a cat", "  no [MASK]"]
+
+
+def test_an_export_and_another_engine_give_the_same_words(folder, capsys, tmp_path):
+    opened, _ = open_and_serve(folder / "words")
     export_portable(opened, tmp_path / "export", "openvino", verify=False)
-    expected = records(model)
-    assert [record["num_truncated"] for record in expected] == [0, 18]
-    for name, engine in ((model, "openvino"), (tmp_path / "export", None)):
-        for record, other in zip(records(name, engine=engine), expected, strict=True):
-            assert record["num_truncated"] == other["num_truncated"]
-            for words, others in zip(record["masks"], other["masks"], strict=True):
-                assert [word["token"] for word in words] == [word["token"] for word in others]
-                shares = [word["probability"] for word in others]
-                assert [word["probability"] for word in words] == pytest.approx(shares, abs=1e-5)
+    flags = ["--text=the [MASK] runs. [MASK]", "--top_k=3", "--format=json"]
+    _, expected, _ = asked(fill_mask, folder, capsys, *flags)
+    for more in (["--engine=openvino"], [f"--model={tmp_path}/export"]):
+        code, out, _ = asked(fill_mask, folder, capsys, *flags, *more)
+        tokens = [json.loads(text)["answer"]["tokens"] for text in (out, expected)]
+        assert (code, tokens[0]) == (0, tokens[1])
 
 
-def test_a_text_without_mask_is_told_after_the_others(model):
-    lines = fill_mask(FillMaskConfig(model=str(model), text=TEXTS, format="json"))
-    assert [json.loads(next(lines))["text"] for _ in range(2)] == [*TEXTS[::2]]
-    with pytest.raises(SeveralUserError, match="`text` 2: 'a cat' has no"):
-        next(lines)
+def test_answers_are_the_passages_own_characters_with_their_places(folder, capsys):
+    flags = [f"--passage_file={folder}/passage.txt", "--question=rain?", "--question=비가?"]
+    code, out, _ = asked(answer, folder, capsys, *flags, "--format=json")
+    records = [json.loads(line) for line in out.splitlines()]
+    assert (code, [record["input"]["question"] for record in records]) == (0, ["rain?", "비가?"])
+    for found in (record["answer"] for record in records):
+        places = zip(found["starts"], found["ends"], strict=True)
+        assert found["answers"] == [PASSAGE[start:end] for start, end in places]
+        assert found["scores"] == sorted(found["scores"], reverse=True)
+
+    code, out, _ = asked(answer, folder, capsys, *flags, "--num_answers=2", "--engine=openvino")
+    lines = out.splitlines()
+    assert (code, len(lines)) == (0, 6)
+    assert "(line " in lines[1]
 
 
-def test_a_model_without_the_head_is_told(tmp_path):
-    model = write_classifier(tmp_path / "model", ["no", "yes"])
-    with pytest.raises(UserError, match="has no masked-LM head"):
-        records(model, engine="openvino")
+@pytest.mark.parametrize(
+    ("tool", "flags", "sentence"),
+    [
+        (fill_mask, [], "nothing is asked; give --text or --input_file."),
+        (fill_mask, ["--text=[MASK]", "--top_k=0"], "top_k"),
+        (fill_mask, ["--input_file=/no/texts.txt"], "/no/texts.txt: no such file"),
+        (fill_mask, ["--text=[MASK]", "--model=/no/model"], "/no/model: no such file or folder"),
+        (answer, ["--passage_file=x"], "--question is missing"),
+        (answer, ["--question=x", "--passage_file=/no/p.txt"], "/no/p.txt: no such file"),
+        (answer, ["--question=x", "--passage_file=x", "--model=/no/model"], "/no/model: no such"),
+    ],
+)
+def test_what_a_user_can_mend_is_one_sentence(folder, capsys, tool, flags, sentence):
+    code, out, error = asked(tool, folder, capsys, *flags)
+    assert (code, out, error.count("\n")) == (1, "", 1)
+    assert error.startswith("Error: ")
+    assert sentence in error
 
 
-def test_scales_are_not_found_on_a_few_texts(model):
-    with pytest.raises(UserError, match="answer an `input_file` with some hundred"):
-        records(model, engine="openvino", engine_precision="int8")
+@pytest.mark.parametrize(
+    ("tool", "flags", "lacks"),
+    [
+        (fill_mask, ["--text=[MASK]"], "has no masked-LM head"),
+        (answer, ["--question=x", "--passage_file={}/passage.txt"], "holds no model for questions"),
+    ],
+)
+def test_a_model_for_something_else_is_refused(folder, capsys, tmp_path, tool, flags, lacks):
+    model = write_encoder(tmp_path / "encoder")
+    for engine in ([], ["--engine=openvino"]):
+        words = [word.format(folder) for word in flags]
+        code, _, error = asked(tool, folder, capsys, f"--model={model}", *words, *engine)
+        assert (code, lacks in error) == (1, True)

@@ -70,24 +70,6 @@ def asked(folder, **changes):
     return RunPretrainingConfig(**{**options, **changes})
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"do_train": False}, "nothing to do"),
-        ({"input_file": ()}, "`input_file` is missing"),
-        ({"input_file": ("/no/shards*",)}, "`input_file`: '/no/shards*' matches no file"),
-        ({"eval_input_file": ("/no/dev*",)}, "`eval_input_file`: '/no/dev*' matches no file"),
-        ({"init_checkpoint": "/no/model"}, "/no/model: no such file or folder"),
-        ({"max_seq_length": 999}, "`max_seq_length=999` is more than the"),
-    ],
-)
-def test_what_is_wrong_is_told_and_no_folder_is_made(tmp_path, changes, sentence):
-    with pytest.raises(UserError) as raised:
-        check_start(asked(tmp_path, **changes))
-    assert sentence in str(raised.value)
-    assert not (tmp_path / "run").exists()
-
-
 def test_the_shards_of_a_finished_run_may_be_gone(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / ".finished").write_text("100\n")

@@ -1,5 +1,3 @@
-import pytest
-
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.remarks import (
     Epochs,
@@ -11,19 +9,14 @@ def training(**changes):
     return TrainingConfig(**{"num_train_steps": 200, "num_warmup_steps": 20, **changes})
 
 
-def told(epochs=(), replicas=1, has_cluster=False, **changes):
-    return remarks(training(**changes), replicas, epochs, has_cluster)
-
-
-@pytest.mark.parametrize(("rate", "said"), [(6e-3, True), (5e-3, False)])
-def test_a_rate_far_above_what_bert_learns_with_is_pointed_out(rate, said):
-    assert any("is far above" in one for one in told(learning_rate=rate)) == said
+def told(epochs=(), replicas=1, **changes):
+    return remarks(training(**changes), replicas, epochs)
 
 
 def test_a_usual_run_has_nothing_to_be_told():
     assert told(epochs=[Epochs(200, 32, 6400)]) == []
     assert told(distribution_strategy="mirrored", replicas=2) == []
-    assert told(distribution_strategy="multi_worker_mirrored", has_cluster=True) == []
+    assert "with one device computes as" in told(distribution_strategy="mirrored")[0]
 
 
 def test_a_warm_up_that_is_as_long_as_the_run_is_named_with_both_numbers_and_a_better_one():

@@ -1,25 +1,15 @@
 """The model benchmark, whole but tiny: its workload, its contenders, and what it prints."""
 
-import importlib.util
 import json
 
 import keras
-import numpy as np
 import pytest
 
-from keras_bert_impl.models.pretrainer import BertPretrainer
 from tools.benchmarks import model
 from tools.benchmarks.measuring import LeftOutError
-from tools.benchmarks.model import CONTENDERS, Workload
+from tools.benchmarks.model import Workload
 
 TINY = ["--size=tiny", "--batch_size=2", "--max_seq_length=8", "--steps=1", "--rounds=1"]
-PEERS = {"keras_hub": "keras_hub", "torch": "transformers"}
-HERE = [
-    (task, name)
-    for task, makers in CONTENDERS.items()
-    for name in makers
-    if not name.endswith("_compiled")  # needs a C++ compiler
-]
 
 
 def tiny(**more):
@@ -33,44 +23,12 @@ def restored_policy():
     keras.config.set_dtype_policy(policy)
 
 
-def test_every_sequence_is_full_and_its_masked_positions_are_in_it():
-    features = Workload(size="tiny", batch_size=3, max_seq_length=16).features()
-    assert features["input_ids"].shape == (3, 16)
-    assert features["input_mask"].all()
-    assert features["masked_lm_positions"].shape == (3, 2)
-    assert features["masked_lm_positions"].max() < 16
-
-
-def test_the_features_are_what_the_pretrainer_takes():
-    pretrainer = BertPretrainer(tiny().config)
-    features = tiny().features()
-    outputs = pretrainer({name: features[name] for name in pretrainer.input})
-    assert all(np.isfinite(np.asarray(output)).all() for output in outputs.values())
-
-
 def test_a_step_counts_its_products_by_hand():
     layer = 2 * 8 * (4 * 128 * 128 + 2 * 128 * 512) + 2 * 2 * 8 * 8 * 128  # tiny has 2 of 128
     heads = 2 * (128 * 128 + 128 * 50) + 2 * 128 * 128 + 2 * 2 * 128
     assert tiny().predictions == 1
     assert tiny().flops(training=False) == 2 * 2 * layer
     assert tiny().flops(training=True) == 2 * 3 * (2 * layer + heads)
-
-
-@pytest.mark.long
-@pytest.mark.slow
-@pytest.mark.usefixtures("restored_policy")
-@pytest.mark.parametrize(("task", "name"), HERE)
-def test_a_contender_computes_finite_numbers_each_time(task, name):
-    if name in PEERS and importlib.util.find_spec(PEERS[name]) is None:
-        pytest.skip(f"{name} is not installed; pip install '.[bench]'")
-    step = CONTENDERS[task][name](tiny(precision="float32"))
-    for _ in range(2):
-        assert np.isfinite(np.asarray(step())).all()
-
-
-def test_both_tasks_have_the_same_peers():
-    shared = {"ours_fast", "ours_plain", "keras_hub", "torch"}
-    assert all(shared <= set(makers) for makers in CONTENDERS.values())
 
 
 def printed_lines(capsys):

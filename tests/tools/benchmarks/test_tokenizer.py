@@ -102,12 +102,3 @@ def test_reading_is_timed_in_both_orders(tmp_path, capsys):
     rows = printed_rows(capsys.readouterr().out)
     assert [row["way"] for row in rows] == ["arithmetical order", "in sequence"]
     assert min(row["examples_per_second"] for row in rows) > 0
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [(["--input_file=wiki.jsonl"], "give --vocab_file"), (["--vocab_file=v"], "give --input_file")],
-)
-def test_what_a_task_needs_is_said(capsys, words, sentence):
-    assert tokenizer.main(words) == 1
-    assert sentence in capsys.readouterr().err

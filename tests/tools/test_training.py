@@ -13,7 +13,7 @@ from pipelines.many_runs.seeds import RunsReport, SeedRun
 from pipelines.tasks.tagging.options import RunNerConfig
 from tools import run_ner
 from tools.config_flags import ConfigFlags
-from tools.jobs import fine_tuning_job, results_of
+from tools.training import fine_tuning_job, results_of
 
 
 @dataclass

@@ -1,0 +1,106 @@
+"""The tools that score, make studies and show what there is; and the recipes."""
+
+import io
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from pipelines.tasks.labels.glue import COLA
+from tests.pipelines.tasks.labels.test_submission import write_answers
+from tests.support.squad_files import write_squad
+from tests.support.text_tools import run
+from tools import glue_submission, score_answers, score_tags, tokenize_text
+from tools.studies import with_recipe
+from tools.table import tool_named
+
+RECIPES = Path(__file__).parents[2] / "tools" / "recipes"
+
+
+def plan(capsys, recipe, *flags):
+    words = [f"--recipe={RECIPES / recipe}", "--output_dir=study", "--data_dir=data", *flags]
+    assert tool_named("run_ablations").main([*words, "--dry_run"]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_the_recipe_of_the_paper_has_its_sizes_and_keeps_its_models(capsys):
+    lines = plan(capsys, "ablations_paper.cfg", "--seeds=1")
+    text = "\n".join(lines)
+    for name in ("pretrain-bert", "pretrain-bert-3x768", "pretrain-bert-large"):
+        assert f"] {name}-seed-1 (for " in text
+    kept = next(line for line in lines if "--output_dir=study/cells/pretrain-bert-seed-1" in line)
+    assert "--save_model_steps=100000 " in f"{kept} "
+
+
+def test_the_small_recipe_shares_runs_between_its_tables(capsys):
+    lines = plan(capsys, "ablations_small.cfg", "--seeds=1,2")
+    headers = [line for line in lines if line.startswith("[")]
+    pretrained = [line for line in headers if "] pretrain-" in line]
+    assert len(pretrained) == 12  # BERT, no NSP, two directions, three more sizes, five more masks
+    assert "pretraining_tasks, sizes, masking, steps" in pretrained[0]
+
+
+def test_what_the_command_line_says_stands_over_the_recipe():
+    recipe = f"--recipe={RECIPES / 'ablations_small.cfg'}"
+    flags = tool_named("run_ablations").flags
+    flags.parse(with_recipe(["--output_dir=x", recipe, "--seeds=7"]))
+    assert flags.config().seeds == (7,)
+
+
+@pytest.mark.parametrize("words", [["--recipe", "a.cfg"], ["-recipe=a.cfg"]])
+def test_a_recipe_may_be_named_as_any_flag(words):
+    assert with_recipe(words)[0] == "--flagfile=a.cfg"
+
+
+def test_a_recipe_that_is_not_there_or_wrong_is_one_sentence(capsys, tmp_path):
+    assert tool_named("run_ablations").main(["--output_dir=x", "--recipe=/nowhere"]) == 1
+    (tmp_path / "recipe.cfg").write_text("--input_file=a\n--size=wide\n--task=a b run_ner\n")
+    assert (
+        tool_named("run_ablations").main(
+            [f"--output_dir={tmp_path}", f"--recipe={tmp_path}/recipe.cfg"]
+        )
+        == 1
+    )
+    error = capsys.readouterr().err.splitlines()
+    assert len(error) == 2
+    assert error[1].startswith("Error: --size=wide: give it as NAME LAYERS WIDTH HEADS")
+
+
+def test_the_archive_is_written_and_what_is_missing_is_said(tmp_path, capsys):
+    write_answers(tmp_path / "runs" / "cola", COLA)
+    words = [f"--run_dir={tmp_path}/runs", f"--output_file={tmp_path}/submission.zip"]
+    assert glue_submission.main(words) == 0
+    output = capsys.readouterr().out
+    assert f"{tmp_path}/runs/cola/CoLA.tsv" in output
+    assert "missing: AX.tsv, MNLI-m.tsv, MNLI-mm.tsv, MRPC.tsv" in output
+    assert (tmp_path / "submission.zip").exists()
+
+
+def test_answers_are_scored(tmp_path, capsys):
+    data = write_squad(tmp_path / "dev.json", 4)
+    (tmp_path / "predictions.json").write_text(json.dumps({f"q{n}": "dog" for n in range(4)}))
+    words = [f"--data_file={data}", f"--predictions_file={tmp_path}/predictions.json"]
+    assert score_answers.main(words) == 0
+    figures = dict(line.split(" = ") for line in capsys.readouterr().out.splitlines())
+    assert set(figures) == {"exact_match", "f1"}
+    assert score_answers.main([*words, "--null_odds_file=odds.json"]) == 1
+    assert "add --version_2_with_negative" in capsys.readouterr().err
+
+
+def test_tags_are_scored_and_two_ways_compared(tmp_path, capsys):
+    path = tmp_path / "dev_predictions.txt"
+    path.write_text("Ada B-PER B-PER\nByron I-PER O\n\nIt O O\n")
+    assert score_tags.main([f"--predictions_file={path}", f"--compared_with={path}"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {"f1 = 0.0", "difference = 0.0"} <= set(lines)
+
+
+def test_lines_from_standard_input_to_a_file(tmp_path, monkeypatch):
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nThe\n")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"The\r\nthe\n")))
+    flags = ("--nodo_lower_case", f"--vocab_file={tmp_path}/vocab.txt")
+    assert run(tokenize_text, *flags, f"--output_file={tmp_path}/out.jsonl") == 0
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    assert [json.loads(line)["ids"] for line in lines] == [[5], [1]]

@@ -1,0 +1,137 @@
+"""The tools that score answers, make studies and show what there is."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tools.config_flags import ConfigFlags
+from tools.table import SCORE, STUDY, ToolPrograms, tool, written
+
+
+@tool(SCORE, "pipelines.tasks.questions.options:ScoreAnswersConfig")
+def score_answers(config: Any, _: ConfigFlags[Any]) -> Any:
+    """Scores answers as the official scripts of SQuAD, KorQuAD and TriviaQA do.
+
+    They may be any system's. Each figure comes with its 95 % interval (bootstrap over articles). A
+    file of TriviaQA is recognised by its content, and its evidence is not needed.
+
+    Example:
+      keras-bert score_answers --data_file=dev-v2.0.json --predictions_file=predictions.json
+          --null_odds_file=null_odds.json --version_2_with_negative
+    """
+    from pipelines.tasks.questions.scores import score_answers
+
+    return score_answers(config)
+
+
+@tool(SCORE, "pipelines.tasks.tagging.options:ScoreTagsConfig")
+def score_tags(config: Any, _: ConfigFlags[Any]) -> Any:
+    """Scores predicted tags as conlleval does, with intervals.
+
+    run_ner writes dev_predictions.txt: the file's own columns and the predicted tag. The 95 %
+    intervals are from the bootstrap over documents (or sentences, if there is no line -DOCSTART-).
+
+    Example:
+      keras-bert score_tags --predictions_file=run/dev_predictions.txt
+    """
+    from pipelines.tasks.tagging.scores import score_tags
+
+    return score_tags(config)
+
+
+@tool(SCORE, "pipelines.tasks.labels.submission:SubmissionConfig")
+def glue_submission(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
+    """Puts answers to GLUE's test sets into the archive that its server takes.
+
+    Collects CoLA.tsv, MNLI-m.tsv, AX.tsv and so on from output folders of run_classifier, checks
+    them, and says which of the eleven files are missing.
+
+    Example:
+      keras-bert glue_submission --run_dir=glue_runs --output_file=submission.zip
+    """
+    from pipelines.tasks.labels.submission import ROWS, write_submission_archive
+
+    found = write_submission_archive(config)
+    yield from (f"{name:8} {path}" for name, path in found.items())
+    if missing := [f"{name}.tsv" for name in ROWS if name not in found]:
+        yield f"missing: {', '.join(missing)}; the server wants all eleven files"
+    yield f"wrote {config.output_file}"
+
+
+def with_recipe(words: Sequence[str]) -> list[str]:
+    """Lets a recipe be read as a flag file, in front of all other flags.
+
+    Example:
+        >>> with_recipe(["--output_dir=out", "--recipe=small.cfg"])
+        ['--flagfile=small.cfg', '--output_dir=out', '--recipe=small.cfg']
+    """
+    named, ends = list[str](), [*words[1:], ""]
+    for word, following in zip(words, ends, strict=True):
+        name, joined, value = word.partition("=")
+        if name in ("--recipe", "-recipe"):
+            named.append(value if joined else following)
+    return [*(f"--flagfile={file}" for file in named), *words]
+
+
+def _add_recipe(flags: ConfigFlags[Any]) -> None:
+    sentence = "A file of these flags, one a line; flags of the command line override it."
+    flags.define("recipe", str, None, sentence)
+
+
+@tool(
+    STUDY,
+    "pipelines.ablations.config:RunAblationsConfig",
+    continues=True,
+    more_flags=_add_recipe,
+    words=with_recipe,
+)
+def run_ablations(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
+    """Makes the tables of the BERT paper's ablations in small: 5, 6 and 8 and the figure of steps.
+
+    A recipe names the text, the sizes, the tasks and the seeds. Every run is a command of its own
+    that stands in the report with its seeds and its time; what tables share is run once. The same
+    command again leaves finished runs alone and goes on with the one that was stopped or killed.
+    First of all BERT is compared with random weights: a task on which it is no better shows
+    nothing. The output folder gets ablations.md (the tables), ablations.json, steps.png and, in
+    cells/, what each run left.
+
+    Examples:
+      keras-bert run_ablations --recipe=tools/recipes/ablations_small.cfg --data_dir=data
+          --output_dir=ablations --dry_run
+      keras-bert run_ablations --recipe=tools/recipes/ablations_small.cfg --data_dir=data
+          --output_dir=ablations
+    """
+    from pipelines.ablations.report import run_ablations
+
+    lines, files = run_ablations(config, ToolPrograms())
+    yield from lines
+    yield from written(files)
+
+
+@tool(STUDY, "pipelines.corpora.tokenize_text:TokenizeTextConfig")
+def tokenize_text(config: Any, _: ConfigFlags[Any]) -> None:
+    """Splits lines into WordPiece tokens: lines in, JSON lines with `tokens` and `ids` out.
+
+    Examples:
+      keras-bert tokenize_text --vocab_file=vocab.txt --do_lower_case --input_file=text.txt
+      echo 'Some text.' | keras-bert tokenize_text --vocab_file=vocab.txt --offsets=characters
+    """
+    from pipelines.corpora.tokenize_text import run_tokenize_text
+
+    run_tokenize_text(config, sys.stdin.buffer, sys.stdout)
+
+
+@tool(STUDY, "tools.demo:DemoConfig", continues=True)
+def demo(config: Any, _: ConfigFlags[Any]) -> Any:
+    """Does the whole main job on real text: from sentences to a model that fills in masked words.
+
+    The text is the documentation that Python itself ships, so nothing is downloaded. Every step is
+    one of the other tools; its command is shown before it runs and can be typed by hand. After a
+    stop the same command continues.
+
+    Example:
+      keras-bert demo --output_dir=demo
+    """
+    from tools.demo import run_demo
+
+    return run_demo(config)

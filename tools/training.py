@@ -1,0 +1,352 @@
+"""The tools that train: on labelled text, and on text alone, with what makes its data."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from keras_bert_impl.backend import need_extra
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.interrupts import kept_so_far
+from keras_bert_impl.progress import format_bytes
+from keras_bert_impl.training.run_directory import RunDirectory
+from tools.command_line import CONTINUES, tell_stopped
+from tools.config_flags import ConfigFlags, add_tpu_flags
+from tools.table import PRETRAIN, TUNE, ToolPrograms, tool, written
+
+if TYPE_CHECKING:
+    from pipelines.fine_tuning.options import FineTuningConfig
+    from pipelines.fine_tuning.run import FineTuningResults
+    from pipelines.many_runs.seeds import TaskOf
+    from pipelines.runs.plan_run import PlanRunResults
+
+_OF_MANY = ("num_seeds", "search")
+_trainer = partial(tool, TUNE, continues=True, more_flags=add_tpu_flags)
+
+
+def fine_tuning_job(
+    config: "FineTuningConfig", flags: ConfigFlags[Any], task_of: "TaskOf"
+) -> Iterator[str]:
+    """Fine-tunes, evaluates and predicts once, or once for each seed and setting."""
+    config = replace(config, flags=flags.as_flagfile(), given=flags.given())
+    if not config.many.are_many:
+        start = RunDirectory(config.output_dir).kept_before_training()
+        with kept_so_far(start) if config.do_train else nullcontext():
+            from pipelines.fine_tuning.start import check_run
+
+            checked = check_run(config, task_of)
+            from pipelines.fine_tuning.run import fine_tune_checked  # TensorFlow: after the checks
+
+        done = fine_tune_checked(checked)
+        yield from results_of(done)
+        if (trained := done.training) and trained.finished and trained.is_new:
+            yield f"wrote {config.output_dir}/model"
+        return
+    from pipelines.many_runs.seeds import run_many
+
+    report = run_many(config, task_of, partial(flags_of_one, flags))
+    if report.runs:
+        yield from report.lines()
+        yield from written(f"{config.output_dir}/runs.{end}" for end in ("md", "json"))
+    if not report.finished:
+        tell_stopped(f"Stopped; finished runs and checkpoints are kept, and {CONTINUES}.")
+
+
+def results_of(results: "FineTuningResults") -> Iterator[str]:
+    """Where the training stands, the figures with what guessing reaches, the files."""
+    from keras_bert_impl.training.learning_curve import line_of
+
+    training = results.training
+    if training and not training.finished:
+        tell_stopped(f"Stopped after step {training.step:,}, which is saved; {CONTINUES}.")
+    elif training and not training.is_new:
+        yield "Training was finished before; its model is in model/ of the output folder."
+    for name, value in sorted(results.evaluation.items()):
+        yield line_of(name, value, results.guesses)
+    yield from written(results.prediction_files)
+
+
+def flags_of_one(flags: ConfigFlags[Any], changes: Mapping[str, Any]) -> str:
+    """The command of one of several runs, as a flag file."""
+    same = flags.as_flagfile(without=(*_OF_MANY, *changes))
+    return same + "".join(flags.line(name, value) for name, value in changes.items())
+
+
+@_trainer("pipelines.tasks.labels.options:RunClassifierConfig")
+def run_classifier(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+    """Fine-tunes a model on labelled texts of your own or for a task of GLUE; evaluates, predicts.
+
+    Give either --train_file (with --dev_file, --test_file), for classes, several labels at once or,
+    by --regression, numbers; or --task_name and --data_dir for a task of GLUE.
+
+    Starts from a model directory (which brings its configuration, vocabulary and casing) or a TF1
+    checkpoint. The same command again resumes a run that was killed. The output folder gets the
+    fine-tuned model directory model/, eval_results.txt, and what every training run leaves:
+    flags.cfg, metrics.jsonl, TensorBoard events and checkpoints; for files of your own
+    dev_predictions.tsv (texts, labels, probabilities), dev_mistakes.tsv (the hardest first),
+    dev_classes.tsv and dev_confusion.png; for GLUE test_results.tsv and the submission file.
+
+    Examples:
+      keras-bert run_classifier --train_file=train.csv --dev_file=dev.csv --output_dir=mine
+          --init_checkpoint=run/model --do_train --do_eval --do_predict
+      keras-bert run_classifier --task_name=MRPC --data_dir=glue_data/MRPC --output_dir=mrpc
+          --init_checkpoint=run/model --do_train --do_eval --max_seq_length=128 --learning_rate=2e-5
+    """
+    from pipelines.tasks.labels.task import task_of
+
+    return fine_tuning_job(config, flags, task_of)
+
+
+@_trainer("pipelines.tasks.questions.options:RunSquadConfig")
+def run_squad(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+    """Fine-tunes a model that answers questions from a passage; evaluates, predicts.
+
+    Takes the flags of the original's run_squad.py and files in SQuAD's form (1.1, 2.0, KorQuAD 1.0)
+    or TriviaQA's. The same command again resumes a run that was killed. The output folder gets the
+    fine-tuned model directory model/, predictions.json and nbest_predictions.json (with
+    --version_2_with_negative also null_odds.json), with --do_eval eval_results.txt (the official
+    figures) and answers.tsv (all answers, the hardest mistakes first), and what every training run
+    leaves: flags.cfg, metrics.jsonl, TensorBoard events and checkpoints.
+
+    Example:
+      keras-bert run_squad --init_checkpoint=run/model --output_dir=squad --do_train --do_predict
+          --do_eval --train_file=train-v1.1.json --predict_file=dev-v1.1.json --train_batch_size=12
+          --learning_rate=3e-5 --num_train_epochs=2.0 --max_seq_length=384 --doc_stride=128
+    """
+    from pipelines.tasks.questions.task import task_of
+
+    return fine_tuning_job(config, flags, task_of)
+
+
+@_trainer("pipelines.tasks.tagging.options:RunNerConfig")
+def run_ner(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+    """Fine-tunes a model to find named entities; evaluates as conlleval does, predicts.
+
+    Files have a word and its tag on each line (CoNLL's form: tabs or blanks, -DOCSTART-, IOB1,
+    IOB2, BIOES or bare types, told apart), or a character and its tag. Each word is read in its
+    document, in windows that overlap. The same command again resumes a run that was killed. The
+    output folder gets the fine-tuned model directory model/, eval_results.txt, dev_conlleval.txt
+    (what the official script prints), dev_predictions.txt (the file with a column of predicted
+    tags), dev_entities.jsonl (entities with their characters in the text), the same of the test
+    file, and what every training run leaves: flags.cfg, metrics.jsonl, TensorBoard events and
+    checkpoints.
+
+    Examples:
+      keras-bert run_ner --data_dir=conll --init_checkpoint=run/model --output_dir=ner --do_train
+          --do_eval --do_predict --train_batch_size=32 --learning_rate=5e-5 --num_train_epochs=3
+      keras-bert run_ner --test_file=new.txt --output_dir=ner --do_predict
+    """
+    from pipelines.tasks.tagging.task import task_of
+
+    return fine_tuning_job(config, flags, task_of)
+
+
+@_trainer("pipelines.tasks.choices.options:RunSwagConfig")
+def run_swag(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+    """Fine-tunes a model to choose which of several endings follows a text; evaluates, predicts.
+
+    Files have SWAG's columns (sent1, sent2, ending0, ending1, ..., label; CSV) or are JSON lines
+    with context, endings and label; any number of endings. Each ending is read with the context in
+    front, and gets one score from the first token. The same command again resumes a run that was
+    killed. The output folder gets the fine-tuned model directory model/, eval_results.txt (the
+    accuracy), dev_predictions.tsv, test_predictions.tsv, and what every training run leaves:
+    flags.cfg, metrics.jsonl, TensorBoard events and checkpoints.
+
+    Example:
+      keras-bert run_swag --data_dir=swag --init_checkpoint=run/model --output_dir=chosen --do_train
+          --do_eval --do_predict --train_batch_size=16 --learning_rate=2e-5 --num_train_epochs=3
+    """
+    from pipelines.tasks.choices.task import task_of
+
+    return fine_tuning_job(config, flags, task_of)
+
+
+@tool(PRETRAIN, "pipelines.corpora.split_sentences:SplitSentencesConfig")
+def split_sentences(config: Any, _: ConfigFlags[Any]) -> str:
+    """Splits documents into sentences: one sentence a line, an empty line between documents.
+
+    Every document of the input is one of the output. Plain text has a paragraph a line and an empty
+    line between documents; one field of JSON lines holds the text; folders of WikiExtractor and
+    data sets of TensorFlow Datasets (tfds:NAME:SPLIT) are read as they are; .gz, .xz and .bz2 are
+    unpacked. A data set must have been prepared first (`download_and_prepare`): nothing is
+    downloaded here.
+
+    Examples:
+      keras-bert split_sentences --input_file='wiki/*.jsonl.xz' --output_file=sentences.txt
+      keras-bert split_sentences --input_file=extracted/,more.txt --output_dir=text --num_shards=10
+      keras-bert split_sentences --input_file=tfds:wiki40b/ko:train --output_file=sentences.txt
+    """
+    from pipelines.corpora.split_sentences import split_sentences
+
+    counts = split_sentences(config)
+    return f"{counts.documents} documents, {counts.sentences} sentences"
+
+
+@tool(PRETRAIN, "pipelines.corpora.learn_vocabulary:LearnVocabularyConfig")
+def learn_vocabulary(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
+    """Learns a WordPiece vocabulary of a given size, from text in any language.
+
+    It reads what split_sentences reads and what it writes. The vocabulary does not depend on the
+    number of workers. A report says how the vocabulary splits the words it was learned from.
+
+    Examples:
+      keras-bert learn_vocabulary --input_file=sentences.txt --vocab_file=vocab.txt
+      keras-bert learn_vocabulary --input_file='wiki/*.jsonl.xz' --vocab_file=vocab.txt
+          --vocab_size=30000 --nodo_lower_case
+    """
+    from pipelines.corpora.learn_vocabulary import learn_vocabulary
+
+    yield from learn_vocabulary(config).report()
+
+
+def _takes_beam_options(flags: ConfigFlags[Any], words: list[str]) -> bool:
+    """Whether flags that create_pretraining_data does not know are for a Beam runner."""
+    with suppress(UserError):  # said when the command line is read in earnest
+        flags.parse(words, keep_unknown=True)
+    return flags.value_of("runner") != "local"
+
+
+@tool(
+    PRETRAIN,
+    "pipelines.pretraining_data.recipe:PretrainingDataConfig",
+    continues=True,
+    passes_on=_takes_beam_options,
+)
+def create_pretraining_data(config: Any, flags: ConfigFlags[Any]) -> str:
+    """Turns documents into shards of masked sentence pairs for run_pretraining.
+
+    The input is text with one sentence a line and an empty line between documents (split_sentences
+    makes it). The same input, flags and seed give the same bytes for any number of workers, after
+    any interruption, and from any runner; the same command again continues an interrupted run.
+
+      keras-bert create_pretraining_data --input_file='corpus/*.txt' --vocab_file=vocab.txt
+          --output_file=data/train.tfrecord --max_seq_length=128 --num_workers=8
+
+    Options of Beam pass through when --runner names one of its runners.
+    """
+    if config.runner == "local":
+        from pipelines.runners.local import run_local
+
+        return run_local(config).summary()
+    need_extra("beam", ["apache_beam"], f"`runner={config.runner}`")
+    from pipelines.runners.beam import run_beam
+
+    return run_beam(replace(config, beam_arguments=tuple(flags.extra_arguments))).summary()
+
+
+@tool(PRETRAIN, "pipelines.inputs.inspect:InspectConfig")
+def inspect_pretraining_data(config: Any, _: ConfigFlags[Any]) -> Any:
+    """Shows what is in pre-training shards: examples in words, figures, and a page with plots.
+
+      keras-bert inspect_pretraining_data --input_file=data/train.tfrecord --vocab_file=vocab.txt
+          --html=data/train.html
+
+    A masked position is printed as the token that the model sees, with the true token in «…».
+    """
+    from pipelines.inputs.inspect import inspect_pretraining_data
+
+    return inspect_pretraining_data(config)
+
+
+@tool(PRETRAIN, "pipelines.runs.plan_run:PlanRunConfig", more_flags=add_tpu_flags)
+def plan_run(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+    """Says what a pre-training run takes: parameters, memory, the largest batch, operations, time.
+
+    Example:
+      keras-bert plan_run --model_size=base --train_batch_size=256 --num_train_steps=1000000
+          --num_warmup_steps=10000 --device_memory_gb=80 --precision=bfloat16
+          --examples_per_second=480 --price_per_hour=2.50 --num_examples=50000000
+    """
+    from pipelines.runs.plan_run import plan
+
+    results = plan(config)
+    for name, value in _plan_rows(results):
+        yield f"{name:24} {value:>15}"
+    for remark in results.remarks:
+        yield flags.in_flags(f"Note: {remark}")
+
+
+def _plan_rows(plan: "PlanRunResults") -> Iterator[tuple[str, str]]:
+    yield "parameters", f"{sum(plan.parts.values()):,}"
+    yield from ((f"  {name}", f"{count:,}") for name, count in plan.parts.items())
+    yield "memory of a device", format_bytes(sum(plan.memory.values()))
+    for name, size in plan.memory.items():
+        # Gradients take the place of activations where these are larger.
+        yield f"  {name}", format_bytes(size) if size else "in activations"
+    if plan.largest_batch is not None:
+        yield "largest batch that fits", f"{plan.largest_batch:,}"
+    yield "examples", f"{plan.examples:,}"
+    yield "tokens", f"{plan.tokens:,}"
+    yield "operations", f"{plan.flops:.3g}"
+    if plan.epochs:
+        yield "epochs", f"{plan.epochs.number:,.1f}"
+    if plan.rate and plan.hours is not None:
+        yield "examples a second", f"{plan.rate:.1f}"
+        yield "operations a second", f"{plan.flops / plan.hours / 3600:.3g}"
+        units = {"hours": 1, "minutes": 60, "seconds": 3600}
+        unit = next((unit for unit, part in units.items() if plan.hours * part >= 1), "seconds")
+        yield unit, f"{plan.hours * units[unit]:,.1f}"
+    if plan.price is not None:
+        yield "price", f"{plan.price:,.2f}"
+
+
+@tool(
+    PRETRAIN,
+    "pipelines.runs.pretraining_config:RunPretrainingConfig",
+    continues=True,
+    more_flags=add_tpu_flags,
+)
+def run_pretraining(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+    """Pre-trains BERT on shards of create_pretraining_data.
+
+    The same command again resumes a run that was killed, to the same bits; a finished run says so.
+    The output folder gets flags.cfg, metrics.jsonl, TensorBoard events, checkpoints and, at the
+    end, the model directory model/, eval_results.txt and learning_curve.png.
+
+    Example:
+      keras-bert run_pretraining --input_file=shards/train.tfrecord --output_dir=run --do_train
+          --do_eval --bert_config_file=bert_config.json --vocab_file=vocab.txt --max_seq_length=128
+          --max_predictions_per_seq=20 --train_batch_size=32 --num_train_steps=10000
+          --num_warmup_steps=1000 --learning_rate=1e-4
+    """
+    from pipelines.runs.pretraining_start import check_start
+
+    with kept_so_far(RunDirectory(Path(config.output_dir)).kept_before_training()):
+        check_start(config)
+        from keras_bert_impl.training.learning_curve import line_of
+        from pipelines.runs.pretraining import run_pretraining  # TensorFlow: after the checks
+
+    results = run_pretraining(replace(config, flags=flags.as_flagfile()))
+    if results.already_finished:
+        yield f"{config.output_dir}: this run is finished; its model is in model/."
+    elif results.training and not results.training.finished:
+        tell_stopped(f"Stopped after step {results.training.step:,}, which is saved; {CONTINUES}.")
+    for number, figures in enumerate(results.rehearsal, start=1):
+        yield f"Dry run: a step of phase {number} gives loss {figures['loss']:.4f}."
+    for name, value in sorted(results.evaluation.items()):
+        yield line_of(name, value, results.guesses)
+    if results.training and results.training.finished:
+        yield f"wrote {config.output_dir}/model"
+
+
+@tool(PRETRAIN, "pipelines.adaptation.config:AdaptConfig", continues=True)
+def adapt(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
+    """Adapts a BERT to your own text: adds words that it lacks and goes on with its pre-training.
+
+    Any model, any text. Tokens are chosen by how many tokens they save; a part of the documents is
+    held out; training stops when their loss no longer falls. The report says how the original and
+    the adapted model do on them; with --task also what a task gains. --dry_run lists the commands.
+    The same command again continues after any stop. The output folder gets model/ (which every tool
+    opens), report.md, adaptation.json, learning_curve.png and, in cells/, what each step left.
+
+    Example:
+      keras-bert adapt --init_checkpoint=bert --input_file='notes/*.txt' --output_dir=adapted
+          --task='run_classifier --train_file=train.csv --dev_file=dev.csv --num_train_epochs=2'
+    """
+    from pipelines.adaptation.job import adapt
+
+    lines, files = adapt(config, ToolPrograms())
+    yield from lines
+    yield from written(files)
