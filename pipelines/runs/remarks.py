@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.records.check import described_words, find_shards
-from pipelines.records.paths import with_local_copies
 
 if TYPE_CHECKING:  # TensorFlow
     from keras_bert_impl.training.batches import Phase
@@ -86,7 +85,7 @@ def check_records(phases: Sequence["Phase"], report: Callable[[str], None]) -> N
 
 def check_words(input_files: Sequence[str], warn: Callable[[str], None]) -> None:
     """Tells of shards of whose words more than 5 % are [UNK]."""
-    words = described_words(find_shards(with_local_copies(input_files)))
+    words = described_words(find_shards(input_files))
     if words is not None and words.is_large:
         warn(
             f"{', '.join(input_files)}: {words} are [UNK], which the model can learn nothing from: "

@@ -13,7 +13,6 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from keras_bert_impl.training.checkpoints import check_settings, read_description
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.records.check import find_shards
-from pipelines.records.paths import with_local_copies
 from pipelines.runs.pretraining_config import RunPretrainingConfig
 
 _LOOKED_AT = 1 << 16  # bytes of a bare shard that enter its identity, besides its size
@@ -55,7 +54,7 @@ def shards_identity(patterns: Sequence[str]) -> str:
         '1 shard, 5 bytes, content fc1f09ab08'
     """
     digest, size = hashlib.sha256(), 0
-    shards = find_shards(with_local_copies(patterns))
+    shards = find_shards(patterns)
     for shard in shards:
         bytes_of_shard = shard.path.stat().st_size
         size += bytes_of_shard

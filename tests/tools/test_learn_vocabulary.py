@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tests.support.text_tools import assert_one_sentence, assert_output_is_no_input, run
+from tests.support.text_tools import assert_one_sentence, run
 from tools import learn_vocabulary, split_sentences, tokenize_text
 
 
@@ -39,9 +39,3 @@ def test_from_text_to_sentences_to_a_vocabulary_to_tokens(tmp_path, capsys):
 )
 def test_mistakes_are_said_in_one_sentence(flags, sentence, capsys, tmp_path):
     assert_one_sentence(learn_vocabulary, flags, sentence, capsys, tmp_path)
-
-
-def test_what_it_has_written_is_not_its_input_the_next_time(tmp_path, capsys):
-    flags = ["--input_file={}", "--vocab_file={}/vocab.txt", "--vocab_size=30", "--min_frequency=1"]
-    flags += ["--num_workers=1"]
-    assert_output_is_no_input(learn_vocabulary, flags, "vocab.txt", tmp_path, capsys)

@@ -87,7 +87,7 @@ TWICE = "\n".join([*WORD_VOCABULARY.tokens[:-1], "dog"])
             "cola/train.tsv: line 2 is not UTF-8",
         ),
         ("vocab.txt", WITHOUT_MASK, "vocab.txt: has no [MASK] token"),
-        ("vocab.txt", TWICE, "vocab.txt: 'dog' stands on lines 7 and 17"),
+        ("vocab.txt", TWICE, "vocab.txt: token 7, 'dog', stands again as token 17"),
         ("vocab.txt", "", "vocab.txt: is empty"),
         ("bert_config.json", "{", "bert_config.json: is not JSON"),
         ("bert_config.json", '{"hidden_size": 16}', "bert_config.json: has no vocab_size"),

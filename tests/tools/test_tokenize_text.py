@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.support.text_tools import assert_one_sentence, assert_output_is_no_input, run
+from tests.support.text_tools import assert_one_sentence, run
 from tools import tokenize_text
 
 
@@ -24,8 +24,3 @@ def test_lines_from_standard_input_to_a_file(tmp_path, monkeypatch):
 )
 def test_mistakes_are_said_in_one_sentence(flags, sentence, capsys, tmp_path):
     assert_one_sentence(tokenize_text, flags, sentence, capsys, tmp_path)
-
-
-def test_what_it_has_written_is_not_its_input_the_next_time(tmp_path, capsys):
-    flags = ["--input_file={}/*", "--vocab_file={}.v", "--output_file={}/out.jsonl"]
-    assert_output_is_no_input(tokenize_text, flags, "out.jsonl", tmp_path, capsys)
