@@ -1,21 +1,18 @@
 """A comparison of the tokenizer's ids with the plain reference's, line by line."""
 
+import functools
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from keras_bert_impl.tokenization import reference
 from keras_bert_impl.tokenization.character_table import CharacterTable, differing_code_points
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
-_SHOWN_DIFFERENCES = 10
-_REMEMBERED = 1_000_000
-_LINES_AT_ONCE = 1024
+_SHOWN, _AT_ONCE = 10, 1024
 
 
 class RememberingReference:
@@ -25,25 +22,18 @@ class RememberingReference:
     """
 
     def __init__(self, settings: TextSettings) -> None:
-        self._vocabulary = settings.vocabulary
-        self._options = settings.do_lower_case, settings.removes_accents
-        self._remembered: dict[str, list[int]] = {}
+        vocabulary, casing = settings.vocabulary, (settings.do_lower_case, settings.removes_accents)
+
+        @functools.lru_cache(1_000_000)
+        def encode(part: str) -> list[int]:
+            return [vocabulary.id_of(one) for one in reference.tokenize(part, vocabulary, *casing)]
+
+        self._encode = encode
 
     def encode(self, line: str | bytes) -> list[int]:
         """The ids of a line."""
-        ids: list[int] = []
-        remembered = self._remembered
-        for part in reference.as_text(line).split(" "):
-            known = remembered.get(part)
-            ids += self._encode_part(part) if known is None else known
-        return ids
-
-    def _encode_part(self, part: str) -> list[int]:
-        tokens = reference.tokenize(part, self._vocabulary, *self._options)
-        ids = [self._vocabulary.id_of(token) for token in tokens]
-        if len(self._remembered) < _REMEMBERED:  # a text of any length needs bounded memory
-            self._remembered[part] = ids
-        return ids
+        parts = reference.as_text(line).split(" ")
+        return [number for part in parts for number in self._encode(part)]
 
 
 @dataclass
@@ -63,8 +53,8 @@ class Comparison:
 def certify_lines(tokenizer: Tokenizer, lines: Iterable[str | bytes]) -> Comparison:
     """Compares the tokenizer with the reference, line by line."""
     expected, result, source = RememberingReference(tokenizer.settings), Comparison(), iter(lines)
-    drifted = {chr(number) for number in drifted_code_points()}
-    while batch := list(islice(source, _LINES_AT_ONCE)):
+    drifted = drifted_characters()
+    while batch := list(islice(source, _AT_ONCE)):
         kept = [line for line in batch if drifted.isdisjoint(reference.as_text(line))]
         result.left_out += len(batch) - len(kept)
         result.compared += len(kept)
@@ -72,12 +62,10 @@ def certify_lines(tokenizer: Tokenizer, lines: Iterable[str | bytes]) -> Compari
         ids, borders = block.ids.tolist(), block.offsets.tolist()
         for number, line in enumerate(kept):
             found, wanted = ids[borders[number] : borders[number + 1]], expected.encode(line)
-            if found == wanted:
-                continue
-            result.differing += 1
-            if len(result.first_differences) < _SHOWN_DIFFERENCES:
+            if found != wanted:
+                result.differing += 1
                 said = {"line": reference.as_text(line), "ids": found, "reference_ids": wanted}
-                result.first_differences.append(said)
+                result.first_differences += [said] if result.differing <= _SHOWN else []
     return result
 
 
@@ -90,9 +78,9 @@ def code_point_lines() -> Iterator[str]:
             yield f"a{chr(number)}b c"
 
 
-def drifted_code_points() -> np.ndarray:
-    """The code points that the running Python sees otherwise than the pinned Unicode version."""
+def drifted_characters() -> set[str]:
+    """The characters that the running Python sees otherwise than the pinned Unicode version."""
     pinned = CharacterTable.load()
     if unicodedata.unidata_version == pinned.unicode_version:
-        return np.zeros(0, np.int64)
-    return differing_code_points(pinned, CharacterTable.of_running_python())
+        return set()
+    return set(map(chr, differing_code_points(pinned, CharacterTable.of_running_python())))

@@ -96,16 +96,6 @@ class GraphWindows(NamedTuple):
     start: tf.Tensor
     end: tf.Tensor
 
-    def is_first(self) -> tf.Tensor:
-        """Whether each window is the first one of its document: bool [windows]."""
-        return self.start == 0
-
-    def is_last(self) -> tf.Tensor:
-        """Whether each window is the last one of its document: bool [windows]."""
-        following = tf.concat([self.document[1:], [-1]], axis=0)
-        # Without any window -1 stands alone.
-        return self.document != following[: tf.shape(self.document)[0]]
-
 
 def windows_in_graph(lengths: Any, size: Any, stride: int) -> GraphWindows:
     """Covers documents with windows that overlap; see `long_texts.make_windows`.

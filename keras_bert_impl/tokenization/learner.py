@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import bounded_loads
 from keras_bert_impl.options import REQUIRED, check_options, option
@@ -94,15 +92,7 @@ def learn_most_tokens(counts: Mapping[str, int], options: LearnerOptions) -> Lea
 
 
 class Coverage(NamedTuple):
-    """How well a vocabulary covers text.
-
-    Attributes:
-        words: the number of words.
-        tokens_per_word: into how many tokens a word is cut on average, of those that are not [UNK];
-            0 where all are.
-        unknown_share: the share of words that are [UNK].
-        whole_share: the share of words that are one token.
-    """
+    """How well a vocabulary covers text: how many tokens the words that are not [UNK] take."""
 
     words: int
     tokens_per_word: float
@@ -146,20 +136,6 @@ def _count_unknown(counts: Mapping[str, int], vocabulary: Vocabulary) -> int:
         if not (word[0] in first and later.issuperset(word[1:]))
         and split_tokens(word, vocabulary) == [UNK]
     )
-
-
-def limit_for(counts: Mapping[str, int], share: float) -> int:
-    """The smallest `limit_alphabet` that makes at most this share of the words [UNK].
-
-    Example:
-        >>> limit_for({"aa": 6, "ab": 3, "abc": 1}, 0.2)
-        2
-    """
-    ranks = {character: rank for rank, character in enumerate(ranked_characters(counts))}
-    rarest = [max(map(ranks.__getitem__, word)) for word in counts]
-    words = np.bincount(rarest, list(counts.values()), len(ranks))
-    lost = words.sum() - np.cumsum(words)
-    return int(np.argmax(lost <= share * words.sum())) + 1
 
 
 def ranked_characters(counts: Mapping[str, int]) -> list[str]:

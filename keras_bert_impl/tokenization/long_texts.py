@@ -134,10 +134,6 @@ class Windows(NamedTuple):
         """The tokens of each window: int64 [windows]."""
         return self.end - self.start
 
-    def is_first(self) -> NDArray[np.bool_]:
-        """Whether each window is the first one of its document: bool [windows]."""
-        return self.start == 0
-
     def is_last(self) -> NDArray[np.bool_]:
         """Whether each window is the last one of its document: bool [windows]."""
         following = np.append(self.document[1:], -1)

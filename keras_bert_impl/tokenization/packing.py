@@ -110,11 +110,6 @@ Ids = Sequence[int] | np.ndarray
 def as_texts(texts: Any, text_pairs: Any = None) -> tuple[list[Text], list[Text] | None]:
     """Gives a list of texts and, for pairs, the list of their second texts.
 
-    Args:
-        texts: a text; a list, an array or a tensor of texts; a pair of texts (a tuple of two); or
-            a list of pairs.
-        text_pairs: the second texts, where they are given apart: a text or as many as `texts`.
-
     Example:
         >>> as_texts("a"), as_texts(["a", "b"]), as_texts([("a", "b"), ("c", "d")])
         ((['a'], None), (['a', 'b'], None), (['a', 'c'], ['b', 'd']))

@@ -102,10 +102,6 @@ def split_words(
 ) -> list[str]:
     """Splits a line into the words that WordPiece then cuts (rules 1 to 5).
 
-    Args:
-        line: a line of text; bytes are UTF-8.
-        strip_accents: whether accents go; None means: exactly where words are lower-cased.
-
     Example:
         >>> split_words("Déjà-vu in 東京!")
         ['deja', '-', 'vu', 'in', '東', '京', '!']

@@ -79,29 +79,23 @@ class TextSettings:
         # Tokens in brackets, [CLS] and [unused1], never come out of text.
         words = [token for token in self.vocabulary.tokens if not token.startswith("[")]
         if self.do_lower_case:
-            return self._lost_by_lower_case(words)
-        capitals = any(token != token.lower() for token in words)
-        small = sum(token != token.upper() for token in words)
+            marks = without_accents if self.removes_accents else str
+            lost = sum(
+                token != (token if token.isascii() else marks(token)).lower() for token in words
+            )
+            if lost <= max(len(words) // 20, 10):
+                return None
+            return (
+                f"do_lower_case is on, but {lost} of {len(self.vocabulary)} tokens of the "
+                "vocabulary have capitals or accents and can never be used: is this a cased "
+                "vocabulary?"
+            )
         # Few letters with two cases prove nothing: it may be a Chinese or Korean vocabulary.
-        if capitals or small <= 1000:
+        small = sum(token != token.upper() for token in words)
+        if small <= 1000 or any(token != token.lower() for token in words):
             return None
         return (
             f"do_lower_case is off, but none of the {len(self.vocabulary)} tokens of the "
             "vocabulary has capitals, so that words with capitals become [UNK]: is this an "
             "uncased vocabulary?"
-        )
-
-    def _lost_by_lower_case(self, words: list[str]) -> str | None:
-        capitals = sum(token != token.lower() for token in words)
-        apart = self.removes_accents * sum(
-            token == token.lower() and token != without_accents(token)
-            for token in words
-            if not token.isascii()
-        )
-        if capitals + apart <= max(len(words) // 20, 10):
-            return None
-        what = "capitals, accents or marks that go with them" if apart else "capitals"
-        return (
-            f"do_lower_case is on, but {capitals + apart} of {len(self.vocabulary)} tokens of the "
-            f"vocabulary have {what} and can never be used: is this a cased vocabulary?"
         )

@@ -200,12 +200,8 @@ class Tokenizer:
         Args:
             lines: lines of text; bytes are UTF-8, and bytes that are not are dropped.
         """
-        ids, counts = [], []
-        for batch in _batches(lines):
-            tokens = self._cut(batch, with_spans=False)
-            ids.append(_as_int32(tokens.ids))
-            counts.append(np.diff(_view(tokens.row_splits)))
-        return TokenBlock(_joined(ids, np.int32), _offsets(counts))
+        ids, offsets, _, _ = self._encoded(lines, None)
+        return TokenBlock(ids, offsets)
 
     def encode_lines_with_spans(
         self, lines: Sequence[str | bytes], unit: Literal["bytes", "characters"] = "bytes"
@@ -221,20 +217,25 @@ class Tokenizer:
             unit: whether positions count the bytes of the UTF-8 or the characters of the text. For
                 characters, bytes that are no UTF-8 are dropped before counting.
         """
+        return self._encoded(lines, unit)
+
+    def _encoded(self, lines: Sequence[str | bytes], unit: str | None) -> SpanBlock:
+        """Cuts lines; without positions where no unit for them is given."""
         ids, counts, starts, ends = [], [], [], []
         for lines_of_batch in _batches(lines):
             batch: Sequence[str | bytes] = lines_of_batch
             if unit == "characters":
                 batch = [as_text(x) if isinstance(x, bytes) else x for x in batch]
-            tokens = self._cut(batch, with_spans=True)
+            tokens = self._cut(batch, with_spans=unit is not None)
             ids.append(_as_int32(tokens.ids))
             counts.append(np.diff(_view(tokens.row_splits)))
-            # Copies: the views are of memory that goes with the batch's tensors.
-            spans = [_view(tokens.starts).copy(), _view(tokens.ends).copy()]
-            if unit == "characters":
-                spans = _characters_before(batch, counts[-1], spans)
-            starts.append(spans[0])
-            ends.append(spans[1])
+            if unit is not None:
+                # Copies: the views are of memory that goes with the batch's tensors.
+                spans = [_view(tokens.starts).copy(), _view(tokens.ends).copy()]
+                if unit == "characters":
+                    spans = _characters_before(batch, counts[-1], spans)
+                starts.append(spans[0])
+                ends.append(spans[1])
         return SpanBlock(
             ids=_joined(ids, np.int32),
             offsets=_offsets(counts),

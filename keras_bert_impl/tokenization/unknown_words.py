@@ -18,7 +18,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import FREE, option
 from keras_bert_impl.tokenization import reference
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
-from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.text_settings import NFC, TextSettings
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, UNK, Vocabulary
 
 _LOGGER = logging.getLogger(__name__)
@@ -142,7 +142,7 @@ def _describe(lines: Sequence[str], settings: TextSettings, count: WordCount) ->
     frequent = [reference.as_name(word) for word, _ in words.most_common(_EXAMPLES)]
     return (
         f"{count} of a sample become [UNK] with {settings.vocabulary.name} "
-        f"({', '.join(frequent)}): {_reason(lines, words, settings, count)}"
+        f"({', '.join(frequent)}): {_reason(lines, settings, count)}"
     )
 
 
@@ -157,46 +157,19 @@ def _unknown_words(lines: Iterable[str], settings: TextSettings) -> Counter[str]
     return unknown
 
 
-def _reason(
-    lines: Sequence[str], words: Counter[str], settings: TextSettings, count: WordCount
-) -> str:
+def _reason(lines: Sequence[str], settings: TextSettings, count: WordCount) -> str:
     """The likely reason: what would make the share less than half, or else another language."""
-    other = replace(settings, do_lower_case=not settings.do_lower_case)
-    composed = [reference.as_name(line) for line in lines]
-    tried = [
-        (
-            _count(lines, other).share,
-            f"the vocabulary's casing seems to be another; give `do_lower_case="
-            f"{other.do_lower_case}`",
-        ),
-        (
-            _count(lines, replace(settings, strip_accents=False)).share,
-            "the vocabulary seems to have accents, or letters of a script without capitals, which "
-            "do not stay whole where accents are stripped; give `strip_accents=False`",
-        ),
-        (
-            _count(composed, settings).share,
-            "the text is decomposed (Unicode's NFD), as some systems write it, and the vocabulary "
-            "is not; compose it (unicodedata.normalize('NFC', text) in Python, uconv -x any-nfc, "
-            "or `unicode_form=nfc` where a tool has it)",
-        ),
-    ]
-    share, sentence = min(tried, key=lambda pair: pair[0])  # of equal ones the first, the simplest
-    if share < count.share / 2:
-        return sentence
-    missing = _missing_characters(words, settings.vocabulary)
-    lacks = f", which has no {', '.join(missing)}," if missing else ""
+    lower = not settings.do_lower_case
+    tried = {
+        f"`do_lower_case={lower}`": replace(settings, do_lower_case=lower),
+        "`strip_accents=False`": replace(settings, strip_accents=False),
+        "`unicode_form=nfc`, or compose the text (NFC)": replace(settings, unicode_form=NFC),
+    }
+    shares = {remedy: _count(lines, other).share for remedy, other in tried.items()}
+    remedy = min(shares, key=shares.__getitem__)  # of equal ones the first, the simplest
+    if shares[remedy] < count.share / 2:
+        return f"the vocabulary seems to be made for text in another form; give {remedy}"
     return (
-        f"the vocabulary{lacks} seems to be of another language than the text, or to lack many of "
-        "its characters; take a model, or learn a vocabulary, for the text"
+        "the vocabulary seems to be of another language than the text, or to lack many of its "
+        "characters; take a model, or learn a vocabulary, for the text"
     )
-
-
-def _missing_characters(words: Counter[str], vocabulary: Vocabulary) -> list[str]:
-    """The most frequent characters that no token has."""
-    known = set("".join(vocabulary.tokens))
-    missing = Counter[str]()
-    for word, count in words.items():
-        for character in sorted(set(word) - known):
-            missing[character] += count
-    return [character for character, _ in missing.most_common(_EXAMPLES)]

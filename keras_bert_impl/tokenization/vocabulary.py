@@ -1,20 +1,17 @@
 """A WordPiece vocabulary: the tokens, their ids, the five special ones, and where it is stored."""
 
-import dataclasses
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import not_utf8, open_whole, read_small
 from keras_bert_impl.json_files import read_json_object, typed
 
 
-@dataclasses.dataclass(frozen=True)
-class TokenizerFile:
+class TokenizerFile(NamedTuple):
     """The content of a `tokenizer.json`."""
 
     tokens: tuple[str, ...]
@@ -22,15 +19,32 @@ class TokenizerFile:
     strip_accents: bool | None
 
 
+class _Model(TypedDict):
+    type: NotRequired[Literal["WordPiece"]]
+    vocab: dict[str, int]
+
+
+class _AddedToken(TypedDict):
+    content: str
+    id: int
+
+
+_REMEDY = "save the tokenizer again, or name BERT's own vocab.txt"
+
+
 def read_tokenizer_json(path: str | os.PathLike[str]) -> TokenizerFile:
     """Reads a `tokenizer.json`."""
     values = read_json_object(path)
-    model = values.get("model")
-    kind = model.get("type", _WORDPIECE) if isinstance(model, dict) else None
-    vocabulary = model.get("vocab") if isinstance(model, dict) else None
-    if kind != _WORDPIECE or not isinstance(vocabulary, dict):
+    ids: dict[str, int] = dict(
+        typed(values.get("model"), _Model, f"{path}: model", _REMEDY)["vocab"]
+    )
+    added = values.get("added_tokens") or []
+    for row in typed(added, list[_AddedToken], f"{path}: added_tokens", _REMEDY):
+        ids[row["content"]] = row["id"]
+    if sorted(ids.values()) != list(range(len(ids))):
         raise UserError(
-            f"{path}: is no WordPiece tokenizer but {_kind(kind)}; name BERT's own vocab.txt."
+            f"{path}: its {len(ids)} tokens do not have the ids from 0 to {len(ids) - 1}, each "
+            f"once; {_REMEDY}."
         )
     normalizer = values.get("normalizer")
     rules = normalizer if isinstance(normalizer, dict) else {}
@@ -40,46 +54,17 @@ def read_tokenizer_json(path: str | os.PathLike[str]) -> TokenizerFile:
             f"{path}: does not put spaces round Chinese characters (handle_chinese_chars is "
             "false), which BERT's tokenizer always does; name a tokenizer of the original's kind."
         )
-    lower, accents = rules.get("lowercase"), rules.get("strip_accents")
+    casing = (rules.get(name) for name in ("lowercase", "strip_accents"))
     return TokenizerFile(
-        _in_order(path, {**vocabulary, **_added(path, values.get("added_tokens"))}),
-        lower if isinstance(lower, bool) else None,
-        accents if isinstance(accents, bool) else None,
+        tuple(sorted(ids, key=ids.__getitem__)),
+        *(value if isinstance(value, bool) else None for value in casing),
     )
-
-
-def _kind(kind: Any) -> str:
-    named = isinstance(kind, str) and kind != _WORDPIECE
-    return shown(kind)[1:-1] if named else "none that is known"
-
-
-class _AddedToken(TypedDict):
-    content: str
-    id: Any
-
-
-def _added(path: str | os.PathLike[str], tokens: Any) -> dict[str, Any]:
-    remedy = "save the tokenizer again, or name a vocab.txt"
-    rows = typed(tokens or [], list[_AddedToken], f"{path}: added_tokens", remedy)
-    return {row["content"]: row["id"] for row in rows}
-
-
-def _in_order(path: str | os.PathLike[str], ids: dict[str, Any]) -> tuple[str, ...]:
-    # `true` is an int for `isinstance`.
-    tokens = {number: token for token, number in ids.items() if type(number) is int}
-    if set(tokens) != set(range(len(ids))):
-        raise UserError(
-            f"{path}: its {len(ids)} tokens do not have the ids from 0 to {len(ids) - 1}, each "
-            "once; save the tokenizer again, or name a vocab.txt."
-        )
-    return tuple(tokens[number] for number in range(len(ids)))
 
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 CONTINUATION = "##"  # how a token begins that continues a word
 MAX_CHARACTERS_PER_WORD = 200  # a longer word is [UNK]
 
-_WORDPIECE = "WordPiece"
 _MOST_MEBIBYTES, _MOST_TOKENS = 64, 1 << 24
 _LONGEST_TOKEN = 256  # bytes; the kernels take no more
 
@@ -173,26 +158,13 @@ def _check(tokens: tuple[str, ...], ids: dict[str, int], name: str) -> None:
         raise UserError(f"{name}: has no tokens; write one a line.")
     if len(tokens) > _MOST_TOKENS:
         raise UserError(f"{name}: has more than {_MOST_TOKENS} tokens; name a vocab.txt.")
-    if "" in ids:
-        line = tokens.index("") + 1
-        raise UserError(
-            f"{name}: line {line} is empty; write a token there that no text has, such as "
-            f"[unused{line}] (without the line, the tokens after it would get other ids)."
-        )
-    if len(ids) < len(tokens):
-        token, _ = Counter(tokens).most_common(1)[0]
-        first = tokens.index(token)
-        lines = f"{first + 1} and {tokens.index(token, first + 1) + 1}"
-        raise UserError(
-            f"{name}: {shown(token)} stands on lines {lines}; make the first a token that no text "
-            f"has, such as [unused{first + 1}] (the original takes the last one)."
-        )
     for number, token in enumerate(tokens, start=1):
-        fault = _fault(token)
-        if fault:
+        # Of a token that stands twice the original takes the last one.
+        again = f"stands again as token {ids[token] + 1}" if ids[token] >= number else None
+        if fault := again or _fault(token):
             raise UserError(
                 f"{name}: token {number}, {shown(token)}, {fault}; write a token there that no "
-                f"text has, such as [unused{number}]."
+                f"text has, such as [unused{number}] (without it, those after it get other ids)."
             )
     missing = [token for token in SPECIAL_TOKENS if token not in ids]
     if missing:
@@ -203,15 +175,10 @@ def _check(tokens: tuple[str, ...], ids: dict[str, int], name: str) -> None:
 
 def _fault(token: str) -> str | None:
     """Why a `vocab.txt` or the kernels cannot hold a token."""
-    if (
-        token.isascii()
-        and token.isprintable()
-        and " " not in token
-        and len(token) <= MAX_CHARACTERS_PER_WORD
-    ):
+    if token.isascii() and token.isprintable() and 0 < len(token.strip()) == len(token) <= 200:
         return None  # most of them
-    if "\n" in token or _stripped(token) != token:
-        return "has a line's end in it or blanks around it, which a vocab.txt cannot hold"
+    if "\n" in token or not token or _stripped(token) != token:
+        return "is empty, or has a line's end in it or blanks around it"
     if any("\ud800" <= character <= "\udfff" for character in token):
         return "is no text (half of a surrogate pair)"
     # The kernels' tokens have three bytes for some characters of two.

@@ -19,7 +19,7 @@ from keras_bert_impl.json_files import bounded_loads, fault_of_json
 from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.tokenization.reference import as_text
 from pipelines.corpora.encodings import TextEncoding
-from pipelines.corpora.sentences import join_lines
+from pipelines.corpora.sentences import joined_lines
 from pipelines.corpora.sources import Form, Source
 from pipelines.corpora.unpacking import LineBlock, decode, read_line_blocks
 
@@ -29,22 +29,12 @@ _LONGEST_PARAGRAPH = 1 << 14  # of lines that may be parts of it; a longer one i
 
 
 class TextBlock(NamedTuple):
-    """Some lines of a source."""
+    """Some lines of a source; those that are cut at one width are parts of paragraphs."""
 
     source: Source
     lines: LineBlock
     ends_source: bool
-    width: int | None = None
-
-
-class DecodedBlock(NamedTuple):
-    """A decoded block of lines."""
-
-    source: Source
-    first_line: int
-    text: str
-    dropped_bytes: int
-    ends_source: bool
+    is_cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,36 +81,33 @@ def read_blocks(source: Source, reading: Reading) -> Iterator[TextBlock]:
         waiting = following
 
 
-def decode_block(block: TextBlock, reading: Reading) -> DecodedBlock:
-    """Decodes a block; bytes that are not UTF-8 are dropped and counted."""
-    lines = block.lines
-    text, dropped = decode(block.source.name, lines.first_line, lines.text, reading.text_encoding)
-    return DecodedBlock(block.source, lines.first_line, text, dropped, block.ends_source)
-
-
-def paragraphs_of(
-    block: DecodedBlock, reading: Reading, width: int | None = None
-) -> Iterator[str | None]:
+def paragraphs_of(block: TextBlock, reading: Reading) -> Iterator[str | None]:
     """The paragraphs of a block, and None wherever a document ends.
 
-    White space within a paragraph becomes single spaces. Where lines are cut at a `width`, they are
-    joined to paragraphs.
+    White space within a paragraph becomes single spaces. Where lines are cut, they are joined to
+    paragraphs.
     """
-    for paragraph in join_lines(raw_paragraphs_of(block, reading), width):
-        yield None if paragraph is None else " ".join(paragraph.split())
+    lines = raw_paragraphs_of(block, reading)
+    for paragraph in joined_lines(lines) if block.is_cut else lines:
+        if paragraph is None:
+            yield None
+        elif words := paragraph.split():
+            yield " ".join(words)
 
 
-def raw_paragraphs_of(block: DecodedBlock, reading: Reading) -> Iterator[str | None]:
+def raw_paragraphs_of(block: TextBlock, reading: Reading) -> Iterator[str | None]:
     """The lines of a block with all white space as it is, and None wherever a document ends."""
     found: Iterator[str | None]
+    first, name = block.lines.first_line, block.source.name
+    text = decode(name, first, block.lines.text, reading.text_encoding)
     if block.source.form in ("json_lines", "tfds"):
         # What JSON spells in escapes is text only now.
-        texts = _from_json(block, reading.text_field)
-        found = (reading.text_encoding.composed(text) for text in texts)
+        texts = _from_json(text, name, first, reading.text_field)
+        found = (reading.text_encoding.composed(one) for one in texts)
     elif block.source.form == "wikiextractor":
-        found = _from_wikiextractor(block.text.split("\n"))
+        found = _from_wikiextractor(text.split("\n"))
     else:
-        found = _from_text(block.text.split("\n"), reading.one_document_per_file)
+        found = _from_text(text.split("\n"), reading.one_document_per_file)
     yield from found
     if block.ends_source:
         yield None
@@ -146,11 +133,11 @@ def _from_wikiextractor(lines: list[str]) -> Iterator[str | None]:
             yield html.unescape(line) if "&" in line else line
 
 
-def _from_json(block: DecodedBlock, text_field: str) -> Iterator[str | None]:
-    for number, line in enumerate(block.text.split("\n"), block.first_line):
+def _from_json(text: str, name: str, first_line: int, text_field: str) -> Iterator[str | None]:
+    for number, line in enumerate(text.split("\n"), first_line):
         if not line or line.isspace():
             continue
-        paragraphs = _texts_in(line, f"{block.source.name}: line {number}", text_field)
+        paragraphs = _texts_in(line, f"{name}: line {number}", text_field)
         yield from paragraphs
         yield None
 

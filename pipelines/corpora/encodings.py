@@ -5,7 +5,6 @@ after the other, so that lines, positions and everything behind them know of one
 """
 
 import codecs
-import contextlib
 import functools
 import io
 from collections.abc import Callable, Iterable, Iterator
@@ -141,27 +140,15 @@ class _Recoded(io.RawIOBase):
         return count
 
     def _decoded(self, data: bytes) -> str:
-        before = self._decoder.getstate()
         try:
-            text = self._decoder.decode(data, final=self._ended)
+            return self._decoder.decode(data, final=self._ended)
         except UnicodeError as error:
-            start = error.start if isinstance(error, UnicodeDecodeError) else 0
-            good = start - len(before[0])
-            self._decoder.setstate(before)
-            line = self._line
-            with contextlib.suppress(UnicodeError):  # without its mark nothing is UTF-16
-                line += self._decoder.decode(data[: max(good, 0)]).count("\n")
-            raise self._refused(line, f"is not {self._encoding} ({error})") from error
-        if "\0" in text:
-            line = self._line + text.count("\n", 0, text.index("\0"))
-            raise self._refused(line, f"has a NUL when it is read as {self._encoding}")
-        return text
-
-    def _refused(self, line: int, fault: str) -> UserError:
-        return UserError(
-            f"{self._name}: line {line} {fault}; correct it, or give another `encoding` (utf-16 "
-            "needs a byte-order mark, utf-16-le and utf-16-be do not)."
-        )
+            line = self._line + data.count(b"\n", 0, getattr(error, "start", 0))
+            raise UserError(
+                f"{self._name}: line {line} is not {self._encoding} "
+                f"({error}); correct it, or give another `encoding` (utf-16 needs a byte-order "
+                "mark, utf-16-le and utf-16-be do not)."
+            ) from error
 
 
 UTF_8 = TextEncoding()

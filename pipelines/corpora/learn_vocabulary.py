@@ -21,14 +21,12 @@ from keras_bert_impl.tokenization.learner import (
     LearnerOptions,
     coverage,
     learn_tokens,
-    limit_for,
     ranked_characters,
 )
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import (
     Reading,
     TextBlock,
-    decode_block,
     raw_paragraphs_of,
     read_blocks,
 )
@@ -38,15 +36,13 @@ from pipelines.corpora.sources import (
     packed_size,
     refuse_output_among_input,
 )
-from pipelines.corpora.unpacking import say_what_was_dropped
 from pipelines.processes import in_order
 
 _LOGGER = logging.getLogger(__name__)
 
 _REMEMBERED = 500_000
 _LONGEST_REMEMBERED = 20  # without spaces between words, a longer part is a whole sentence
-# Shares above which a vocabulary gets advice, and the share that advice aims at.
-_MUCH_LOST, _LITTLE_LOST = 0.01, 0.005
+_MUCH_LOST = 0.01  # the share of words above which a vocabulary gets advice
 _MOST_WORDS = 5_000_000  # different ones held in memory, about 150 bytes each
 
 
@@ -56,35 +52,26 @@ class CountedBlock(NamedTuple):
     counts: dict[str, int]
     packed_bytes: int
     too_long: int = 0
-    dropped_bytes: int = 0
 
 
 def count_block(
     block: TextBlock, reading: Reading, do_lower_case: bool, strip_accents: bool
 ) -> CountedBlock:
     """Counts the words of a block as WordPiece sees them (in a worker process)."""
-    decoded = decode_block(block, reading)
     parts: Counter[str] = Counter()
-    for paragraph in raw_paragraphs_of(decoded, reading):
+    for paragraph in raw_paragraphs_of(block, reading):
         if paragraph:
             parts.update(paragraph.split(" "))
     words: Counter[str] = Counter()
     too_long = 0
-    # No rule looks across a space, so each part between spaces is split only once.
-    remembered = _remembered_words(do_lower_case, strip_accents)
     for part, count in parts.items():
-        joined = remembered.get(part)
-        if joined is None:
-            joined = " ".join(reference.split_words(part, do_lower_case, strip_accents))
-            if len(part) <= _LONGEST_REMEMBERED and len(remembered) < _REMEMBERED:
-                remembered[part] = joined
-        for word in joined.split():
+        split = _words if len(part) <= _LONGEST_REMEMBERED else _words.__wrapped__
+        for word in split(part, do_lower_case, strip_accents).split():
             if len(word) <= reference.MAX_CHARACTERS_PER_WORD:
                 words[word] += count
             else:
                 too_long += count
-    packed = block.lines.packed_bytes
-    return CountedBlock(words, packed, too_long, decoded.dropped_bytes)
+    return CountedBlock(words, block.lines.packed_bytes, too_long)
 
 
 def merge_counts(blocks: Iterable[CountedBlock], most_words: int) -> tuple[Counter[str], int]:
@@ -93,10 +80,6 @@ def merge_counts(blocks: Iterable[CountedBlock], most_words: int) -> tuple[Count
     Where there are more after a block, only the more frequent half of `most_words` stays (of
     equally frequent ones the first by alphabet). The count of a word that stays may be too low by
     what was dropped of it before. As blocks come in a fixed order, so do the drops.
-
-    Returns:
-        The counts, and the number of occurrences that were dropped, those of words that are too
-        long for the learner among them.
 
     Example:
         >>> blocks = [CountedBlock({"a": 2, "b": 1, "c": 1}, 0), CountedBlock({"a": 1, "b": 1}, 0)]
@@ -120,12 +103,10 @@ def _drop_rare(counts: Counter[str], keep: int) -> int:
     return sum(counts.pop(word) for word in ranked[keep:])
 
 
-_MEMORY: dict[tuple[bool, bool], dict[str, str]] = {}
-
-
-def _remembered_words(do_lower_case: bool, strip_accents: bool) -> dict[str, str]:
-    """The words of parts that were seen before, joined by spaces: tuples would take far more."""
-    return _MEMORY.setdefault((do_lower_case, strip_accents), {})
+@functools.lru_cache(_REMEMBERED)
+def _words(part: str, do_lower_case: bool, strip_accents: bool) -> str:
+    """The words of what stands between two spaces, joined by spaces: tuples would take far more."""
+    return " ".join(reference.split_words(part, do_lower_case, strip_accents))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,11 +174,8 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
     files = (source.name for source in sources if source.form != "tfds")
     refuse_output_among_input(files, [config.vocab_file], "vocab_file")
     output = check_output(config.vocab_file)
-    counts, dropped = merge_counts(_count(config, sources), _MOST_WORDS)
-    progress = Progress("learn tokens", None, "tokens")
+    counts, dropped = count_words(config, sources)
     learned = learn_tokens(counts, config.options)
-    progress.advance(len(learned.vocabulary))
-    progress.close()
     learned.vocabulary.write(output)
     result = LearnedVocabulary(
         vocabulary=learned.vocabulary,
@@ -210,9 +188,9 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
     )
     if result.coverage.unknown_share > _MUCH_LOST:
         _LOGGER.warning(
-            "%.1f%% of words are [UNK]; give `limit_alphabet=%d`, and a larger `vocab_size` if "
-            "that leaves too little room for words.",
-            *(100 * result.coverage.unknown_share, limit_for(counts, _LITTLE_LOST)),
+            "%.1f%% of words are [UNK]; raise `limit_alphabet` (the text has %d characters), and "
+            "`vocab_size` if that leaves too little room for words.",
+            *(100 * result.coverage.unknown_share, result.characters),
         )
     return result
 
@@ -231,10 +209,7 @@ def _count(config: LearnVocabularyConfig, sources: Sequence[Source]) -> Iterator
     )
     progress = Progress("count words", packed_size(sources), "bytes of input")
     blocks = (block for source in sources for block in read_blocks(source, config.reading))
-    dropped_bytes = 0
     for counted in in_order(work, blocks, config.num_workers):
         yield counted
-        dropped_bytes += counted.dropped_bytes
         progress.advance(counted.packed_bytes)
     progress.close()
-    say_what_was_dropped(dropped_bytes)

@@ -1,7 +1,8 @@
 """Lines to paragraphs, and paragraphs to sentences.
 
-In wrapped prose (mails, man pages, old books) nearly all lines end in the middle of a sentence and
-near one width. In a poem, in a list, and where each line is a paragraph or a sentence, few do both.
+In wrapped prose (mails, man pages, old books) many lines end in the middle of a sentence at one
+width, where the next word had no room. In a poem, in a list, and where each line is a paragraph or
+a sentence, few do both.
 
 The library `sentencex` proposes the boundaries of sentences: it knows the abbreviations of many
 languages and is by far the fastest of those compared (tools/benchmarks/tokenizer.py). Some of its
@@ -16,13 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-_SAMPLE_LINES, _FEWEST = 500, 3
-# Near the width is less than so many columns; or so near that the next word had no room, of which
-# only the beginning counts: in Thai, which has no blanks, a word may be a sentence.
-_RAGGED, _LONGEST_WORD = 15, 10
-# The shares of lines that prove it, and the least widths: wider lists and verses are rare.
-_FULL, _NARROWEST = 0.4, 40
-_NEAR, _WIDE, _WIDEST = 0.6, 60, 250
+_SAMPLE_LINES, _FEWEST, _RAGGED = 500, 3, 15
+_FULL, _NARROWEST, _WIDEST = 0.4, 40, 250  # the share of full lines that proves it, at which widths
+_LONGEST_WORD = 10  # in Thai, which has no blanks, a word may be a sentence
 _LEAD = re.compile(r"((?:\s*>)*)(\s*)((?:[-*•]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s+)?")
 _ENDS_SENTENCE = re.compile(r"[.!?:…。！？।॥۔؟][\"'”’»)\]」』]*$")
 _ENDS_IN_HYPHEN = re.compile(r"\w(?:-|--|‐|—)$")
@@ -43,48 +40,43 @@ class _Line(NamedTuple):
         return self.body[:2] if _has_no_blanks(self.body[0]) else self.body.split(maxsplit=1)[0]
 
 
-def find_width(lines: Iterable[str | None]) -> int | None:
-    """The width at which the lines of a text are cut; None where they are paragraphs or sentences.
-
-    Args:
-        lines: of which the first ones are looked at; an empty one or None ends a paragraph.
+def are_cut(lines: Iterable[str | None]) -> bool:
+    """Whether the lines of a text are cut at one width, and are no paragraphs or sentences.
 
     Example:
         >>> import textwrap
         >>> text = "The quick brown fox jumps over the lazy dog, and the dog sleeps on. " * 9
-        >>> find_width(textwrap.wrap(text, 60)), find_width([text] * 9)
-        (59, None)
+        >>> are_cut(textwrap.wrap(text, 60)), are_cut([text] * 9)
+        (True, False)
     """
     sample = [_parsed((line or "")[: 2 * _WIDEST]) for line in islice(lines, _SAMPLE_LINES)]
     pairs = [(a, b) for a, b in pairwise(sample) if a and b and _may_continue(a, b)]
     if len(pairs) < _FEWEST:
-        return None
+        return False
     # The narrowest width that the most lines nearly reach.
     counts = np.bincount([columns(line.text) for line, _ in pairs])[: _WIDEST + 1]
     width = int(np.argmax(np.convolve(counts, np.ones(_RAGGED))))
-    cut = [(width - columns(a.text), b.word[:_LONGEST_WORD]) for a, b in pairs if _runs_on(a, b)]
-    full = sum(0 <= left <= columns(word) for left, word in cut) * (width >= _NARROWEST)
-    near = sum(0 <= left < _RAGGED for left, _ in cut) * (width >= _WIDE)
-    return width if max(full / _FULL, near / _NEAR) >= len(pairs) else None
+    full = sum(
+        0 <= width - columns(line.text) <= columns(following.word[:_LONGEST_WORD])
+        for line, following in pairs
+        if _runs_on(line, following)
+    )
+    return width >= _NARROWEST and full >= _FULL * len(pairs)
 
 
-def join_lines(lines: Iterable[str | None], width: int | None) -> Iterator[str | None]:
-    """The paragraphs that lines cut at a width are parts of; None ends a document.
+def joined_lines(lines: Iterable[str | None]) -> Iterator[str | None]:
+    """The paragraphs of cut lines, up to an empty one, a quotation or an item of a list.
 
-    Args:
-        width: of `find_width`; 0 joins all lines up to an empty one, and None none.
+    None ends a document.
 
     Example:
-        >>> list(join_lines(["> A well-", "> known one", "", "- two", "  lines"], 0))
+        >>> list(joined_lines(["> A well-", "> known one", "", "- two", "  lines"]))
         ['> A well-known one', '- two lines']
     """
-    if width is None:
-        yield from (line for line in lines if line is None or line.strip())
-        return
     paragraph, last = "", None
     for text in lines:
         line = _parsed(text)
-        if last and line and _goes_on(last, line, width):
+        if last and line and _may_continue(last, line):
             paragraph += f"{_between(paragraph, line.body)}{line.body}"
         else:
             if last:
@@ -107,19 +99,9 @@ def _parsed(text: str | None) -> _Line | None:
 
 
 def _may_continue(line: _Line, following: _Line) -> bool:
-    """Whether only the words can tell that a paragraph ends between two lines."""
-    # What an option of a man page means begins behind a gap, and goes on below its beginning.
-    hangs = line.text[: following.start].endswith("  ") and len(line.text) > following.start
-    return line.quoted == following.quoted and (following.start <= line.inner or hangs)
-
-
-def _goes_on(line: _Line, following: _Line, width: int) -> bool:
-    """Whether two lines are of one paragraph, where lines are cut."""
-    # Whoever breaks lines by hand breaks some far too early.
-    early = following.body[0].islower() and _runs_on(line, following)
-    left = width - columns(line.text)
-    full = width == 0 or -_RAGGED < left < _RAGGED or 0 <= left <= columns(following.word)
-    return _may_continue(line, following) and (early or full)
+    """Whether two lines may be parts of one paragraph."""
+    new_item = following.inner > following.start
+    return line.quoted == following.quoted and following.start <= line.inner and not new_item
 
 
 def _runs_on(line: _Line, following: _Line) -> bool:

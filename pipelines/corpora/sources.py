@@ -9,7 +9,6 @@ import logging
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -33,7 +32,6 @@ _JSON_BEGINS = re.compile(r'\{\s*"(?:[^"\\]|\\.)*"\s*:|\[\s*(?:\{|$)')
 # A header names its columns: each begins with a letter, and no blank follows a separator.
 _NAME = r'"?[^\W\d][\w.#-]*(?: [\w.#-]+)?"?'
 _HEADER = re.compile(rf"{_NAME}(?:([,;\t|]){_NAME})(?:\1{_NAME})*")
-_READ_AS_WORDS = {"JSON": "names of fields, braces", "CSV": "separators", "HTML": "tags"}
 _MAGIC = frozenset("*?[")
 
 
@@ -62,28 +60,16 @@ def kind_of(sample: str) -> Kind | None:
     return "CSV" if _HEADER.fullmatch(line) else None
 
 
-@dataclass
-class OtherKinds:
-    """Collects files that look like something else than plain text, and warns once of each kind."""
-
-    remedy: str
-    _files: dict[Kind, list[str]] = field(default_factory=dict)
-
-    def look(self, path: str, start: bytes) -> Kind | None:
-        """Looks at the beginning of a file; gives what it looks like."""
-        kind = kind_of(start[:SAMPLE_BYTES].decode("utf-8", "ignore"))
-        if kind is not None:
-            self._files.setdefault(kind, []).append(path)
-        return kind
-
-    def warn(self) -> None:
-        """Says what was found, one line a kind."""
-        for kind, files in self._files.items():
-            more = f" (and {len(files) - 1:,} more)" if len(files) > 1 else ""
-            _LOGGER.warning(
-                "%s%s: begins like %s and is read as plain text, %s and all; %s.",
-                *(files[0], more, kind, _READ_AS_WORDS[kind], self.remedy),
-            )
+def other_kind(path: str, start: bytes, remedy: str, told: set[str]) -> Kind | None:
+    """What a file that is read as plain text looks like; warns of the first file of each kind."""
+    kind = kind_of(start[:SAMPLE_BYTES].decode("utf-8", "ignore"))
+    if kind is not None and kind not in told:
+        told.add(kind)
+        _LOGGER.warning(
+            "%s: begins like %s and is read as plain text, fields and tags and all; %s.",
+            *(path, kind, remedy),
+        )
+    return kind
 
 
 def find_sources(
@@ -93,8 +79,6 @@ def find_sources(
 
     Args:
         patterns: paths, glob patterns, folders (all files below them), or "tfds:NAME[:SPLIT]".
-        form: what files are; None looks at the beginning of each.
-        encoding: how their text stands in bytes.
 
     Example:
         >>> find_sources(["tfds:wiki40b/ko:test"])
@@ -110,13 +94,12 @@ def find_sources(
             found += [(path, False) for path in expand_patterns([pattern])]
     kept = {*with_content([name for name, is_data_set in found if not is_data_set])}
     sources: dict[Source, None] = {}
-    others = OtherKinds(_EXTRACT)
+    told: set[str] = set()
     for name, is_data_set in found:
         if is_data_set:
             sources[Source(name, "tfds")] = None
         elif name in kept:
-            sources[Source(name, form or _form_of(name, others, encoding))] = None
-    others.warn()
+            sources[Source(name, form or _form_of(name, told, encoding))] = None
     return list(sources)
 
 
@@ -167,7 +150,7 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def _form_of(path: str, others: OtherKinds, encoding: TextEncoding) -> Form:
+def _form_of(path: str, told: set[str], encoding: TextEncoding) -> Form:
     """The form of a file; what is read as plain text and looks like something else is noted."""
     if _TABLE.search(path):
         raise UserError(
@@ -181,7 +164,7 @@ def _form_of(path: str, others: OtherKinds, encoding: TextEncoding) -> Form:
         raise UserError(f"{path}: is a JSON array; write one object a line (jq -c '.[]').")
     if start.startswith(b"{"):
         return "json_lines"
-    others.look(path, start)
+    other_kind(path, start, _EXTRACT, told)
     return "text"
 
 

@@ -5,7 +5,7 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, Literal, get_args
+from typing import IO, Literal, get_args
 
 from keras_bert_impl.files import check_output, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, nested, option
@@ -13,19 +13,20 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import SpecialTokens, Tokenizer
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.corpora.documents import Reading, decode_block, raw_paragraphs_of, read_blocks
+from pipelines.corpora.documents import Reading, raw_paragraphs_of, read_blocks
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.corpora.sources import (
-    OtherKinds,
     Source,
     expand_patterns,
+    other_kind,
     refuse_output_among_input,
     with_content,
 )
-from pipelines.corpora.unpacking import beginning_of_text, lines_of, say_what_was_dropped
+from pipelines.corpora.unpacking import beginning_of_text, decode, lines_of
 
 Offsets = Literal["none", "bytes", "characters"]
 _LINES_AT_ONCE = 1024
+_REMEDY = "take the text out of it first, or name JSON's field with `text_field`"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,25 +78,16 @@ def run_tokenize_text(
     config: TokenizeTextConfig, standard_input: Iterable[bytes], standard_output: IO[str]
 ) -> None:
     """Writes the tokens of all lines where the configuration says."""
-    lines: Iterable[str | bytes]
+    path, lines = (
+        config.output_file,
+        config.text_encoding.recoded_lines("standard input", standard_input),
+    )
+    found: Iterable[str | bytes] = (line.rstrip(b"\r\n") for line in lines)
     if config.input_file:
-        lines = read_all_lines(
-            config.input_file, config.text_field, config.output_file, config.text_encoding
-        )
-    else:
-        found = config.text_encoding.recoded_lines("standard input", standard_input)
-        lines = (line.rstrip(b"\r\n") for line in found)
-    with _output(config.output_file, standard_output) as output:
-        tokenize_text(config, lines, output)
-
-
-@contextlib.contextmanager
-def _output(path: str | None, otherwise: IO[str]) -> Iterator[IO[str]]:
-    if path is None:
-        yield otherwise
-    else:
-        with open_whole(check_output(path)) as file:
-            yield file
+        found = read_all_lines(config.input_file, config.text_field, path, config.text_encoding)
+    output = open_whole(check_output(path)) if path else contextlib.nullcontext(standard_output)
+    with output as file:
+        tokenize_text(config, found, file)
 
 
 def read_all_lines(
@@ -110,30 +102,20 @@ def read_all_lines(
     return _lines_of_files(paths, text_field, encoding)
 
 
-def _tell_of_other_kinds(paths: list[str], encoding: TextEncoding) -> None:
-    """Warns of files that are probably not meant to be read line by line."""
-    others = OtherKinds("take the text out of it first, or name JSON's field with `text_field`")
-    for path in paths:
-        others.look(path, beginning_of_text(path, encoding))
-    others.warn()
-
-
 def _lines_of_files(
     paths: list[str], text_field: str | None, encoding: TextEncoding
 ) -> Iterator[str | bytes]:
     reading = Reading(text_field or "", text_encoding=encoding)
-    if not text_field:
-        _tell_of_other_kinds(paths, encoding)
-    dropped_bytes = 0
+    told: set[str] = set()
+    for path in [] if text_field else paths:
+        other_kind(path, beginning_of_text(path, encoding), _REMEDY, told)
     for path in paths:
         for block in read_blocks(Source(path, "json_lines" if text_field else "text"), reading):
-            decoded = decode_block(block, reading)
-            dropped_bytes += decoded.dropped_bytes
             if text_field:
-                yield from filter(None, raw_paragraphs_of(decoded, reading))
+                yield from filter(None, raw_paragraphs_of(block, reading))
             else:
+                decode(path, block.lines.first_line, block.lines.text, encoding)
                 yield from lines_of(block.lines)  # as bytes: positions in them may be asked for
-    say_what_was_dropped(dropped_bytes)
 
 
 def tokenize_text(config: TokenizeTextConfig, lines: Iterable[str | bytes], output: IO[str]) -> int:
@@ -150,18 +132,16 @@ def tokenize_text(config: TokenizeTextConfig, lines: Iterable[str | bytes], outp
 
 
 def _write(tokenizer: Tokenizer, unit: Offsets, lines: list[str | bytes], output: IO[str]) -> int:
+    spans: list[tuple[int, int]] = []
     if unit == "none":
         ids, offsets = tokenizer.encode_lines(lines)
-        spans = None
     else:
         ids, offsets, starts, ends = tokenizer.encode_lines_with_spans(lines, unit)
         spans = list(zip(starts.tolist(), ends.tolist(), strict=True))
-    numbers, borders = ids.tolist(), offsets.tolist()
-    tokens = tokenizer.vocabulary.tokens
-    for first, last in itertools.pairwise(borders):
+    numbers, tokens = ids.tolist(), tokenizer.vocabulary.tokens
+    for first, last in itertools.pairwise(offsets.tolist()):
         own = numbers[first:last]
-        record: dict[str, Any] = {"tokens": [tokens[number] for number in own], "ids": own}
-        if spans is not None:
-            record["spans"] = spans[first:last]
-        output.write(json.dumps(record, ensure_ascii=False) + "\n")
+        record = {"tokens": [tokens[number] for number in own], "ids": own}
+        more = {} if unit == "none" else {"spans": spans[first:last]}
+        output.write(json.dumps(record | more, ensure_ascii=False) + "\n")
     return len(lines)

@@ -33,25 +33,23 @@ MOST_TIMES, _SMALL_BYTES = 200, 64 << 20
 _LOGGER = logging.getLogger(__name__)
 _MOST_ILL_FORMED = 0.01  # a larger share of bytes that are not UTF-8 means another encoding
 _FEW_BYTES, _MOST_OF_FEW = 8, 0.25  # in a short text a few bytes prove nothing
-_OTHER_UNICODE = {
+# How other kinds of files begin, and what they are.
+_OTHERS = {
     b"\xff\xfe\0\0": "UTF-32",
     b"\0\0\xfe\xff": "UTF-32",
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
+    b"PK\x03\x04": "zip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"7z\xbc\xaf\x27\x1c": "7z",
 }
 
 
-class Decoded(NamedTuple):
-    """Text that was bytes, and how many bytes were left out because they are not UTF-8."""
-
-    text: str
-    dropped_bytes: int
+_told_of: set[str] = set()  # the files of which bytes were left out
 
 
-def decode(
-    name: str, first_line: int, data: bytes, encoding: TextEncoding | None = None
-) -> Decoded:
-    """Decodes a part of a file."""
+def decode(name: str, first_line: int, data: bytes, encoding: TextEncoding | None = None) -> str:
+    """Decodes a part of a file; a few bytes that are not UTF-8 are left out, which is said once."""
     try:
         text, dropped = data.decode("utf-8"), 0
     except UnicodeDecodeError:
@@ -65,7 +63,14 @@ def decode(
             f"{ill_formed / len(data):.0%} of the bytes are ill-formed); "
             f"{remedy_of_encoding(encoding)} or, if it is no text, unpack it or leave it out."
         )
-    return Decoded(text, dropped)
+    if dropped and name not in _told_of:
+        _told_of.add(name)
+        _LOGGER.warning(
+            "%s: %d bytes from line %d on are not UTF-8, and such bytes are left out; if they "
+            "matter, correct the file (iconv -f UTF-8 -t UTF-8 FILE names the first position).",
+            *(name, dropped, first_line),
+        )
+    return text
 
 
 def remedy_of_encoding(encoding: TextEncoding | None) -> str:
@@ -74,26 +79,12 @@ def remedy_of_encoding(encoding: TextEncoding | None) -> str:
     return convert if encoding is None else f"give its `encoding` (cp949, latin-1), or {convert}"
 
 
-def say_what_was_dropped(dropped_bytes: int) -> None:
-    """Says at the end of a job how many bytes were left out, if any."""
-    if dropped_bytes:
-        _LOGGER.warning(
-            "%d bytes of the input are not UTF-8 and were left out; if they matter, correct the "
-            "files (iconv -f UTF-8 -t UTF-8 FILE names the first position).",
-            dropped_bytes,
-        )
-
-
-_Unpacker = Callable[[IO[bytes]], Any]
-
-
 # How a packed file begins, longer than any text would begin by chance.
-_UNPACKERS: dict[bytes, _Unpacker] = {
+_UNPACKERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
     b"\x1f\x8b\x08": gzip.open,
     b"\xfd7zXZ\0": lzma.open,
     **{b"BZh%d1AY&SY" % level: bz2.open for level in range(1, 10)},
 }
-_OTHER_PACKINGS = {b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf\x27\x1c": "7z"}
 _TAR_AT, _TAR = 257, b"ustar"
 _LONGEST_MAGIC = 16
 SAMPLE_BYTES = 1 << 16  # that say what form a text has
@@ -162,18 +153,13 @@ _begun: dict[str, Unpacked] = {}  # streams whose beginning was looked at
 def open_unpacked(
     path: str, *, stream: bool = False, encoding: TextEncoding | None = None
 ) -> Unpacked:
-    """Opens a file for reading bytes, unpacking it by its first bytes.
-
-    Args:
-        stream: whether a pipe will do, because it is read once; `beginning_of_text` does not count.
-        encoding: how its text stands in bytes, which are given as UTF-8. None is UTF-8 as well, of
-            a file whose encoding the user cannot choose.
-    """
+    """Opens a file for reading bytes, unpacking it by its first bytes."""
     if stream and path in _begun:
         return _begun.pop(path)
     packed = open_input(path, stream=stream)
     try:
-        unpack = _unpacker(path, packed.peek(_LONGEST_MAGIC))  # type: ignore[attr-defined]
+        start = packed.peek(_LONGEST_MAGIC)  # type: ignore[attr-defined]
+        unpack = next((one for magic, one in _UNPACKERS.items() if start.startswith(magic)), None)
         plain = _Bounded(path, packed, unpack(packed)) if unpack else packed
         return Unpacked(packed, encoding.recoded(path, plain) if encoding else plain)
     except BaseException:
@@ -250,24 +236,12 @@ def lines_of(block: LineBlock) -> Iterator[bytes]:
 
 def refuse_no_text(path: str, start: bytes, encoding: TextEncoding | None = None) -> None:
     """Refuses a file whose (unpacked) beginning is not that of a UTF-8 text."""
-    for mark, found in _OTHER_UNICODE.items():
-        if start.startswith(mark):
-            give = "" if encoding is None else f"give `encoding={found.lower()}`, or "
-            raise UserError(
-                f"{path}: is {found}; {give}convert it to UTF-8 (iconv -f {found} -t UTF-8)."
-            )
-    if start[_TAR_AT:].startswith(_TAR):
-        raise UserError(f"{path}: is a tar archive; unpack it (tar -xf), or leave it out.")
-
-
-def _unpacker(path: str, start: bytes) -> _Unpacker | None:
-    """Chooses the decompressor of a file by its first bytes."""
-    for magic, unpack in _UNPACKERS.items():
-        if start.startswith(magic):
-            return unpack
-    for magic, packing in _OTHER_PACKINGS.items():
-        if start.startswith(magic):
-            raise UserError(
-                f"{path}: is packed with {packing}; unpack it, or pack it with gzip, xz or bzip2."
-            )
-    return None
+    found = next((kind for mark, kind in _OTHERS.items() if start.startswith(mark)), None)
+    found = "tar" if start[_TAR_AT:].startswith(_TAR) else found
+    if found and found.startswith("UTF"):
+        give = "" if encoding is None else f"give `encoding={found.lower()}`, or "
+        raise UserError(
+            f"{path}: is {found}; {give}convert it to UTF-8 (iconv -f {found} -t UTF-8)."
+        )
+    if found:
+        raise UserError(f"{path}: is a {found} archive; unpack it, or pack it with gzip.")

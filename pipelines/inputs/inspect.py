@@ -4,7 +4,7 @@ import dataclasses
 import html
 import io
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,32 +16,14 @@ from keras_bert_impl.options import REQUIRED, check_options, items_of, option
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.inputs.order import RecordOrder
-from pipelines.inputs.pretraining_records import PretrainingRecords, check_batch, stored_shape
+from pipelines.inputs.pretraining_records import PretrainingRecords, stored_shape
 from pipelines.pretraining_data.recipe import VocabularyFacts
 from pipelines.pretraining_data.statistics import PairStatistics, random_next
 from pipelines.records.check import described_words, find_shards
-from pipelines.records.paths import with_local_copies
 
 _BATCH = 1024
 _BAR = 40
-_TOKENS_LISTED = 12
-_STYLE = """
-body { margin: 0; background: #f5f7fa; color: #1d2733; font: 15px/1.55 system-ui, sans-serif; }
-main { max-width: 1080px; margin: 0 auto; padding: 32px 20px 64px; }
-h1 { font-size: 24px; margin: 0 0 4px; } h2 { font-size: 15px; margin: 0 0 12px; }
-p.sub { color: #64748b; margin: 0 0 24px; overflow-wrap: anywhere; }
-section { background: #fff; border: 1px solid #e2e8f0; border-radius: 10px; padding: 18px 20px;
-  margin-bottom: 16px; }
-svg { width: 100%; height: auto; display: block; }
-.tables { display: grid; grid-template-columns: repeat(auto-fit, minmax(280px, 1fr)); gap: 16px; }
-table { width: 100%; border-collapse: collapse; } td:last-child { text-align: right; }
-.example { margin: 0 0 14px; line-height: 2; overflow-wrap: anywhere; }
-.example i { font-style: normal; border-radius: 4px; padding: 1px 5px; }
-.example i.mask { background: #dbe7ff; } .example i.kept { background: #d9f2e3; }
-.example i.random { background: #ffe2d1; }
-.example small, .example b, .tag { color: #64748b; }
-.tag { font-size: 12px; border: 1px solid #e2e8f0; border-radius: 99px; padding: 1px 9px; }
-"""
+_STYLE = "body { max-width: 1080px; margin: 2em auto } pre { white-space: pre-wrap }"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,12 +53,7 @@ class Inspection:
     """The findings.
 
     Attributes:
-        title: the input's name.
-        total: examples in the set.
         samples: examples as tokens: (token shown, true token or None where nothing is masked).
-        labels: next-sentence label of each sample.
-        statistics: the figures.
-        vocabulary: names the tokens.
         words: the words of the text that the shards were made of; of shards that do not say it,
             those of the examples, but for the masked ones.
     """
@@ -86,16 +63,11 @@ class Inspection:
     samples: list[list[tuple[str, str | None]]]
     labels: list[int]
     statistics: PairStatistics
-    vocabulary: Vocabulary
     words: WordCount
 
 
 def inspect_pretraining_data(config: InspectConfig) -> str:
-    """Reads shards and describes what they hold; writes the page if one is asked for.
-
-    Returns:
-        Text for a terminal.
-    """
+    """Reads shards and describes what they hold; writes the page if one is asked for."""
     if config.html is not None:
         check_output(config.html)
     inspection = look(config)
@@ -108,11 +80,12 @@ def inspect_pretraining_data(config: InspectConfig) -> str:
 def look(config: InspectConfig) -> Inspection:
     """Reads the examples and adds up the figures."""
     vocabulary = Vocabulary.load(config.vocab_file)
-    patterns = with_local_copies(items_of(config.input_file))
+    patterns = items_of(config.input_file)
     shards = find_shards(patterns)
     if not shards:
         raise UserError("`input_file` names no file; name at least one.")
     expected, pairs = stored_shape(shards, vocabulary.sha256)
+    expected = dataclasses.replace(expected, model_config=BertConfig(vocab_size=len(vocabulary)))
     records = PretrainingRecords(patterns, expected, seed=0)
     statistics = PairStatistics(
         expected.max_seq_length,
@@ -123,34 +96,22 @@ def look(config: InspectConfig) -> Inspection:
     counter, shown = WordCounter(vocabulary), WordCount()
     samples: list[list[tuple[str, str | None]]] = []
     labels: list[int] = []
-    model = BertConfig(vocab_size=len(vocabulary))
-    for numbers, features in _batches(records, config.max_examples):
-        if int(features["input_ids"].max()) >= len(vocabulary):
-            raise UserError(
-                f"{config.vocab_file}: has {len(vocabulary)} tokens but the shards hold id "
-                f"{features['input_ids'].max()}; name the vocabulary they were made with."
-            )
-        check_batch(features, model, records.reader.namer(numbers))
+    for features in _batches(records, config.max_examples):
         statistics.add(features)
         shown += counter.count(features["input_ids"])
         for row in range(min(config.num_samples - len(samples), len(features["input_ids"]))):
             samples.append(_in_tokens(features, row, vocabulary))
             labels.append(int(features["next_sentence_labels"][row, 0]))
     words = described_words(shards) or shown
-    return Inspection(
-        config.input_file, len(records), samples, labels, statistics, vocabulary, words
-    )
+    return Inspection(config.input_file, len(records), samples, labels, statistics, words)
 
 
-def _batches(
-    records: PretrainingRecords, most: int
-) -> Iterator[tuple[NDArray[np.int64], dict[str, NDArray]]]:
-    """Batches of examples from all over the set, with the numbers of their records."""
+def _batches(records: PretrainingRecords, most: int) -> Iterator[dict[str, NDArray]]:
+    """Batches of examples from all over the set."""
     order = RecordOrder(len(records), seed=0)
     for start in range(0, min(most, len(records)), _BATCH):
         positions = np.arange(start, min(start + _BATCH, most, len(records)))
-        epochs, numbers = order.at(positions)
-        yield numbers, records.batch(epochs, numbers)
+        yield records.batch(*order.at(positions))
 
 
 def _in_tokens(
@@ -224,35 +185,14 @@ def _histogram(counts: NDArray[np.int64], bins: int = 8) -> str:
 
 
 def page(inspection: Inspection) -> str:
-    """The same as an HTML page, complete in one file."""
-    examples = inspection.statistics.examples
-    order = np.argsort(-inspection.statistics.masked_ids, kind="stable")[:_TOKENS_LISTED].tolist()
-    counts = inspection.statistics.masked_ids[order] / max(
-        1, inspection.statistics.masked_ids.sum()
-    )
-    named = zip((inspection.vocabulary.tokens[number] for number in order), counts, strict=True)
-    most = {token: f"{100 * share:.2f} %" for token, share in named if share}
-    tables = _table("The set", _figures(inspection)) + _table("Most masked tokens", most)
+    """The same with plots as an HTML page, complete in one file."""
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>",
-        f"<title>Pre-training data</title><style>{_STYLE}</style></head><body><main>",
-        "<h1>Pre-training data</h1>",
-        f"<p class='sub'>{html.escape(inspection.title)} · figures from "
-        f"{examples:,} of {inspection.total:,} examples</p>",
-        f"<div class='tables'>{tables}</div>",
-        f"<section>{_plots(inspection.statistics)}</section>",
-        f"<section><h2>Examples</h2>{''.join(_examples(inspection))}</section>",
-        "</main></body></html>\n",
+        f"<title>Pre-training data</title><style>{_STYLE}</style></head><body>",
+        f"<h1>{html.escape(inspection.title)}</h1>{_plots(inspection.statistics)}",
+        f"<pre>{html.escape(as_text(inspection))}</pre></body></html>\n",
     ]
     return "\n".join(parts)
-
-
-def _table(title: str, rows: Mapping[str, str]) -> str:
-    lines = (
-        f"<tr><td>{html.escape(name)}</td><td>{value}</td></tr>" for name, value in rows.items()
-    )
-    return f"<section><h2>{title}</h2><table>{''.join(lines)}</table></section>"
 
 
 def _plots(statistics: PairStatistics) -> str:
@@ -295,24 +235,6 @@ def _whole_bins(count: int) -> NDArray:
 
 def _root(counts: NDArray) -> NDArray:
     return np.sqrt(np.maximum(counts, 0))
-
-
-def _examples(inspection: Inspection) -> list[str]:
-    lines = []
-    for sample, label in zip(inspection.samples, inspection.labels, strict=True):
-        words = " ".join(_word(shown, true) for shown, true in sample)
-        tag = "random next" if label else "next"
-        lines.append(f"<p class='example'><span class='tag'>{tag}</span> {words}</p>")
-    return lines
-
-
-def _word(shown: str, true: str | None) -> str:
-    word = html.escape(shown)
-    if true is None:
-        return f"<b>{word}</b>" if shown in ("[CLS]", "[SEP]") else word
-    kind = "kept" if shown == true else "mask" if shown == "[MASK]" else "random"
-    was = "" if kind == "kept" else f" <small>{html.escape(true)}</small>"
-    return f"<i class='{kind}'>{word}{was}</i>"
 
 
 def _percent(share: float) -> str:

@@ -10,7 +10,7 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
 from pipelines.inputs.order import RecordOrder
-from pipelines.inputs.pretraining_records import PretrainingRecords, check_batch
+from pipelines.inputs.pretraining_records import PretrainingRecords
 from pipelines.pretraining_data.language_model import Targets
 from pipelines.records.check import Expected
 
@@ -24,12 +24,6 @@ class PretrainingBatches:
     `input_mask`, `segment_ids` [batch, length], `masked_lm_positions`, `masked_lm_ids`,
     `masked_lm_weights` [batch, predictions], `next_sentence_labels` [batch, 1]. Unmasked shards of
     a dynamic recipe are masked here, anew in each epoch.
-
-    Args:
-        max_seq_length: length of an example; the shards must have it.
-        max_predictions_per_seq: predictions of an example; the shards may have fewer.
-        model_config: the model; each batch is then checked against its tables.
-        targets: what is predicted; by default what the records hold.
     """
 
     def __init__(
@@ -53,12 +47,11 @@ class PretrainingBatches:
                 "an example; raise it."
             )
         expected = Expected(
-            max_seq_length, max_predictions_per_seq, vocabulary_sha256, do_lower_case
+            max_seq_length, max_predictions_per_seq, vocabulary_sha256, do_lower_case, model_config
         )
         self._records = PretrainingRecords(input_files, expected, seed, targets)
         self._order = RecordOrder(len(self._records), seed, shuffle)
         self._part = np.array_split(np.arange(batch_size), num_workers)[worker]
-        self._model_config = model_config
         self.batch_size = batch_size
         self.num_workers = num_workers
 
@@ -75,10 +68,7 @@ class PretrainingBatches:
     def batch_at(self, step: int) -> Batch:
         """The batch of one step."""
         epochs, records = self._order.at(step * self.batch_size + self._part)
-        batch = self._records.batch(epochs, records)
-        if self._model_config:
-            _check(batch, self._model_config, self._records, records)
-        return batch
+        return self._records.batch(epochs, records)
 
     def where(self, step: int) -> str:
         """Names the records of one step's global batch, by shard."""
@@ -95,10 +85,6 @@ class PretrainingEvaluation:
 
     The last batch is padded with copies of the first record, of weight 0. Dynamic masking is that
     of epoch 0, so every pass sees the same batches.
-
-    Args:
-        max_batches: stop after so many; None takes all.
-        model_config: the model; each batch is then checked against its tables.
     """
 
     def __init__(
@@ -115,10 +101,9 @@ class PretrainingEvaluation:
         targets: Targets | None = None,
     ) -> None:
         expected = Expected(
-            max_seq_length, max_predictions_per_seq, vocabulary_sha256, do_lower_case
+            max_seq_length, max_predictions_per_seq, vocabulary_sha256, do_lower_case, model_config
         )
         self._records = PretrainingRecords(input_files, expected, seed, targets)
-        self._model_config = model_config
         self.batch_size = batch_size
         batches = -(-len(self._records) // batch_size)
         self.num_batches = min(batches, max_batches or batches)
@@ -135,13 +120,4 @@ class PretrainingEvaluation:
             real: NDArray[np.bool_] = positions < len(self._records)
             records = np.where(real, positions, 0)
             features = self._records.batch(np.zeros_like(records), records)
-            if self._model_config:
-                _check(features, self._model_config, self._records, records)
             yield {**features, EXAMPLE_WEIGHTS: real.astype(np.float32)}
-
-
-def _check(
-    batch: Batch, config: BertConfig, source: PretrainingRecords, records: NDArray[np.int64]
-) -> None:
-    """Refuses a batch that the model cannot look up, by shard and record."""
-    check_batch(batch, config, source.reader.namer(records))

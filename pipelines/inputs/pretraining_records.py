@@ -4,8 +4,8 @@ Where the shards' recipe says that masking is dynamic, records are masked here: 
 the seed, the epoch and the record, so that a resumed run masks as an uninterrupted one.
 """
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,22 +16,17 @@ from pipelines.pretraining_data.draws import example_keys, seed_word
 from pipelines.pretraining_data.examples import PaddedExamples
 from pipelines.pretraining_data.language_model import MASKED_LM, Targets, predict_neighbours
 from pipelines.pretraining_data.masking import mask_examples
-from pipelines.records.check import Expected, Shard, check_shards, find_shards
+from pipelines.records.check import Expected, Shard, check_shape, check_shards, find_shards
 from pipelines.records.description import Description
-from pipelines.records.features import feature_sizes, pair_features
-from pipelines.records.paths import with_local_copies
-from pipelines.records.reader import ParsedRecords, RecordReader
+from pipelines.records.features import example_parser, feature_sizes, pair_features
+from pipelines.records.reader import RecordReader
 from pipelines.records.record_maker import masked_features
 
 Numbers = NDArray[np.int64]
 
 
 class PretrainingRecords:
-    """The records of a set of shards, ready for a model; `reader` gives their names.
-
-    Args:
-        targets: what is predicted; by default what the records hold.
-    """
+    """The records of a set of shards, ready for a model; `reader` gives their names."""
 
     def __init__(
         self,
@@ -40,7 +35,7 @@ class PretrainingRecords:
         seed: int,
         targets: Targets | None = None,
     ) -> None:
-        shards = find_shards(with_local_copies(input_files))
+        shards = find_shards(input_files)
         check_shards(shards, expected)
         targets = targets or Targets()
         self._objective = targets.objective
@@ -58,11 +53,11 @@ class PretrainingRecords:
         stored = self._stored_predictions()
         self._check_bare(shards, stored)
         features = pair_features(expected.max_seq_length, stored)
-        self._records = ParsedRecords(self.reader, features)
+        self._parse = example_parser(features)
         if self._description and self._masking == "dynamic":
             recipe = self._description.recipe
             if targets.mask_probabilities:
-                recipe = replace(recipe, mask_probabilities=targets.mask_probabilities)
+                recipe = dataclasses.replace(recipe, mask_probabilities=targets.mask_probabilities)
             self._rules = recipe.masking_rules(self._description.vocabulary)
 
     def __len__(self) -> int:
@@ -83,7 +78,7 @@ class PretrainingRecords:
         Returns:
             The reference's features; int32, weights float32; all arrays [n, size].
         """
-        features = self._records.batch(records)
+        features = self._parsed(records)
         if self._objective != MASKED_LM:
             neighbours = predict_neighbours(self._examples(features), self._objective)
             features |= masked_features(neighbours)
@@ -91,7 +86,30 @@ class PretrainingRecords:
             features |= self._mask(features, epochs, records)
         elif self._masking == "none":
             features |= _no_predictions(len(records))
-        return self._padded(features)
+        batch = self._padded(features)
+        if self._expected.model_config:
+            check_batch(batch, self._expected.model_config, self.reader.namer(records))
+        return batch
+
+    def _parsed(self, records: Numbers) -> dict[str, np.ndarray]:
+        import tensorflow as tf
+
+        contents = self.reader.read(records)
+        # The latter where the record's bytes, which TensorFlow's message repeats, are no UTF-8.
+        refused = (tf.errors.InvalidArgumentError, UnicodeDecodeError)
+        try:
+            return self._parse(contents)
+        except refused:
+            # TensorFlow does not tell which record of the batch it was.
+            for record, content in zip(records.tolist(), contents, strict=True):
+                try:
+                    self._parse([content])
+                except refused as error:
+                    raise UserError(
+                        f"{self.reader.name(record)}: is no example of the form of the first one; "
+                        "make this shard again, or read it in another run."
+                    ) from error
+            raise
 
     def _mask(
         self, features: Mapping[str, np.ndarray], epochs: Numbers, records: Numbers
@@ -142,24 +160,14 @@ class PretrainingRecords:
             if shard.description is not None or first is None:
                 continue
             sizes = self._sizes(first)
-            length, predictions = sizes.get("input_ids"), sizes.get("masked_lm_ids", 0)
+            predictions = sizes.get("masked_lm_ids", 0)
             missing = [f.name for f in pair_features(1, 1) if f.name not in sizes]
             if missing:
                 raise UserError(
                     f"{shard.path}: its examples have no {missing[0]}, so they are not for "
                     "pre-training; name shards of create_pretraining_data."
                 )
-            if length != self._expected.max_seq_length:
-                raise UserError(
-                    f"{shard.path}: its examples have length {length}, not "
-                    f"{self._expected.max_seq_length}; pass the right `max_seq_length`."
-                )
-            if predictions > self._expected.max_predictions_per_seq:
-                raise UserError(
-                    f"{shard.path}: holds up to {predictions} predictions an example, more than "
-                    f"`max_predictions_per_seq={self._expected.max_predictions_per_seq}`; pass "
-                    f"`max_predictions_per_seq={predictions}`."
-                )
+            check_shape(shard.path, sizes["input_ids"], predictions, self._expected)
             if predictions != stored:
                 raise UserError(
                     f"{shard.path}: stores {predictions} predictions an example, the shards before "
@@ -170,14 +178,7 @@ class PretrainingRecords:
 def stored_shape(
     shards: Sequence[Shard], vocabulary_sha256: str | None = None
 ) -> tuple[Expected, bool]:
-    """The contents of shards, for callers that have no model to compare with.
-
-    Args:
-        shards: at least one; the first decides.
-
-    Returns:
-        Their length and predictions, and whether they hold pairs.
-    """
+    """The contents of shards, for callers that have no model to compare with."""
     if (description := shards[0].description) is not None:
         recipe = description.recipe
         length, predictions = recipe.max_seq_length, recipe.max_predictions_per_seq
@@ -204,18 +205,12 @@ def _reading(shard: Shard) -> tuple | None:
     if shard.description is None:
         return None
     recipe = shard.description.recipe
-    reading = (recipe.masking, recipe.stored_predictions, recipe.do_next_sentence)
+    # How often and how the text was cut is told by the records.
+    fields = dataclasses.asdict(recipe)
+    told = {"dupe_factor", "short_seq_prob", "random_seed", "same_document_tries"}
     if recipe.masking != "dynamic":
-        return reading
-    return (
-        *reading,
-        recipe.max_predictions_per_seq,
-        recipe.masked_lm_prob,
-        recipe.do_whole_word_mask,
-        recipe.max_ngram,
-        recipe.mask_probabilities,
-        recipe.random_replacements,
-    )
+        told |= fields.keys() - {"masking", "do_next_sentence"}
+    return recipe.stored_predictions, *(fields[name] for name in sorted(fields.keys() - told))
 
 
 def _no_predictions(examples: int) -> dict[str, np.ndarray]:

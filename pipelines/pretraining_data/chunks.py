@@ -28,9 +28,7 @@ class DocumentBatch:
             token on; starts with 0.
         document_bounds: int64 [documents + 1], sentences before each document, from the batch's
             first sentence on; starts with 0.
-        first_sentence: number of the batch's first sentence in the corpus.
-        first_document: number of its first document.
-        first_token: number of its first token.
+        first_sentence, first_document, first_token: numbers in the corpus.
     """
 
     sentence_offsets: Numbers
@@ -123,9 +121,6 @@ def plan_chunks(
     sentences_in_corpus: int,
 ) -> Chunks:
     """Plans all chunks of a batch's documents.
-
-    Args:
-        sentences_in_corpus: all sentences; makes the identities unique.
 
     Example:
         >>> from pipelines.pretraining_data.draws import seed_word

@@ -184,7 +184,6 @@ def encode_block(
     left out, as the reference does.
 
     Args:
-        lines: stripped lines; an empty one ends a document.
         encode_lines: gives an object with `ids` [tokens] and `offsets` [lines + 1].
     """
     sizes = [len(document) for document in iterate_documents(lines)]

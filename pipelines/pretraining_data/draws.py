@@ -76,9 +76,6 @@ def example_keys(identities: Words, seed: np.uint64) -> Words:
 def draw(keys: Words, purpose: Purpose, index: int | Words = 0) -> Words:
     """64 random bits for each key.
 
-    Args:
-        index: which draw of that purpose; a number, or uint64 that broadcasts with `keys`.
-
     Example:
         >>> keys = np.array([7, 8], np.uint64)
         >>> bool((draw(keys, Purpose.NEXT) == draw(keys, Purpose.NEXT)).all())

@@ -67,9 +67,6 @@ def gather_examples(
         special: ids of [PAD], [CLS] and [SEP].
         pairs: with B and a second [SEP].
 
-    Returns:
-        The examples; ids have the type of `tokens`.
-
     Example:
         >>> tokens = np.arange(10, 20, dtype=np.uint16)
         >>> one = lambda number: np.array([number])

@@ -40,9 +40,6 @@ def predict_neighbours(examples: PaddedExamples, objective: str) -> Masked:
 
     [CLS], [SEP] and padding are never predicted, as they are never masked.
 
-    Args:
-        examples: unmasked; they stay as they are.
-
     Example:
         >>> ids = np.array([[1, 50, 51, 2, 60, 2, 0]])
         >>> examples = PaddedExamples(ids, len_a=np.array([2]), len_b=np.array([1]))

@@ -123,12 +123,6 @@ class Recipe:
         """The recipe as plain values."""
         return {**dataclasses.asdict(self), "mask_probabilities": list(self.mask_probabilities)}
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Recipe":
-        """The inverse of `to_json`."""
-        recipe: Recipe = typed(values, cls, "recipe")
-        return recipe
-
 
 @dataclasses.dataclass(frozen=True)
 class PretrainingDataConfig:

@@ -39,7 +39,6 @@ class PairStatistics:
         deciles: int64 [10], masked positions by their tenth of the example.
         shares_of_a: int64 [10], examples by A's share of the tokens.
         whole_labels: masked tokens that begin a word.
-        masked_ids: int64 [vocabulary], how often each token was masked.
     """
 
     def __init__(
@@ -54,7 +53,6 @@ class PairStatistics:
         self.kinds: Counter[str] = Counter()
         self.deciles = np.zeros(_DECILES, np.int64)
         self.shares_of_a = np.zeros(_DECILES, np.int64)
-        self.masked_ids = np.zeros(facts.size, np.int64)
 
     def add(self, features: Mapping[str, NDArray]) -> None:
         """Adds a batch.
@@ -89,7 +87,6 @@ class PairStatistics:
         self.kinds["random"] += int((~kept & ~hidden).sum())
         self.deciles += _counted(_DECILES * position // total[row])
         self.whole_labels += int((~self._facts.continuation[true_id]).sum())
-        self.masked_ids += np.bincount(true_id, minlength=len(self.masked_ids))
 
     def figures(self) -> dict[str, float]:
         """Shares and means by name."""

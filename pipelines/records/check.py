@@ -4,12 +4,14 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import is_there, real_path
+from keras_bert_impl.files import is_there
 from keras_bert_impl.tokenization.unknown_words import WordCount
 from pipelines.corpora.sources import match_files
 from pipelines.records.description import Description, ShardEntry
 from pipelines.records.names import DESCRIPTION_SUFFIX, description_path, set_of_shard
+from pipelines.records.paths import with_local_copies
 
 _FULL_CHECK_BYTES = 8 << 30  # of larger sets only the sizes: records have checksums of their own
 
@@ -23,23 +25,19 @@ class Expected:
         max_predictions_per_seq: most predictions that the model is fed.
         vocabulary_sha256: of the model's vocabulary; None does not check.
         do_lower_case: the model's casing; None does not check.
+        model_config: the model; each batch is then checked against its tables.
     """
 
     max_seq_length: int
     max_predictions_per_seq: int
     vocabulary_sha256: str | None = None
     do_lower_case: bool | None = None
+    model_config: BertConfig | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Shard:
-    """A shard and what is known of it.
-
-    Attributes:
-        path: its file.
-        description: of its set, or None for bare TFRecords.
-        entry: its line in the description.
-    """
+    """A shard, its set's description (None for bare TFRecords), and its line in that."""
 
     path: Path
     description: Description | None = None
@@ -47,9 +45,9 @@ class Shard:
 
 
 def find_shards(patterns: Sequence[str]) -> list[Shard]:
-    """The shards that files, globs, folders and common names stand for."""
+    """The shards that files, globs, folders and common names stand for, of remote ones copies."""
     shards: dict[Path, Shard] = {}
-    for pattern in patterns:
+    for pattern in with_local_copies(patterns):
         for shard in _match(pattern):
             shards.setdefault(shard.path, shard)
     return list(shards.values())
@@ -75,24 +73,7 @@ def _match(pattern: str) -> list[Shard]:
 
 
 def _matched(files: list[Path]) -> list[Shard]:
-    """Shards of a glob; of each set that it touches, all must be there."""
-    names = {real_path(file) for file in files}
-    shards = []
-    for folder in dict.fromkeys(file.parent for file in files):
-        known = _known_shards(folder)
-        touched = {
-            id(shard.description) for shard in known.values() if real_path(shard.path) in names
-        }
-        for shard in known.values():
-            if id(shard.description) in touched and not shard.path.exists():
-                raise _missing(shard.path)
-        shards += [known.get(file.name, Shard(file)) for file in files if file.parent == folder]
-    _check_bare_sets([shard.path for shard in shards if shard.description is None])
-    return shards
-
-
-def _check_bare_sets(files: list[Path]) -> None:
-    """Refuses numbered files without a description of which some are missing, or of two sets."""
+    """Shards of a glob; of each numbered set that it touches, all must be there."""
     sizes: dict[str, set[str]] = {}
     for name, of in (parts for file in files if (parts := set_of_shard(str(file)))):
         sizes.setdefault(name, set()).add(of)
@@ -105,10 +86,9 @@ def _check_bare_sets(files: list[Path]) -> None:
         (of,) = counts
         for number in range(int(of)):
             if not (path := Path(f"{name}-{number:05d}-of-{of}")).exists():
-                raise UserError(
-                    f"{path}: this shard of the set is missing (a run that was stopped?); make "
-                    "the set again, or name the files one by one."
-                )
+                raise _missing(path)
+    known = {folder: _known_shards(folder) for folder in {file.parent for file in files}}
+    return [known[file.parent].get(file.name, Shard(file)) for file in files]
 
 
 def _may_be_shard(name: str) -> bool:
@@ -139,7 +119,8 @@ def _known_shards(folder: Path) -> dict[str, Shard]:
 
 def _missing(path: Path) -> UserError:
     return UserError(
-        f"{path}: this shard is missing though its description lists it; make the set again."
+        f"{path}: this shard of the set is missing (a run that was stopped?); make the set again, "
+        "or name the files one by one."
     )
 
 
@@ -169,18 +150,7 @@ def check_shards(shards: Sequence[Shard], expected: Expected) -> None:
 
 def _check_description(description: Description, path: Path, expected: Expected) -> None:
     recipe = description.recipe
-    if recipe.max_seq_length != expected.max_seq_length:
-        raise UserError(
-            f"{path}: its examples have length {recipe.max_seq_length}, not "
-            f"{expected.max_seq_length}; pass `max_seq_length={recipe.max_seq_length}` or make the "
-            "shards again."
-        )
-    if recipe.max_predictions_per_seq > expected.max_predictions_per_seq:
-        raise UserError(
-            f"{path}: holds up to {recipe.max_predictions_per_seq} predictions an example, more "
-            f"than `max_predictions_per_seq={expected.max_predictions_per_seq}`; pass "
-            f"`max_predictions_per_seq={recipe.max_predictions_per_seq}`."
-        )
+    check_shape(path, recipe.max_seq_length, recipe.max_predictions_per_seq, expected)
     if expected.vocabulary_sha256 not in (None, description.vocabulary.sha256):
         theirs, ours = description.vocabulary.sha256[:12], str(expected.vocabulary_sha256)[:12]
         raise UserError(
@@ -193,3 +163,16 @@ def _check_description(description: Description, path: Path, expected: Expected)
             f"{path}: was made with `do_lower_case={made}`; use the same casing or make the shards "
             "again."
         )
+
+
+def check_shape(path: Path, length: int, predictions: int, expected: Expected) -> None:
+    """Refuses a shard whose examples have another length, or more predictions."""
+    for found, name, fits in (
+        (length, "max_seq_length", length == expected.max_seq_length),
+        (predictions, "max_predictions_per_seq", predictions <= expected.max_predictions_per_seq),
+    ):
+        if not fits:
+            raise UserError(
+                f"{path}: was made with `{name}={found}`, which does not fit "
+                f"`{name}={getattr(expected, name)}`; pass `{name}={found}`, or make it again."
+            )

@@ -6,7 +6,6 @@ that a run can refuse shards that were made for another model.
 """
 
 import dataclasses
-import importlib.metadata
 import json
 import platform
 from collections import Counter
@@ -15,7 +14,9 @@ from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 import google_crc32c
+import numpy as np
 
+from keras_bert_impl import __version__
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import open_input, open_whole
 from keras_bert_impl.json_files import Count, FileName, parse_json, read_json_value, typed
@@ -84,17 +85,10 @@ class ShardEntry:
 def versions_in_use() -> dict[str, str]:
     """The versions of the packages that make the data."""
     return {
-        "keras_bert_impl": _version("keras_bert_impl"),
-        "numpy": _version("numpy"),
+        "keras_bert_impl": __version__,
+        "numpy": np.__version__,
         "python": platform.python_version(),
     }
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
 
 
 class _Tokenizer(TypedDict):
@@ -126,13 +120,8 @@ class Description:
     """The description of a set of shards.
 
     Attributes:
-        recipe: the rules by which it was made.
-        vocabulary: what data work needs to know of it, its SHA-256 included.
-        do_lower_case, strip_accents, unicode_form: how text was tokenized.
         source: the text: its files, bytes, sha256, documents, sentences, tokens, words and how
             many of them are [UNK] (`unknown_words`).
-        shards: the shards in their order.
-        versions: what made it.
     """
 
     recipe: Recipe

@@ -28,10 +28,6 @@ class Feature:
 def pair_features(length: int, predictions: int | None, vocab_size: int = 0) -> tuple[Feature, ...]:
     """The features of pre-training examples, by the reference's names and in its order.
 
-    Args:
-        predictions: `max_predictions_per_seq`, or None for records that are not masked.
-        vocab_size: the limit of the ids; a reader does not need it.
-
     Example:
         >>> [feature.name for feature in pair_features(128, None)]
         ['input_ids', 'input_mask', 'segment_ids', 'next_sentence_labels']

@@ -68,21 +68,3 @@ def description_path(set_name: str | os.PathLike[str]) -> str:
         'data/train.tfrecord.recipe.json'
     """
     return f"{os.fspath(set_name)}{DESCRIPTION_SUFFIX}"
-
-
-def leftover_pattern(name: str) -> re.Pattern[str]:
-    """Matches the names of files of a set that a killed process was just writing.
-
-    Example:
-        >>> leftover = leftover_pattern("a.tfrecord").fullmatch
-        >>> bool(leftover(".a.tfrecord-00000-of-00002.index.host.17.incomplete"))
-        True
-        >>> bool(leftover(f".a.tfrecord-00000-of-00002.{32 * 'c'}.incomplete"))  # Beam's
-        True
-        >>> bool(leftover(".a.tfrecord-512-00000-of-00002.host.17.incomplete"))
-        False
-    """
-    return re.compile(
-        rf"\.{re.escape(name)}(-\d{{5}}-of-\d{{5}})?(\.index)?({re.escape(DESCRIPTION_SUFFIX)})?"
-        r"(\.[^.]*)?\.(\d+|[0-9a-f]{32})\.incomplete"
-    )

@@ -28,10 +28,6 @@ _THIS_PROCESS = uuid.uuid4().hex
 def with_local_copies(patterns: Sequence[str]) -> list[str]:
     """Replaces remote names by local ones, copying what they stand for.
 
-    Args:
-        patterns: as for `find_shards`; those with "://" are remote, on any file system that
-            TensorFlow knows (gs://, hdfs://, ... where their plug-ins are installed).
-
     Example:
         >>> with_local_copies(["data/train.tfrecord"])
         ['data/train.tfrecord']

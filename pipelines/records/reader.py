@@ -1,18 +1,15 @@
 """Any records of a set of shards by their numbers, as bytes or as arrays."""
 
 import os
-import re
 import resource
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_file
-from pipelines.records.features import Feature, example_parser
 from pipelines.records.names import index_path
 from pipelines.records.serialise import FRAME_BYTES, masked_crcs
 
@@ -41,11 +38,7 @@ def load_sizes(shard: str | os.PathLike[str]) -> NDArray[np.uint32]:
 
 
 def walk_frames(path: Path, size: int) -> NDArray[np.uint32]:
-    """Finds the frames of a TFRecord file by reading their lengths.
-
-    Args:
-        size: its bytes.
-    """
+    """Finds the frames of a TFRecord file by reading their lengths."""
     sizes: list[int] = []
     position = 0
     with path.open("rb", buffering=1 << 20) as file:
@@ -72,31 +65,25 @@ _HEAD, _TAIL = 12, 4  # bytes of a frame before and after the record
 
 
 def allow_open_files(count: int) -> None:
-    """Lets this process keep so many files open besides what else it needs.
-
-    Systems allow 256 to 1,024 at first, and more to a process that asks.
-    """
+    """Lets this process keep so many more files open; systems allow 256 to 1,024 at first."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = count + _OTHER_FILES
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
+    most = hard if hard != resource.RLIM_INFINITY else soft + count + _OTHER_FILES
+    if soft == resource.RLIM_INFINITY:
         return
-    if hard != resource.RLIM_INFINITY and hard < wanted:
+    if most < count + _OTHER_FILES:
         raise UserError(
             f"The input's {count} shards cannot all be open: this system allows {hard} files; "
             "raise the limit (`ulimit -Hn`), or make the set with a smaller `num_shards`."
         )
     # Other sets may be open already: room for as many again.
-    more = wanted + soft if hard == resource.RLIM_INFINITY else min(wanted + soft, hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
+    wanted = min(soft + count + _OTHER_FILES, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
 
 
 class RecordReader:
     """Random access to the records of shards; record 0 is the first of the first shard.
 
     Memory: 4 bytes a record (8 where a shard is over 4 GiB).
-
-    Args:
-        shards: TFRecord files; those without an index are walked once.
     """
 
     def __init__(self, shards: Sequence[str | os.PathLike[str]]) -> None:
@@ -175,51 +162,3 @@ class RecordReader:
             f"{path}"
             for path, numbers in shards.items()
         )
-
-
-class ParsedRecords:
-    """The records of shards as arrays; they are `tf.train.Example`s of one form."""
-
-    def __init__(self, reader: RecordReader, features: Sequence[Feature]) -> None:
-        self.reader = reader
-        self._parse = example_parser(features)
-
-    def __len__(self) -> int:
-        return len(self.reader)
-
-    def batch(self, records: NDArray[np.int64]) -> dict[str, Any]:
-        """Reads and parses some records.
-
-        Args:
-            records: int64 [n], numbers in the set.
-
-        Returns:
-            The values by name, as `features.example_parser` gives them.
-        """
-        import tensorflow as tf
-
-        contents = self.reader.read(records)
-        # The latter where the record's bytes, which TensorFlow's message repeats, are no UTF-8.
-        refused = (tf.errors.InvalidArgumentError, UnicodeDecodeError)
-        try:
-            return self._parse(contents)
-        except refused:
-            # TensorFlow does not tell which record of the batch it was.
-            for record, content in zip(records.tolist(), contents, strict=True):
-                try:
-                    self._parse([content])
-                except refused as error:
-                    raise UserError(
-                        f"{self.reader.name(record)}: is no example of the form of the first one "
-                        f"({_reason(error)}); make this shard again, or read it in another run."
-                    ) from error
-            raise
-
-
-def _reason(error: Any) -> str:
-    """The part of TensorFlow's message that speaks of the record."""
-    if isinstance(error, UnicodeDecodeError):
-        return "its bytes are no example"
-    # In front of it TensorFlow may say where in the graph.
-    found = re.search(r"(Key: |Could not parse example)[^\n]*", error.message)
-    return found[0].rstrip(".") if found else "it cannot be parsed"

@@ -1,21 +1,34 @@
-"""Makes records of planned examples: gathers, masks and serialises a block at a time."""
+"""Makes records of planned examples, a block at a time, and writes shards of them.
 
+Every shard is written here, wherever its files are created, so that each has an index and a
+checksum and is read in the same way.
+"""
+
+import contextlib
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import IO
 
+import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.files import open_whole
 from pipelines.pretraining_data.draws import Words
 from pipelines.pretraining_data.examples import PaddedExamples, Spans, Tokens, gather_examples
 from pipelines.pretraining_data.masking import Masked, mask_examples
 from pipelines.pretraining_data.pairs import PlannedExamples
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
+from pipelines.records.description import ShardEntry
 from pipelines.records.features import pair_features
+from pipelines.records.names import base_name, index_path
 from pipelines.records.serialise import BlockSerialiser, Frames
 
 BLOCK_EXAMPLES = 2048
+# Opens a file for writing bytes that appears under its name when the block ends without an error.
+CreateFile = Callable[[str], contextlib.AbstractContextManager[IO[bytes]]]
 
 
 @dataclasses.dataclass
@@ -89,3 +102,36 @@ def masked_features(masked: Masked) -> dict[str, NDArray]:
         "masked_lm_ids": masked.ids,
         "masked_lm_weights": (slots < masked.counts[:, None]).astype(np.float32),
     }
+
+
+def write_shard(
+    path: str,
+    blocks: Iterable[Frames],
+    counts: Mapping[str, int],
+    create: CreateFile | None = None,
+) -> ShardEntry:
+    """Writes a shard and its index.
+
+    Example:
+        >>> import tempfile
+        >>> path, none = f"{tempfile.mkdtemp()}/x.tfrecord", (np.zeros(0, np.uint8), np.zeros(0))
+        >>> write_shard(path, [none], {"examples": 0})
+        ShardEntry(file='x.tfrecord', bytes=0, crc32c='00000000', counts={'examples': 0})
+    """
+    checksum = google_crc32c.Checksum()
+    sizes: list[NDArray[np.int64]] = []
+    create = create or partial(open_whole, mode="wb")
+    with create(path) as file:
+        for data, block_sizes in blocks:
+            file.write(data.data)
+            checksum.update(data)
+            sizes.append(block_sizes)
+    all_sizes = np.concatenate([np.zeros(0, np.int64), *sizes])
+    with create(index_path(path)) as file:
+        file.write(all_sizes.astype("<u4").tobytes())
+    return ShardEntry(
+        file=base_name(path),
+        bytes=int(all_sizes.sum()),
+        crc32c=checksum.digest().hex(),
+        counts=dict(counts),
+    )

@@ -26,14 +26,7 @@ def split_name(output_name: str) -> str:
 
 
 def metadata_files(sets: Mapping[str, Description], latest: str) -> dict[str, str]:
-    """Makes the metadata of a folder.
-
-    Args:
-        latest: the set just written; sets whose examples have other shapes are left out.
-
-    Returns:
-        File name → content.
-    """
+    """Makes the metadata of a folder."""
     named = {
         name.removesuffix(DESCRIPTION_SUFFIX): description for name, description in sets.items()
     }

@@ -41,17 +41,15 @@ from pipelines.records.names import (
     DESCRIPTION_SUFFIX,
     base_name,
     description_path,
-    leftover_pattern,
     shard_names,
 )
-from pipelines.records.record_maker import RecordMaker
-from pipelines.records.shard_writer import write_shard
+from pipelines.records.record_maker import RecordMaker, write_shard
 from pipelines.records.tfds_metadata import metadata_files
 from pipelines.runners.common import (
-    InputKinds,
     check_partners,
     choose_shards,
     describe,
+    look_at_input,
     split_names,
 )
 
@@ -260,7 +258,7 @@ def _check_shipping(options: PipelineOptions) -> None:
 def _find_blocks(patterns: str) -> tuple[list[TextBlock], list[str]]:
     """The text blocks of all input files, and the files' names."""
     blocks, files = [], []
-    kinds = InputKinds()
+    told: set[str] = set()
     for pattern in split_names(patterns):
         matched = [entry.path for entry in FileSystems.match([pattern])[0].metadata_list]
         hidden = base_name(pattern).startswith(".")  # hidden files are half written
@@ -269,10 +267,9 @@ def _find_blocks(patterns: str) -> tuple[list[TextBlock], list[str]]:
             raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
         for path in found:
             with FileSystems.open(path) as file:
-                kinds.look(path, file)
+                look_at_input(path, file, told)
                 blocks += cut_into_blocks(path, file)
             files.append(base_name(path))
-    kinds.warn()
     return blocks, files
 
 
@@ -369,19 +366,9 @@ def _write_description(
     for file_name, content in metadata_files(sets, name).items():
         with _create_whole(f"{folder}{file_name}") as file:
             file.write(content.encode())
-    _remove_leftovers(folder, [base_name(one) for one in config.output_names])
     with _create_whole(description_path(config.set_name)) as file:
         file.write(description.to_text().encode())  # last: it says that the set is complete
     return description.summary()
-
-
-def _remove_leftovers(folder: str, names: Sequence[str]) -> None:
-    """Removes what killed workers of this set were just writing; all its shards are there now."""
-    patterns = [leftover_pattern(name) for name in names]
-    found = [one.path for one in FileSystems.match([f"{folder}*.incomplete"])[0].metadata_list]
-    left = [path for path in found if any(one.fullmatch(base_name(path)) for one in patterns)]
-    if left:
-        FileSystems.delete(left)
 
 
 def _read_description(output_file: str) -> Description:

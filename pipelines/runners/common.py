@@ -5,8 +5,8 @@ from typing import IO, Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import items_of
-from pipelines.corpora.sentences import find_width
-from pipelines.corpora.sources import OtherKinds
+from pipelines.corpora.sentences import are_cut
+from pipelines.corpora.sources import kind_of, other_kind
 from pipelines.corpora.unpacking import SAMPLE_BYTES
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts
 from pipelines.records.description import Description, ShardEntry, versions_in_use
@@ -15,17 +15,17 @@ _LOGGER = logging.getLogger(__name__)
 
 _EXAMPLES_PER_SHARD = 65_536
 _MOST_SHARDS = 1024
+_MAKE_SENTENCES = (
+    "take the text out of it first; split_sentences makes sentences of plain text, of JSON lines "
+    "and of WikiExtractor's output"
+)
 _FEW_STARTS = 0.2  # a lower share of lines with a true next one makes 90 % random pairs or more
 
 
 def check_partners(
     config: PretrainingDataConfig, documents: int, sentences: int, starts: int
 ) -> None:
-    """Refuses a corpus without sentences, or where no true or no random next one can be found.
-
-    Args:
-        starts: how many of these a true next one can follow; see `pair_starts`.
-    """
+    """Refuses a corpus without sentences, or where no true or no random next one can be found."""
     recipe = config.recipe
     if documents == 0:
         raise UserError(
@@ -51,35 +51,23 @@ def check_partners(
         _LOGGER.warning("%s", message)
 
 
-class InputKinds:
-    """Looks at what is read as sentences, refuses JSON, and warns of what is probably no text."""
-
-    def __init__(self) -> None:
-        self._others = OtherKinds(
-            "take the text out of it first; split_sentences makes sentences of plain text, of JSON "
-            "lines and of WikiExtractor's output"
+def look_at_input(path: str, file: IO[bytes], told: set[str]) -> None:
+    """Looks at what is read as sentences: refuses JSON, warns of what is probably no sentences."""
+    file.seek(0)
+    start = file.read(SAMPLE_BYTES)
+    if are_cut(start.decode("utf-8", "ignore").split("\n")):
+        _LOGGER.warning(
+            "%s: lines seem to be cut at one width, so that they are parts of sentences; make "
+            "sentences of the text with split_sentences, which joins them.",
+            path,
         )
-
-    def look(self, path: str, file: IO[bytes]) -> None:
-        """Looks at the beginning of a file."""
-        file.seek(0)
-        start = file.read(SAMPLE_BYTES)
-        if find_width(start.decode("utf-8", "ignore").split("\n")):
-            _LOGGER.warning(
-                "%s: lines seem to be cut at one width, so that they are parts of sentences; make "
-                "sentences of the text with split_sentences, which joins them.",
-                path,
-            )
-        if self._others.look(path, start) == "JSON":
-            raise UserError(
-                f"{path}: holds JSON, but sentences are needed, one a line; make them with "
-                "split_sentences, which reads JSON lines (`text_field` names the field), and give "
-                "its output."
-            )
-
-    def warn(self) -> None:
-        """Says what else was found, one line a kind."""
-        self._others.warn()
+    if kind_of(start.decode("utf-8", "ignore")) == "JSON":
+        raise UserError(
+            f"{path}: holds JSON, but sentences are needed, one a line; make them with "
+            "split_sentences, which reads JSON lines (`text_field` names the field), and give "
+            "its output."
+        )
+    other_kind(path, start, _MAKE_SENTENCES, told)
 
 
 def split_names(patterns: str) -> list[str]:
@@ -106,12 +94,7 @@ def describe(
     source: dict[str, Any],
     entries: list[ShardEntry],
 ) -> Description:
-    """The description of a finished set.
-
-    Args:
-        source: what the text was: files, bytes, sha256, documents, sentences, tokens, words,
-            unknown_words.
-    """
+    """The description of a finished set."""
     return Description(
         recipe=config.recipe,
         vocabulary=facts,

@@ -35,7 +35,6 @@ from pipelines.records.names import (
     base_name,
     description_path,
     index_path,
-    leftover_pattern,
     set_of_shard,
     shard_names,
 )
@@ -43,10 +42,10 @@ from pipelines.records.tfds_metadata import metadata_files
 from pipelines.runners import corpus as corpora
 from pipelines.runners import shards
 from pipelines.runners.common import (
-    InputKinds,
     check_partners,
     choose_shards,
     describe,
+    look_at_input,
     split_names,
 )
 
@@ -83,14 +82,10 @@ def run_local(config: PretrainingDataConfig) -> Description:
     busy = f"{output}: another run is at work here; wait for it, or name another output."
     with owned(output.with_name(f".{output.name}.lock"), busy):
         make_folder(work)
-        _remove_leftovers(config)
         facts = VocabularyFacts.of(vocabulary)
-        try:
-            corpus = _corpus(config, text, vocabulary, work)
-            starts = corpus.pair_starts(config.recipe.token_budget)
-            check_partners(config, corpus.documents, corpus.sentences, starts)
-        finally:
-            _remove_if_useless(config, work)
+        corpus = _corpus(config, text, vocabulary, work)
+        starts = corpus.pair_starts(config.recipe.token_budget)
+        check_partners(config, corpus.documents, corpus.sentences, starts)
         entries = _shards(config, text, corpus, facts, work)
         description = describe(config, facts, source_of(text, corpus), entries)
         _remove_older_shards(output, entries)
@@ -116,30 +111,13 @@ class _Text:
         files = with_content(find_inputs(patterns))
         blocks: list[TextBlock] = []
         stamps = []
-        kinds = InputKinds()
+        told: set[str] = set()
         for path in files:
             with open_input(path) as file:  # its stamp first, so that later changes are noticed
                 stamps.append([str(real_path(Path(path))), *corpora.stamp_of(file)])
-                kinds.look(path, file)
+                look_at_input(path, file, told)
                 blocks += cut_into_blocks(path, file)
-        kinds.warn()
         return cls(files, blocks, stamps, sum(block.end - block.start for block in blocks))
-
-
-def _remove_leftovers(config: PretrainingDataConfig) -> None:
-    """Removes what a killed run was just writing, whatever machine or container it ran on."""
-    for name in config.output_names:
-        output = Path(name)
-        for path in output.parent.glob(f".{glob.escape(output.name)}*.incomplete"):
-            if leftover_pattern(output.name).fullmatch(path.name):
-                remove(path)
-
-
-def _remove_if_useless(config: PretrainingDataConfig, work: Path) -> None:
-    """Removes the work folder where a run has failed before there was anything to keep."""
-    kept = (path for path in work.rglob("*") if path.is_file() and path.suffix != ".lock")
-    if config.work_folder is None and not any(kept):
-        shutil.rmtree(work)
 
 
 def _beside(config: PretrainingDataConfig) -> int:
@@ -220,8 +198,6 @@ def _corpus(
     ):
         if (finished := corpora.find_corpus(folder)) is not None:
             return finished
-        for path in folder.glob("*.incomplete"):
-            remove(path)
         return _tokenized(config, text, settings, folder)
 
 
@@ -287,8 +263,6 @@ def _shards(
     recipe = config.recipe.to_json()
     name = [recipe, corpus.text_sha256, Path(corpus.folder).name, output, _FORMAT]
     folder = make_folder(work / f"plan-{fingerprint(name)}")
-    for path in folder.glob("*.incomplete"):
-        remove(path)
     plan = _plan(config, corpus, folder)
     examples = sum(count for _, count in plan)
     files = shard_names(config.output_names, choose_shards(examples, config.shards_asked))

@@ -22,8 +22,8 @@ from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
 from pipelines.records.description import ShardEntry, file_crc32c
 from pipelines.records.names import index_path
 from pipelines.records.record_maker import RecordMaker
+from pipelines.records.record_maker import write_shard as write_records
 from pipelines.records.serialise import Frames
-from pipelines.records.shard_writer import write_shard as write_records
 from pipelines.runners.corpus import Corpus
 
 _COLUMNS = {
@@ -128,11 +128,7 @@ def _read_rows(path: str, examples: int, first_key: int, end_key: int) -> Planne
 
 
 def planned_between(plan: list[tuple[str, int]], first_key: int, end_key: int) -> PlannedExamples:
-    """All examples whose keys are in a range, in the order of their keys.
-
-    Args:
-        end_key: where it ends (exclusive); may be 2 ** 64.
-    """
+    """All examples whose keys are in a range, in the order of their keys."""
     parts = [_read_rows(path, examples, first_key, end_key) for path, examples in plan if examples]
     merged = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
     return PlannedExamples(**merged).ordered()

@@ -17,7 +17,6 @@ from keras_bert_impl.tokenization.text_settings import Casing
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.records.check import find_shards
-from pipelines.records.paths import with_local_copies
 from pipelines.runs.pretraining_config import RunPretrainingConfig, options_of_phase
 
 
@@ -31,9 +30,9 @@ def check_start(config: RunPretrainingConfig) -> None:
         checked_start(config)
         for number, phase in enumerate(config.phases()):
             with options_of_phase(number):
-                find_shards(with_local_copies(phase.input_file))
+                find_shards(phase.input_file)
         with options_named({"input_file": "eval_input_file"}):
-            find_shards(with_local_copies(config.eval_input_file or ()))
+            find_shards(config.eval_input_file or ())
 
 
 def check_asked(config: RunPretrainingConfig) -> None:
@@ -71,7 +70,7 @@ def find_pretraining_start(config: RunPretrainingConfig) -> ModelSource:
 
 def casing_of_shards(input_files: Sequence[str]) -> Casing:
     """Reads the text settings of the first shards that describe themselves."""
-    shards = find_shards(with_local_copies(input_files))
+    shards = find_shards(input_files)
     described = next((shard.description for shard in shards if shard.description), None)
     if described is None:
         return Casing()
@@ -117,7 +116,7 @@ def shards_identity(patterns: Sequence[str]) -> str:
         '1 shard, 5 bytes, content fc1f09ab08'
     """
     digest, size = hashlib.sha256(), 0
-    shards = find_shards(with_local_copies(patterns))
+    shards = find_shards(patterns)
     for shard in shards:
         bytes_of_shard = shard.path.stat().st_size
         size += bytes_of_shard

@@ -1,4 +1,3 @@
-import gzip
 import subprocess
 import sys
 from pathlib import Path
@@ -6,7 +5,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.records.check import Expected, check_shards, find_shards
 from pipelines.runners import local
 from tests.support.pretraining_corpus import make_config
@@ -109,23 +107,6 @@ def test_a_mistyped_flag_is_no_option_of_beam(tmp_path, capsys, flags, sentence)
     assert sentence in capsys.readouterr().err
 
 
-def test_more_predictions_than_tokens_are_padding(tmp_path):
-    arguments = [*_arguments(tmp_path), "--max_seq_length=16", "--max_predictions_per_seq=20"]
-    assert create_pretraining_data.main(arguments) == 0
-    evaluation = PretrainingEvaluation([f"{tmp_path}/out/train.tfrecord"], 8, 16, 20)
-    batch = next(iter(evaluation.batches()))
-    assert batch["masked_lm_ids"].shape == (8, 20)
-    assert batch["masked_lm_weights"].sum(axis=1).max() == 2  # 15 % of 16
-
-
-def test_a_packed_text_is_named(tmp_path, capsys):
-    packed = tmp_path / "corpus.txt.gz"
-    arguments = _arguments(tmp_path, f"--input_file={packed}")
-    packed.write_bytes(gzip.compress((tmp_path / "corpus.txt").read_bytes()))
-    assert create_pretraining_data.main(arguments) == 1
-    assert "is packed; unpack it first (gunzip)" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_a_full_disk_is_one_sentence_and_leaves_no_half_shard(tmp_path):
     """A limit on the size of files fails a write in the middle, as a full disk does."""
@@ -137,15 +118,6 @@ def test_a_full_disk_is_one_sentence_and_leaves_no_half_shard(tmp_path):
     assert "cannot be written" in result.stderr
     assert "Traceback" not in result.stderr
     assert not [path for path in (tmp_path / "out").iterdir() if "-of-" in path.name]
-
-
-def test_the_wrong_vocabulary_is_refused_when_looking(tmp_path, capsys):
-    create_pretraining_data.main(_arguments(tmp_path))
-    other = tmp_path / "other.txt"
-    other.write_text((tmp_path / "vocab.txt").read_text() + "more\n")
-    arguments = [f"--input_file={tmp_path}/out", f"--vocab_file={other}"]
-    assert inspect_pretraining_data.main(arguments) == 1
-    assert "another vocabulary" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("runner", ["local", "DirectRunner", "FlinkRunner"])

@@ -83,7 +83,7 @@ TWICE = "\n".join([*WORD_VOCABULARY.tokens[:-1], "dog"])
             LINE.encode() + b"src\t1\t\t\xff\n",
             "cola/train.tsv: line 2 is not UTF-8",
         ),
-        ("vocab.txt", TWICE, "vocab.txt: 'dog' stands on lines 7 and 17"),
+        ("vocab.txt", TWICE, "vocab.txt: token 7, 'dog', stands again as token 17"),
         ("bert_config.json", '{"hidden_size": 16}', "bert_config.json: has no vocab_size"),
     ],
 )

@@ -53,7 +53,7 @@ def changed_config(folder, **changes):
         ({"model_size": "tiny"}, "--model_size=tiny is for a new model"),
         ({"init_checkpoint": "no.ckpt"}, "no.ckpt: no such file or folder; check the path"),
         ({"max_seq_length": 256}, "--max_seq_length=256 is more than the 128 positions"),
-        ({"max_seq_length": 32}, "have length 64, not 32"),
+        ({"max_seq_length": 32}, "max_seq_length=64, which does not fit"),
         ({"max_predictions_per_seq": 5}, "--max_predictions_per_seq=10"),
         ({"phase2_input_file": "x", "phase2_num_train_steps": 40}, "leaves no steps"),
         (

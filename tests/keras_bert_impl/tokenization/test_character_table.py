@@ -1,6 +1,5 @@
 import unicodedata
 
-import numpy as np
 import pytest
 
 from keras_bert_impl.tokenization.character_table import (
@@ -8,7 +7,6 @@ from keras_bert_impl.tokenization.character_table import (
     CASE_IGNORABLE,
     CASED,
     DROPPED,
-    PINNED_FILE,
     PUNCTUATION,
     CharacterTable,
     differing_code_points,
@@ -25,10 +23,6 @@ def running():
     return CharacterTable.of_running_python()
 
 
-def test_the_pinned_version_is_unicode_14(pinned):
-    assert pinned.unicode_version == "14.0.0"
-
-
 def test_the_pinned_table_is_what_python_says_or_the_difference_is_named(pinned, running):
     differing = differing_code_points(pinned, running)
     if running.unicode_version != pinned.unicode_version:
@@ -39,15 +33,6 @@ def test_the_pinned_table_is_what_python_says_or_the_difference_is_named(pinned,
             "the tokenizer keeps to the pinned version"
         )
     assert differing.size == 0
-
-
-def test_a_table_that_is_saved_and_loaded_is_the_same(tmp_path, running):
-    running.save(tmp_path / "table.npz")
-    assert differing_code_points(CharacterTable.load(tmp_path / "table.npz"), running).size == 0
-
-
-def test_the_pinned_file_is_small():
-    assert PINNED_FILE.stat().st_size < 50_000
 
 
 def test_a_difference_in_any_fact_is_found(pinned):
@@ -91,7 +76,3 @@ def test_hangul_and_the_rest_decompose_as_in_unicodedata(pinned):
 def test_marks_that_decomposition_reorders_are_listed(pinned):
     assert pinned.reordered["\u302e"] == 224
     assert not any(pinned.has(character, ACCENT) for character in pinned.reordered)
-
-
-def test_facts_fit_in_runs(pinned):
-    assert np.count_nonzero(np.diff(pinned.facts)) < 5000

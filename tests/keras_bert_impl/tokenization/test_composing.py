@@ -65,24 +65,6 @@ def test_ids_are_those_of_the_composed_text_and_spans_those_of_the_text(lines, c
         assert one.ends.tolist() == other.ends.tolist()
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        (unicodedata.normalize("NFD", "한국 각"), ["한", "##국", "각"]),
-        ("ae\u0301o", ["a", "##é", "##o"]),
-        ("e\u0301\u200b.", ["é", "."]),
-    ],
-)
-def test_a_token_has_the_pieces_that_it_is_made_of(text, tokens):
-    plain = tokenizers((False, None))[0]
-    found = plain.encode_lines_with_spans([text])
-    assert [VOCABULARY.tokens[number] for number in found.ids] == tokens
-    parts = [text[start:end] for start, end in zip(found.starts, found.ends, strict=True)]
-    assert [composed(part).rstrip("\u200b") for part in parts] == [
-        token.removeprefix("##") for token in tokens
-    ]
-
-
 @given(texts)
 def test_units_put_together_are_the_composed_text(text):
     found = list(composed_places(text))

@@ -41,27 +41,6 @@ def replaced(rows, changes):
     return replace_rows(in_tensors(rows), numbers, others)
 
 
-BOTH = pytest.mark.parametrize("exchange", [spliced, replaced])
-
-
-@BOTH
-@pytest.mark.parametrize(
-    ("rows", "changes"),
-    [
-        ([[1], [2, 2], [3]], {1: [7, 7, 7]}),
-        ([[1], [2, 2], [3]], {0: [7], 2: []}),
-        ([[], [2], []], {0: [7, 8], 1: []}),
-        ([[1, 2]], {0: [9]}),
-        ([[1], [2]], {0: [5], 1: [6]}),
-    ],
-)
-def test_rows_give_way_to_others(exchange, rows, changes):
-    found = exchange(rows, changes)
-    assert as_lists(found) == [changes.get(number, row) for number, row in enumerate(rows)]
-    assert np.array_equal(np.asarray(found.starts), np.asarray(found.ids) + 100)
-    assert np.array_equal(np.asarray(found.ends), np.asarray(found.ids) + 200)
-
-
 ROWS = st.lists(st.lists(st.integers(0, 9), max_size=4), min_size=1, max_size=6)
 
 

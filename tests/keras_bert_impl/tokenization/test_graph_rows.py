@@ -1,7 +1,6 @@
 """Windows in a graph, held to the cases of those in NumPy and to these themselves."""
 
 import numpy as np
-import pytest
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,17 +11,7 @@ from keras_bert_impl.tokenization.graph_rows import (
     windows_in_graph,
 )
 from keras_bert_impl.tokenization.long_texts import make_windows, owned_tokens, window_tokens
-from tests.support.window_cases import CASES, as_list
-
-
-@pytest.mark.parametrize(("lengths", "size", "stride", "expected"), CASES)
-def test_cases(lengths, size, stride, expected):
-    windows = windows_in_graph(tf.constant(lengths, tf.int32), size, stride)
-    assert as_list(windows) == expected
-    offline = make_windows(lengths, size, stride)
-    np.testing.assert_array_equal(owned_in_graph(windows).flat_values, owned_tokens(offline))
-    np.testing.assert_array_equal(windows.is_first(), offline.is_first())
-    np.testing.assert_array_equal(windows.is_last(), offline.is_last())
+from tests.support.window_cases import as_list
 
 
 @settings(deadline=None)

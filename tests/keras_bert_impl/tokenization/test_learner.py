@@ -1,8 +1,5 @@
-from collections import Counter
-from itertools import pairwise
-
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
@@ -10,8 +7,6 @@ from keras_bert_impl.tokenization.learner import (
     LearnerOptions,
     coverage,
     learn_tokens,
-    limit_for,
-    ranked_characters,
 )
 from keras_bert_impl.tokenization.reference import split_tokens
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -23,25 +18,6 @@ TEXTBOOK = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
 def test_the_first_merges_are_those_of_the_textbook():
     learned = learn_tokens(TEXTBOOK, LearnerOptions(30))
     assert learned.pairs[:4] == [("##e", "##s"), ("##es", "##t"), ("l", "##o"), ("lo", "##w")]
-
-
-def most_frequent_pairs(counts):
-    """The first step by the book: count all pairs of neighbours."""
-    pairs = Counter()
-    for word, count in counts.items():
-        tokens = [word[0], *(f"##{character}" for character in word[1:])]
-        for pair in pairwise(tokens):
-            pairs[pair] += count
-    most = max(pairs.values(), default=0)
-    return {pair for pair, count in pairs.items() if count == most}
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.dictionaries(st.text("abcd", min_size=2, max_size=6), st.integers(2, 20), min_size=1))
-def test_the_first_merge_joins_a_most_frequent_pair(counts):
-    size = 5 + len(set("".join(counts))) + len({c for word in counts for c in word[1:]}) + 1
-    learned = learn_tokens(counts, LearnerOptions(size))
-    assert learned.pairs[0] in most_frequent_pairs(counts)
 
 
 def test_the_same_counts_in_any_order_give_the_same_tokens():
@@ -81,11 +57,6 @@ def test_a_size_below_the_alphabet_is_refused():
         learn_tokens({"abcdef": 3}, LearnerOptions(10))
 
 
-def test_words_longer_than_any_that_is_cut_do_not_count():
-    tokens = learn_tokens({"ab": 3, "z" * 201: 9}, LearnerOptions(9)).vocabulary.tokens
-    assert tokens == (*SPECIAL_TOKENS, "a", "b", "##b", "ab")
-
-
 def test_coverage_of_words():
     vocabulary = Vocabulary([*SPECIAL_TOKENS, "low", "##e", "##r", "w"])
     found = coverage({"low": 6, "lower": 2, "x": 2}, vocabulary)
@@ -103,14 +74,3 @@ def test_the_share_of_unknown_words_is_that_of_words_cut_one_by_one(counts, toke
     unknown = sum(n for word, n in counts.items() if split_tokens(word, vocabulary) == ["[UNK]"])
     found = coverage(counts, vocabulary).unknown_share
     assert found == pytest.approx(unknown / sum(counts.values()))
-
-
-@given(WORDS, st.sampled_from([0.0, 0.05, 0.3, 0.99]))
-def test_the_limit_for_a_share_is_the_smallest_one(counts, share):
-    def lost(limit):
-        kept = {*ranked_characters(counts)[:limit]}
-        return sum(n for word, n in counts.items() if set(word) - kept) / sum(counts.values())
-
-    limit = limit_for(counts, share)
-    assert lost(limit) <= share
-    assert limit == 1 or lost(limit - 1) > share

@@ -60,14 +60,6 @@ def test_a_section_sign_of_the_vocabulary_is_told_from_a_sigma():
     assert made.rewrite_token("§") != made.sigma_mark == made.replacement("Σ")
 
 
-def test_only_what_changes_is_listed():
-    changes = dict(rules().changes())
-    assert changes["A"] == "a"
-    assert "a" not in changes
-    assert "!" not in changes
-    assert all(before != after for before, after in changes.items())
-
-
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0").map(str.encode)
 VALUES = st.integers(0, 2**31 - 1)
 
@@ -77,20 +69,6 @@ def test_every_key_has_its_value_and_no_other_key_has_one(entries, others):
     units = build_double_array(entries)
     for key in [*entries, *others]:
         assert look_up(units, key) == entries.get(key)
-
-
-def test_the_beginning_of_a_key_can_be_a_key():
-    units = build_double_array({b"\xe4": 1, b"\xe4\xb8": 2, b"\xe4\xb8\xad": 3})
-    keys = [b"\xe4", b"\xe4\xb8", b"\xe4\xb8\xad", b"\xe4\xb8\xae", b"\xb8"]
-    assert [look_up(units, key) for key in keys] == [1, 2, 3, None, None]
-
-
-def test_no_walk_leaves_the_array():
-    units = build_double_array({"é".encode(): 1, b"a": 2})
-    assert units.size % 256 == 0
-    for first in range(256):
-        for second in range(256):
-            look_up(units, bytes([first, second]))
 
 
 def test_a_trie_that_is_too_large_for_its_offsets_is_refused():

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.packing import pack_pair
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -26,8 +25,3 @@ def test_one_or_two_segments_of_length_five(ids_a, ids_b, input_ids, input_mask,
     assert packed.input_mask.tolist() == input_mask
     assert packed.segment_ids.tolist() == segment_ids
     assert all(array.dtype == np.int32 for array in packed)
-
-
-def test_a_length_without_room_for_the_special_tokens_is_refused():
-    with pytest.raises(UserError, match="max_seq_length=2 has no room for 3 special tokens"):
-        pack_pair([A], [B], 2, VOCABULARY)

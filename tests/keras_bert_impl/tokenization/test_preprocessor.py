@@ -47,12 +47,6 @@ def test_it_maps_a_dataset_before_and_after_batching():
         assert labels.numpy().tolist() == [0, 1]
 
 
-def test_it_maps_pairs():
-    pairs = tf.data.Dataset.from_tensor_slices((["the dog"], ["runs"])).map(FIXED)
-    [packed] = list(pairs.batch(1))
-    assert_same(packed, TOKENIZER("the dog", "runs", 9, pad_to_longest=False))
-
-
 PAIRS = [("the dog", "runs"), ("dogs", "the cat")]
 FIRSTS, SECONDS = (tf.constant(texts) for texts in zip(*PAIRS, strict=True))
 
@@ -80,17 +74,6 @@ def test_two_texts_are_a_pair_as_a_tuple_and_two_texts_as_a_list():
     assert_same(FIXED(tf.constant([["the dog"], ["runs"]])), texts)
 
 
-def test_a_symbolic_pair_is_a_pair():
-    first, second = keras.Input((1,), dtype="string"), keras.Input((1,), dtype="string")
-    packed = FIXED((first, second))
-    assert packed["input_ids"].shape == (None, 9)
-    model = keras.Model([first, second], packed)
-    found = model([FIRSTS[:, None], SECONDS[:, None]])
-    expected = FIXED(FIRSTS, SECONDS)
-    for name, values in expected.items():
-        np.testing.assert_array_equal(found[name].numpy(), values.numpy())
-
-
 @pytest.mark.parametrize(
     ("texts", "text_pairs", "sentence"),
     [
@@ -116,16 +99,6 @@ def test_a_model_of_strings_is_saved_and_loaded(layer, tmp_path):
     texts = [tf.constant(["the dog", "dogs"]), tf.constant(["runs", ""])]
     for name, values in model(texts).items():
         np.testing.assert_array_equal(values.numpy(), again(texts)[name].numpy())
-
-
-def test_the_configuration_makes_the_same_layer():
-    layer = BertPreprocessor(
-        TextSettings(WORD_VOCABULARY, False, True), 17, pad_to_longest=True, special_tokens="keep"
-    )
-    again = BertPreprocessor.from_config(layer.get_config())
-    assert again.get_config() == layer.get_config()
-    assert again.settings == layer.settings
-    assert again.weights == []
 
 
 def test_a_length_without_room_is_refused():

@@ -1,7 +1,3 @@
-import dataclasses
-import subprocess
-import sys
-
 import pytest
 
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -24,24 +20,6 @@ UNCASED = Vocabulary([*SPECIAL_TOKENS, *(f"word{n}" for n in range(2000))])
 )
 def test_accents_follow_the_casing_unless_they_are_settled(do_lower_case, strip_accents, removes):
     assert TextSettings(CASED, do_lower_case, strip_accents).removes_accents is removes
-
-
-@pytest.mark.parametrize(
-    "change", [{"vocabulary": CASED}, {"do_lower_case": False}, {"strip_accents": False}]
-)
-def test_settings_are_equal_only_if_all_three_are(change):
-    settings = TextSettings(UNCASED)
-    assert settings == TextSettings(Vocabulary(UNCASED.tokens))
-    assert hash(settings) == hash(TextSettings(Vocabulary(UNCASED.tokens)))
-    assert settings != dataclasses.replace(settings, **change)
-
-
-def test_nothing_heavy_is_imported():
-    code = (
-        "import sys, keras_bert_impl.tokenization.text_settings\n"
-        "assert not {'tensorflow', 'keras'} & sys.modules.keys()"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize(

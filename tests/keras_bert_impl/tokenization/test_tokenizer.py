@@ -79,28 +79,6 @@ def test_what_is_beyond_the_kernels_is_cut_as_by_the_reference(tokenizers, line,
     assert found == expected_ids(lines, ALPHABET, *options)
 
 
-@pytest.mark.parametrize("options", OPTIONS)
-def test_many_lines_beyond_the_kernels_are_cut_in_one_batch(tokenizers, options):
-    sigma, long = "ΑΣ a Σ'Α", "é" * 200 + " b " + "각" * 66 + " " + "a" * 201
-    lines = [sigma, long, f"{long} {sigma}", "a b", "", f"{sigma} {long} {long}", sigma]
-    found = by_line(tokenizers[options].encode_lines(lines))
-    assert found == expected_ids(lines, ALPHABET, *options)
-    alone = [by_line(tokenizers[options].encode_lines([line]))[0] for line in lines]
-    assert found == alone
-
-
-def test_lines_become_one_block(words):
-    block = words.encode_lines(["The words.", "", b"the caf\xc3\xa9"])
-    assert block.ids.tolist() == [5, 6, 7, 8, 5, 9]
-    assert block.offsets.tolist() == [0, 4, 4, 6]
-    assert (block.ids.dtype, block.offsets.dtype) == (np.int32, np.int64)
-
-
-def test_one_line(words):
-    assert words.encode("The café.") == [5, 9, 8]
-    assert words.tokenize("ΑΣ other") == ["α", "##ς", "[UNK]"]
-
-
 def test_a_word_with_half_of_a_surrogate_pair_is_unknown(words):
     assert words.tokenize("the\ud800 word") == ["[UNK]", "word"]
     block = words.encode_lines_with_spans(["\ud800the word"], unit="characters")
@@ -176,30 +154,6 @@ def test_text_around_a_kept_token_is_cut_on_its_own(keeping):
         ["a", "##ab"],
     ]
     assert by_line(keeping.encode_lines(lines)) == [keeping.encode(line) for line in lines]
-
-
-def test_spans_around_kept_tokens(keeping):
-    line = "\u00e9 the[MASK]\u00e9 word"
-    block = keeping.encode_lines_with_spans([line, line], "characters")
-    spans = zip(block.starts.tolist(), block.ends.tolist(), strict=True)
-    assert [line[start:end] for start, end in spans] == (["é", "the", "[MASK]", "é", "word"] * 2)
-
-
-def test_tokens_are_joined_to_words(words):
-    ids = [2, 5, 6, 7, 8, 3, 0]
-    assert words.detokenize(ids) == "[CLS] the words . [SEP] [PAD]"
-    assert words.detokenize(ids, skip_special_tokens=True) == "the words ."
-    assert words.detokenize([7, 6]) == "##s word"
-
-
-def test_a_call_gives_padded_arrays_under_the_names_that_a_model_takes(words):
-    inputs = words(["the words.", "the"])
-    assert {name: array.tolist() for name, array in inputs.items()} == {
-        "input_ids": [[2, 5, 6, 7, 8, 3], [2, 5, 3, 0, 0, 0]],
-        "input_mask": [[1, 1, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0]],
-        "segment_ids": [[0] * 6] * 2,
-    }
-    assert {array.dtype for array in inputs.values()} == {np.dtype("int32")}
 
 
 def test_one_text_is_a_batch_of_one_and_none_is_an_empty_batch(words):

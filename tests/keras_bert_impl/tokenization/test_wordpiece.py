@@ -1,26 +1,9 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.tokenization.reference import longest_matches, longest_tokens
 
 TOKENS = {"un", "##aff", "##able", "##a", "a", "ab", "##b", "##bc"}
-
-
-@pytest.mark.parametrize(
-    ("word", "tokens"),
-    [
-        ("unaffable", ["un", "##aff", "##able"]),
-        ("una", ["un", "##a"]),
-        ("ab", ["ab"]),
-        ("abc", None),  # "ab" is the longest, although "a" and "##bc" would do
-        ("unx", None),
-        ("x", None),
-        ("", []),
-    ],
-)
-def test_the_longest_token_is_taken_first_and_for_good(word, tokens):
-    assert longest_tokens(word, TOKENS) == tokens
 
 
 def test_a_word_that_continues_another_has_no_first_token():

@@ -6,7 +6,6 @@ import pytest
 from keras_bert_impl.errors import UserError
 from pipelines.corpora.documents import (
     Reading,
-    decode_block,
     paragraphs_of,
     read_blocks,
 )
@@ -18,7 +17,7 @@ def documents(path, form, **reading):
     settings = Reading(**reading)
     found = [[]]
     for block in read_blocks(Source(str(path), form), settings):
-        for paragraph in paragraphs_of(decode_block(block, settings), settings):
+        for paragraph in paragraphs_of(block, settings):
             if paragraph is None:
                 found.append([])
             else:

@@ -73,22 +73,6 @@ def test_text_of_any_encoding_is_read_as_it_is_wherever_blocks_end(
         )
 
 
-@given(encoded_texts(), st.integers(1, 3))
-def test_characters_may_be_cut_anywhere_when_a_file_is_read(case, at_once):
-    """A block of the file may end inside a character, or between the halves of a line end."""
-    encoding, lines, end, _ = case
-    data = end.join(lines).encode(encoding)
-    source = io.BytesIO(data)
-
-    class InPieces:
-        def read(self, _):
-            return source.read(at_once)
-
-    raw = TextEncoding(encoding=encoding).recoded("a.txt", InPieces())
-    whole = b"".join(iter(lambda: raw.read(5), b""))
-    assert whole.decode("utf-8-sig") == end.join(lines)
-
-
 @pytest.mark.parametrize("name", ["cp94", "rot13", "", "a\0b"])
 def test_what_is_no_encoding_of_files_is_unknown(name):
     with pytest.raises(UserError, match=r"^`encoding`: .* is unknown; "):

@@ -116,6 +116,6 @@ def test_the_report_says_what_the_limit_on_characters_costs(tmp_path, caplog):
         "25.00% of words are [UNK]; 2.000 tokens a word of the others; 0.0% of words are one token",
     ]
     assert caplog.messages == [
-        "25.0% of words are [UNK]; give `limit_alphabet=4`, and a larger "
+        "25.0% of words are [UNK]; raise `limit_alphabet` (the text has 4 characters), and "
         "`vocab_size` if that leaves too little room for words."
     ]

@@ -1,4 +1,3 @@
-import random
 import re
 import textwrap
 from pathlib import Path
@@ -7,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.corpora.sentences import find_width, join_lines, split_paragraph
+from pipelines.corpora.sentences import are_cut, joined_lines, split_paragraph
 
 HARD = Path(__file__).parents[2] / "golden" / "sentences"
 CODES = {"english": "en", "korean": "ko"}
@@ -79,18 +78,8 @@ THAI = (
 )
 
 
-def by_hand(text, width=72, seed=3):
-    """A text cut by somebody who does not fill each line."""
-    draw, lines = random.Random(seed), [""]
-    for word in text.split():
-        full = len(lines[-1]) + 1 + len(word) > width - draw.choice([0, 0, 3, 6, 11])
-        lines = [*lines, word] if full else [*lines[:-1], f"{lines[-1]} {word}".strip()]
-    return lines
-
-
 WRAPPED = {
     "English": (textwrap.wrap(ENGLISH, 72), ENGLISH),
-    "by hand": (by_hand(ENGLISH), ENGLISH),
     "Korean": (textwrap.wrap(KOREAN, 40), KOREAN),
     "Japanese": (textwrap.wrap(JAPANESE, 36), JAPANESE),
     "Chinese": (textwrap.wrap(CHINESE, 24), CHINESE),
@@ -104,9 +93,8 @@ WRAPPED = {
 @pytest.mark.parametrize("times", [1, 9])
 @pytest.mark.parametrize(("lines", "paragraph"), WRAPPED.values(), ids=WRAPPED)
 def test_lines_cut_at_one_width_are_joined_to_their_paragraph(lines, paragraph, times):
-    width = find_width([*lines, ""] * times)
-    assert width is not None
-    joined = [" ".join(one.split()) for one in join_lines([*lines, ""] * times, width)]
+    assert are_cut([*lines, ""] * times)
+    joined = [" ".join(one.split()) for one in joined_lines([*lines, ""] * times)]
     assert joined == [paragraph] * times
 
 
@@ -147,30 +135,25 @@ PLAIN = {
 
 @pytest.mark.parametrize("lines", PLAIN.values(), ids=PLAIN)
 def test_lines_that_are_no_parts_of_paragraphs_stay(lines):
-    assert find_width(lines) is None
-    assert list(join_lines(lines, None)) == [one for one in lines if one is None or one.strip()]
+    assert not are_cut(lines)
 
 
-def test_poems_lists_and_headings_in_a_wrapped_text_stay():
+def test_items_of_lists_and_headings_in_a_wrapped_text_stay():
     prose = textwrap.wrap(ENGLISH, 72)
     listed = ["- eggs", "- milk that was", "  left over", "1. the first", "(b) the other"]
-    text = [*prose, "", "CHAPTER II", "", *POEM, "", *listed, "", *prose, "    A new one.", None]
+    text = [*prose, "", "CHAPTER II", "", *listed, "", *prose, "    A new one.", None]
     expected = [
-        *(ENGLISH, "CHAPTER II", *POEM),
+        *(ENGLISH, "CHAPTER II"),
         *("- eggs", "- milk that was left over", "1. the first", "(b) the other"),
         *(ENGLISH, "    A new one.", None),
     ]
-    assert list(join_lines(text, find_width(prose * 9))) == expected
+    assert list(joined_lines(text)) == expected
 
 
 @pytest.mark.parametrize(
     ("lines", "joined"),
     [
         (["a well-", "known man"], "a well-known man"),
-        (
-            ["   -c   If it is", "        there,", "        it is."],
-            "   -c   If it is there, it is.",
-        ),
         (["he came--", "and went"], "he came--and went"),
         (["東京へ", "行く"], "東京へ行く"),
         (["서울에", "간다"], "서울에 간다"),
@@ -178,29 +161,18 @@ def test_poems_lists_and_headings_in_a_wrapped_text_stay():
     ],
 )
 def test_a_blank_stands_between_lines_where_the_script_has_one(lines, joined):
-    assert list(join_lines(lines, 0)) == [joined]
+    assert list(joined_lines(lines)) == [joined]
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ["> a", "b"],
-        ["a", "  b"],
-        ["a", "", "b"],
-        ["> a", ">", "> b"],
-    ],
-)
+@pytest.mark.parametrize("lines", [["> a", "b"], ["a", "  b"], ["a", "", "b"], ["> a", ">", "> b"]])
 def test_a_quotation_an_indent_and_an_empty_line_end_a_paragraph(lines):
-    assert list(join_lines(lines, 0)) == [one for one in lines if one not in ("", ">")]
+    assert list(joined_lines(lines)) == [one for one in lines if one not in ("", ">")]
 
 
-@given(
-    st.lists(st.none() | st.text("> -*1.)(a B漢한\t\r\x0b", max_size=60), max_size=30),
-    st.sampled_from([None, 0, 10, 50]),
-)
-def test_no_word_is_lost_or_moved(lines, width):
-    find_width(lines)
+@given(st.lists(st.none() | st.text("> -*1.)(a B漢한\t\r\x0b", max_size=60), max_size=30))
+def test_no_word_is_lost_or_moved(lines):
+    are_cut(lines)
     words = lambda parts: re.sub(r"[\s>]", "", "".join(filter(None, parts)))  # noqa: E731
-    joined = list(join_lines(lines, width))
+    joined = list(joined_lines(lines))
     assert words(joined) == words(lines)
     assert joined.count(None) == lines.count(None)

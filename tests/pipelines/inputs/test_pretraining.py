@@ -100,9 +100,7 @@ def test_a_record_of_any_bytes_is_named(tmp_path):
     batches = PretrainingBatches(
         [written(tmp_path / "odd.tfrecord", contents)], 8, 64, 10, seed=0, shuffle=False
     )
-    with pytest.raises(
-        UserError, match=r"record 5: is no example .* \((its bytes are|Could not parse)"
-    ):
+    with pytest.raises(UserError, match=r"record 5: is no example of the form of the first one"):
         batches.batch_at(0)
 
 

@@ -91,12 +91,6 @@ def test_the_plan_does_not_depend_on_the_slab(documents, cut):
         assert sorted(joined.tolist()) == sorted(getattr(whole, name).tolist())
 
 
-def test_a_document_of_one_sentence_always_gets_a_random_b():
-    chunks = plan_chunks(_batch([[10]] * 50), ChunkRules(61, 0.0), SEED, range(4), 50)
-    assert chunks.is_random.all()
-    assert (chunks.target_b == 51).all()
-
-
 def test_without_pairs_full_sentences_are_packed():
     chunks = plan_chunks(
         _batch([[4, 4, 4, 50, 3]]), ChunkRules(10, 0.0, pairs=False), SEED, range(1), 5

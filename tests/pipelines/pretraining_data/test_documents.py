@@ -1,6 +1,4 @@
 import io
-import re
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ from pipelines.pretraining_data.documents import (
     TextBlock,
     cut_into_blocks,
     encode_block,
-    find_cut,
     iterate_documents,
     read_lines,
 )
@@ -45,30 +42,6 @@ def test_text_without_empty_lines_is_not_taken_into_memory_as_one_document(monke
     assert len(cut_into_blocks("x.txt", io.BytesIO(b"a\n\n" + document), 1)) == 2
     with pytest.raises(UserError, match=r"x\.txt: 1 MiB from byte 4 on without an empty line"):
         cut_into_blocks("x.txt", io.BytesIO(b"a\n\n" + document + b"a\n"), 1)
-
-
-@given(st.text("a \n\r", max_size=30), st.integers(0, 30), st.integers(1, 5))
-def test_reads_do_not_show(text, position, read_bytes):
-    data = text.encode()
-    found = re.compile(rb"\n[ \r]*\n").search(data, max(0, position - 1))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(documents, "_READ_BYTES", read_bytes)
-        assert find_cut(io.BytesIO(data), position) == (found and found.end())
-
-
-def test_of_a_long_line_only_what_is_needed_is_kept():
-    file = io.BytesIO(b"One.\n" + b" " * (8 << 20) + b"\n\nTwo.\n")
-    tracemalloc.start()
-    try:
-        assert find_cut(file, 0) is not None
-        assert tracemalloc.get_traced_memory()[1] < 1 << 20
-    finally:
-        tracemalloc.stop()
-
-
-def test_windows_line_ends_and_a_byte_order_mark():
-    data = b"\xef\xbb\xbfOne.\r\nTwo.\r\n\r\nThree.\r\n"
-    assert list(iterate_documents(read_lines(_whole(data), data))) == [["One.", "Two."], ["Three."]]
 
 
 def test_ill_formed_utf8_is_refused_with_its_line():

@@ -11,7 +11,6 @@ from pipelines.pretraining_data.masking import (
     MaskingRules,
     choose_positions,
     mask_examples,
-    predictions_wanted,
 )
 
 CLS, SEP, MASK, WORD, MORE = 1, 2, 3, 10, 60
@@ -29,15 +28,6 @@ def _rows(a: list[int], b: list[int], length: int = 32, copies: int = 1) -> Padd
     row = np.array(ids + [0] * (length - len(ids)), np.uint16)
     many = np.ones(copies, np.int64)
     return PaddedExamples(np.tile(row, (copies, 1)), many * len(a), many * len(b))
-
-
-@pytest.mark.parametrize(
-    ("length", "wanted"),
-    [(5, 1), (10, 2), (16, 2), (17, 3), (30, 4), (512, 20)],
-)
-def test_fifteen_percent_counting_cls_and_sep(length, wanted):
-    """Rounds to even as Python does: 30 · 0.15 = 4.5 gives 4."""
-    assert predictions_wanted(np.array([length]), RULES).tolist() == [wanted]
 
 
 @settings(max_examples=50, deadline=None)

@@ -6,7 +6,6 @@ from pipelines.pretraining_data.draws import Purpose, example_keys, seed_word
 from pipelines.pretraining_data.pairs import (
     dropped_from_front,
     partner_documents,
-    partner_spans,
 )
 
 KEYS = example_keys(np.arange(2000, dtype=np.uint64), seed_word(1))
@@ -51,18 +50,3 @@ def test_tries_run_out_as_in_the_reference():
     own = np.zeros(len(REQUEST_KEYS), np.int64)
     same = (partner_documents(REQUEST_KEYS, own, 2, same_tries=3) == 0).mean()
     assert abs(same - 1 / 8) < 0.01
-
-
-def test_b_starts_anywhere_and_ends_at_the_target():
-    offsets = np.arange(0, 101, 10)  # ten sentences of ten tokens
-    start, length = partner_spans(
-        REQUEST_KEYS,
-        np.full(len(REQUEST_KEYS), 25),
-        offsets,
-        np.zeros(len(REQUEST_KEYS), int),
-        np.full(len(REQUEST_KEYS), 10),
-    )
-    assert abs(np.bincount(start // 10, minlength=10) - 3000).max() < 260
-    assert (length[start <= 70] == 30).all()
-    assert (length[start == 80] == 20).all()  # the document ends first
-    assert (length[start == 90] == 10).all()

@@ -1,6 +1,5 @@
 import dataclasses
 
-import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
@@ -46,11 +45,3 @@ def test_random_tokens_are_ordinary_ones_unless_asked_otherwise():
     assert facts.replacements("ordinary").tolist() == [6, 7]
     assert facts.replacements("any").tolist() == list(range(9))
     assert facts.continuation.tolist() == [False] * 7 + [True, False]
-
-
-@pytest.mark.parametrize(
-    ("size", "dtype"), [(100, np.uint16), (65_536, np.uint16), (65_537, np.uint32)]
-)
-def test_ids_are_stored_as_small_as_possible(size, dtype):
-    facts = dataclasses.replace(VocabularyFacts.of(Vocabulary(TOKENS)), size=size)
-    assert facts.dtype is dtype

@@ -70,8 +70,6 @@ def test_what_is_shown_at_masked_positions_is_told_apart(statistics):
 
 
 def test_masked_tokens_are_counted_and_those_that_begin_a_word(statistics):
-    counts = {VOCABULARY.tokens[n]: int(c) for n, c in enumerate(statistics.masked_ids) if c}
-    assert counts == {"fox": 1, "hen": 1, "##s": 2}
     assert statistics.whole_labels == 2
     assert statistics.masks.tolist() == [0, 2, 1, 0]
 

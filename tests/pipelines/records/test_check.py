@@ -52,8 +52,11 @@ def test_right_shards_pass(shards):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"max_seq_length": 64}, "have length 32, not 64; pass `max_seq_length=32`"),
-        ({"max_predictions_per_seq": 3}, "up to 4 predictions .* pass `max_predictions_per_seq=4`"),
+        (
+            {"max_seq_length": 64},
+            "does not fit .*=64`; pass `max_seq_length=32`",
+        ),
+        ({"max_predictions_per_seq": 3}, "seq=4`, which .* pass `max_predictions_per_seq=4`"),
         ({"vocabulary_sha256": "0" * 64}, "another vocabulary"),
         ({"do_lower_case": False}, "made with `do_lower_case=True`"),
     ],
@@ -66,7 +69,7 @@ def test_shards_for_another_model_are_refused(shards, change, message):
 
 def test_a_missing_shard_is_named(shards):
     (shards / "train.tfrecord-00001-of-00003").unlink()
-    with pytest.raises(UserError, match=r"train.tfrecord-00001-of-00003: this shard is missing"):
+    with pytest.raises(UserError, match="00001-of-00003: this shard of the set is miss"):
         _check(shards, name="train.tfrecord-*")
 
 

@@ -48,13 +48,6 @@ def test_the_file_has_the_keys_that_readers_rely_on():
     assert values["tokenizer"] == {"do_lower_case": True, "strip_accents": None}
 
 
-def test_the_summary_is_one_line():
-    assert DESCRIPTION.summary() == (
-        "40 examples in 2 shards (3.0 MB) from 1,234 documents; 100.0 tokens an example, "
-        "random next 50.0 %, 15.00 masked."
-    )
-
-
 @pytest.mark.parametrize(
     ("content", "full", "message"),
     [

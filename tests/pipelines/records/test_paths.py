@@ -1,8 +1,6 @@
 """TensorFlow's file system in memory (ram://) stands for a remote one."""
 
 import json
-import os
-import stat
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -121,26 +119,9 @@ def test_a_copy_counts_while_it_is_known_to_be_of_what_is_there(
     assert SHARD not in copies(bucket, monkeypatch)[0]
 
 
-def test_with_the_cache_off_copies_are_this_process_own(bucket, tmp_path, monkeypatch):
-    monkeypatch.setenv("KERAS_BERT_CACHE", "")
-    monkeypatch.chdir(tmp_path)
-    before = set(tmp_path.rglob("*"))
-    _, local = copies(bucket, monkeypatch)
-    assert local.parent.parent == Path(paths._folder_of_this_process().name)
-    assert stat.S_IMODE(local.parent.parent.stat().st_mode) == 0o700
-    assert set(tmp_path.rglob("*")) == before
-
-
-def test_copies_that_another_user_made_are_not_read(bucket, monkeypatch):
-    copies(bucket, monkeypatch)
-    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    with pytest.raises(UserError, match=r"cache/shards: is no folder that you alone can write to"):
-        copies(bucket, monkeypatch)
-
-
 @pytest.mark.parametrize("name", ["/train.tfrecord-*", ""])
 def test_a_shard_that_is_gone_there_is_missing_here_though_it_was_copied(bucket, name):
     paths.with_local_copies([f"{bucket}{name}"])
     tf.io.gfile.remove(f"{bucket}/train.tfrecord-00001-of-00003")
-    with pytest.raises(UserError, match="00001-of-00003: this shard is missing"):
-        find_shards(paths.with_local_copies([f"{bucket}{name}"]))
+    with pytest.raises(UserError, match="00001-of-00003: this shard of the set is missing"):
+        find_shards([f"{bucket}{name}"])

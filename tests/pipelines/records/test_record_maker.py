@@ -1,7 +1,9 @@
 """Records of planned examples, put together once more token by token."""
 
 import dataclasses
+from pathlib import Path
 
+import google_crc32c
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -9,7 +11,8 @@ import tensorflow as tf
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from pipelines.pretraining_data.pairs import PlannedExamples
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
-from pipelines.records.record_maker import RecordMaker
+from pipelines.records.record_maker import RecordMaker, write_shard
+from pipelines.records.serialise import masked_crcs
 
 FACTS = VocabularyFacts.of(Vocabulary([*SPECIAL_TOKENS, *(f"w{n}" for n in range(40))]))
 RECIPE = Recipe(max_seq_length=12, max_predictions_per_seq=3, masking="none")
@@ -72,3 +75,35 @@ def test_masked_records_hold_what_was_hidden():
                 restored[position] = after["masked_lm_ids"][slot]
         assert restored == before["input_ids"]
     assert maker.counts == {"examples": 3, "random_next": 2, "tokens": 29, "masked": 5}
+
+
+RECORDS = [b"one", b"", b"three" * 50, b"four"]
+
+
+def frame_records(records):
+    """Records as they stand in a TFRecord file: length, its checksum, record, its checksum."""
+    lengths = [len(record).to_bytes(8, "little") for record in records]
+    frames = [
+        b"".join((length, masked_crcs([length]).tobytes(), record, masked_crcs([record]).tobytes()))
+        for length, record in zip(lengths, records, strict=True)
+    ]
+    return np.frombuffer(b"".join(frames), np.uint8), np.array([len(frame) for frame in frames])
+
+
+def read_by_tensorflow(*paths: str | Path) -> list[bytes]:
+    """TensorFlow checks both checksums of each record."""
+    return [record.numpy() for record in tf.data.TFRecordDataset([str(path) for path in paths])]
+
+
+def test_tensorflow_reads_what_was_written(tmp_path):
+    path = tmp_path / "x.tfrecord"
+    write_shard(str(path), [frame_records(RECORDS[:1]), frame_records(RECORDS[1:])], {})
+    assert read_by_tensorflow(path) == RECORDS
+
+
+def test_the_entry_tells_size_and_checksum_of_the_file(tmp_path):
+    path = tmp_path / "x.tfrecord"
+    entry = write_shard(str(path), [frame_records(RECORDS)], {"examples": 4})
+    data = path.read_bytes()
+    assert (entry.file, entry.bytes, entry.counts) == ("x.tfrecord", len(data), {"examples": 4})
+    assert int(entry.crc32c, 16) == google_crc32c.value(data)

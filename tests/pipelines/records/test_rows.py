@@ -32,10 +32,3 @@ def test_choices_are_an_axis_of_their_own():
     padded = some_rows(choices=2).padded(4)
     assert padded["input_ids"].shape == (3, 2, 4)
     assert padded["input_ids"][1].tolist() == [[318, 0, 0, 0], [321, 0, 0, 0]]
-
-
-def test_a_part_of_the_rows_counts_its_examples_from_zero():
-    part = some_rows().of(2, 3, first_example=1)
-    assert (part.examples.tolist(), part.lengths.tolist()) == ([0], [4])
-    assert part.tokens["input_ids"].tolist() == [312, 315, 318, 321]
-    assert part.values["label_ids"].tolist() == [200]

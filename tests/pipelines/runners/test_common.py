@@ -7,9 +7,9 @@ import pytest
 from keras_bert_impl.errors import UserError
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe
 from pipelines.runners.common import (
-    InputKinds,
     check_partners,
     choose_shards,
+    look_at_input,
 )
 
 CONFIG = PretrainingDataConfig("text.txt", "out/x", "vocab.txt")
@@ -29,10 +29,9 @@ def test_there_is_a_shard_for_so_many_examples_unless_a_number_is_asked_for(
 
 
 def look_at(*texts):
-    kinds = InputKinds()
+    told = set()
     for number, text in enumerate(texts):
-        kinds.look(f"{number}.txt", io.BytesIO(text.encode()))
-    kinds.warn()
+        look_at_input(f"{number}.txt", io.BytesIO(text.encode()), told)
 
 
 def test_json_lines_are_no_sentences_and_what_makes_sentences_of_them_is_named():

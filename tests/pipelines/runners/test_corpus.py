@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
@@ -15,7 +14,6 @@ from pipelines.runners.corpus import (
     BlockTasks,
     TextFingerprint,
     assemble,
-    find_corpus,
     stamp_of,
     tokenize_block,
     tokenize_blocks,
@@ -63,19 +61,6 @@ def test_the_corpus_holds_every_token_once_and_in_order(tmp_path, tasks):
     assert not list(tmp_path.glob("block-*"))
 
 
-def test_sentences_that_a_pair_can_begin_with_are_short_and_not_the_last(
-    tmp_path, tasks, monkeypatch
-):
-    monkeypatch.setattr("pipelines.runners.corpus._DOCUMENTS_AT_ONCE", 7)
-    corpus = _assembled(tasks, tmp_path / "corpus")
-    text = (tmp_path / "corpus.txt").read_text()
-    tokenizer = Tokenizer(TextSettings(Vocabulary.load(tmp_path / "vocab.txt")))
-    followed = [line for document in text.split("\n\n") for line in document.splitlines()[:-1]]
-    lengths = np.diff(tokenizer.encode_lines(followed).offsets)
-    assert 0 < np.count_nonzero(lengths < 8) < len(followed)
-    assert corpus.pair_starts(8) == np.count_nonzero(lengths < 8)
-
-
 def test_threads_with_the_fast_tokenizer_give_the_same_tokens(tmp_path, tasks):
     plain = _assembled(tasks, tmp_path / "plain")
     fast = [BlockTask(t.block, t.settings, t.target, t.stamp, plain=False) for t in tasks]
@@ -84,13 +69,6 @@ def test_threads_with_the_fast_tokenizer_give_the_same_tokens(tmp_path, tasks):
     made = assemble(tmp_path / "fast", [Path(task.target) for task in fast], 99, "corpus.txt")
     assert (made.ids().array == plain.ids().array).all()
     assert made.text_sha256 == plain.text_sha256
-
-
-@pytest.mark.parametrize("name", ["ids.bin", "corpus.json"])
-def test_a_corpus_that_lacks_a_part_is_none(tmp_path, tasks, name):
-    _assembled(tasks, tmp_path / "corpus")
-    (tmp_path / "corpus" / name).unlink()
-    assert find_corpus(tmp_path / "corpus") is None
 
 
 def test_a_vocabulary_that_changes_meanwhile_is_refused(tmp_path, tasks):

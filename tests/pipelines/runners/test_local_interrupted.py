@@ -1,7 +1,6 @@
 """What a run of the local runner leaves when it is killed, and what the next one makes of it."""
 
 import dataclasses
-import shutil
 
 import pytest
 
@@ -11,21 +10,10 @@ from pipelines.runners import shards
 from pipelines.runners.local import run_local
 from tests.support.pretraining_corpus import (
     RECIPE,
-    contents,
     make_config,
     make_shards,
     write_corpus,
 )
-
-
-def test_tokens_of_which_a_file_is_gone_are_made_again(tmp_path, expected):
-    """Killed while the work folder was being removed: files go in any order."""
-    config = make_shards(tmp_path, work_folder=str(tmp_path / "work"))
-    (file,) = (tmp_path / "work").glob("tokens-*/documents.bin")
-    file.unlink()
-    shutil.rmtree(tmp_path / "out")
-    run_local(config)
-    assert contents(tmp_path / "out") == expected
 
 
 def _stopped_after_one_shard(monkeypatch, config) -> None:

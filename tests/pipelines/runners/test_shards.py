@@ -49,15 +49,6 @@ def test_every_document_is_planned_once_in_every_copy(
     assert len({task.target for task in tasks}) == len(tasks)
 
 
-@pytest.mark.parametrize("damage", ["no end", "no plan"])
-def test_an_interrupted_batch_is_not_counted(tmp_path, corpus, damage):
-    ((target, examples),) = _planned(corpus, Recipe(max_seq_length=20, dupe_factor=2), tmp_path)
-    assert shards.planned_count(target) == examples > 0
-    path = Path(target)
-    (path if damage == "no plan" else path.with_suffix(".json")).unlink()
-    assert shards.planned_count(target) is None
-
-
 @pytest.fixture(scope="module")
 def tasks(tmp_path_factory) -> list[shards.ShardTask]:
     """The shards of the tiny corpus as tasks, from a corpus that was kept."""
