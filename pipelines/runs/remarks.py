@@ -74,15 +74,19 @@ def remarks(training: TrainingConfig, replicas: int, epochs: Sequence[Epochs] = 
     return [*_of_warmup(training), *of_devices, *_of_epochs(epochs)]
 
 
+_OF_ONE = {
+    "mirrored": "`distribution_strategy=mirrored` with one device computes as "
+    "`distribution_strategy=one_device` does, no faster; take that, or, to try several replicas on "
+    "a CPU, add `num_logical_devices=2`.",
+    "multi_worker_mirrored": "`distribution_strategy=multi_worker_mirrored` with one device trains "
+    "alone; set TF_CONFIG to the same list of workers, with another index, on each of them.",
+}
+
+
 def device_remarks(training: TrainingConfig, replicas: int) -> list[str]:
     """Those about devices: what every training run should say."""
-    if training.distribution_strategy != "mirrored" or replicas > 1:
-        return []
-    return [
-        "`distribution_strategy=mirrored` with one device computes as `distribution_strategy="
-        "one_device` does, no faster; take that, or, to try several replicas on a CPU, add "
-        "`num_logical_devices=2`."
-    ]
+    remark = _OF_ONE.get(training.distribution_strategy) if replicas == 1 else None
+    return [remark] if remark else []
 
 
 def _of_warmup(training: TrainingConfig) -> Iterator[str]:

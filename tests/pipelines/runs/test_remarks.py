@@ -17,6 +17,7 @@ def test_a_usual_run_has_nothing_to_be_told():
     assert told(epochs=[Epochs(200, 32, 6400)]) == []
     assert told(distribution_strategy="mirrored", replicas=2) == []
     assert "with one device computes as" in told(distribution_strategy="mirrored")[0]
+    assert "trains alone; set TF_CONFIG" in told(distribution_strategy="multi_worker_mirrored")[0]
 
 
 def test_a_warm_up_that_is_as_long_as_the_run_is_named_with_both_numbers_and_a_better_one():
