@@ -61,7 +61,8 @@ def test_a_study_goes_from_text_to_its_table_and_a_cell_run_again_gives_the_same
     (row,) = report["tables"]["sizes"]
     assert len(row["scores"]) == 1
     assert all("figures" in run for run in report["runs"])
-    assert "| tiny | 1 | 16 | 2 |" in "\n".join(lines)
+    (line,) = (line for line in lines if line.startswith("| tiny "))
+    assert [cell.strip() for cell in line.split("|")][2:5] == ["1", "16", "2"]
     (folder,) = (data / "study" / "cells").glob("fox-bert-seed-1-1-*")
     before = json.loads((folder / "result.json").read_text())
     for file in folder.iterdir():
