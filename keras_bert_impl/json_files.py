@@ -137,7 +137,6 @@ def parse_json(
     remedy: str,
     *,
     first_line: int | None = 1,
-    finite: bool = False,
 ) -> Any:
     """Parses JSON text.
 
@@ -155,7 +154,7 @@ def parse_json(
     """
     escape = b"\\ud" if isinstance(text, bytes) else "\\ud"
     try:
-        value = bounded_loads(text, finite=finite)
+        value = bounded_loads(text)
         if escape in text.lower():  # type: ignore[operator]
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
@@ -169,8 +168,6 @@ def parse_json(
 def bounded_loads(
     text: str | bytes,
     object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
-    *,
-    finite: bool = False,
 ) -> Any:
     """`json.loads`: the only place that calls it.
 
@@ -178,12 +175,7 @@ def bounded_loads(
         text: the text; bytes are UTF-8, and may begin with a byte-order mark.
     """
     content = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-    refuse = _refuse_constant if finite else None
-    return json.loads(content, object_pairs_hook=object_pairs_hook, parse_constant=refuse)
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"it has no number {name}")
+    return json.loads(content, object_pairs_hook=object_pairs_hook)
 
 
 def fault_of_json(

@@ -26,7 +26,7 @@ TEXTS = ["the dog runs .", "a", "the cat sleeps , a list", "the dog and the cat"
         ([], "no model is named; give --model"),
         (["--model=x", "--port=99999"], "--port=99999 must be 0 to 65535"),
         (["--model=/no/such/model", "--port=0"], "/no/such/model"),
-        (["--model=x", "--host=192.0.2.1"], "--host=192.0.2.1: "),
+        (["--model=x", "--host=192.0.2.1"], "--host=192.0.2.1, --port=8501: "),
         (["--model=x", "--api_key=a b", "--port=0"], "--api_key: is no API key"),
         (["--model=x", "--api_key_file=/no/key", "--port=0"], "/no/key"),
     ],

@@ -287,7 +287,7 @@ async def _answer_fault(request: Request, fault: Exception) -> Response:
     path = request.url.path
     if not isinstance(fault, RequestError):
         sentence = f"{shown(request.method)} {shown(path)}: {fault.detail}."
-        fault = HTTPException(fault.status_code, sentence, fault.headers)
+        fault = RequestError(fault.status_code, sentence, headers=dict(fault.headers or {}))
     # OpenAI's form is that of all its API but for single models.
     body = fault_body(fault, path.startswith("/v1/") and not path.startswith("/v1/models/"))
     return JsonResponse(body, fault.status_code, {**_HEADERS, **(fault.headers or {})})

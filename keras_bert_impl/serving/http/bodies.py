@@ -44,7 +44,7 @@ def bad_request(sentence: str, parameter: str | None = None) -> RequestError:
     return RequestError(400, sentence, parameter=parameter)
 
 
-def fault_body(fault: HTTPException, openai: bool) -> dict[str, object]:
+def fault_body(fault: RequestError, openai: bool) -> dict[str, object]:
     """The JSON of a fault, in TensorFlow Serving's form or in OpenAI's.
 
     Example:
@@ -61,8 +61,8 @@ def fault_body(fault: HTTPException, openai: bool) -> dict[str, object]:
         "error": {
             "message": fault.detail,
             "type": kinds.get(fault.status_code, other),
-            "param": getattr(fault, "parameter", None),
-            "code": getattr(fault, "code", None),
+            "param": fault.parameter,
+            "code": fault.code,
         }
     }
 
