@@ -25,6 +25,7 @@ from keras_bert_impl.serving.http.batching import Answered, Batcher
 from keras_bert_impl.serving.http.bodies import BodyReader, RequestError, fault_body, to_json
 from keras_bert_impl.serving.http.config import ServerConfig
 from keras_bert_impl.serving.http.figures import Figures
+from keras_bert_impl.serving.http.openapi import openapi_document
 
 _MOST_INSTANCES = 2048  # of a request
 _OPEN_PATHS = ("/healthz", "/readyz")
@@ -135,6 +136,7 @@ class Service:
             Route("/healthz", self._health),
             Route("/readyz", self._ready),
             Route("/metrics", self._metrics),
+            Route("/openapi.json", self._openapi),
         ]
         for which in ("", "/versions/{version:name}", "/labels/{label:name}"):
             path = f"/v1/models/{{name:name}}{which}"
@@ -225,6 +227,9 @@ class Service:
     async def _metrics(self, _request: Request) -> Response:
         content = self._figures.text()
         return Response(content, headers={**_HEADERS, "Content-Type": Figures.CONTENT_TYPE})
+
+    async def _openapi(self, _request: Request) -> Response:
+        return _json(openapi_document(self._models))
 
 
 _MODEL = "keras_bert.model"  # in a scope: the model that a body names
