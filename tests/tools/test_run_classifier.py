@@ -71,7 +71,7 @@ TWICE = "\n".join([*WORD_VOCABULARY.tokens[:-1], "dog"])
         (
             "cola/train.tsv",
             LINE + "src\t1\tthe dog\n",
-            "cola/train.tsv: line 2 has 3 tab-separated",
+            "cola/train.tsv: line 2 has 3 columns",
         ),
         (
             "cola/train.tsv",

@@ -7,13 +7,7 @@ import pytest
 
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
-from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.head_settings import (
-    FrozenFeatures,
-    frozen_features,
-    with_frozen_features,
-)
 from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
 from pipelines.tasks.tagging.schemes import BARE, BIOES, IOB1
 from pipelines.tasks.tagging.task import open_tagging, task_of
@@ -110,14 +104,6 @@ def test_tags_that_look_the_same_are_one(tmp_path):
     apart = "\u110b\u1175\u11ab\u1106\u116e\u11af"
     config = write(tmp_path, train=f"a\tB-인물\nb\tI-{apart}\n", dev="a\tB-인물\n")
     assert open_tagging(config).labels == ("O", "B-인물", "I-인물")
-
-
-def test_what_is_trained_is_no_tagger_over_frozen_layers_and_what_is_scored_may_be_one(tmp_path):
-    run = {"output_dir": tmp_path / "run", "files": TaggingConfig(data_dir=tmp_path)}
-    frozen = FrozenFeatures("last", 128)
-    model = with_frozen_features(BertConfig(vocab_size=9), frozen)
-    assert frozen_features(RunNerConfig(do_train=True, **run).configure(model)) is None
-    assert frozen_features(RunNerConfig(do_eval=True, **run).configure(model)) == frozen
 
 
 def test_the_task_of_a_run_has_its_options_and_needs_a_file_for_what_reads_it(tmp_path):
