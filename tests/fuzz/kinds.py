@@ -133,7 +133,7 @@ _ALL = (
             checked("ner", f"{_TRAIN} --train_file=train.txt --dev_file=train.txt"),
             checked("ner", f"{_TRAIN} --train_file=dev.txt --dev_file=dev.txt"),
             checked("ner", f"{_ANSWER} --test_file=train.txt"),
-            "score_tags --predictions_file=predictions.txt --compared_with=predictions.txt",
+            "score_tags --predictions_file=predictions.txt",
             readers.served_settings,
         ),
         weight=80,
