@@ -143,7 +143,8 @@ class _Recoded(io.RawIOBase):
         try:
             return self._decoder.decode(data, final=self._ended)
         except UnicodeError as error:
-            line = self._line + data.count(b"\n", 0, getattr(error, "start", 0))
+            good = error.start if isinstance(error, UnicodeDecodeError) else 0
+            line = self._line + data.count(b"\n", 0, good)
             raise UserError(
                 f"{self._name}: line {line} is not {self._encoding} "
                 f"({error}); correct it, or give another `encoding` (utf-16 needs a byte-order "

@@ -6,7 +6,8 @@ import unicodedata
 import numpy as np
 import pytest
 
-from tests.support.model_folders import write_classifier
+from keras_bert_impl.models.token_models import BertSpanLabeler
+from tests.support.model_folders import tiny_config, write_any, write_classifier
 from tools.table import tool_named, tool_names
 
 SENTENCE = "한국어 위키백과는 모두가 함께 만들어 가는 백과사전이다."
@@ -17,7 +18,7 @@ SPLITS = TRAIN + " --train_file={0}/%s --dev_file={0}/%s"
 
 # What each tool with `encoding` and `unicode_form` is asked; nothing of it comes to a model.
 READERS = {
-    "answer": f"{MODEL} --question=who --passage_file={{0}}/texts.txt",
+    "answer": "--model={0}/spans --question=who --passage_file={0}/texts.txt",
     "create_pretraining_data": "--input_file={0}/texts.txt --output_file={0}/x.tfrecord"
     " --vocab_file={0}/vocab.txt --nodo_lower_case --num_workers=0",
     "embed": f"{MODEL} --input_file={{0}}/texts.txt --output_file={{0}}/x.npy",
@@ -44,6 +45,7 @@ def folders(tmp_path_factory):
     """The same Korean texts in every kind of file, in a folder for each encoding."""
     base = tmp_path_factory.mktemp("korean")
     model = write_classifier(base / "model", ["no", "yes"])
+    write_any(base / "spans", BertSpanLabeler(tiny_config()))
     rows = [f"{SENTENCE} {number}" for number in range(4)]
     texts = {
         "texts.txt": f"{SENTENCE}\n" * 30,
@@ -61,6 +63,7 @@ def folders(tmp_path_factory):
         (folder / "vocab.txt").write_text("\n".join([*SPECIAL, "한국어"]))
         np.save(folder / "x.npy", np.ones((30, 16), np.float32))
         (folder / "model").symlink_to(model)
+        (folder / "spans").symlink_to(base / "spans")
     return base
 
 
