@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
 from keras_bert_impl.checkpoints.destination import check_apart, check_beside
 from keras_bert_impl.checkpoints.formats import google_tf1
 from keras_bert_impl.checkpoints.model_directory import (
@@ -22,6 +21,7 @@ from keras_bert_impl.checkpoints.model_directory import (
     write_tensors_directory,
 )
 from keras_bert_impl.checkpoints.model_source import (
+    CheckpointOptions,
     architecture_of,
     find_model,
     folder_of,

@@ -21,6 +21,7 @@ import os
 import re
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
 from keras_bert_impl.checkpoints.names import label_names_of_heads
@@ -47,12 +48,34 @@ from keras_bert_impl.config import BertConfig, architecture_of, named_config
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import is_named, real_path
 from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.options import option
 from keras_bert_impl.tokenization.reference import as_name
 from keras_bert_impl.tokenization.text_settings import AS_IS, NFC, Casing, TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 _NOTHING_SAID = Casing()
 _UNUSED = re.compile(r"\[unused\d+\]", re.IGNORECASE)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CheckpointOptions:
+    """Options of every job that reads a checkpoint of any format."""
+
+    bert_config_file: str | None = option(
+        None, "google's bert_config.json, if there is none beside the checkpoint."
+    )
+    vocab_file: str | None = option(None, "The vocabulary, if there is none beside the checkpoint.")
+    do_lower_case: bool | None = option(
+        None, "Whether text is lower-cased, where the checkpoint does not say it."
+    )
+
+    def description(self) -> dict[str, Any]:
+        """The options as keyword arguments of `find_model` and what opens models with it."""
+        return {
+            "bert_config_file": self.bert_config_file,
+            "vocab_file": self.vocab_file,
+            "do_lower_case": self.do_lower_case,
+        }
 
 
 @dataclasses.dataclass(frozen=True)

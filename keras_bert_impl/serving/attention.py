@@ -130,7 +130,7 @@ class AttentionModel:
         from keras_bert_impl.models.encoder import BertEncoder
 
         encoder = BertEncoder(self._source.config, dtype="float32")
-        restore(encoder, str(self._source.checkpoint))
+        restore(encoder, self._source.tensors())
         return encoder
 
     def _known_tokenizer(self) -> PlainTokenizer:

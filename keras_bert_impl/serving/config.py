@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
+from keras_bert_impl.checkpoints.model_source import CheckpointOptions
 from keras_bert_impl.options import REQUIRED, check_options, option
 
 

@@ -326,6 +326,6 @@ def _build(source: ModelSource, settings: SentenceSettings, policy: str) -> "Ber
     from keras_bert_impl.models.embedder import BertEmbedder
 
     model = BertEmbedder(source.config, settings.pooling, settings.normalize, dtype=policy)
-    restore(model, str(source.checkpoint))
+    restore(model, source.tensors())
     restore_pooler(model.encoder.pooler.weights, source.folder)
     return model

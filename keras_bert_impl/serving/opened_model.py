@@ -90,7 +90,7 @@ def open_model(
         do_lower_case=do_lower_case,
     )
     model = (build or build_model)(source)
-    report = restore(model, str(source.checkpoint))
+    report = restore(model, source.tensors())
     untrained = frozenset(path.split("/")[0] for path in report.new)
     from keras_bert_impl.models.encoder import BertEncoder
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
+from keras_bert_impl.checkpoints.model_source import CheckpointOptions
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, option
 from pipelines.many_runs.commands import FINE_TUNING_TOOLS, flag_words

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
+from keras_bert_impl.checkpoints.model_source import CheckpointOptions
 from keras_bert_impl.engines.config import EngineChoice
 from keras_bert_impl.options import REQUIRED, nested, option
 from pipelines.answering.config import JSON, TABLE, PredictConfig

@@ -253,7 +253,7 @@ def _vectors_of(
 
 def _build(source: ModelSource, policy: str) -> Any:
     model = build_model(source, policy)
-    restore(model, str(source.checkpoint))
+    restore(model, source.tensors())
     return model
 
 

@@ -119,7 +119,7 @@ def unbuilt_task_model(source: ModelSource, task: Task[Any, Any], policy: str) -
 
 def _build(source: ModelSource, task: Task[Any, Any], policy: str) -> Any:
     model = task.head(_with_labels(source), policy).model
-    report = restore(model, str(source.checkpoint))
+    report = restore(model, source.tensors())
     _check_trained(str(source.checkpoint), task, frozenset(x.split("/")[0] for x in report.new))
     return model
 

@@ -75,7 +75,7 @@ class FeatureExtractor:
         self._tokenizer = Tokenizer(found.text)
         policy = dtype_policy(config.precision)
         model = BertEncoder(found.config, return_all_layers=True, dtype=policy)
-        restore(model, str(found.checkpoint))
+        restore(model, found.tensors())
         self._forward = forward_function(model)
 
     def extract(self, lines: Iterable[str]) -> Iterator[LineFeatures]:

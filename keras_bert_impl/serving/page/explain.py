@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keras_bert_impl.checkpoints.checkpoint_options import CheckpointOptions
+from keras_bert_impl.checkpoints.model_source import CheckpointOptions
 from keras_bert_impl.engines.config import ENGINES, TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, open_whole

@@ -5,12 +5,15 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from keras_bert_impl.checkpoints.convert import read_portable, write_portable
+from keras_bert_impl.checkpoints.convert import ConvertConfig, read_portable, write_portable
+from keras_bert_impl.checkpoints.grow import GrowConfig
 from keras_bert_impl.checkpoints.model_source import find_model, locate
 from keras_bert_impl.config import named_config
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import options_of
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from pipelines.vectors.options import FeaturesConfig
 from tests.support.model_folders import (
     WORD_VOCABULARY,
     tiny_config,
@@ -372,3 +375,13 @@ def test_a_name_of_the_hub_is_not_looked_for_where_a_folder_has_it(folder, monke
 def test_lengths_out_of_range_are_refused(folder, length, sentence):
     with pytest.raises(UserError, match=sentence):
         find_model(folder).config.check_length(length, at_least=5)
+
+
+@pytest.mark.parametrize("job", [ConvertConfig, GrowConfig, FeaturesConfig])
+def test_every_job_on_checkpoints_can_be_told_what_they_do_not_say(job):
+    defaults = {one.name: one.default for one in options_of(job)}
+    assert [defaults[name] for name in ("bert_config_file", "vocab_file", "do_lower_case")] == [
+        None,
+        None,
+        None,  # not False: only what is given is compared with the checkpoint
+    ]

@@ -82,17 +82,16 @@ def test_a_client_gives_all_labels_that_hold(form, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", PACKAGES)
+@pytest.mark.parametrize("form", ["onnx", "openvino", "litert"])
 def test_a_client_gives_the_vectors_of_an_embedder(form, encoder_folder, tmp_path):
     embedder = kb.Embedder.from_pretrained(encoder_folder, normalize=True, max_seq_length=6)
     settings = SentenceSettings(max_seq_length=6, prompt="a list ")
     Embedder(embedder.model, embedder.text, settings).save_pretrained(tmp_path / "model")
     expected = kb.Embedder.from_pretrained(tmp_path / "model").embed(TEXTS)
-    for _ in range(1 if form == "saved_model" else 2):  # the second time it replaces what it wrote
+    for _ in range(2):  # the second time it replaces what it wrote
         answer, _ = exported(form, tmp_path / "model", tmp_path / "out")
     np.testing.assert_allclose(answer(TEXTS), expected, atol=1e-5)
-    if form != "saved_model":
-        assert json.loads((tmp_path / "out" / "settings.json").read_text())["max_seq_length"] == 6
+    assert json.loads((tmp_path / "out" / "settings.json").read_text())["max_seq_length"] == 6
 
 
 def test_a_model_that_takes_more_than_texts_has_no_client(pretrainer_folder, tmp_path):
@@ -159,10 +158,9 @@ def test_a_client_asks_what_its_model_was_trained_on(form, tmp_path):
     single = {"text_a": ["the dog"], "text_b": ["a cat"]}
     expected = serve_model(open_model(pair)).call("text_pair", single)
     np.testing.assert_allclose([shares], expected["probabilities"], atol=1e-5)
-    for words in ([], ["the dog"], ["the dog", "a cat", "a list"]):
-        code, printed, error = asked(tmp_path / "of_pairs", *words)
-        assert (code, printed) == (1, "")
-        assert "pairs of texts: give two" in error[0] or "(text_a, text_b)" in error[0]
+    code, printed, error = asked(tmp_path / "of_pairs", "the dog")
+    assert (code, printed) == (1, "")
+    assert "pairs of texts: give two" in error[0] or "(text_a, text_b)" in error[0]
 
     answer, _ = exported(form, one, tmp_path / "of_texts")
     assert len(answer(["the dog", "a cat"])) == 2
