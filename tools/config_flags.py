@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from absl import flags
 
-from keras_bert_impl.errors import UserError, cut, nearest
+from keras_bert_impl.errors import UserError, cut, nearest, shown
 from keras_bert_impl.files import read_small
 from keras_bert_impl.options import (
     ONCE,
@@ -29,6 +29,7 @@ from tools.command_line import run
 from tools.gone import FLAGS as GONE_FLAGS
 from tools.gone import without_defaults
 
+_NO_UTF_8 = re.compile("[\udc80-\udcff]")  # bytes of the command line that are not UTF-8
 Config = TypeVar("Config")
 Main = Callable[..., int]
 
@@ -182,6 +183,7 @@ class ConfigFlags(Generic[Config]):
     def parse(self, arguments: Sequence[str], *, keep_unknown: bool = False) -> None:
         """Reads the command line (without the program's name), `--flagfile=FILE` as well."""
         rest = list[str]()
+        _check_utf_8(arguments)
         try:
             self._values.unparse_flags()  # a second call in one process starts from the defaults
             for source, words in self._parts(arguments):
@@ -417,6 +419,14 @@ def _with_one_precision(options: list[Option]) -> list[Option]:
         return options
     short = {"engine_precision": "precision"}
     return [replace(one, name=short.get(one.name, one.name)) for one in options]
+
+
+def _check_utf_8(words: Sequence[str]) -> None:
+    """Refuses words that are not UTF-8, but for names of files, which may be any bytes."""
+    for word in words:
+        name, _, value = word.rpartition("=")
+        if _NO_UTF_8.search(value) and not os.path.lexists(value):
+            raise UserError(f"{name or 'an argument'}: {shown(value)} is not UTF-8; convert it.")
 
 
 def add_tpu_flags(tool: ConfigFlags[Any]) -> None:
