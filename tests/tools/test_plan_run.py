@@ -46,7 +46,7 @@ def test_epochs_are_said_and_too_many_are_noted(capsys):
 
 
 def test_mistakes_of_the_run_are_noted_by_the_names_of_its_flags(capsys):
-    _, (mirrored, warmup) = shown_of(
+    _, (warmup, mirrored) = shown_of(
         capsys, "--num_warmup_steps=10000", "--distribution_strategy=mirrored"
     )
     assert warmup.startswith("Note: --num_warmup_steps=10000 with --num_train_steps=200: ")

@@ -111,10 +111,7 @@ def test_every_record_is_looked_at_before_the_first_step(capsys, tmp_path, name,
     assert not (tmp_path / "run" / "metrics.jsonl").exists()
 
 
-def test_records_left_out_of_the_first_look_are_checked_when_they_are_read(
-    capsys, tmp_path, monkeypatch
-):
-    monkeypatch.setattr("pipelines.runs.remarks.RECORDS_CHECKED", 3)
+def test_records_are_checked_when_they_are_read(capsys, tmp_path):
     shard = poisoned_shard(tmp_path, 11, "input_ids", 1000)
     error = sentence(capsys, tmp_path / "run", input_file=shard)  # 8 a step, in file order
     assert "poisoned.tfrecord: record 11 has 1000 in input_ids" in error

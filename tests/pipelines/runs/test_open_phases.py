@@ -41,5 +41,5 @@ def test_each_phase_reads_its_own_shards_in_its_own_shape(tmp_path):
 
 
 def test_shards_of_another_length_are_refused():
-    with pytest.raises(UserError, match="length 64, not 32"):
+    with pytest.raises(UserError, match="does not fit `max_seq_length=32`"):
         opened(dataclasses.replace(LONG, max_seq_length=32))
