@@ -1,5 +1,6 @@
 """Losses that add up over the parts of a batch: the contract, and those of the models here."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ Figures = tuple[Any, dict[str, Any]]
 """The loss (float32 scalar), and the metrics (float32 scalars by name)."""
 
 
-class Objective:
+class Objective(ABC):
     """A loss that may be computed in parts; here one that is a mean over examples.
 
     A batch is split over replicas and micro-batches. The loss of a part is a *sum* over its rows,
@@ -24,7 +25,7 @@ class Objective:
         input_names: the features that the model reads.
 
     Example:
-        >>> Objective().normalizers({"label_ids": np.array([1, 0])})
+        >>> RegressionObjective().normalizers({"label_ids": np.array([1, 0])})
         {'examples': np.float32(2.0)}
     """
 
@@ -38,6 +39,7 @@ class Objective:
         """
         return {"examples": count_examples(batch)}
 
+    @abstractmethod
     def loss(
         self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
     ) -> Figures:
@@ -48,7 +50,6 @@ class Objective:
             batch: this part's features as tensors; with `example_weights` float32 [rows].
             normalizers: those of the whole batch (or set).
         """
-        raise NotImplementedError
 
 
 def count_examples(batch: Batch) -> np.float32:
