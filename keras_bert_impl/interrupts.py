@@ -148,20 +148,23 @@ def _raised_again(stops: Stops) -> Iterator[None]:
 
     Python drops what is raised in `__del__` and in callbacks of the garbage collection.
     """
-    before = sys.unraisablehook
+    before, again = sys.unraisablehook, list[threading.Timer]()
 
     def hear(dropped: "sys.UnraisableHookArgs") -> None:
         if stops.number is None or not isinstance(dropped.exc_value, KeyboardInterrupt):
             before(dropped)
             return
         number, stops.number = stops.number, None
-        threading.Timer(0.05, os.kill, [os.getpid(), number]).start()  # after the callback
+        again.append(threading.Timer(0.05, os.kill, [os.getpid(), number]))  # after the callback
+        again[-1].start()
 
     sys.unraisablehook = hear
     try:
         yield
     finally:
         sys.unraisablehook = before
+        for timer in again:
+            timer.cancel()  # all is done: nothing is left to stop
 
 
 _stopped_by: int | None = None  # of the process, as its table of handlers is
