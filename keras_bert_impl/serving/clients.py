@@ -272,11 +272,8 @@ class TextSignature(NamedTuple):
     endings: int = 0
 
 
-def text_client_program(signatures: Sequence[TextSignature], texts: int | None = None) -> str:
+def text_client_program(signatures: Sequence[TextSignature]) -> str:
     """The program beside a SavedModel, which takes texts.
-
-    Args:
-        texts: how many texts an example of the training had; None asks all signatures.
 
     Example:
         >>> program = text_client_program(
@@ -284,7 +281,6 @@ def text_client_program(signatures: Sequence[TextSignature], texts: int | None =
         >>> 'SIGNATURES = {2: ("answers", ["question", "passage"])}' in program.splitlines()
         True
     """
-    signatures = [one for one in signatures if texts in (None, len(one.inputs))] or signatures
     entries = (f'{len(s.inputs)}: ("{s.name}", {json.dumps(s.inputs)})' for s in signatures)
     first = min(signatures, key=lambda signature: len(signature.inputs))
     is_text = len(first.inputs) == 1

@@ -11,7 +11,6 @@ from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.sentence_modules import read_sentence_settings
 from keras_bert_impl.checkpoints.task_settings import (
     long_texts_of,
-    num_texts,
     served_length,
     task_settings,
 )
@@ -113,7 +112,7 @@ def export_saved_model(
             raise not_written(final, reason_of(error)) from error
         _write_assets(opened, aside / "assets")
         if signatures := served.text_signatures():
-            program = text_client_program(signatures, num_texts(opened.source.config))
+            program = text_client_program(signatures)
             (aside / CLIENT_FILE).write_text(program, encoding="utf-8")
         try:
             verification = verify_saved_model(served, opened, aside) if verify else None

@@ -8,12 +8,10 @@ import tensorflow as tf
 
 from keras_bert_impl.backend import need_tensorflow
 from keras_bert_impl.layers import kernels
+from keras_bert_impl.serving.answerer import default_first
 from keras_bert_impl.serving.clients import TextSignature
 
 Function = Callable[..., dict[str, tf.Tensor]]
-
-_ASKED_FIRST = ("embed", "raw_text", "serving_default")
-"""Of several signatures that take as many texts, a client asks the one that says the most."""
 
 
 def ids_specs(*names: str) -> list[tf.TensorSpec]:
@@ -106,7 +104,7 @@ class ServedModel(tf.Module):
     def text_signatures(self) -> list[TextSignature]:
         """Gives the signatures that a client asks with texts: one for each number of inputs."""
         interface, found = self.interface(), dict[int, TextSignature]()
-        for name in sorted(self.names, key=lambda name: name not in _ASKED_FIRST):
+        for name in default_first(self.names):
             specs = self._specs[name]
             if all(spec.dtype == tf.string for spec in specs):
                 inputs, outputs = interface[name]

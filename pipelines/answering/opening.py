@@ -16,7 +16,7 @@ from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine, open_graph
 from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.serving.answerer import Answerer, collate, fits, instances_of
+from keras_bert_impl.serving.answerer import Answerer, collate, default_first, fits, instances_of
 from keras_bert_impl.serving.embedder import sentence_settings_of, unbuilt_embedder
 from keras_bert_impl.serving.exported import (
     ExportedModel,
@@ -87,6 +87,8 @@ def open_answering_model(
         config = dataclasses.replace(config, engine=config.engine or TENSORFLOW)
         known = source = find_model(config.model, **config.description())
         forms, open_it = _of_source(config, source)
+    by_name = {form.signature: form for form in forms}
+    forms = [by_name[name] for name in default_first(by_name)]
     if kind and all(form.kind != kind for form in forms):
         raise UserError(f"{config.model}: {_LACKS[kind]}")
     engine = open_it(functools.partial(_calibration, forms, texts))
