@@ -14,7 +14,7 @@ from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
 from keras_bert_impl.serving.answerer import instances_of
 from keras_bert_impl.serving.embedder import Embedder
-from keras_bert_impl.serving.portable_export import export_portable
+from keras_bert_impl.serving.export import export_portable
 from pipelines.answering.config import AnsweringConfig
 from pipelines.answering.opening import open_answering_model
 from pipelines.tasks.register import open_and_serve
