@@ -188,7 +188,7 @@ def test_any_model_gives_vectors_where_they_are_asked_for(folders):
     [
         ({"vectors": True}, "gives no vectors"),
         ({"engine": "tensorflow"}, "is an export for OpenVINO, which tensorflow cannot compute"),
-        ({"engine_precision": "int8"}, "needs texts to find its scales on"),
+        ({"precision": "int8"}, "needs texts to find its scales on"),
     ],
 )
 def test_what_an_export_cannot_do_is_told(folders, tmp_path, options, sentence):
