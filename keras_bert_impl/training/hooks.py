@@ -323,8 +323,8 @@ class EvaluateHeldOut(Hook):
 
     def _badness_of(self, results: Mapping[str, Any]) -> float:
         """The figure that decides, as a number that is to be low."""
-        figure = results[self._best_by]
-        if math.isnan(figure):
+        figure = results.get(self._best_by)  # in a log null is NaN
+        if figure is None or math.isnan(figure):
             return math.inf
         return figure if self._best_by.endswith(LOW_IS_GOOD) else -figure
 

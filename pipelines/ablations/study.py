@@ -1,11 +1,11 @@
 """A study: the list of its commands, and which of their scores stand in which field of a table."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.options import as_list_text
 from pipelines.ablations.config import (
     MASKING_TABLE,
@@ -300,7 +300,7 @@ class Study:
 
     def _model_files(self, start: Start) -> Mapping[str, str]:
         model = self.config.model(start.size, **start.settings).to_google()
-        return {"bert_config.json": json.dumps(model, indent=1) + "\n"}
+        return {"bert_config.json": json_text(model, indent=1) + "\n"}
 
     @cached_property
     def _spacing(self) -> tuple[int, int]:

@@ -5,7 +5,6 @@ One step is no tool: `start` chooses the words to add and makes the model that t
 
 import dataclasses
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from keras_bert_impl.checkpoints.names import head_names
 from keras_bert_impl.checkpoints.sources import is_google_checkpoint
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole, whole_folder
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.options import as_list_text
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.adaptation.config import AdaptConfig
@@ -155,7 +155,7 @@ class Steps:
     def start(self) -> Path:
         """The folder of the words to add, and of the model with them that training starts from."""
         facts = [self.evaluated.folder.name, self.config.num_new_tokens]
-        digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:8]
+        digest = hashlib.sha256(json_text(facts).encode()).hexdigest()[:8]
         return self.config.output_dir / "cells" / f"start-{digest}"
 
     @property

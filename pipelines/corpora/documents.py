@@ -6,7 +6,6 @@ it is read for pre-training by `pretraining_data.documents`.
 """
 
 import html
-import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.json_files import bounded_loads, fault_of_json
+from keras_bert_impl.json_files import bounded_loads, fault_of_json, json_text
 from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.tokenization.reference import as_text
 from pipelines.corpora.encodings import TextEncoding
@@ -215,4 +214,4 @@ def _as_json(name: str, example: Any, text_field: str) -> bytes:
             f"tfds:{name}: has no text field '{text_field}'; `text_field` names one of: {fields}."
         )
     text = example[text_field].decode("utf-8", "ignore")
-    return json.dumps({text_field: text}, ensure_ascii=False).encode() + b"\n"
+    return json_text({text_field: text}, ensure_ascii=False).encode() + b"\n"

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.engines.engine import check_finite
 from keras_bert_impl.errors import UserError
 from pipelines.fine_tuning.text_rows import ranges
 from pipelines.records.rows import Numbers, Rows
@@ -179,11 +180,7 @@ class RowOutputs:
                 values = array[np.arange(array.shape[1]) < self._lengths[numbers][:, None]]
                 places = ranges(self._offsets[numbers], self._lengths[numbers])
                 size = int(self._offsets[-1])
-            if not np.isfinite(values).all():  # no answer is chosen by it, and JSON has no such
-                raise UserError(
-                    f"The model's {name} are NaN or infinite; its weights are damaged or its "
-                    "training diverged, so take another checkpoint."
-                )
+            check_finite({name: values}, "the model")  # no answer is chosen by NaN
             if name not in self._arrays:
                 self._arrays[name] = np.zeros((size, *values.shape[1:]), values.dtype)
             self._arrays[name][places] = values

@@ -5,15 +5,15 @@ Two sets of scores differ if Welch's interval of the difference of their means, 
 are involved"). No correction is made for the number of pairs.
 """
 
-import json
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.files import open_whole
+from keras_bert_impl.json_files import json_text, without_nan
 
 LEVEL = 0.95
 
@@ -108,23 +108,9 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list
     return [line(header), rule, *map(line, rows)]
 
 
-def without_nan(value: Any) -> Any:
-    """A JSON value with null for NaN, which JSON has not.
-
-    Example:
-        >>> without_nan({"sigma": math.nan, "scores": (0.5, math.nan)})
-        {'sigma': None, 'scores': [0.5, None]}
-    """
-    if isinstance(value, Mapping):
-        return {name: without_nan(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_nan(one) for one in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
 def write_report(markdown: Path, lines: Iterable[str], json_file: Path, values: Any) -> list[Path]:
     """Writes a report as Markdown and as JSON (NaN is null); gives the two paths."""
-    texts = {markdown: "\n".join(lines), json_file: json.dumps(without_nan(values), indent=1)}
+    texts = {markdown: "\n".join(lines), json_file: json_text(without_nan(values), indent=1)}
     for path, text in texts.items():
         with open_whole(path) as file:
             file.write(f"{text}\n")

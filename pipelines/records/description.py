@@ -6,7 +6,6 @@ that a run can refuse shards that were made for another model.
 """
 
 import dataclasses
-import json
 import platform
 from collections import Counter
 from collections.abc import Mapping
@@ -19,7 +18,14 @@ import numpy as np
 from keras_bert_impl import __version__
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import open_input, open_whole
-from keras_bert_impl.json_files import Count, FileName, parse_json, read_json_value, typed
+from keras_bert_impl.json_files import (
+    Count,
+    FileName,
+    json_text,
+    parse_json,
+    read_json_value,
+    typed,
+)
 from keras_bert_impl.tokenization.text_settings import AS_IS
 from keras_bert_impl.tokenization.unknown_words import WordCount
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
@@ -179,7 +185,7 @@ class Description:
             "versions": dict(self.versions),
             "shards": [shard.to_json() for shard in self.shards],
         }
-        return json.dumps(values, indent=1) + "\n"
+        return json_text(values, indent=1) + "\n"
 
     def write(self, path: Path) -> None:
         """Writes the description; it comes last and says that the set is complete."""

@@ -4,10 +4,10 @@
 shards in the folder is a split, named like the set without its endings.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 
+from keras_bert_impl.json_files import json_text
 from pipelines.records.description import Description, ShardEntry
 from pipelines.records.features import Feature, pair_features
 from pipelines.records.names import DESCRIPTION_SUFFIX
@@ -44,8 +44,8 @@ def metadata_files(sets: Mapping[str, Description], latest: str) -> dict[str, st
         "pythonClassName": f"{_MODULE}.features_dict.FeaturesDict",
     }
     return {
-        "features.json": json.dumps(spec, indent=1) + "\n",
-        "dataset_info.json": json.dumps(info, indent=1) + "\n",
+        "features.json": json_text(spec, indent=1) + "\n",
+        "dataset_info.json": json_text(info, indent=1) + "\n",
     }
 
 

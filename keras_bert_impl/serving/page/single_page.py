@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import html
-import json
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.serving.attention import TextAttention
 
 # In the order in which they need each other.
@@ -60,7 +60,7 @@ def as_data(attentions: Sequence[TextAttention]) -> str:
         '[{"tokens": ["\\u003c/script\\u003e'
     """
     values: list[dict[str, Any]] = [written_attention(attention) for attention in attentions]
-    written = json.dumps(values)  # in ASCII
+    written = json_text(values)  # in ASCII
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 

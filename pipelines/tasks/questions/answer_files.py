@@ -1,6 +1,5 @@
 """The files of answers: the original's, and those that people read."""
 
-import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from keras_bert_impl.files import open_whole
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.pictures import write_png
 from pipelines.metrics.question_answering import Scores, precision_recall
 from pipelines.tables.writing import digits, write_table
@@ -76,7 +76,7 @@ class _JsonObject:
 
     def add(self, name: str, value: Any) -> None:
         """Writes a member."""
-        member = json.dumps({name: value}, indent=4)
+        member = json_text({name: value}, indent=4)
         self._file.write(self._separator + member.removeprefix("{\n").removesuffix("\n}"))
         self._separator = ",\n"
 

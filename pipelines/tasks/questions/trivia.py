@@ -5,7 +5,6 @@ aliases stands is taken for it (distant supervision). The paper on BERT trained 
 words of Wikipedia's documents, those that have an alias among them (section 4.2, the footnote).
 """
 
-import json
 import logging
 import math
 import re
@@ -17,6 +16,7 @@ from typing import Any
 
 from keras_bert_impl.errors import UserError, reading, shown
 from keras_bert_impl.files import open_whole, real_path
+from keras_bert_impl.json_files import json_text
 from pipelines.tasks.questions.answers import Prediction
 from pipelines.tasks.questions.passages import Passage, PlacedText, Question
 
@@ -133,7 +133,7 @@ def best_of_documents(
 def write_trivia_predictions(folder: Path, best: Mapping[str, str]) -> Path:
     """Writes the file that TriviaQA's official script takes: an object of answers."""
     with open_whole(folder / TRIVIA_PREDICTIONS) as file:
-        file.write(json.dumps(best, indent=4) + "\n")
+        file.write(json_text(best, indent=4) + "\n")
     return folder / TRIVIA_PREDICTIONS
 
 

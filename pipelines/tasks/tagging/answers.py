@@ -1,6 +1,5 @@
 """From a model's logits to the tags of all words, and to the entities in the text."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -8,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.json_files import json_text
 from pipelines.metrics.entities import OUTSIDE, Entity
 from pipelines.records.rows import Numbers, Rows
 from pipelines.tasks.tagging.files import Document
@@ -199,4 +199,4 @@ def json_lines(answered: Iterable[tuple[Document, TagAnswer]], unit: str) -> Ite
             "text": text_of(document, unit),
             "entities": [entity._asdict() for entity in given.entities],
         }
-        yield json.dumps(value, ensure_ascii=False) + "\n"
+        yield json_text(value, ensure_ascii=False) + "\n"
