@@ -161,6 +161,7 @@ def by_explain(folder, text):
     return explain.main([f"--model={folder}", f"--text={text}", f"--output_file={folder}/x.html"])
 
 
+_SMALL = ("--layers=-1", "--max_seq_length=12")
 TOOLS = {
     "predict": (
         lambda folder: write_classifier(folder, ["no", "yes"]),
@@ -174,7 +175,7 @@ TOOLS = {
     "embed": (write_encoder, vectors_of(embed, "vectors.npy")),
     "extract_features": (
         write_encoder,
-        vectors_of(extract_features, "x.jsonl", "--layers=-1", "--max_seq_length=12"),
+        vectors_of(extract_features, "x.jsonl", *_SMALL),
     ),
     "explain": (write_encoder, by_explain),
 }
