@@ -57,13 +57,7 @@ def seed_word(seed: int) -> np.uint64:
 
 
 def example_keys(identities: Words, seed: np.uint64) -> Words:
-    """The keys of examples.
-
-    Args:
-        identities: uint64 [examples], `copy * sentences in the corpus + first sentence`.
-
-    Returns:
-        uint64 [examples]; different identities get different keys.
+    """The keys of examples, by `copy * sentences in the corpus + first sentence`: one-to-one.
 
     Example:
         >>> keys = example_keys(np.arange(1000, dtype=np.uint64), seed_word(5))

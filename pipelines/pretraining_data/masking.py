@@ -6,12 +6,13 @@ still fit; a unit that would overflow the number of predictions is skipped.
 """
 
 import dataclasses
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.pretraining_data.draws import Purpose, Words, below, draw
-from pipelines.pretraining_data.examples import PaddedExamples, Tokens
+from pipelines.pretraining_data.pairs import PaddedExamples, Tokens
 
 Numbers = NDArray[np.int64]
 
@@ -61,9 +62,6 @@ class Masked:
 def predictions_wanted(lengths: Numbers, rules: MaskingRules) -> Numbers:
     """How many positions to mask: the share of the length, at least 1, at most the maximum.
 
-    Args:
-        lengths: int64 [examples], tokens with [CLS] and [SEP].
-
     Example:
         >>> rules = MaskingRules(20, 0.15, 4, np.zeros(9, bool), np.arange(9))
         >>> predictions_wanted(np.array([5, 30, 128, 512]), rules).tolist()
@@ -75,9 +73,6 @@ def predictions_wanted(lengths: Numbers, rules: MaskingRules) -> Numbers:
 
 def mask_examples(examples: PaddedExamples, keys: Words, rules: MaskingRules) -> Masked:
     """Chooses positions, replaces the tokens there **in place** and gives back the true ones.
-
-    Args:
-        keys: uint64 [examples].
 
     Example:
         >>> rules = MaskingRules(2, 0.15, 4, np.zeros(99, bool), np.arange(5, 99), mask_share=1.0,
@@ -121,15 +116,7 @@ def choose_positions(
 
 
 def replace(true_ids: Tokens, keys: Words, positions: Numbers, rules: MaskingRules) -> Tokens:
-    """Draws what is shown at masked positions: [MASK], the token itself or a random token.
-
-    Args:
-        true_ids: unsigned [chosen].
-        keys: uint64 [chosen], the key of each one's example.
-        positions: int64 [chosen], its position in the example.
-
-    Returns:
-        unsigned [chosen].
+    """What is shown at masked positions [chosen]: [MASK], the token itself or a random token.
 
     Example:
         >>> rules = MaskingRules(20, 0.15, 4, np.zeros(9, bool), np.array([7]), mask_share=0.0)
@@ -236,3 +223,49 @@ def _join_words(
         left = np.where(fresh, more[:, column], left - start)
         joined[:, column] = fresh
     return joined
+
+
+MASKED_LM, NEXT_TOKEN, PREVIOUS_TOKEN = "masked_lm", "next_token", "previous_token"
+OBJECTIVES = (MASKED_LM, NEXT_TOKEN, PREVIOUS_TOKEN)
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The prediction targets of a run.
+
+    Attributes:
+        objective: one of `OBJECTIVES`; all but masked_lm take unmasked records.
+        mask_probabilities: shares of masked tokens that become [MASK], stay, or become a random
+            token, where masking is dynamic; by default what the shards' recipe says.
+    """
+
+    objective: str = MASKED_LM
+    mask_probabilities: tuple[float, float, float] | None = None
+
+
+def most_predictions(max_seq_length: int) -> int:
+    """Predictions of a full record: all its tokens but [CLS] and one [SEP]."""
+    return max_seq_length - 2
+
+
+def predict_neighbours(examples: PaddedExamples, objective: str) -> Masked:
+    """Every token of the text as the prediction at the position in front of it, or after it.
+
+    [CLS], [SEP] and padding are never predicted, as they are never masked.
+
+    Example:
+        >>> ids = np.array([[1, 50, 51, 2, 60, 2, 0]])
+        >>> examples = PaddedExamples(ids, len_a=np.array([2]), len_b=np.array([1]))
+        >>> found = predict_neighbours(examples, NEXT_TOKEN)
+        >>> found.positions.tolist(), found.ids.tolist()
+        ([[0, 1, 3, 0, 0]], [[50, 51, 60, 0, 0]])
+    """
+    chosen = ordinary_tokens(examples)  # [examples, length]
+    counts = np.count_nonzero(chosen, axis=1)
+    row, position = np.nonzero(chosen)  # ordered by row, then by position
+    slot = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    shape = (len(counts), most_predictions(examples.ids.shape[1]))
+    positions, ids = np.zeros(shape, np.int64), np.zeros(shape, examples.ids.dtype)
+    positions[row, slot] = position + (-1 if objective == NEXT_TOKEN else 1)
+    ids[row, slot] = examples.ids[row, position]
+    return Masked(positions, ids, counts)

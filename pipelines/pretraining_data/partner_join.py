@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from pipelines.pretraining_data.chunks import Chunks, DocumentBatch, plan_chunks
 from pipelines.pretraining_data.documents import SentenceBlock
 from pipelines.pretraining_data.draws import Words, seed_word
-from pipelines.pretraining_data.examples import Tokens
 from pipelines.pretraining_data.pairs import (
     PlannedExamples,
+    Tokens,
     partner_documents,
     partner_spans,
     truncate,
@@ -74,14 +74,7 @@ class ExampleBlock:
     is_random: NDArray[np.bool_]
 
     def split(self, edges: Words) -> Iterator[tuple[int, "ExampleBlock"]]:
-        """Cuts the block by ranges of keys.
-
-        Args:
-            edges: uint64 [ranges - 1], where ranges 1, 2, ... begin.
-
-        Yields:
-            (number of the range, its examples) for ranges that have examples.
-        """
+        """Cuts the block where new ranges of keys begin: (number of the range, its examples)."""
         ranges = np.searchsorted(edges, self.keys, side="right")
         start_a, start_b = _offsets(self.len_a)[:-1], _offsets(self.len_b)[:-1]
         for number in np.unique(ranges).tolist():

@@ -10,18 +10,14 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_file
-from pipelines.records.names import index_path
+from pipelines.records.description import index_path
 from pipelines.records.serialise import FRAME_BYTES, masked_crcs
 
 _MOST_OF_FRAME = 1 << 30  # a record is read whole; an example has some thousand bytes
 
 
 def load_sizes(shard: str | os.PathLike[str]) -> NDArray[np.uint32]:
-    """The sizes of a shard's frames: from its index, or by walking the frames.
-
-    Returns:
-        uint32 [records], bytes of each frame.
-    """
+    """The bytes of each frame of a shard: from its index, or by walking the frames."""
     path = Path(shard)
     if not path.is_file() or path.stat().st_size:  # an empty shard is passed over
         check_file(path)
@@ -120,11 +116,7 @@ class RecordReader:
         return [(self._paths[shard], n) for shard, n in zip(shards.tolist(), inside, strict=True)]
 
     def read(self, records: NDArray[np.int64]) -> list[bytes]:
-        """Reads records, whose checksums are compared.
-
-        Args:
-            records: int64 [n], numbers in the set.
-        """
+        """Reads records, whose checksums are compared."""
         shards = np.searchsorted(self._first, records, side="right") - 1
         inside = records - self._first[shards]
         ends = self._ends[records].astype(np.int64)

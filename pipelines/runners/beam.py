@@ -29,29 +29,27 @@ from pipelines.pretraining_data import partner_join
 from pipelines.pretraining_data.chunks import pair_starts
 from pipelines.pretraining_data.documents import (
     TextBlock,
+    check_partners,
+    choose_shards,
     cut_into_blocks,
     encode_block,
+    look_at_input,
     read_lines,
     sample_lines,
+    split_names,
 )
 from pipelines.pretraining_data.draws import key_ranges
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, VocabularyFacts
-from pipelines.records.description import Description, ShardEntry
-from pipelines.records.names import (
+from pipelines.records.description import (
     DESCRIPTION_SUFFIX,
+    Description,
+    ShardEntry,
     base_name,
     description_path,
+    metadata_files,
     shard_names,
 )
 from pipelines.records.record_maker import RecordMaker, write_shard
-from pipelines.records.tfds_metadata import metadata_files
-from pipelines.runners.common import (
-    check_partners,
-    choose_shards,
-    describe,
-    look_at_input,
-    split_names,
-)
 
 _FINISHED, _REQUESTS = "finished", "requests"
 
@@ -354,7 +352,7 @@ def _write_description(
     """Writes what says that the set is complete; gives back its summary."""
     names = [base_name(shard) for shard in shard_names(config.output_names, len(entries))]
     ordered = sorted(entries, key=lambda entry: names.index(entry.file))
-    description = describe(config, facts, {"files": files, **sizes["source"]}, ordered)
+    description = Description.of(config, facts, {"files": files, **sizes["source"]}, ordered)
     name = base_name(config.set_name)
     folder = config.set_name[: len(config.set_name) - len(name)]
     sets = {}

@@ -41,7 +41,7 @@ from pipelines.metrics.guessing import (
     count_sample,
     pretraining_guesses,
 )
-from pipelines.pretraining_data.language_model import Targets
+from pipelines.pretraining_data.masking import Targets
 from pipelines.runs.pretraining_config import (
     PhaseConfig,
     RunPretrainingConfig,
