@@ -3,6 +3,9 @@
 Plain text, JSON lines, WikiExtractor's output and TFDS data sets all become the same stream, block
 by block, so that blocks can be worked on by several processes. What `split_sentences` writes from
 it is read for pre-training by `pretraining_data.documents`.
+
+A table, a page of HTML or JSON lines read as text give names of fields, tags and braces as words,
+without any error: one look at the first line warns of them. In doubt it is prose.
 """
 
 import glob
@@ -92,12 +95,7 @@ def other_kind(path: str, start: bytes, remedy: str, told: set[str]) -> Kind | N
 def find_sources(
     patterns: Sequence[str], form: Form | None = None, encoding: TextEncoding = UTF_8
 ) -> list[Source]:
-    """Finds what paths, globs, folders or tfds:NAME[:SPLIT] mean, in a fixed order, each once.
-
-    Example:
-        >>> find_sources(["tfds:wiki40b/ko:test"])
-        [Source(name='wiki40b/ko:test', form='tfds')]
-    """
+    """Finds what paths, globs, folders or tfds:NAME[:SPLIT] mean, in a fixed order, each once."""
     if not patterns:
         raise UserError("`input_file` names no file; name at least one.")
     found: list[tuple[str, bool]] = []  # name, whether it is a data set

@@ -1,7 +1,11 @@
-"""How somebody's text stands in bytes: its encoding, and whether its characters are composed.
+"""Reads files as blocks of lines of UTF-8: unpacks, recodes and composes them on the way.
 
-What is read is UTF-8 from here on: a file in another encoding is recoded while it is read, a block
-after the other, so that lines, positions and everything behind them know of one encoding only.
+A packed file is recognised by its first bytes, because names lie. Text in another encoding is
+recoded a block after the other, so that lines and positions know of one encoding only.
+
+Memory is bounded whatever a file holds: a line has at most `MOST_LINE_BYTES`, a file that is read
+at once `MOST_WHOLE_BYTES`, and what unpacks to far more than any text does (`MOST_TIMES`) is
+refused. Text that is read once may come through a pipe.
 """
 
 import bz2

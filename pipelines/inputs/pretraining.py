@@ -1,4 +1,9 @@
-"""Batches for pre-training: from indexed shards, in an order that is arithmetic."""
+"""Batches for pre-training: from indexed shards, in an order that is arithmetic.
+
+Which record comes at a position of the endless sequence of epochs is a pure function of the seed
+and the position. So a checkpoint needs to hold only the step, and a resumed run reads exactly the
+records that an uninterrupted one would have read, even with another number of workers.
+"""
 
 import itertools
 import math
@@ -7,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
 from pipelines.inputs.pretraining_records import PretrainingRecords
@@ -24,7 +28,6 @@ def shuffled(positions: Numbers, size: int, key: np.uint64) -> Numbers:
 
     Nothing of the size of the set is kept: a Feistel network over pairs (left, right) with
     `width * height >= size`.
-
 
     Example:
         >>> sorted(shuffled(np.arange(10), 10, np.uint64(7)).tolist()) == list(range(10))
@@ -52,14 +55,7 @@ def _network(numbers: Numbers, width: int, height: int, key: np.uint64) -> Numbe
 
 
 class RecordOrder:
-    """Which record comes at each position of an endless sequence of epochs.
-
-    Example:
-        >>> order = RecordOrder(4, seed=1, shuffle=False)
-        >>> epoch, record = order.at(np.array([2, 3, 4, 9]))
-        >>> epoch.tolist(), record.tolist()
-        ([0, 0, 1, 2], [2, 3, 0, 1])
-    """
+    """Which record comes at each position of an endless sequence of epochs."""
 
     def __init__(self, records: int, seed: int, shuffle: bool = True) -> None:
         self._records, self._shuffle = records, shuffle
@@ -94,15 +90,11 @@ class PretrainingBatches:
         self,
         input_files: Sequence[str],
         batch_size: int,
-        max_seq_length: int,
-        max_predictions_per_seq: int,
+        expected: Expected,
         seed: int,
         shuffle: bool = True,
-        vocabulary_sha256: str | None = None,
-        do_lower_case: bool | None = None,
         worker: int = 0,
         num_workers: int = 1,
-        model_config: BertConfig | None = None,
         targets: Targets | None = None,
     ) -> None:
         if batch_size < num_workers:
@@ -110,9 +102,6 @@ class PretrainingBatches:
                 f"`train_batch_size={batch_size}` leaves some of the {num_workers} workers without "
                 "an example; raise it."
             )
-        expected = Expected(
-            max_seq_length, max_predictions_per_seq, vocabulary_sha256, do_lower_case, model_config
-        )
         self._records = PretrainingRecords(input_files, expected, seed, targets)
         self._order = RecordOrder(len(self._records), seed, shuffle)
         self._part = np.array_split(np.arange(batch_size), num_workers)[worker]
@@ -155,19 +144,11 @@ class PretrainingEvaluation:
         self,
         input_files: Sequence[str],
         batch_size: int,
-        max_seq_length: int,
-        max_predictions_per_seq: int,
-        vocabulary_sha256: str | None = None,
-        do_lower_case: bool | None = None,
+        expected: Expected,
         max_batches: int | None = None,
-        seed: int = 0,
-        model_config: BertConfig | None = None,
         targets: Targets | None = None,
     ) -> None:
-        expected = Expected(
-            max_seq_length, max_predictions_per_seq, vocabulary_sha256, do_lower_case, model_config
-        )
-        self._records = PretrainingRecords(input_files, expected, seed, targets)
+        self._records = PretrainingRecords(input_files, expected, 0, targets)
         self.batch_size = batch_size
         batches = -(-len(self._records) // batch_size)
         self.num_batches = min(batches, max_batches or batches)

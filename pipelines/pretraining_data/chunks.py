@@ -120,18 +120,7 @@ def plan_chunks(
     copies: range,
     sentences_in_corpus: int,
 ) -> Chunks:
-    """Plans all chunks of a batch's documents.
-
-    Example:
-        >>> from pipelines.pretraining_data.draws import seed_word
-        >>> batch = DocumentBatch(np.array([0, 5, 9, 14, 20]), np.array([0, 4]))
-        >>> rules = ChunkRules(token_budget=61, short_seq_prob=0.0)
-        >>> chunks = plan_chunks(batch, rules, seed_word(3), range(1), 4)
-        >>> chunks.start_a[0].item()
-        0
-        >>> bool((chunks.len_a >= 1).all())
-        True
-    """
+    """Plans all chunks of a batch's documents."""
     active = _first_sentences(batch, rules, seed, copies, sentences_in_corpus)
     offsets = batch.sentence_offsets
     steps: list[tuple[NDArray, ...]] = []

@@ -122,12 +122,7 @@ def cut_into_blocks(path: str, file: IO[bytes], block_bytes: int = BLOCK_BYTES) 
 def read_lines(
     block: TextBlock, data: bytes, encoding: TextEncoding = UTF_8, *, drop_invalid: bool = False
 ) -> list[str]:
-    r"""The lines of a block, as text.
-
-    Example:
-        >>> read_lines(TextBlock("x.txt", 0, 9), "Ja.\r\n\nNö.".encode())
-        ['Ja.', '', 'Nö.']
-    """
+    r"""The lines of a block, as text."""
     if block.start == 0:
         data = data.removeprefix(_BYTE_ORDER_MARK)
     if len(data) > MOST_LINE_BYTES:
@@ -174,12 +169,7 @@ def sample_lines(
 
 
 def iterate_documents(lines: list[str]) -> Iterator[list[str]]:
-    """Groups stripped lines into documents; empty documents are left out.
-
-    Example:
-        >>> list(iterate_documents(["One.", "Two.", "", "", "Three."]))
-        [['One.', 'Two.'], ['Three.']]
-    """
+    """Groups stripped lines into documents; empty documents are left out."""
     document: list[str] = []
     for line in [*lines, ""]:
         if line:

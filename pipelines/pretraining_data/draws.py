@@ -68,15 +68,7 @@ def example_keys(identities: Words, seed: np.uint64) -> Words:
 
 
 def draw(keys: Words, purpose: Purpose, index: int | Words = 0) -> Words:
-    """64 random bits for each key.
-
-    Example:
-        >>> keys = np.array([7, 8], np.uint64)
-        >>> bool((draw(keys, Purpose.NEXT) == draw(keys, Purpose.NEXT)).all())
-        True
-        >>> bool((draw(keys, Purpose.NEXT) == draw(keys, Purpose.SPLIT)).any())
-        False
-    """
+    """64 random bits for each key."""
     first = purpose * _INDEXES_PER_PURPOSE + 1
     if isinstance(index, int):
         return mix(keys + np.uint64((first + index) * int(_GOLDEN) & 0xFFFFFFFFFFFFFFFF))

@@ -1,12 +1,14 @@
-"""Chooses masked positions and what is shown there: 15 % of the tokens, words or n-grams; 80/10/10.
+"""Which tokens a model predicts: masked ones (15 %, 80/10/10), or each from those on one side.
 
 One mechanism serves all three: the candidates are *units* (a token, a word, a run of up to three
 words), put in random order by sorting random numbers, and taken one after the other while they
 still fit; a unit that would overflow the number of predictions is skipped.
+
+The paper's left-to-right ablation (section 5.1) is trained as a standard language model on unmasked
+pairs: at a position of the text, the token that comes next to it is predicted.
 """
 
 import dataclasses
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,13 +62,7 @@ class Masked:
 
 
 def predictions_wanted(lengths: Numbers, rules: MaskingRules) -> Numbers:
-    """How many positions to mask: the share of the length, at least 1, at most the maximum.
-
-    Example:
-        >>> rules = MaskingRules(20, 0.15, 4, np.zeros(9, bool), np.arange(9))
-        >>> predictions_wanted(np.array([5, 30, 128, 512]), rules).tolist()
-        [1, 4, 19, 20]
-    """
+    """How many positions to mask: the share of the length, at least 1, at most the maximum."""
     wanted = np.rint(lengths * rules.probability).astype(np.int64)
     return np.minimum(rules.max_predictions, np.maximum(1, wanted))
 
@@ -116,15 +112,7 @@ def choose_positions(
 
 
 def replace(true_ids: Tokens, keys: Words, positions: Numbers, rules: MaskingRules) -> Tokens:
-    """What is shown at masked positions [chosen]: [MASK], the token itself or a random token.
-
-    Example:
-        >>> rules = MaskingRules(20, 0.15, 4, np.zeros(9, bool), np.array([7]), mask_share=0.0)
-        >>> keys = np.arange(1000, dtype=np.uint64)
-        >>> new = replace(np.full(1000, 8), keys, np.zeros(1000, np.int64), rules)
-        >>> sorted(set(new.tolist())), bool(0.07 < (new == 8).mean() < 0.13)
-        ([7, 8], True)
-    """
+    """What is shown at masked positions [chosen]: [MASK], the token itself or a random token."""
     bits = draw(keys, Purpose.REPLACE, positions.astype(np.uint64))
     kind = bits >> np.uint64(32)
     word = below(bits << np.uint64(32), len(rules.replacements))
@@ -229,7 +217,7 @@ MASKED_LM, NEXT_TOKEN, PREVIOUS_TOKEN = "masked_lm", "next_token", "previous_tok
 OBJECTIVES = (MASKED_LM, NEXT_TOKEN, PREVIOUS_TOKEN)
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Targets:
     """The prediction targets of a run.
 

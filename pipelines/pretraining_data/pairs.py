@@ -102,14 +102,7 @@ _WORDS_AT_ONCE = 16
 
 
 def dropped_from_front(lost: Numbers, keys: Words, purpose: Purpose) -> Numbers:
-    """How many of the lost tokens of each pair go from the front: Binomial(lost, 1/2).
-
-    Example:
-        >>> keys = np.arange(4, dtype=np.uint64)
-        >>> front = dropped_from_front(np.array([0, 1, 64, 10_000]), keys, Purpose.TRUNCATE_A)
-        >>> front[0].item(), bool(abs(front[3] - 5000) < 300)
-        (0, True)
-    """
+    """How many of the lost tokens of each pair go from the front: Binomial(lost, 1/2)."""
     front = np.zeros(lost.shape, np.int64)
     waiting = np.flatnonzero(lost > 0)
     word = 0
@@ -139,13 +132,7 @@ def _ones_in_stream(lost: int, key: np.uint64, purpose: Purpose, first_word: int
 
 
 def partner_documents(keys: Words, own: Numbers, documents: int, same_tries: int = 0) -> Numbers:
-    """The document that each random B comes from; `own` is A's.
-
-    Example:
-        >>> keys = np.arange(5, dtype=np.uint64)
-        >>> partner_documents(keys, np.zeros(5, np.int64), 2).tolist()
-        [1, 1, 1, 1, 1]
-    """
+    """The document that each random B comes from; `own` is A's."""
     if same_tries == 0:
         chosen = below(draw(keys, Purpose.PARTNER_DOCUMENT), documents - 1)
         return chosen + (chosen >= own)
@@ -163,15 +150,7 @@ def partner_spans(
     document_start: Numbers,
     document_end: Numbers,
 ) -> tuple[Numbers, Numbers]:
-    """The tokens that a random B takes: from a uniform sentence on until the target is reached.
-
-    Example:
-        >>> offsets, key = np.array([0, 5, 9, 14]), np.array([1], np.uint64)
-        >>> zero, three = np.array([0]), np.array([3])
-        >>> start, length = partner_spans(key, np.array([99]), offsets, zero, three)
-        >>> (start + length).tolist()
-        [14]
-    """
+    """The tokens that a random B takes: from a uniform sentence on until the target is reached."""
     sentences = (document_end - document_start).astype(np.uint64)
     first = document_start + below(draw(keys, Purpose.PARTNER_SENTENCE), sentences)
     start = sentence_offsets[first]

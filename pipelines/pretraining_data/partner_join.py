@@ -112,12 +112,7 @@ class RequestBlock:
 
 
 def take_spans(tokens: Tokens, starts: Numbers, lengths: Numbers) -> Tokens:
-    """Copies spans of a flat array, one after the other.
-
-    Example:
-        >>> take_spans(np.arange(10), np.array([7, 0]), np.array([2, 3])).tolist()
-        [7, 8, 0, 1, 2]
-    """
+    """Copies spans of a flat array, one after the other."""
     ends = np.cumsum(lengths)
     # The position in `tokens` of each copied token is its position in the result plus a shift.
     shift = np.repeat(starts - (ends - lengths), lengths)

@@ -1,4 +1,9 @@
-"""Finds the shards that an input names and checks that they are what a model needs."""
+"""Finds the shards that an input names and checks that they are what a model needs.
+
+Training reads single records from all over a set, which would be one request over the network for
+each. So a remote set is copied shard by shard before the first step. Copies stay in the user's
+cache, in a folder that is named by the files, their sizes and times, and the descriptions' text.
+"""
 
 import dataclasses
 import functools
@@ -29,12 +34,7 @@ _THIS_PROCESS = uuid.uuid4().hex
 
 
 def with_local_copies(patterns: Sequence[str]) -> list[str]:
-    """Replaces remote names by local ones, copying what they stand for.
-
-    Example:
-        >>> with_local_copies(["data/train.tfrecord"])
-        ['data/train.tfrecord']
-    """
+    """Replaces remote names by local ones, copying what they stand for."""
     return [_copied(pattern) if "://" in pattern else pattern for pattern in patterns]
 
 

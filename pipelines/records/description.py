@@ -1,8 +1,11 @@
-"""The description of a set of shards, and the entry of each shard in it.
+"""The files of a set of shards: their names, the set's description, and TensorFlow Datasets' files.
 
-The description of a pre-training set stands next to its shards as `NAME.recipe.json`. It is written
-last, so a set that has one is complete. It holds all that decides the content of the records, so
-that a run can refuse shards that were made for another model.
+A set is named by its `output_file`, say `data/train.tfrecord`. Its shards are
+`data/train.tfrecord-00000-of-00008` and so on, or have names of their own where `output_file` lists
+them. Beside each shard is its index. Names are strings: they may be addresses on a remote store.
+
+The description, `NAME.recipe.json`, is written last, so a set that has one is complete. It holds
+all that decides the content of the records, so that a run can refuse shards of another model.
 """
 
 import dataclasses
@@ -69,22 +72,12 @@ def set_of_shard(path: str) -> tuple[str, str] | None:
 
 
 def index_path(shard: str | os.PathLike[str]) -> str:
-    """The index of a shard.
-
-    Example:
-        >>> index_path("data/train.tfrecord-00000-of-00002")
-        'data/train.tfrecord-00000-of-00002.index'
-    """
+    """The index of a shard."""
     return f"{os.fspath(shard)}.index"
 
 
 def description_path(set_name: str | os.PathLike[str]) -> str:
-    """The description of a set of pre-training shards.
-
-    Example:
-        >>> description_path("data/train.tfrecord")
-        'data/train.tfrecord.recipe.json'
-    """
+    """The description of a set of shards."""
     return f"{os.fspath(set_name)}{DESCRIPTION_SUFFIX}"
 
 
@@ -94,15 +87,7 @@ _REMEDY = "make the shards again, or delete it to read them without checks"
 
 
 def file_crc32c(path: Path) -> str:
-    """The CRC-32C of a file, as 8 hexadecimal digits.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "x"
-        >>> _ = path.write_bytes(b"123456789")
-        >>> file_crc32c(path)
-        'e3069283'
-    """
+    """The CRC-32C of a file, as 8 hexadecimal digits."""
     checksum = google_crc32c.Checksum()
     with open_input(path, may_be_empty=True) as file:
         while part := file.read(_READ_BYTES):

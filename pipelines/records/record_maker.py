@@ -103,14 +103,7 @@ def write_shard(
     counts: Mapping[str, int],
     create: CreateFile | None = None,
 ) -> ShardEntry:
-    """Writes a shard and its index.
-
-    Example:
-        >>> import tempfile
-        >>> path, none = f"{tempfile.mkdtemp()}/x.tfrecord", (np.zeros(0, np.uint8), np.zeros(0))
-        >>> write_shard(path, [none], {"examples": 0})
-        ShardEntry(file='x.tfrecord', bytes=0, crc32c='00000000', counts={'examples': 0})
-    """
+    """Writes a shard and its index."""
     checksum = google_crc32c.Checksum()
     sizes: list[NDArray[np.int64]] = []
     create = create or partial(open_whole, mode="wb")

@@ -1,4 +1,4 @@
-"""Serialises blocks of fixed-size `tf.train.Example`s with NumPy alone, as TFRecord frames.
+"""The features of pre-training examples, serialised as TFRecord frames with NumPy alone.
 
 A protocol-buffer library takes tens of microseconds for an example, which would be most of the time
 of making pre-training data; here it is about one. All records of a block are laid out in one byte

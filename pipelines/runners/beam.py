@@ -17,7 +17,6 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.metrics import Metrics
 from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions
 from apache_beam.pvalue import AsSingleton, PCollection, TaggedOutput
 
@@ -164,9 +163,6 @@ class TokenizeBlock(beam.DoFn):
             data = file.read(block.end - block.start)
         lines = read_lines(block, data, self._config.text_encoding)
         sentences = encode_block(lines, self._tokenizer.encode_lines, self._dtype)
-        _count("documents", len(sentences.document_sizes))
-        _count("sentences", len(sentences.sentence_lengths))
-        _count("tokens", len(sentences.ids))
         yield number, (sentences, len(data), hashlib.sha256(data).digest())
 
 
@@ -181,10 +177,8 @@ class PlanBlock(beam.DoFn):
         """Plans a block."""
         number, (block, _, _) = element
         finished, requests = partner_join.plan_block(number, block, sizes["bases"], self._recipe)
-        _count("examples_following", len(finished.keys))
         yield TaggedOutput(_FINISHED, finished)
         for partner, request in requests.items():
-            _count("examples_random", len(request.keys))
             yield TaggedOutput(_REQUESTS, (partner, request))
 
 
@@ -223,7 +217,6 @@ class WriteShard(beam.DoFn):
         maker = RecordMaker(self._config.recipe, self._facts)
         target = shard_names(self._config.output_names, shards)[number]
         yield write_shard(target, maker.blocks(tokens, rows), maker.counts, _create_whole)
-        _count("examples_written", len(rows))
 
 
 def _pipeline(runner: str, options: PipelineOptions) -> beam.Pipeline:
@@ -373,7 +366,3 @@ def _read_description(output_file: str) -> Description:
     path = description_path(output_file)
     with FileSystems.open(path) as file:
         return Description.from_text(file.read(), path)
-
-
-def _count(name: str, number: int) -> None:
-    Metrics.counter("pretraining_data", name).inc(number)

@@ -19,6 +19,7 @@ from pipelines.inputs.inspect import (
 )
 from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.pretraining_data.recipe import VocabularyFacts
+from pipelines.records.check import Expected
 from tests.support.pretraining_corpus import make_shards
 
 VOCABULARY = Vocabulary([*SPECIAL_TOKENS, "the", "##s", "fox", "hen"])
@@ -107,7 +108,7 @@ def _records(config: InspectConfig) -> list[tuple]:
     """(shown tokens, masked positions with their tokens, label) of every record of the set."""
     vocabulary = Vocabulary.load(config.vocab_file)
     found = []
-    for batch in PretrainingEvaluation([config.input_file], 1, 32, 4).batches():
+    for batch in PretrainingEvaluation([config.input_file], 1, Expected(32, 4)).batches():
         ids = batch["input_ids"][0][: int(batch["input_mask"].sum())]
         real = batch["masked_lm_weights"][0] > 0
         masked = zip(

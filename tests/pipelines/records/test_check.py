@@ -155,8 +155,8 @@ def bucket(tmp_path, monkeypatch) -> str:
 
 
 def test_a_remote_set_is_read_from_its_copy(bucket, tmp_path):
-    there = PretrainingEvaluation([f"{bucket}/train.tfrecord-*"], 8, 32, 4)
-    here = PretrainingEvaluation([str(tmp_path / "out")], 8, 32, 4)
+    there = PretrainingEvaluation([f"{bucket}/train.tfrecord-*"], 8, Expected(32, 4))
+    here = PretrainingEvaluation([str(tmp_path / "out")], 8, Expected(32, 4))
     assert there.num_examples == here.num_examples
     for first, second in zip(there.batches(), here.batches(), strict=True):
         assert (first["input_ids"] == second["input_ids"]).all()
