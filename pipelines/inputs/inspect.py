@@ -2,7 +2,6 @@
 
 import dataclasses
 import html
-import io
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -125,7 +124,10 @@ def _deviation(histogram: NDArray[np.int64]) -> float:
 
 _BATCH = 1024
 _BAR = 40
-_STYLE = "body { max-width: 1080px; margin: 2em auto } pre { white-space: pre-wrap }"
+_STYLE = (
+    "body { max-width: 1080px; margin: 2em auto } pre { white-space: pre-wrap } "
+    "svg { width: 100%; height: 10em; fill: #2f6fde; border-bottom: 1px solid }"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -288,55 +290,33 @@ def _histogram(counts: NDArray[np.int64], bins: int = 8) -> str:
 
 def page(inspection: Inspection) -> str:
     """The same with plots as an HTML page, complete in one file."""
+    found = inspection.statistics
+    plots = (
+        _plot("Tokens an example", found.lengths, len(found.lengths) - 1),
+        _plot("Masked positions an example", found.masks, len(found.masks) - 1),
+        _plot("Where masked positions are in the example, %", found.deciles, 100),
+        _plot("A's share of the tokens, %", found.shares_of_a, 100),
+    )
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
         f"<title>Pre-training data</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{html.escape(inspection.title)}</h1>{_plots(inspection.statistics)}",
+        f"<h1>{html.escape(inspection.title)}</h1>",
+        *plots,
         f"<pre>{html.escape(as_text(inspection))}</pre></body></html>\n",
     ]
     return "\n".join(parts)
 
 
-def _plots(statistics: PairStatistics) -> str:
-    """Four histograms as SVG."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    tenths = np.linspace(0, 100, 11)
-    plots = (
-        ("Tokens an example", statistics.lengths, None),
-        ("Masked positions an example", statistics.masks, None),
-        ("Where masked positions are in the example, %", statistics.deciles, tenths),
-        ("A's share of the tokens, %", statistics.shares_of_a, tenths),
+def _plot(title: str, counts: NDArray[np.int64], last: int) -> str:
+    """A histogram as SVG; of roots, because most examples have the full length."""
+    heights = 100 * np.sqrt(counts / max(1, counts.max()))
+    bars = "".join(
+        f"<rect x='{number}.05' y='{100 - height:.1f}' width='.9' height='{height:.1f}'/>"
+        for number, height in enumerate(heights)
+        if height
     )
-    # Text as text, not as outlines: a small file. The salt makes the same data the same file.
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "pre-training data"}):
-        figure = Figure(figsize=(10, 6.5), layout="constrained")
-        all_axes = figure.subplots(2, 2).flat
-        for axes, (title, counts, edges) in zip(all_axes, plots, strict=True):
-            values = np.arange(len(counts)) if edges is None else (edges[1:] + edges[:-1]) / 2
-            bins = _whole_bins(len(counts)) if edges is None else edges
-            axes.hist(values, bins, weights=counts, rwidth=0.9, color="#2f6fde")
-            axes.set_title(title, fontsize=11)
-            if edges is None:
-                # Most examples have the full length: square roots let the others show as well.
-                axes.set_yscale("function", functions=(_root, np.square))
-            axes.set_ylim(0)
-            axes.spines[["top", "right"]].set_visible(False)
-        drawing = io.StringIO()
-        figure.savefig(drawing, format="svg", metadata={"Date": None})
-    text = drawing.getvalue()
-    return text[text.index("<svg") :]
-
-
-def _whole_bins(count: int) -> NDArray:
-    """Edges of at most 32 bins of whole numbers; the last bin ends with `count - 1`."""
-    step = -(-count // 32)
-    return np.arange(count - 0.5, -step, -step)[::-1]
-
-
-def _root(counts: NDArray) -> NDArray:
-    return np.sqrt(np.maximum(counts, 0))
+    size = f"viewBox='0 0 {len(counts)} 100' preserveAspectRatio='none'"
+    return f"<figure><figcaption>{title}: 0 to {last}</figcaption><svg {size}>{bars}</svg></figure>"
 
 
 def _percent(share: float) -> str:

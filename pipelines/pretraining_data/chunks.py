@@ -54,13 +54,7 @@ def pair_starts(sentence_lengths: Numbers, document_sizes: Numbers, token_budget
 
 @dataclasses.dataclass(frozen=True)
 class ChunkRules:
-    """The settings that the plan of chunks depends on, apart from the corpus.
-
-    Attributes:
-        token_budget: tokens that fit besides [CLS] and [SEP].
-        short_seq_prob: how often a document is cut to a random, shorter target length.
-        pairs: A and B (True), or one run of full sentences (False).
-    """
+    """The settings that the plan of chunks depends on; without `pairs` there are no Bs."""
 
     token_budget: int
     short_seq_prob: float = 0.1

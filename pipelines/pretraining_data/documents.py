@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import MOST_LINE_BYTES
 from keras_bert_impl.options import items_of
 from pipelines.corpora.documents import kind_of, other_kind
 from pipelines.corpora.encodings import SAMPLE_BYTES, UTF_8, TextEncoding, remedy_of_encoding
@@ -125,8 +124,6 @@ def read_lines(
     r"""The lines of a block, as text."""
     if block.start == 0:
         data = data.removeprefix(_BYTE_ORDER_MARK)
-    if len(data) > MOST_LINE_BYTES:
-        _check_line_lengths(block, data)
     try:
         text = data.decode(encoding.encoding, "ignore" if drop_invalid else "strict")
     except UnicodeDecodeError as error:
@@ -136,18 +133,6 @@ def read_lines(
             f"{block.path}: {where} is not {encoding.name}; {remedy_of_encoding(encoding)}."
         ) from error
     return [line.strip() for line in encoding.composed(text).split("\n")]
-
-
-def _check_line_lengths(block: TextBlock, data: bytes) -> None:
-    start = 0
-    while len(data) - start > MOST_LINE_BYTES:
-        end = data.rfind(b"\n", start, start + MOST_LINE_BYTES + 1)
-        if end < 0:
-            raise UserError(
-                f"{block.path}: the line at byte {block.start + start} has more than "
-                f"{MOST_LINE_BYTES >> 20} MiB, the longest that is read; write a sentence a line."
-            )
-        start = end + 1
 
 
 def sample_lines(

@@ -219,12 +219,9 @@ OBJECTIVES = (MASKED_LM, NEXT_TOKEN, PREVIOUS_TOKEN)
 
 @dataclasses.dataclass(frozen=True)
 class Targets:
-    """The prediction targets of a run.
+    """The prediction targets of a run; objectives other than masked_lm take unmasked records.
 
-    Attributes:
-        objective: one of `OBJECTIVES`; all but masked_lm take unmasked records.
-        mask_probabilities: shares of masked tokens that become [MASK], stay, or become a random
-            token, where masking is dynamic; by default what the shards' recipe says.
+    Without `mask_probabilities` dynamic masks are those of the shards' recipe.
     """
 
     objective: str = MASKED_LM

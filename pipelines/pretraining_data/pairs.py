@@ -35,11 +35,7 @@ class SpecialIds:
 
 @dataclasses.dataclass
 class Spans:
-    """Where the tokens of examples lie in one flat array; A and B already truncated.
-
-    Attributes:
-        start_a, len_a, start_b, len_b: int64 [examples]; `len_b` is 0 where there is no B.
-    """
+    """Where the tokens of examples lie in one flat array, int64 [examples]; no B has length 0."""
 
     start_a: Numbers
     len_a: Numbers

@@ -28,12 +28,7 @@ Numbers = NDArray[np.int64]
 
 @dataclasses.dataclass(frozen=True)
 class BlockBases:
-    """Where each block of a corpus begins, and how large the corpus is.
-
-    Attributes:
-        sentences: int64 [blocks + 1], sentences before each block.
-        documents: int64 [blocks + 1], documents before each block.
-    """
+    """Sentences and documents before each block of a corpus, and in all: int64 [blocks + 1]."""
 
     sentences: Numbers
     documents: Numbers

@@ -227,11 +227,8 @@ class VocabularyFacts:
     """The part of a vocabulary that data work needs.
 
     Attributes:
-        size: number of tokens.
-        special: ids of the tokens that frame and hide tokens.
         continuation: bool [size], tokens that continue a word.
         ordinary: unsigned ids of all tokens but the special and the `[unused...]` ones.
-        sha256: of the vocabulary.
     """
 
     size: int

@@ -106,14 +106,9 @@ _FULL_CHECK_BYTES = 8 << 30  # of larger sets only the sizes: records have check
 
 @dataclasses.dataclass(frozen=True)
 class Expected:
-    """The requirements of a model on its shards.
+    """The requirements of a model on its shards; what is None is not checked.
 
-    Attributes:
-        max_seq_length: length of an example.
-        max_predictions_per_seq: most predictions that the model is fed.
-        vocabulary_sha256: of the model's vocabulary; None does not check.
-        do_lower_case: the model's casing; None does not check.
-        model_config: the model; each batch is then checked against its tables.
+    With `model_config` each batch is checked against the model's tables.
     """
 
     max_seq_length: int

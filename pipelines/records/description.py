@@ -97,14 +97,7 @@ def file_crc32c(path: Path) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class ShardEntry:
-    """One shard.
-
-    Attributes:
-        file: its name, in the folder of the description.
-        bytes: its size.
-        crc32c: checksum of the whole file, hexadecimal.
-        counts: what it holds: examples, random_next, masked, tokens.
-    """
+    """A shard in the description's folder; counts of examples, random_next, masked and tokens."""
 
     file: FileName
     bytes: Count
@@ -167,12 +160,7 @@ class _File(TypedDict):
 
 @dataclasses.dataclass(frozen=True)
 class Description:
-    """The description of a set of shards.
-
-    Attributes:
-        source: the text: its files, bytes, sha256, documents, sentences, tokens, words and how
-            many of them are [UNK] (`unknown_words`).
-    """
+    """The description of a set of shards; `source` has the figures of its text."""
 
     recipe: Recipe
     vocabulary: VocabularyFacts

@@ -20,14 +20,7 @@ from keras_bert_impl.errors import UserError
 
 @dataclasses.dataclass(frozen=True)
 class Feature:
-    """One feature of an example, of fixed size.
-
-    Attributes:
-        name: its key in `tf.train.Example`.
-        size: how many numbers it has.
-        is_float: a float list; otherwise an int64 list.
-        limit: of integers, one more than the largest that can occur; a reader does not need it.
-    """
+    """A feature of so many numbers; integers are below `limit`, which a reader does not need."""
 
     name: str
     size: int

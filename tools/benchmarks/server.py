@@ -100,8 +100,7 @@ class Turn:
     Attributes:
         a_second: answers with status 200.
         p50, p99: milliseconds of an answer.
-        refused: answers with status 429.
-        other: answers with another status, and connections that failed.
+        refused, other: answers with status 429; with another one, and connections that failed.
         load_seconds, server_seconds: processor time of the load generator and of the server.
         a_processor_second: answers in a second of the server's processor time.
         megabytes: of the server's memory at the end.

@@ -19,6 +19,7 @@ Examples:
 
 import itertools
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -221,23 +222,13 @@ def _certify(config: TokenizerConfig) -> None:
 
 
 def timed(command: list[str]) -> dict[str, float]:
-    """Seconds and peak MiB of a command and all that it starts; shared memory counts once."""
-    import psutil
-
-    start, peak = time.monotonic(), 0
-    with tempfile.TemporaryFile("w+") as output:
-        process = psutil.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-        while process.poll() is None:
-            try:
-                tree = [process, *process.children(recursive=True)]
-                peak = max(peak, sum(one.memory_full_info().pss for one in tree))
-            except psutil.Error:
-                pass  # one ended in the meantime
-            time.sleep(0.2)
-        if process.returncode:
-            output.seek(0)
-            raise UserError(f"{' '.join(command)} failed: {output.read()[-2000:]}")
-    return {"seconds": time.monotonic() - start, "peak_mib": peak / 2**20}
+    """Seconds of a command, and the peak MiB of its largest process."""
+    start = time.monotonic()
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise UserError(f"{' '.join(command)} failed: {(result.stdout + result.stderr)[-2000:]}")
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return {"seconds": time.monotonic() - start, "peak_mib": peak / 2**10}
 
 
 def time_run(config: TokenizerConfig, workers: int | None, folder: Path) -> dict[str, Any]:

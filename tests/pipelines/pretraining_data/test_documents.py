@@ -76,18 +76,6 @@ def test_sentences_without_a_token_and_documents_without_a_sentence_are_left_out
     assert block.document_sizes.tolist() == [2, 1]
 
 
-@pytest.mark.parametrize("longest", [5000, 5001])
-def test_a_line_longer_than_any_sentence_is_refused_by_its_place(monkeypatch, longest):
-    monkeypatch.setattr(documents, "MOST_LINE_BYTES", 5000)
-    data = b"One.\nTwo.\n" + b"x" * longest + b"\nThree."
-    block = TextBlock("x.txt", 100, 100 + len(data))
-    if longest == 5000:
-        assert len(read_lines(block, data)) == 4
-    else:
-        with pytest.raises(UserError, match=r"x\.txt: the line at byte 110 has more than"):
-            read_lines(block, data)
-
-
 CONFIG = PretrainingDataConfig("text.txt", "out/x", "vocab.txt")
 
 
