@@ -18,7 +18,7 @@ from pipelines.ablations.config import (
     TaskRun,
 )
 from pipelines.many_runs.commands import Command, Tools, flag, overriding
-from pipelines.pretraining_data.language_model import NEXT_TOKEN, PREVIOUS_TOKEN
+from pipelines.pretraining_data.masking import NEXT_TOKEN, PREVIOUS_TOKEN
 from pipelines.runs.pretraining_config import RunPretrainingConfig, kept_model
 
 # Table 8 of the paper: shares of masked tokens that become [MASK], stay, become a random token.

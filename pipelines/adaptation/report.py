@@ -22,6 +22,7 @@ from pipelines.many_runs.spread import (
     write_report,
 )
 from pipelines.metrics.guessing import count_answers
+from pipelines.records.check import Expected
 from pipelines.runs.pretraining_config import RunPretrainingConfig
 
 ORIGINAL, ADAPTED = "original", "adapted"
@@ -57,8 +58,7 @@ def text_figures(
     held_out = PretrainingEvaluation(
         list(config.eval_input_file),
         config.eval_batch_size,
-        config.max_seq_length,
-        config.max_predictions_per_seq,
+        Expected(config.max_seq_length, config.max_predictions_per_seq),
         max_batches=config.max_eval_steps,
     )
     counts = count_answers(held_out.batches(), len(vocabulary)).tokens
