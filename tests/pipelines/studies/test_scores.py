@@ -1,7 +1,7 @@
 import pytest
 from scipy import stats
 
-from pipelines.many_runs.spread import (
+from pipelines.studies.scores import (
     differs_significantly,
     welch_interval,
 )

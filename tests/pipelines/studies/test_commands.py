@@ -3,7 +3,7 @@ import json
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.many_runs.commands import Command, run_step
+from pipelines.studies.commands import Command, run_step
 from tests.support.toy_study import PretendingTools
 
 

@@ -35,10 +35,13 @@ FINE_TUNING_TOOLS = ("run_classifier", "run_ner", "run_squad", "run_swag")
 
 
 class Tools(Protocol):
-    """The tools, as a job uses them that runs some of them."""
+    """The tools, as a study uses them."""
 
     def config_of(self, tool: str, flags: Sequence[str]) -> Any:
         """Gives the config that a tool makes of its flags; a `UserError` if it refuses them."""
+
+    def check(self, tool: str, flags: Sequence[str]) -> None:
+        """Looks at the files and the model of a fine-tuning, as its run does first."""
 
     def run(self, tool: str, flags: Sequence[str]) -> int:
         """Runs a tool in this process; gives its exit code."""
@@ -46,11 +49,11 @@ class Tools(Protocol):
 
 @dataclass(frozen=True)
 class Command:
-    """A tool's run, under a name that is unique in a job.
+    """A tool's run, under a name that is unique in a study.
 
     Attributes:
         flags: its flags; {out} stands for the command's folder.
-        root: the job's folder.
+        root: the study's folder.
         files: what is written into the command's folder before the start, by name.
         free: further flags, from which nothing of the result follows.
     """
@@ -80,23 +83,21 @@ class Command:
     def __str__(self) -> str:
         return shlex.join(["keras-bert", self.tool, *self.arguments])
 
-    def figures(self, tools: Tools, keep_model: bool = True) -> dict[str, float]:
+    def figures(self, tools: Tools, keep_model: bool = False) -> dict[str, float]:
         """Does the command if it is not finished; gives the figures of its `eval_results.txt`.
 
-        Without `keep_model` a model that was fine-tuned is removed then, as all checkpoints are.
+        Checkpoints are removed then, and without `keep_model` a model that was fine-tuned.
         """
         found = once(self.folder, lambda: self._run(tools))
-        run = RunDirectory(self.folder)
-        leftovers = [run.checkpoints, run.best_checkpoint]
-        if self.tool in FINE_TUNING_TOOLS and not keep_model:
-            leftovers.append(run.model)
-        for folder in leftovers:
-            shutil.rmtree(folder, ignore_errors=True)
+        for run in map(RunDirectory, (self.folder, *self.folder.glob("seed-*"))):
+            tuned = [run.model] if self.tool in FINE_TUNING_TOOLS and not keep_model else []
+            for folder in (run.checkpoints, run.best_checkpoint, *tuned):
+                shutil.rmtree(folder, ignore_errors=True)
         return dict(found["figures"])
 
     def finished(self) -> Mapping[str, Any] | None:
         """The content of `result.json`; None before the command is finished."""
-        return kept(self.folder)
+        return _kept(self.folder)
 
     def _run(self, tools: Tools) -> Mapping[str, Any]:
         for name, text in self.files.items():
@@ -135,7 +136,7 @@ def once(folder: Path, work: Callable[[], Mapping[str, Any]], of: Any = None) ->
         >>> once(folder, lambda: {"sum": 3}), once(folder, lambda: {"sum": 4})
         ({'sum': 3}, {'sum': 3})
     """
-    if (before := kept(folder, of)) is not None:
+    if (before := _kept(folder, of)) is not None:
         return before
     for path in make_folder(without_links(folder, names=2)).iterdir():
         without_links(path)  # the work would take it for what its user names
@@ -145,7 +146,7 @@ def once(folder: Path, work: Callable[[], Mapping[str, Any]], of: Any = None) ->
     return values
 
 
-def kept(folder: Path, of: Any = None) -> Mapping[str, Any] | None:
+def _kept(folder: Path, of: Any = None) -> Mapping[str, Any] | None:
     """The result that `once` wrote, if there is one of the same facts."""
     path = folder / "result.json"
     found = read_json_object(path) if path.is_file() else {}
@@ -160,33 +161,26 @@ def forget_models() -> None:
 
 
 def flag(name: str, value: object = None) -> str:
-    """A flag of a command.
-
-    Example:
-        >>> len(flag("do_train")), flag("seed", 3)[2:]
-        (10, 'seed=3')
-    """
+    """A flag of a command: `flag("seed", 3)` is its seed, `flag("do_train")` a switch."""
     return f"--{name}" if value is None else f"--{name}={value}"
 
 
-def split_words(name: str, text: str) -> list[str]:
-    """The words of an option's text, as a shell splits them."""
+def words_of(name: str, text: str, form: str = "") -> list[str]:
+    """The words of an option such as `task`, as a shell splits them: those of `form`, then flags.
+
+    Example:
+        >>> words_of("task", "MRPC run_classifier --data_dir='my data'", "NAME TOOL")
+        ['MRPC', 'run_classifier', '--data_dir=my data']
+    """
     try:
-        return shlex.split(text)
+        words = shlex.split(text)
     except ValueError as error:
         raise UserError(f"`{name}={text}`: {error}; close the quotation.") from error
-
-
-def flag_words(name: str, text: str) -> tuple[str, ...]:
-    """The flags that an option such as `data_flags` holds."""
-    words = split_words(name, text)
-    for word in words:
-        if not word.startswith("-"):
-            raise UserError(
-                f"`{name}`: '{word}' is no flag; write values as flag=value, in quotation marks "
-                "where they have blanks."
-            )
-    return tuple(words)
+    count = len(form.split())
+    if len(words) < count or not all(one.startswith("-") for one in words[count:]):
+        wanted = f"{form}, then flags" if form else "flags"
+        raise UserError(f"`{name}={text}`: give it as {wanted}; quote what has blanks.")
+    return words
 
 
 def overriding(*groups: Sequence[str]) -> list[str]:

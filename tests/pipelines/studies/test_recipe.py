@@ -1,7 +1,7 @@
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.ablations.config import RunAblationsConfig, Size
+from pipelines.studies.recipe import RunAblationsConfig, Size
 
 GIVEN = {
     "output_dir": "study",
@@ -34,6 +34,8 @@ def test_tables_take_all_tasks_or_those_that_are_named():
     made = config(task=tasks, masking_tasks=("NER",))
     assert [task.name for task in made.tasks_of("masking")] == ["NER"]
     assert [task.name for task in made.tasks_of("sizes")] == ["MRPC", "NER"]
+    with pytest.raises(UserError, match="`steps_tasks=CoLA` is no task; choose of MRPC"):
+        config(steps_tasks=("CoLA",)).tasks_of("steps")
 
 
 @pytest.mark.parametrize(
@@ -47,9 +49,9 @@ def test_tables_take_all_tasks_or_those_that_are_named():
         ({"other_model": ("x y",)}, "`other_model` is for the table models"),
         (
             {"tables": ("models",), "other_model": ("x y z",)},
-            "`other_model=x y z`: give it as NAME CHECKPOINT, and flags",
+            "`other_model=x y z`: give it as NAME CHECKPOINT, then flags",
         ),
-        ({"steps_tasks": ("CoLA",)}, "`steps_tasks=CoLA` is no task; choose of MRPC"),
+        ({"size": ("a 1 16 2", "a 2 16 2")}, "`size`: a name is given twice"),
         ({"size": ("a ² 16 2",)}, "`size=a ² 16 2`: give it as"),
         ({"model_settings": '{"hidden_act": "swish"}'}, "hidden_act is 'swish'"),
     ],

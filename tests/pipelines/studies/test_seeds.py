@@ -10,8 +10,8 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.fine_tuning.options import ManyRunsConfig, Setting
-from pipelines.many_runs import seeds
-from pipelines.many_runs.seeds import RunsReport, SeedRun
+from pipelines.studies import seeds
+from pipelines.studies.seeds import RunsReport, SeedRun
 from pipelines.tasks.labels.options import RunClassifierConfig
 from pipelines.tasks.labels.task import task_of
 from tests.support.glue_files import write_cola
@@ -72,7 +72,7 @@ def test_each_seed_is_a_run_in_its_own_folder_that_shares_the_rows(tmp_path, run
     assert "seed=5\n" in runs.started[1].flags
     assert report.finished
     assert report.best.folder == "seed-6"
-    assert report.spread(report.runs).mean == pytest.approx(0.5)
+    assert [report.score(one) for one in report.runs] == pytest.approx([0.4, 0.5, 0.6])
     files = {path.name for path in (tmp_path / "runs").glob("runs.*")}
     assert files == {"runs.json", "runs.md"}
 

@@ -1,4 +1,4 @@
-"""Statistics of the scores of several runs: mean and deviation, intervals, a table.
+"""The scores of several runs: mean and deviation, Welch's interval, a table.
 
 Two sets of scores differ if Welch's interval of the difference of their means, at 95 %, leaves out
 0 (Welch 1947, "The generalization of Student's problem when several different population variances
@@ -9,22 +9,14 @@ import json
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from keras_bert_impl.files import open_whole
 
-LEVEL = 0.95
 
-
-@dataclass(frozen=True)
-class Spread:
-    """A figure over several runs.
-
-    Attributes:
-        sigma: the standard deviation of one run (n - 1 below the fraction line); NaN of one run.
-    """
+class Spread(NamedTuple):
+    """A figure over several runs; `sigma` is the deviation of one run (n - 1), NaN of one run."""
 
     runs: int
     mean: float
@@ -38,8 +30,8 @@ class Spread:
         """The spread of some values; one that is NaN counts as 0, as a correlation of a constant.
 
         Example:
-            >>> Spread.of([1.0, 2.0, 6.0])
-            Spread(runs=3, mean=3.0, sigma=2.6457513110645907, median=2.0, minimum=1.0, maximum=6.0)
+            >>> print(Spread.of([1.0, 2.0, 6.0]), Spread.of([0.5]))
+            3.0000 ± 2.6458 0.5000
         """
         known = [number(value) for value in values]
         sigma = statistics.stdev(known) if len(known) > 1 else math.nan
@@ -47,12 +39,7 @@ class Spread:
         return cls(len(known), statistics.fmean(known), sigma, middle, min(known), max(known))
 
     def __str__(self) -> str:
-        return format(self)
-
-    def __format__(self, spec: str) -> str:
-        spec = spec or ".4f"
-        sigma = "" if math.isnan(self.sigma) else f" ± {self.sigma:{spec}}"
-        return f"{self.mean:{spec}}{sigma}"
+        return f"{self.mean:.4f}" + ("" if math.isnan(self.sigma) else f" ± {self.sigma:.4f}")
 
 
 def number(value: float) -> float:
@@ -72,12 +59,12 @@ def welch_interval(first: Sequence[float], second: Sequence[float]) -> tuple[flo
 
     if len({*first}) == len({*second}) == 1:  # SciPy's interval is NaN then
         return first[0] - second[0], first[0] - second[0]
-    found = stats.ttest_ind(first, second, equal_var=False).confidence_interval(LEVEL)
+    found = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
     return float(found.low), float(found.high)
 
 
 def differs_significantly(first: Sequence[float], second: Sequence[float]) -> bool:
-    """Whether Welch's interval leaves out 0; of a single score nobody knows.
+    """Whether Welch's interval leaves out 0; of a single score it is unknown: no.
 
     Example:
         >>> differs_significantly([1.0, 1.1], [5.0, 5.1]), differs_significantly([1.0, 1.1], [9.0])
@@ -108,23 +95,18 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list
     return [line(header), rule, *map(line, rows)]
 
 
-def without_nan(value: Any) -> Any:
-    """A JSON value with null for NaN, which JSON has not.
-
-    Example:
-        >>> without_nan({"sigma": math.nan, "scores": (0.5, math.nan)})
-        {'sigma': None, 'scores': [0.5, None]}
-    """
+def _without_nan(value: Any) -> Any:
+    """A JSON value with null for NaN, which JSON has not."""
     if isinstance(value, Mapping):
-        return {name: without_nan(one) for name, one in value.items()}
+        return {name: _without_nan(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [without_nan(one) for one in value]
+        return [_without_nan(one) for one in value]
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def write_report(markdown: Path, lines: Iterable[str], json_file: Path, values: Any) -> list[Path]:
     """Writes a report as Markdown and as JSON (NaN is null); gives the two paths."""
-    texts = {markdown: "\n".join(lines), json_file: json.dumps(without_nan(values), indent=1)}
+    texts = {markdown: "\n".join(lines), json_file: json.dumps(_without_nan(values), indent=1)}
     for path, text in texts.items():
         with open_whole(path) as file:
             file.write(f"{text}\n")

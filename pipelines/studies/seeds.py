@@ -19,12 +19,11 @@ from keras_bert_impl.options import ONCE, options_of
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig, ManyRunsConfig, Setting
 from pipelines.fine_tuning.task import Task, figure_prefixes
-from pipelines.many_runs.commands import forget_models, once
-from pipelines.many_runs.spread import Spread, markdown_table, number, write_report
+from pipelines.studies.commands import forget_models, once
+from pipelines.studies.scores import Spread, markdown_table, number, write_report
 
 _OF_THE_WHOLE = {"output_dir", "num_seeds", "search"}
 _WITHOUT_A_BEST = ("loss", "global_step")
-_KEPT = "finished runs are kept, and the same command continues"
 
 TaskOf = Callable[[Any], Task[Any, Any]]
 """Gives the task of a job's config; loads no TensorFlow."""
@@ -61,13 +60,14 @@ def run_many(
             "`num_seeds` and `search`, and give every run its own `output_dir` and `seed`."
         )
     task, directory = task_of(config), RunDirectory.open(config.output_dir)
-    runs = {one.folder: one for one in _planned(config)}
-    splits = [task.train_split, *task.evaluation_splits]
+    splits = [*(task.train_split, *task.evaluation_splits)]
     splits += task.test_splits if config.do_predict else ()
     files = {str(path): file_sha256(path) for split in splits for path in task.files(split)}
-    with directory.taken(), kept_so_far(_KEPT):
-        report = _report(config.output_dir, task, list(runs.values()))
-        for name, one in runs.items():
+    planned = list(_planned(config))
+    report = _report_of(task, len(planned))
+    kept = "finished runs are kept, and the same command continues"
+    with directory.taken(), kept_so_far(kept):
+        for one in planned:
             own = _config_of(config, one, flags_of)
             work = partial(_train_and_score, own, task_of)
             try:
@@ -76,8 +76,8 @@ def run_many(
                 break
             # Only now: a command that a run refuses leaves the flags of the one before.
             directory.write_flags(config.flags)
-            runs[name] = replace(one, figures=values["figures"])
-            report = _report(config.output_dir, task, list(runs.values()))
+            report = replace(report, runs=[*report.runs, replace(one, figures=values["figures"])])
+            report.write(config.output_dir)
     return report
 
 
@@ -94,24 +94,13 @@ def _planned(config: FineTuningConfig) -> Iterator[SeedRun]:
 def _config_of(
     config: FineTuningConfig, run: SeedRun, flags_of: Callable[[Mapping[str, Any]], str]
 ) -> FineTuningConfig:
-    setting = run.setting
-    places: dict[str, Any] = {
-        "output_dir": without_links(config.output_dir / run.folder, len(Path(run.folder).parts)),
-    }
-    training = replace(
-        config.training,
-        seed=run.seed,
-        train_batch_size=setting.train_batch_size,
-        learning_rate=setting.learning_rate,
-    )
-    return replace(
-        config,
-        **places,
-        num_train_epochs=setting.num_train_epochs,
-        training=training,
-        many=ManyRunsConfig(),
-        flags=flags_of({**places, "seed": run.seed, **setting._asdict()}),
-    )
+    values = run.setting._asdict()
+    folder = without_links(config.output_dir / run.folder, len(Path(run.folder).parts))
+    own: dict[str, Any] = {"output_dir": folder, "num_train_epochs": values["num_train_epochs"]}
+    rate, batch = values["learning_rate"], values["train_batch_size"]
+    training = replace(config.training, seed=run.seed, learning_rate=rate, train_batch_size=batch)
+    flags = flags_of({"output_dir": folder, "seed": run.seed, **values})
+    return replace(config, **own, training=training, many=ManyRunsConfig(), flags=flags)
 
 
 def _facts(config: FineTuningConfig, files: Mapping[str, str]) -> Any:
@@ -134,17 +123,13 @@ def _train_and_score(config: FineTuningConfig, task_of: TaskOf) -> Mapping[str, 
     return {"figures": results.evaluation}
 
 
-def _report(folder: Path, task: Task[Any, Any], runs: Sequence[SeedRun]) -> "RunsReport":
-    """The report of the finished runs, which is written where there are some."""
+def _report_of(task: Task[Any, Any], expected_runs: int) -> "RunsReport":
+    """The report before any run is finished."""
     prefixes = figure_prefixes(task.evaluation_splits)
     main, *_ = prefixes
     constant = {f"{prefixes[main]}{name}": x.value for name, x in task.guesses(main).items()}
     compared = [f"{before}{name}" for name in task.compared_figures for before in prefixes.values()]
-    scored = [one for one in runs if one.figures]
-    report = RunsReport(task.name, scored, constant, len(runs), compared)
-    if scored:
-        report.write(folder)
-    return report
+    return RunsReport(task.name, [], constant, expected_runs, compared)
 
 
 @dataclass(frozen=True)
@@ -181,7 +166,7 @@ class RunsReport:
     @property
     def guess(self) -> float:
         """What one answer to every example reaches."""
-        return self.constant.get(self.metrics[0], 0.0)
+        return number(self.constant.get(self.metrics[0], 0.0))
 
     def failed(self, runs: Sequence[SeedRun]) -> int:
         """How many runs learned nothing: their score is at most that of one answer to all."""
@@ -192,16 +177,15 @@ class RunsReport:
         groups: dict[Setting, list[SeedRun]] = {}
         for run in self.runs:
             groups.setdefault(run.setting, []).append(run)
-        return sorted(groups.items(), key=lambda group: -self.spread(group[1]).mean)
-
-    def spread(self, runs: Sequence[SeedRun], metric: str | None = None) -> Spread:
-        """The spread of a metric; by default of the one that chooses."""
-        return Spread.of(run.figures[metric or self.metrics[0]] for run in runs)
+        return sorted(groups.items(), key=lambda group: -Spread.of(map(self.score, group[1])).mean)
 
     @property
     def best(self) -> SeedRun:
         """The run with the best score; of equal ones the first."""
         return max(self.runs, key=self.score)
+
+    def _spreads(self, runs: Sequence[SeedRun]) -> dict[str, Spread]:
+        return {name: Spread.of(run.figures[name] for run in runs) for name in self.metrics}
 
     def as_json(self) -> dict[str, Any]:
         """All of it as JSON values."""
@@ -211,7 +195,7 @@ class RunsReport:
                 "runs": len(runs),
                 "failed": self.failed(runs),
                 "best_run": max(runs, key=self.score).folder,
-                "spread": {name: vars(self.spread(runs, name)) for name in self.metrics},
+                "spread": {name: one._asdict() for name, one in self._spreads(runs).items()},
             }
             for setting, runs in self.settings()
         ]
@@ -220,31 +204,33 @@ class RunsReport:
             | {"failed": bool(self.failed([run])), **run.figures}
             for run in self.runs
         ]
-        values = {
+        return {
             "task": self.task,
             "chosen_by": self.metrics[0],
             "constant_answer": dict(self.constant),
             "complete": self.finished,
             "best_run": self.best.folder,
             "failed": self.failed(self.runs),
+            "settings": settings,
+            "runs": runs,
         }
-        return {**values, "settings": settings, "runs": runs}
 
     def lines(self) -> list[str]:
         """A line a setting, for the terminal and for Markdown, and what was chosen."""
         header = ["batch", "rate", "epochs", "runs", *self.metrics, "median", "minimum", "failed"]
         rows = []
         for setting, runs in self.settings():
-            main, spreads = self.spread(runs), [self.spread(runs, name) for name in self.metrics]
-            first = [f"{value:g}" for value in (*setting, main.runs)]
-            last = [f"{main.median:.4f}", f"{main.minimum:.4f}", f"{self.failed(runs)}"]
-            rows.append([*first, *map(str, spreads), *last])
+            spreads = self._spreads(runs)
+            main = spreads[self.metrics[0]]
+            rows.append([f"{value:g}" for value in (*setting, main.runs)])
+            rows[-1] += map(str, spreads.values())
+            rows[-1] += [f"{main.median:.4f}", f"{main.minimum:.4f}", f"{self.failed(runs)}"]
         best, missing = self.best, self.expected_runs - len(self.runs)
         return [
             *markdown_table(header, rows),
             "",
             f"Median, minimum and failures are of {self.metrics[0]}; a run failed if its score is "
-            f"at most {number(self.guess):.4f}, that of one answer to every example.",
+            f"at most {self.guess:.4f}, that of one answer to every example.",
             f"Best on the dev set: {best.folder} ({self.metrics[0]} {self.score(best):.4f}).",
             *([f"{missing} of {self.expected_runs} runs are missing."] if missing else []),
         ]

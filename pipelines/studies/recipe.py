@@ -1,5 +1,6 @@
 """The options of a study: one command that stands for all runs of the paper's ablations."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import parse_json, typed
 from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, option
-from pipelines.many_runs.commands import FINE_TUNING_TOOLS, flag_words, split_words
+from pipelines.studies.commands import FINE_TUNING_TOOLS, words_of
 
 TASKS_TABLE, SIZES_TABLE, MASKING_TABLE = "pretraining_tasks", "sizes", "masking"
 STEPS_FIGURE = "steps"
@@ -21,7 +22,7 @@ MODELS_TABLE = "models"
 
 
 class Size(NamedTuple):
-    """A size of model, "NAME LAYERS WIDTH HEADS": the feed-forward layer is four times as wide."""
+    """A size of model; the feed-forward layer is four times as wide."""
 
     name: str
     layers: int
@@ -30,7 +31,7 @@ class Size(NamedTuple):
 
 
 class OtherModel(NamedTuple):
-    """A model that somebody else trained, "NAME CHECKPOINT --FLAG ...": of its fine-tuning."""
+    """A model that somebody else trained, and flags of its fine-tuning."""
 
     name: str
     checkpoint: str
@@ -38,7 +39,7 @@ class OtherModel(NamedTuple):
 
 
 class TaskRun(NamedTuple):
-    """A task, "NAME FIGURE TOOL --FLAG ...": the figure of `eval_results.txt` for the tables."""
+    """A task, and the figure of `eval_results.txt` for the tables."""
 
     name: str
     figure: str
@@ -124,63 +125,64 @@ class RunAblationsConfig:
         check_options(self)
         if not self.size or not self.task:
             raise UserError("give `size` and `task`, each at least once, or a recipe that does.")
-        for kind, named in (
-            ("size", self.sizes),
-            ("task", self.tasks),
-            ("other_model", self.other_models),
-        ):
-            if len({one.name for one in named}) < len(named):
-                raise UserError(f"`{kind}`: a name is given twice; give each a name of its own.")
         tables = (*TABLES, MODELS_TABLE)
         for name in sorted({*self.tables} - {*tables}):
             raise UserError(f"`tables={name}` is unknown; choose of {', '.join(tables)}.")
-        if self.other_model and MODELS_TABLE not in self.tables:
+        if self.other_models and MODELS_TABLE not in self.tables:
             raise UserError(f"`other_model` is for the table {MODELS_TABLE}; add it to `tables`.")
-        for table in (SIZES_TABLE, MASKING_TABLE, STEPS_FIGURE):
-            self.tasks_of(table)
         if not self.seeds or not self.pretraining_seeds:
             raise UserError("`seeds` and `pretraining_seeds` need a number each.")
+        for one in self.tasks:
+            if one.tool not in FINE_TUNING_TOOLS:
+                known = ", ".join(FINE_TUNING_TOOLS)
+                raise UserError(f"`task`: {one.tool} trains no task; choose of {known}.")
         self.model(self.sizes[0])
 
     @property
     def sizes(self) -> Sequence[Size]:
         """The sizes; the first is that of all tables but one."""
-        found = []
-        for text in self.size:
-            name, *numbers = text.split() or [""]
-            if len(numbers) != 3 or not all(one.isdecimal() and len(one) < 10 for one in numbers):
-                raise UserError(f"`size={text}`: give it as NAME LAYERS WIDTH HEADS.")
+        form, found = "NAME LAYERS WIDTH HEADS", []
+        for name, *numbers in self._named("size", form):
+            if len(numbers) != 3 or not all(re.fullmatch("[1-9][0-9]{0,8}", x) for x in numbers):
+                raise UserError(f"`size={name} {' '.join(numbers)}`: give it as {form}.")
             found.append(Size(name, *map(int, numbers)))
         return found
 
     @property
     def other_models(self) -> Sequence[OtherModel]:
         """The models to compare with."""
-        parts = (_parts("other_model", text, 2, "NAME CHECKPOINT") for text in self.other_model)
-        return [OtherModel(name, checkpoint, flags) for (name, checkpoint), flags in parts]
+        found = self._named("other_model", "NAME CHECKPOINT")
+        return [OtherModel(name, checkpoint, flags) for name, checkpoint, *flags in found]
 
     @property
     def tasks(self) -> Sequence[TaskRun]:
         """The tasks."""
-        parts = [_parts("task", text, 3, "NAME FIGURE TOOL") for text in self.task]
-        tasks = [TaskRun(name, figure, tool, flags) for (name, figure, tool), flags in parts]
-        for one in tasks:
-            if one.tool not in FINE_TUNING_TOOLS:
-                known = ", ".join(FINE_TUNING_TOOLS)
-                raise UserError(f"`task`: {one.tool} trains no task; choose of {known}.")
-        return tasks
+        found = self._named("task", "NAME FIGURE TOOL")
+        return [TaskRun(name, figure, tool, flags) for name, figure, tool, *flags in found]
+
+    def _named(self, option_name: str, form: str) -> list[list[str]]:
+        """The words of an option that is given several times, each with a name of its own."""
+        found = [words_of(option_name, text, form) for text in getattr(self, option_name)]
+        if len({name for name, *_ in found}) < len(found):
+            raise UserError(f"`{option_name}`: a name is given twice; give each its own.")
+        return found
 
     def tasks_of(self, table: str) -> Sequence[TaskRun]:
         """The tasks that an option such as `sizes_tasks` names; all where it names none."""
-        chosen: Sequence[str] = getattr(self, f"{table}_tasks")
+        named = {
+            "sizes": self.sizes_tasks,
+            "masking": self.masking_tasks,
+            "steps": self.steps_tasks,
+        }
         known = {task.name: task for task in self.tasks}
+        chosen = named.get(table) or [*known]
         for name in sorted({*chosen} - known.keys()):
             raise UserError(f"`{table}_tasks={name}` is no task; choose of {', '.join(known)}.")
-        return [known[name] for name in chosen or known]
+        return [known[name] for name in chosen]
 
     def flags(self, name: str) -> tuple[str, ...]:
         """The flags that an option such as `data_flags` holds."""
-        return self.filled(flag_words(name, getattr(self, name)))
+        return self.filled(words_of(name, getattr(self, name)))
 
     def filled(self, flags: Sequence[str]) -> tuple[str, ...]:
         """Puts the folder of data into flags."""
@@ -200,11 +202,3 @@ class RunAblationsConfig:
             "intermediate_size": 4 * size.hidden,
         }
         return BertConfig.from_google({**given, **values, **settings}, "`model_settings`")
-
-
-def _parts(name: str, text: str, count: int, form: str) -> tuple[list[str], list[str]]:
-    """The first words of an option's text, and the flags after them."""
-    words = split_words(name, text)
-    if len(words) < count or not all(one.startswith("-") for one in words[count:]):
-        raise UserError(f"`{name}={text}`: give it as {form}, and flags.")
-    return words[:count], words[count:]
