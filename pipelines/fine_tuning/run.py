@@ -29,10 +29,11 @@ from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import Devices, make_devices
 from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.fine_tuning.row_batches import RowBatches, RowEvaluation
-from pipelines.fine_tuning.row_set import RowOutputs, RowSet
-from pipelines.fine_tuning.splits import (
+from pipelines.fine_tuning.row_set import (
     AnsweredSplit,
     Predicts,
+    RowOutputs,
+    RowSet,
     Split,
     compute_outputs,
     engine_prediction,

@@ -149,39 +149,6 @@ def threshold_between(null_odds: Iterable[float], threshold: float) -> float:
     return min((threshold + greater) / 2, threshold + 1.0)
 
 
-class PrecisionRecall(NamedTuple):
-    """A precision-recall curve over all thresholds.
-
-    Attributes:
-        precision: of the answered questions, the share answered rightly; 1.0 at the beginning.
-        recall: of the questions with an answer, the share answered rightly; rises from 0.0.
-        average: the mean precision over the recall, in percent.
-    """
-
-    precision: list[float]
-    recall: list[float]
-    average: float
-
-
-def precision_recall(
-    scores: Mapping[str, float], null_odds: Mapping[str, float], has_answer: Mapping[str, bool]
-) -> PrecisionRecall:
-    """Makes the curve of the official script of SQuAD 2.0."""
-    order = sorted(null_odds, key=null_odds.__getitem__)
-    right, average = 0.0, 0.0
-    precision, recall = [1.0], [0.0]
-    total = sum(has_answer.values())
-    for count, identifier in enumerate(order, start=1):
-        if has_answer[identifier]:
-            right += scores[identifier]
-        if count < len(order) and null_odds[identifier] == null_odds[order[count]]:
-            continue  # no threshold lies between equal odds
-        precision.append(right / count)
-        recall.append(right / total if total else 0.0)
-        average += precision[-1] * (recall[-1] - recall[-2])
-    return PrecisionRecall(precision, recall, 100.0 * average)
-
-
 Predictions = Mapping[str, str]
 Answers = Mapping[str, Sequence[str]]
 """Identifier to the right answers, in the order of the questions; no answer where unanswerable."""

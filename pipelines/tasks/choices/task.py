@@ -16,8 +16,8 @@ from keras_bert_impl.tokenization.packing import truncated_lengths
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.training.learning_curve import Guess
 from pipelines.corpora.encodings import UTF_8, TextEncoding
+from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder
 from pipelines.fine_tuning.task import Answered, Head
-from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
 from pipelines.fine_tuning.text_rows import Spans, pack, ranges
 from pipelines.metrics.classification import accuracy
 from pipelines.metrics.guessing import constant_answer

@@ -9,22 +9,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.tokenization.long_texts import LongTexts
-from pipelines.fine_tuning.task_builder import TaskBuilder, are_same_file
+from pipelines.fine_tuning.start import TaskBuilder, are_same_file
 from pipelines.tables.columns import Columns, check_columns, check_first_row, choose_columns
 from pipelines.tables.files import TableFile, open_table
 from pipelines.tasks.labels.glue import GlueTask, find_task
-from pipelines.tasks.labels.labelling import Kind, Labelling, Source, as_label, find_labelling
-from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
-from pipelines.tasks.labels.own_texts import HeldOut, LabelledTexts
-from pipelines.tasks.labels.rows import label_units
-from pipelines.tasks.labels.statistics import (
+from pipelines.tasks.labels.labelling import (
+    Kind,
+    Labelling,
     LabelStatistics,
+    Source,
+    as_label,
     check_scored,
     dev_thresholds,
+    find_labelling,
     in_order,
     training_statistics,
     warn_of_shared_rows,
 )
+from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
+from pipelines.tasks.labels.own_texts import HeldOut, LabelledTexts
+from pipelines.tasks.labels.rows import label_units
 
 if TYPE_CHECKING:
     from pipelines.fine_tuning.run import FineTuningResults

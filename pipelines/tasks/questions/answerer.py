@@ -21,8 +21,8 @@ from pipelines.tasks.questions.answers import (
     find_null_logits,
     visible_end,
 )
+from pipelines.tasks.questions.files import Passage, Question
 from pipelines.tasks.questions.options import THRESHOLD, RunSquadConfig
-from pipelines.tasks.questions.passages import Passage, Question
 from pipelines.tasks.questions.rows import WindowSettings, question_rows
 from pipelines.tasks.row_form import RowForm, single_rows
 

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from keras_bert_impl.tokenization.reference import is_dropped, split_words
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
 from pipelines.records.rows import Numbers, Rows
-from pipelines.tasks.questions.passages import Question
+from pipelines.tasks.questions.files import Question
 
 
 def visible_end(text: str, start: int, end: int) -> int:

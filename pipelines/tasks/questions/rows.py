@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pipelines.records.rows import Numbers
-from pipelines.tasks.questions.passages import Passage, Question
+from pipelines.tasks.questions.files import Passage, Question
 
 if TYPE_CHECKING:
     pass

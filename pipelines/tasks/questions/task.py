@@ -21,13 +21,6 @@ from pipelines.fine_tuning.task import Answered, Head, TaskDefaults
 from pipelines.metrics.question_answering import squad_v2_question, trivia_scores
 from pipelines.records.rows import Rows
 from pipelines.tables.lines import read_json
-from pipelines.tasks.questions.answer_files import (
-    ANSWER_TABLE,
-    CURVE,
-    draw_precision_recall,
-    write_answer_table,
-    write_predictions,
-)
 from pipelines.tasks.questions.answerer import QuestionForm, ServingSettings, question_forms
 from pipelines.tasks.questions.answers import (
     AnswerSettings,
@@ -35,19 +28,23 @@ from pipelines.tasks.questions.answers import (
     dense_logits,
     predict,
 )
-from pipelines.tasks.questions.files import WANTED, read_questions, read_training_questions
+from pipelines.tasks.questions.files import (
+    WANTED,
+    Evidence,
+    Question,
+    is_trivia,
+    read_questions,
+    trivia_right_answers,
+)
 from pipelines.tasks.questions.options import THRESHOLD, RunSquadConfig
-from pipelines.tasks.questions.passages import Question
 from pipelines.tasks.questions.rows import WindowSettings, question_rows
 from pipelines.tasks.questions.scores import (
+    ANSWER_TABLE,
     METRICS,
     ScoredAnswers,
-)
-from pipelines.tasks.questions.trivia import (
-    Evidence,
     best_of_documents,
-    is_trivia,
-    trivia_right_answers,
+    write_answer_table,
+    write_predictions,
     write_trivia_predictions,
 )
 
@@ -148,29 +145,27 @@ class QuestionTask(TaskDefaults):
         return [path]
 
     def examples(self, split: str) -> Iterable[Question]:
-        """The questions of a split; for training those whose answer stands where it should."""
-        read = read_training_questions if split == self.train_split else read_questions
-        negative = self.answer_settings.version_2_with_negative
-        found = read(
+        """The questions of a split; for training those whose answer is where it should be."""
+        training = split == self.train_split
+        found = self._read(split, training=training)
+        if not self.dev_share:
+            return found
+        dev = self._dev_articles
+        return (one for one in found if (one.passage.article in dev) != training)
+
+    def _read(self, split: str, *, training: bool) -> Iterable[Question]:
+        return read_questions(
             *self.files(split),
-            version_2_with_negative=negative,
+            version_2_with_negative=self.answer_settings.version_2_with_negative,
+            training=training,
             evidence=self.evidence,
             encoding=self.encoding,
         )
-        if not self.dev_share:
-            return found
-        is_dev, dev = split != self.train_split, self._dev_articles
-        return (one for one in found if (one.passage.article in dev) == is_dev)
 
     @cached_property
     def _dev_articles(self) -> frozenset[str]:
         """The titles of the articles that are held out."""
-        questions = read_questions(
-            *self.files(self.train_split),
-            version_2_with_negative=True,
-            evidence=self.evidence,
-            encoding=self.encoding,
-        )
+        questions = self._read(self.train_split, training=False)
         titles = {one.passage.article for one in questions}
         if len(titles) < 2:
             raise UserError(
@@ -270,18 +265,14 @@ class QuestionTask(TaskDefaults):
     def illustrate(
         self, folder: Path, split: str, answered: Answered[Question, Prediction]
     ) -> Sequence[Path]:
-        """Writes all answers as a table, the hardest first, and the curve over thresholds."""
+        """Writes all answers as a table, the hardest first."""
         del split  # there is one
         if self._trivia:
             return []
         negative = self.answer_settings.version_2_with_negative
         threshold = self.null_score_diff_threshold or 0.0 if negative else math.inf
         one = squad_v2_question if negative else METRICS[self.metric][1]
-        files = [write_answer_table(folder / ANSWER_TABLE, answered, threshold, one)]
-        if negative:
-            scored = ScoredAnswers.of(answered)
-            files.append(draw_precision_recall(folder / CURVE, scored, threshold))
-        return files
+        return [write_answer_table(folder / ANSWER_TABLE, answered, threshold, one)]
 
     def write(
         self, folder: Path, split: str, answered: Answered[Question, Prediction]

@@ -13,8 +13,8 @@ from keras_bert_impl.errors import UserError, cut
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.training.learning_curve import CurveStyle, Guess
+from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder
 from pipelines.fine_tuning.task import Answered, Head
-from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
 from pipelines.metrics.entities import OUTSIDE, EntityScorer
 from pipelines.records.rows import Rows
 from pipelines.tasks.tagging.answerer import EntityForm

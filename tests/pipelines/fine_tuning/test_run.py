@@ -10,7 +10,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.fine_tuning.splits import Split
+from pipelines.fine_tuning.row_set import Split
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.labels.task import run_classifier
 from tests.support.glue_files import write_cola

@@ -11,8 +11,7 @@ from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.objectives import ClassificationObjective
 from pipelines.fine_tuning import splits
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
-from pipelines.fine_tuning.row_set import RowOutputs, RowSet
-from pipelines.fine_tuning.splits import AnsweredSplit, Split, mean_loss
+from pipelines.fine_tuning.row_set import AnsweredSplit, RowOutputs, RowSet, Split, mean_loss
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.tasks.labels.rows import LabelTask
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
+from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder
 from pipelines.tasks.labels.options import RunClassifierConfig
 
 

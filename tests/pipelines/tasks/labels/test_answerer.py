@@ -7,7 +7,7 @@ import pytest
 
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from pipelines.tasks.labels.answerer import label_forms
+from pipelines.tasks.labels.rows import label_forms
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config
 
 

@@ -5,11 +5,13 @@ import pytest
 from keras_bert_impl.errors import UserError
 from pipelines.tables.columns import Columns
 from pipelines.tables.files import open_table
-from pipelines.tasks.labels.labelling import Source, find_labelling, text_key
-from pipelines.tasks.labels.statistics import (
+from pipelines.tasks.labels.labelling import (
+    Source,
     check_scored,
     dev_thresholds,
+    find_labelling,
     in_order,
+    text_key,
     training_statistics,
     warn_of_shared_rows,
 )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.tasks.questions.passages import Passage, PlacedText, Question
+from pipelines.tasks.questions.files import Passage, PlacedText, Question
 from pipelines.tasks.questions.rows import WindowSettings, question_rows
 from tests.support.plain_questions import features_of
 from tests.support.squad_golden import SETS, SquadGolden

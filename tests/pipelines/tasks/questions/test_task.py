@@ -9,7 +9,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.learning_curve import Guess
 from pipelines.tasks.questions.answers import AnswerSettings, Candidate, Prediction
-from pipelines.tasks.questions.passages import Passage, PlacedText, Question
+from pipelines.tasks.questions.files import Passage, PlacedText, Question
 from pipelines.tasks.questions.task import QuestionTask
 from tests.support.model_folders import WORD_VOCABULARY
 from tests.support.squad_files import write_articles, write_squad
