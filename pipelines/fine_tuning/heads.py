@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
 
 
-_MOST_NAMED = 12
-
-
 class ClassificationHead:
     """A score for each label over the pooled first token.
 
@@ -45,7 +42,7 @@ class ClassificationHead:
     def encode(self, label: str) -> int:
         """Gives the class of a label."""
         if label not in self._ids:
-            raise UserError(f"unknown label {shown(label)}; it must be {_some_of(self.labels)}.")
+            raise UserError(f"unknown label {shown(label)}; it must be {some_of(self.labels)}.")
         return self._ids[label]
 
     def encode_all(self, labels: list[str]) -> np.ndarray:
@@ -113,7 +110,7 @@ class MultiLabelHead:
         unknown = [one for one in held if one not in self._ids]
         if unknown:
             raise UserError(
-                f"unknown label {shown(unknown[0])}; it must be {_some_of(self.labels)}."
+                f"unknown label {shown(unknown[0])}; it must be {some_of(self.labels)}."
             )
         return [int(name in held) for name in self.labels]
 
@@ -243,8 +240,13 @@ def _with_labels(config: "BertConfig", problem_type: str, names: Sequence[str]) 
     return config.replace(extra={**config.extra, **labels})
 
 
-def _some_of(labels: Sequence[str]) -> str:
-    """The labels in words, where there are many the first ones."""
-    if len(labels) <= _MOST_NAMED:
-        return " or ".join(map(repr, labels))
-    return f"one of {', '.join(map(repr, labels[:_MOST_NAMED]))}, ... ({len(labels)} labels)"
+def some_of(labels: Iterable[str], most: int = 12) -> str:
+    """Labels in words, of many the first ones.
+
+    Example:
+        >>> some_of("abcd", 2)
+        'a, b and 2 more'
+    """
+    labels = list(labels)
+    first, more = ", ".join(labels[:most]), len(labels) - most
+    return f"{first} and {more} more" if more > 0 else first

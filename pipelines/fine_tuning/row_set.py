@@ -1,6 +1,5 @@
 """The rows of a task's splits in memory, a model's outputs for them, and the answers of both."""
 
-import logging
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, EvaluationSource
 from keras_bert_impl.training.evaluation import Prediction
 from keras_bert_impl.training.objectives import Objective
+from pipelines.fine_tuning.counts import RowCounts
 from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.fine_tuning.task import Head, Task
 from pipelines.fine_tuning.text_rows import ranges
@@ -31,8 +31,6 @@ from pipelines.records.rows import Numbers, Rows
 
 if TYPE_CHECKING:
     from pipelines.fine_tuning.row_batches import RowEvaluation
-
-_LOGGER = logging.getLogger(__name__)
 
 
 _READ_AT_ONCE = 2048
@@ -246,23 +244,24 @@ Predicts = Callable[[EvaluationSource], Iterator[Mapping[str, NDArray]]]
 
 @dataclass(frozen=True)
 class Split:
-    """A split of a task with its rows."""
+    """A split of a task with its rows, and what was counted of them."""
 
-    task: Task[Any, Any]
     name: str
     rows: RowSet
+    counts: RowCounts
 
     @classmethod
     def make(
         cls, task: Task[Any, Any], name: str, tokenizer: Tokenizer, max_seq_length: int
     ) -> "Split":
         """Reads a split's files to their end and makes its rows."""
-        files = ", ".join(map(str, task.files(name))) or f"the split {name}"
-        return cls(task, name, RowSet(_row_blocks(task, name, tokenizer, max_seq_length), files))
+        counts = RowCounts(task, name, tokenizer.vocabulary)
+        blocks = _row_blocks(task, name, tokenizer, max_seq_length, counts)
+        return cls(name, RowSet(blocks, counts.name), counts)
 
 
 def _row_blocks(
-    task: Task[Any, Any], split: str, tokenizer: Tokenizer, max_seq_length: int
+    task: Task[Any, Any], split: str, tokenizer: Tokenizer, max_seq_length: int, counts: RowCounts
 ) -> Iterator[Rows]:
     progress = Progress(f"tokenize {split}", None, "examples")
     examples = iter(task.examples(split))
@@ -271,6 +270,7 @@ def _row_blocks(
         rows = task.rows(block, tokenizer, max_seq_length, training=training)
         if not np.array_equal(np.unique(rows.examples), np.arange(len(block))):
             raise ValueError("a task must make one row or more for every example, in their order")
+        counts.add(block, rows)
         yield rows
         progress.advance(len(block))
     progress.close()

@@ -144,6 +144,9 @@ class _Job:
             for name in wanted_splits(config, task)
         }
         self._rows = {name: split.rows for name, split in self._splits.items()}
+        trained = self._splits.get(task.train_split) if config.do_train else None
+        for split in self._splits.values() if devices.is_chief else ():
+            split.counts.tell(trained and trained.counts)
         self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
         self._head = self._build_head(start, self._model_config)
         self._predict = self._predicts(self._head, start)

@@ -4,7 +4,6 @@ All files are read once before anything else, and nothing here loads TensorFlow,
 in a file or an option shows at once, not after hours of training.
 """
 
-import itertools
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -289,7 +288,6 @@ class TaskBuilder(ABC):
             UserError: a file, a column or a label is not what it should be.
         """
         files = self._files()
-        self._tell_of_same_files()
         found = self._find(files)
         checked = {split: self._check(split, file, found) for split, file in files.items()}
         return self._make(checked, found)
@@ -303,17 +301,6 @@ class TaskBuilder(ABC):
         if not named:
             raise UserError(self.FILES_ARE_MISSING)
         return {split: self._open(split, name) for split, name in named.items()}
-
-    def _tell_of_same_files(self) -> None:
-        """Warns where figures are measured on what was trained on, or chosen by."""
-        for one, other in itertools.combinations(("train", "dev", "test"), 2):
-            first, second = self._config.file(one), self._config.file(other)
-            if (one != "train" or self._needs_training) and are_same_file(first, second):
-                _LOGGER.warning(
-                    "`%s_file` and `%s_file` are the same file, %s: its figures say little of new "
-                    "texts.",
-                    *(one, other, first),
-                )
 
     @property
     def _needs_training(self) -> bool:
@@ -337,17 +324,6 @@ class TaskBuilder(ABC):
     @abstractmethod
     def _make(self, sources: Mapping[str, Any], found: Any) -> Any:
         """The task of the checked files."""
-
-
-def are_same_file(first: Any, second: Any) -> bool:
-    """Whether both are one file, by whatever path; what is no file is another one.
-
-    Example:
-        >>> are_same_file(__file__, Path(__file__)), are_same_file("tfds:x", "tfds:x")
-        (True, False)
-    """
-    paths = [Path(one) for one in (first, second) if one is not None]
-    return len(paths) == 2 and all(path.is_file() for path in paths) and paths[0].samefile(paths[1])
 
 
 class FilesOfSplits(TaskDefaults):

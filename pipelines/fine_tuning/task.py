@@ -78,6 +78,16 @@ class Head:
 class TaskDefaults(Protocol):
     """What a task may say besides, and what holds where it says nothing; tasks inherit it."""
 
+    def classes_of(self, example: Any) -> Sequence[str] | None:
+        """The labels of an example as they are counted; None where there are none to count."""
+        label = getattr(example, "label", None)
+        return None if label is None else [str(label)]
+
+    def place(self, example: Any) -> str:
+        """Where an example is in its file, for messages."""
+        has_line = hasattr(example, "line")
+        return f"on line {example.line}" if has_line else f"is example {example.identifier}"
+
     joins: bool = False
     """Whether the outputs of an example's rows are joined before it is answered: `joined`."""
 

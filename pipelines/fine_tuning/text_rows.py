@@ -43,6 +43,7 @@ class TextExample:
         text_a: the first (or only) text.
         text_b: the second text, or None.
         label: the label as the task's head understands it, or None in a test set.
+        note: what is odd about it, to be counted.
 
     Example:
         >>> TextExample("0", "It rains.", "The street is wet.", "entailment").label
@@ -53,6 +54,7 @@ class TextExample:
     text_a: str
     text_b: str | None = None
     label: str | None = None
+    note: str = ""
 
 
 class Spans(NamedTuple):
@@ -173,7 +175,8 @@ def text_rows(
     kept = truncated_lengths(first.length, second.length, max_seq_length - specials)
     shorten = _head_and_tail if long_texts.long_text == HEAD_TAIL else _head
     packed = pack(tokenizer.vocabulary, shorten(first, kept[0]), shorten(second, kept[1]))
-    return Rows(np.arange(len(examples)), *packed)
+    cut = (kept[0] < first.length) | (kept[1] < second.length)
+    return Rows(np.arange(len(examples)), *packed, num_cut=int(cut.sum()))
 
 
 def _head(texts: Spans, kept: Numbers) -> Spans:

@@ -123,7 +123,9 @@ class ChoiceTask(FilesOfSplits):
         labels = [example.label for example in examples if example.label is not None]
         known = len(labels) == len(examples)
         values = {"label_ids": np.array(labels, np.int32)} if known else {}
-        return Rows(np.arange(len(examples)), longest, padded, values, self.num_choices)
+        cut = ((kept_a < first.length) | (kept_b < second.length)).reshape(-1, self.num_choices)
+        num_cut = int(cut.any(axis=1).sum())
+        return Rows(np.arange(len(examples)), longest, padded, values, self.num_choices, num_cut)
 
     def configure(self, config: "BertConfig") -> "BertConfig":
         """The configuration without the labels of other tasks."""

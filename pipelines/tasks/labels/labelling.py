@@ -15,15 +15,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.json_files import bounded_loads
 from keras_bert_impl.tokenization.reference import as_name
-from pipelines.fine_tuning.heads import as_label_list
+from pipelines.fine_tuning.counts import Counted
+from pipelines.fine_tuning.heads import as_label_list, some_of
 from pipelines.tables.columns import Columns, is_nan, type_of, value_of
 from pipelines.tables.files import Record, TableFile
-from pipelines.tasks.counts import Counted
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -33,6 +32,7 @@ Kind = Literal["one", "several", "columns", "number"]
 
 _LIST_OF_PYTHON = re.compile(r"\[\s*'")
 _LARGEST = 3.4e38  # of float32, in which models compute
+EMPTY_CELLS = "rows with an empty cell in a column of a label, which is learned as no"
 _YES, _NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
 
 
@@ -162,6 +162,7 @@ class Labelled(NamedTuple):
     text_a: str
     text_b: str | None
     label: str | None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,10 @@ class Source:
         file, labelling = self.file, self.labelling
         for record in file.records():
             label = None if labelling is None else labelling.read(file, record)
-            yield Labelled(record.line, *self.columns.read_texts(file, record), label)
+            cells = self.columns.labels if labelling and labelling.kind == "columns" else ()
+            empty = any(record.values.get(column) in (None, "") for column in cells)
+            note = EMPTY_CELLS if empty else ""
+            yield Labelled(record.line, *self.columns.read_texts(file, record), label, note)
 
 
 def text_key(seed: int, text_a: str, text_b: str | None) -> int:
@@ -232,13 +236,6 @@ class LabelStatistics:
     rows: int = 0
     keys: dict[str, "array[int]"] = field(default_factory=dict)
 
-    def all_keys(self) -> NDArray[np.uint64]:
-        """All hashes, sorted: uint64 [rows]."""
-        keys = [np.frombuffer(some, np.uint64) for some in self.keys.values()]
-        together = np.concatenate(keys) if keys else np.array([], np.uint64)
-        together.sort()
-        return together
-
     def count(self, example: Labelled, seed: int) -> None:
         """Counts a row with a text and a label."""
         held = labels_in(self.source.labelling, example.label or "")
@@ -260,72 +257,43 @@ def training_statistics(source: Source, seed: int) -> LabelStatistics:
             found.count(example, seed)
     empty.warn(source.file.name, "rows without text, which are left out of training")
     _check_labels(found)
-    _warn_of_contradictions(found, seed)
     return found
 
 
 def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bool:
-    """Reads a dev or test file.
+    """Reads a dev or test file; says whether it has labels: `labels`, or () for numbers.
 
-    Args:
-        labels: the labels of training; () for a regression.
-
-    Returns:
-        Whether it has labels. A test file in which no row has a label of training has none: such
-        sets are published with a stand-in such as -1 or ?.
+    A test file in which no row has a label of training has none: such sets are published with a
+    stand-in such as -1 or ?.
     """
     labelling, file = source.labelling, source.file
     assert labelling is not None
-    known, good, bad = frozenset(labels), 0, ""
-    cells, empty = set[str](), Counted()
+    known, good, bad, unknown = frozenset(labels), 0, "", Counted()
+    cells = set[str]()
     for record in file.records():
         if labelling.kind != "one" and len(cells) <= len(_STAND_INS):
             cells.update(str(record.values.get(column)) for column in labelling.columns)
         try:
             label = labelling.read(file, record)
-            wrong = _what_is_wrong(source, record.line, label, known)
         except UserError as error:
-            label, wrong = None, str(error)
-        good += not wrong
-        bad = bad or wrong
-        if is_empty(Labelled(record.line, *source.columns.read_texts(file, record), label)):
-            empty.add(f"on line {record.line}")
-    empty.warn(file.name, "rows without text, which are predicted all the same")
+            bad = bad or str(error)
+            continue
+        if label is None:
+            bad = bad or _without_label(source, record.line)
+        elif strange := [one for one in labels_in(labelling, label) if one not in known]:
+            unknown.add(f"{shown(strange[0])} on line {record.line}")
+        else:
+            good += 1
     if not required and (not good or (labelling.kind != "one" and cells <= _STAND_INS)):
         return False
+    if unknown.count:
+        raise UserError(
+            f"{file.name}: {unknown.count} rows have labels that the model does not know, the "
+            f"first {unknown.first}; it knows {some_of(labels)}. Correct them, or remove the rows."
+        )
     if bad:
         raise UserError(bad)
     return True
-
-
-def warn_of_shared_rows(training: LabelStatistics, other: Source, seed: int) -> int:
-    """Says how many rows of another file stand in the training file as well; gives their number."""
-    known, shared = training.all_keys(), Counted()
-    for example in other.examples():
-        key = np.uint64(text_key(seed, example.text_a, example.text_b))
-        position = int(np.searchsorted(known, key))
-        if position < len(known) and known[position] == key and not is_empty(example):
-            shared.add(f"on line {example.line}")
-    name = training.source.file.name
-    shared.warn(other.file.name, f"rows of {name} as well, on which figures say little")
-    return shared.count
-
-
-def _warn_of_contradictions(found: LabelStatistics, seed: int) -> None:
-    """Says how many rows have the same text as others and another label."""
-    source = found.source
-    if source.labelling is None or source.labelling.kind != "one":
-        return
-    distinct = [np.unique(np.frombuffer(keys, np.uint64)) for keys in found.keys.values()]
-    texts, labels = np.unique(np.concatenate(distinct), return_counts=True)
-    several, rows = set(texts[labels > 1].tolist()), Counted()
-    if not several:
-        return
-    for example in source.examples():
-        if text_key(seed, example.text_a, example.text_b) in several and not is_empty(example):
-            rows.add(f"on line {example.line}")
-    what = "rows with the text of another row and another label; correct them"
-    rows.warn(source.file.name, what)
 
 
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:
@@ -355,18 +323,6 @@ def dev_thresholds(statistics: LabelStatistics, share: float) -> Mapping[str, in
         count = min(round(share * (len(first) + 1)), len(first))
         thresholds[group] = int(hashes[first[count - 1]]) if count > 0 else 0
     return thresholds
-
-
-def _what_is_wrong(source: Source, line: int, label: str | None, known: frozenset[str]) -> str:
-    if label is None:
-        return _without_label(source, line)
-    for one in labels_in(source.labelling, label):
-        if one not in known:
-            return (
-                f"{source.file.name}: line {line}: the label {shown(one)} is none of those that "
-                "are learned; correct it, or remove the row."
-            )
-    return ""
 
 
 def _without_label(source: Source, line: int) -> str:

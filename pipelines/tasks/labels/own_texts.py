@@ -127,7 +127,11 @@ class LabelledTexts(LabelTask):
         source = self.sources[split]
         for example in source.examples():
             if self._is_of(split, source, example):
-                yield TextExample(str(example.line), example.text_a, example.text_b, example.label)
+                yield TextExample(str(example.line), *example[1:])
+
+    def place(self, example: TextExample) -> str:
+        """The example's line; see `TaskDefaults`."""
+        return f"on line {example.identifier}"
 
     def _is_of(self, split: str, source: Source, example: Labelled) -> bool:
         cut = self.held_out if split in ("train", "dev") else None

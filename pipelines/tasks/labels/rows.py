@@ -16,6 +16,7 @@ from keras_bert_impl.checkpoints.task_settings import (
     task_settings,
 )
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.json_files import bounded_loads
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
 from keras_bert_impl.serving.forms import KnownModel, read_fields
 from keras_bert_impl.tokenization.long_texts import LongTexts
@@ -101,6 +102,13 @@ class LabelTask(TaskDefaults):
         errors = {name: score for name, score in scores.items() if name.endswith("error")}
         errors["loss"] = float(np.var(self.head_of.encode_all(labels), dtype=np.float64))
         return {name: Guess(_MEAN, error) for name, error in errors.items()}
+
+    def classes_of(self, example: TextExample) -> list[str] | None:
+        """The label or labels of an example, none of a number; see `TaskDefaults`."""
+        if example.label is None or isinstance(self.head_of, RegressionHead):
+            return None
+        several = isinstance(self.head_of, MultiLabelHead)
+        return bounded_loads(example.label) if several else [example.label]
 
     def texts(self, example: TextExample) -> list[str]:
         """The text or the two texts of an example; see `Task.texts`."""

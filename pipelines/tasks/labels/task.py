@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.tokenization.long_texts import LongTexts
-from pipelines.fine_tuning.start import TaskBuilder, are_same_file
+from pipelines.fine_tuning.heads import some_of
+from pipelines.fine_tuning.start import TaskBuilder
 from pipelines.tables.columns import Columns, check_columns, check_first_row, choose_columns
 from pipelines.tables.files import TableFile, open_table
 from pipelines.tasks.labels.glue import GlueTask, find_task
@@ -24,7 +25,6 @@ from pipelines.tasks.labels.labelling import (
     find_labelling,
     in_order,
     training_statistics,
-    warn_of_shared_rows,
 )
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.labels.own_texts import HeldOut, LabelledTexts
@@ -102,10 +102,7 @@ class _Builder(TaskBuilder):
         if split == "train":
             assert found.training is not None
             return found.training.source
-        source = self._scored(split, file, found)
-        if found.training and not are_same_file(self._config.file("train"), file.name):
-            warn_of_shared_rows(found.training, source, self._config.dev_seed)
-        return source
+        return self._scored(split, file, found)
 
     def _make(self, sources: Mapping[str, Source], found: _Found) -> LabelledTexts:
         if found.held_out:
@@ -196,8 +193,8 @@ class _Builder(TaskBuilder):
             return kind, columns.labels
         labels = in_order(training.labels)
         if labels:
-            counted = (f"{label} ({training.labels[label]:,})" for label in labels[:50])
-            _LOGGER.info("labels: %s", ", ".join(counted))
+            counted = [f"{label} ({training.labels[label]:,})" for label in labels]
+            _LOGGER.info("labels: %s", some_of(counted))
         return kind, labels
 
     def _weights(
@@ -281,7 +278,7 @@ def parse_weights(given: Sequence[str], labels: Sequence[str]) -> tuple[float, .
         if label not in weights:
             raise UserError(
                 f"`class_weights={one}`: there is no label {label!r}; give balanced, or "
-                f"LABEL=WEIGHT for some of {', '.join(labels[:12])}."
+                f"LABEL=WEIGHT for some of {some_of(labels)}."
             )
         if not (math.isfinite(weight) and weight > 0):
             raise UserError(f"`class_weights={one}`: the weight must be a number more than 0.")

@@ -128,9 +128,7 @@ class QuestionForm(RowForm):
         ]
         if not questions:
             return Prepared([])
-        rows = question_rows(
-            questions, self._tokenizer, self._settings.windows, training=False, tell=False
-        )
+        rows = question_rows(questions, self._tokenizer, self._settings.windows, training=False)
         return Prepared(single_rows(rows), (questions, rows))
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:

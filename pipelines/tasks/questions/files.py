@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from keras_bert_impl.errors import UserError, reading, shown
 from keras_bert_impl.files import real_path
 from pipelines.corpora.encodings import UTF_8, TextEncoding
+from pipelines.fine_tuning.counts import Counted
 from pipelines.tables.lines import read_json
-from pipelines.tasks.counts import Counted
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -16,14 +16,12 @@ if TYPE_CHECKING:
     pass
 from numpy.typing import NDArray
 
-from keras_bert_impl.errors import shown
 from keras_bert_impl.tokenization.long_texts import Windows
 from keras_bert_impl.tokenization.tokenizer import LineTokenizer, SpanBlock
 from pipelines.fine_tuning.text_rows import Spans, ranges
 
 if TYPE_CHECKING:
     from keras_bert_impl.tokenization.tokenizer import LineTokenizer
-import logging
 
 from keras_bert_impl.tokenization.long_texts import make_windows, owned_tokens
 from pipelines.fine_tuning.text_rows import pack
@@ -170,9 +168,6 @@ def improve_spans(
     return first, last
 
 
-_LOGGER = logging.getLogger(__name__)
-
-
 @dataclass(frozen=True)
 class WindowSettings:
     """How questions and passages become rows."""
@@ -189,7 +184,6 @@ def question_rows(
     *,
     training: bool,
     answered: bool = True,
-    tell: bool = True,
 ) -> Rows:
     """Makes one row or more for each question: one for each window of its passage.
 
@@ -206,8 +200,7 @@ def question_rows(
     """
     passages = TokenizedPassages.of(questions, tokenizer)
     asked = Spans.of(tokenizer.encode_lines([question.text for question in questions]))
-    if tell:
-        _say_what_is_odd(questions, asked.length, passages.length, settings.max_query_length)
+    num_cut = int((asked.length > settings.max_query_length).sum())
     asked = asked._replace(length=np.minimum(asked.length, settings.max_query_length))
     room = settings.max_seq_length - asked.length - 3  # [CLS], [SEP] and [SEP]
     windows = make_windows(passages.length, room, settings.doc_stride)
@@ -223,24 +216,7 @@ def question_rows(
     if answered:
         begins = np.cumsum(lengths) - lengths + offset
         tokens = {**tokens, **_places(passages, windows, shown, begins, int(lengths.sum()))}
-    return Rows(number, lengths, tokens, values)
-
-
-def _say_what_is_odd(
-    questions: Sequence[Question], asked: Numbers, read: Numbers, most: int
-) -> None:
-    """Logs what the original takes without a word: cut questions, and texts of nothing."""
-    for odd, what in (
-        (asked > most, f"more than `max_query_length={most}` tokens; the rest is not read"),
-        (asked == 0, "no token; only the passage is read"),
-        (read == 0, "a passage without a token, so that nothing can be found in it"),
-    ):
-        if odd.any():
-            first = questions[int(odd.argmax())]
-            where = f"question {shown(first.identifier)} (article {shown(first.passage.article)})"
-            _LOGGER.warning(
-                "%d of %d questions have %s: %s.", odd.sum(), len(questions), what, where
-            )
+    return Rows(number, lengths, tokens, values, num_cut=num_cut)
 
 
 def _places(

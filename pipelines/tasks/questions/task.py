@@ -181,6 +181,12 @@ class QuestionTask(TaskDefaults):
         content = None if path is None else read_json(path, WANTED, self.encoding)
         return content if is_trivia(content) else None
 
+    def classes_of(self, example: Question) -> list[str] | None:
+        """Whether there is an answer, where there may be none; see `TaskDefaults`."""
+        if not self.answer_settings.version_2_with_negative:
+            return None
+        return ["no answer" if example.is_impossible else "an answer"]
+
     def texts(self, example: Question) -> list[str]:
         """The question and its passage."""
         return [example.text, example.passage.text]

@@ -122,6 +122,11 @@ class TaggingTask(FilesOfSplits):
         """The documents of a split, or its sentences."""
         return read_documents(*self.source(split), whole=self.whole_documents)
 
+    def classes_of(self, example: Document) -> list[str] | None:
+        """The tags of all words; see `TaskDefaults`."""
+        tags = [tag for sentence in example.sentences for tag in sentence.tags or ()]
+        return tags or None
+
     def texts(self, example: Document) -> list[str]:
         """The sentences of a document."""
         between = "" if self.unit == CHARACTERS else " "
