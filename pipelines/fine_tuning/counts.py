@@ -72,7 +72,7 @@ class RowCounts:
             if classes is not None:
                 self._classes.update(classes or ["none"])
             if note := getattr(example, "note", ""):
-                self._notes.setdefault(note, Counted()).add(self._task.place(example))
+                self._notes.setdefault(note, Counted()).add(f"on line {example.line}")
         self._words += self._count_words(rows.tokens["input_ids"])
         self._num_cut += rows.num_cut
 
@@ -107,8 +107,10 @@ class RowCounts:
         found = found & (texts != 0)
         count, rows = int(found.sum()), len(texts)
         if count:
-            examples = self._task.examples(self._split)
-            place = self._task.place(next(islice(examples, int(found.argmax()), None)))
+            number = int(found.argmax())
+            example = next(islice(self._task.examples(self._split), number, None))
+            line = getattr(example, "line", 0)
+            place = f"on line {line}" if line else f"example {number + 1}"
             of = f"all {rows:,}" if count == rows else f"{count:,} of {rows:,}"
             _LOGGER.warning("%s: %s: %s, the first %s.", self.name, what, of, place)
 
@@ -119,7 +121,7 @@ class RowCounts:
         share = count / self._classes.total()
         if share == 1.0:
             _LOGGER.warning(
-                "%s: all %s labels are %r; figures of it do not show whether classes are told apart.",
+                "%s: all %s labels are %r; its figures do not show what a model has learned.",
                 *(self.name, f"{count:,}", most),
             )
         elif share > 0.5:

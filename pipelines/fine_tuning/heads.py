@@ -42,7 +42,9 @@ class ClassificationHead:
     def encode(self, label: str) -> int:
         """Gives the class of a label."""
         if label not in self._ids:
-            raise UserError(f"unknown label {shown(label)}; it must be {some_of(self.labels)}.")
+            raise UserError(
+                f"unknown label {shown(label)}; it must be one of {some_of(self.labels)}."
+            )
         return self._ids[label]
 
     def encode_all(self, labels: list[str]) -> np.ndarray:
@@ -109,9 +111,7 @@ class MultiLabelHead:
         held = bounded_loads(label)
         unknown = [one for one in held if one not in self._ids]
         if unknown:
-            raise UserError(
-                f"unknown label {shown(unknown[0])}; it must be {some_of(self.labels)}."
-            )
+            raise _unknown(unknown[0], self.labels)
         return [int(name in held) for name in self.labels]
 
     def encode_all(self, labels: list[str]) -> np.ndarray:
@@ -238,6 +238,10 @@ def _with_labels(config: "BertConfig", problem_type: str, names: Sequence[str]) 
         "label2id": {name: number for number, name in enumerate(names)},
     }
     return config.replace(extra={**config.extra, **labels})
+
+
+def _unknown(label: str, known: Iterable[str]) -> UserError:
+    return UserError(f"unknown label {shown(label)}; it must be one of {some_of(known)}.")
 
 
 def some_of(labels: Iterable[str], most: int = 12) -> str:

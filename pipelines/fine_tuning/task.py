@@ -41,8 +41,8 @@ if TYPE_CHECKING:  # only for the types: a task must be listable without loading
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import LineTokenizer
-    from keras_bert_impl.training.learning_curve import Guess
     from keras_bert_impl.training.objectives import Objective
+    from pipelines.metrics.guessing import Guessing
 
 Example = TypeVar("Example")
 Answer = TypeVar("Answer")
@@ -83,11 +83,6 @@ class TaskDefaults(Protocol):
         label = getattr(example, "label", None)
         return None if label is None else [str(label)]
 
-    def place(self, example: Any) -> str:
-        """Where an example is in its file, for messages."""
-        has_line = hasattr(example, "line")
-        return f"on line {example.line}" if has_line else f"is example {example.identifier}"
-
     joins: bool = False
     """Whether the outputs of an example's rows are joined before it is answered: `joined`."""
 
@@ -127,13 +122,10 @@ class TaskDefaults(Protocol):
         """
         return ()
 
-    def guesses(self, split: str) -> "Mapping[str, Guess]":
-        """Gives what guessing reaches of the figures of a labelled split, and of the `loss`.
-
-        A run that is not better has failed; of a figure that is not named guessing reaches 0.
-        """
+    def guessing(self, split: str) -> "Guessing | None":
+        """The best single answer to all examples of a labelled split: a run must be better."""
         del split
-        return {}
+        return None
 
     @property
     def curve_style(self) -> CurveStyle:

@@ -44,6 +44,7 @@ class TextExample:
         text_b: the second text, or None.
         label: the label as the task's head understands it, or None in a test set.
         note: what is odd about it, to be counted.
+        line: its line in a file that has lines.
 
     Example:
         >>> TextExample("0", "It rains.", "The street is wet.", "entailment").label
@@ -55,6 +56,7 @@ class TextExample:
     text_b: str | None = None
     label: str | None = None
     note: str = ""
+    line: int = 0
 
 
 class Spans(NamedTuple):

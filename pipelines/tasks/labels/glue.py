@@ -3,7 +3,7 @@
 import io
 import logging
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,6 @@ from pipelines.metrics.classification import (
     pearson_correlation,
     spearman_correlation,
 )
-from pipelines.metrics.guessing import Metric, constant_scores
 from pipelines.tables.files import read_table
 from pipelines.tables.lines import read_lines
 from pipelines.tables.writing import write_submission, write_values
@@ -32,6 +31,8 @@ from pipelines.tasks.labels.options import plain_name
 from pipelines.tasks.labels.rows import LabelAnswer, LabelHead, LabelTask
 
 _LOGGER = logging.getLogger(__name__)
+
+Metric = Callable[[np.ndarray, np.ndarray], float]
 
 
 @dataclass(frozen=True)
@@ -139,11 +140,6 @@ class GlueTask(LabelTask):
         labels = self.head_of.encode_all([label for _, label in pairs])
         return {name: metric(predictions, labels) for name, metric in self.metrics.items()}
 
-    def constant_scores(self, split: str) -> dict[str, float]:
-        """Gives the metrics of a labelled split where every example gets the same answer."""
-        labels = [str(example.label) for example in self.examples(split)]
-        return constant_scores(self.metrics, self.head_of.encode_all(labels))
-
     def write(self, folder: Path, split: str, answered: Labelled) -> list[Path]:
         """Writes `test_results.tsv`, as the original does, and GLUE's submission file."""
         number = self.test_splits.index(split)
@@ -179,7 +175,8 @@ class GlueTask(LabelTask):
             text_b = line.values[layout.text_b] if layout.text_b else None
             label = layout.spellings.get(line.values[layout.label], line.values[layout.label])
             self.check_label(path, line.line, label)
-            yield TextExample(str(count), line.values[layout.text_a], text_b, label)
+            text_a = line.values[layout.text_a]
+            yield TextExample(str(count), text_a, text_b, label, line=line.line)
             count += 1
         if value and not count:
             raise UserError(f"{path}: has no rows whose {column} is {value!r}; name another task.")

@@ -7,7 +7,6 @@ training file.
 """
 
 import json
-import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +28,6 @@ from pipelines.metrics.classification import (
     pearson_correlation,
     spearman_correlation,
 )
-from pipelines.metrics.guessing import constant_answer
 from pipelines.tables.writing import digits, hardest, write_table
 from pipelines.tasks.labels.labelling import Kind, Labelled, Source, is_empty, labels_in, text_key
 from pipelines.tasks.labels.rows import LabelAnswer, LabelHead, LabelTask
@@ -127,11 +125,7 @@ class LabelledTexts(LabelTask):
         source = self.sources[split]
         for example in source.examples():
             if self._is_of(split, source, example):
-                yield TextExample(str(example.line), *example[1:])
-
-    def place(self, example: TextExample) -> str:
-        """The example's line; see `TaskDefaults`."""
-        return f"on line {example.identifier}"
+                yield TextExample(str(example.line), *example[1:], line=example.line)
 
     def _is_of(self, split: str, source: Source, example: Labelled) -> bool:
         cut = self.held_out if split in ("train", "dev") else None
@@ -144,14 +138,6 @@ class LabelledTexts(LabelTask):
         if self.kind == "number":
             return _score_numbers(answered)
         return self._count(answered).figures()
-
-    def constant_scores(self, split: str) -> dict[str, float]:
-        """Gives the metrics of a labelled split where every example gets the same answer."""
-        labels = [self._encoded(example) for example in self.examples(split)]
-        answer = constant_answer(np.array(labels))[0]
-        same = LabelAnswer("", answer.item() if answer.ndim == 0 else answer, np.array([]))
-        scores = self.score([(example, same) for example in self.examples(split)])
-        return {name: 0.0 if math.isnan(score) else score for name, score in scores.items()}
 
     def illustrate(self, folder: Path, split: str, answered: AnsweredTexts) -> list[Path]:
         """Writes the figures of each label, and the confusion matrix; see `TaskDefaults`."""

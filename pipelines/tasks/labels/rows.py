@@ -21,10 +21,11 @@ from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, 
 from keras_bert_impl.serving.forms import KnownModel, read_fields
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
-from keras_bert_impl.training.learning_curve import CurveStyle, Guess
+from keras_bert_impl.training.learning_curve import CurveStyle
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
 from pipelines.fine_tuning.task import Head, TaskDefaults
 from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows
+from pipelines.metrics.guessing import Guessing, constant_answer
 from pipelines.records.rows import Rows
 from pipelines.tables.writing import digits
 from pipelines.tasks.row_form import RowForm, single_rows
@@ -38,9 +39,11 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 
 
-_MOST_FREQUENT = "always the most frequent class"
-_COMMON_LABELS = "always the labels that most examples have"
-_MEAN = "always the mean"
+_GUESSED = {
+    ClassificationHead: "always the most frequent class",
+    MultiLabelHead: "always the labels that most examples have",
+    RegressionHead: "always the mean",
+}
 _COARSE = 1e-3  # a step of float32 may be so much of the labels' deviation without a word
 
 LabelHead = ClassificationHead | MultiLabelHead | RegressionHead
@@ -76,7 +79,6 @@ class LabelTask(TaskDefaults):
     long_texts: LongTexts
     joins = True
     examples: Callable[[str], Iterable[TextExample]]  # reads a split; see `Task.examples`
-    constant_scores: Callable[[str], Mapping[str, float]]  # of one answer to every example
 
     @property
     def curve_style(self) -> CurveStyle:
@@ -87,21 +89,15 @@ class LabelTask(TaskDefaults):
         several = isinstance(self.head_of, MultiLabelHead)
         return CurveStyle(trained=() if several else ("accuracy",))
 
-    def guesses(self, split: str) -> dict[str, Guess]:
-        """Gives what one answer to every example reaches; see `TaskDefaults`.
-
-        Of a regression it is the mean: its squared error, the loss, is the labels' variance, and a
-        correlation with it is not defined.
-        """
-        scores = dict(self.constant_scores(split))
-        if not isinstance(self.head_of, RegressionHead):
-            several = isinstance(self.head_of, MultiLabelHead)
-            words = _COMMON_LABELS if several else _MOST_FREQUENT
-            return {name: Guess(words, score) for name, score in scores.items()}
-        labels = [str(example.label) for example in self.examples(split)]
-        errors = {name: score for name, score in scores.items() if name.endswith("error")}
-        errors["loss"] = float(np.var(self.head_of.encode_all(labels), dtype=np.float64))
-        return {name: Guess(_MEAN, error) for name, error in errors.items()}
+    def guessing(self, split: str) -> Guessing:
+        """The most frequent class, the labels that most examples have, or the mean."""
+        examples = list(self.examples(split))
+        labels = self.head_of.encode_all([str(example.label) for example in examples])
+        answer = LabelAnswer("", constant_answer(labels), np.array([]))
+        is_number = isinstance(self.head_of, RegressionHead)
+        loss = float(np.var(labels, dtype=np.float64)) if is_number else None
+        words = _GUESSED[type(self.head_of)]
+        return Guessing(words, [(example, answer) for example in examples], loss)
 
     def classes_of(self, example: TextExample) -> list[str] | None:
         """The label or labels of an example, none of a number; see `TaskDefaults`."""
@@ -200,6 +196,9 @@ def label_units(examples: Iterable[TextExample], where: object) -> tuple[float, 
     return mean, deviation
 
 
+LABEL_PROBABILITIES = "label_probabilities"
+"""Labels beside their probabilities, for who reads an answer; columns and exports have none."""
+
 _LOGITS = {"logits": "one of each label"}
 _OUTPUTS = {
     "label": {"label": "the best label", "probabilities": "of each label, in their order"},
@@ -252,9 +251,19 @@ class LabelForm(RowForm):
             return [{"score": float(one[0])} for one in logits]
         found = (self._head.predictions(logits), self._head.values(logits), logits)
         return [
-            {**self._said(best), "probabilities": values, "logits": scores}
+            {
+                **self._said(best),
+                "probabilities": values,
+                "logits": scores,
+                LABEL_PROBABILITIES: self._label_probabilities(values),
+            }
             for best, values, scores in zip(*(x.tolist() for x in found), strict=True)
         ]
+
+    def _label_probabilities(self, values: list[float]) -> list[list[Any]]:
+        """Each label with its probability, the most probable first."""
+        pairs = [[*pair] for pair in zip(self._labels, values, strict=True)]
+        return sorted(pairs, key=lambda pair: -pair[1])
 
     def _said(self, best: Any) -> Answer:
         """The best label, or those of which a 1 says that they hold."""

@@ -13,17 +13,20 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.training.learning_curve import CurveStyle, Guess
+from keras_bert_impl.training.learning_curve import CurveStyle
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.fine_tuning.start import starting_point
 from pipelines.fine_tuning.task import Answered, Head, TaskDefaults
+from pipelines.metrics.guessing import Guessing
 from pipelines.metrics.question_answering import squad_v2_question, trivia_scores
 from pipelines.records.rows import Rows
 from pipelines.tables.lines import read_json
 from pipelines.tasks.questions.answerer import QuestionForm, ServingSettings, question_forms
 from pipelines.tasks.questions.answers import (
+    SURELY_NO_ANSWER,
     AnswerSettings,
+    Candidate,
     Prediction,
     dense_logits,
     predict,
@@ -260,13 +263,12 @@ class QuestionTask(TaskDefaults):
         """
         return CurveStyle(self.compared_figures, full_score=100.0, trained=())
 
-    def guesses(self, split: str) -> dict[str, Guess]:
-        """What no answer to any question reaches, where that is right; see `TaskDefaults`."""
+    def guessing(self, split: str) -> Guessing | None:
+        """No answer to any question, where that may be right; see `TaskDefaults`."""
         if not self.answer_settings.version_2_with_negative:
-            return {}
-        unanswerable = [question.is_impossible for question in self.examples(split)]
-        score = 100.0 * sum(unanswerable) / len(unanswerable)
-        return dict.fromkeys(("exact", "f1"), Guess("no question answered", score))
+            return None
+        nothing = Prediction([Candidate("", 0.0, 0.0)], SURELY_NO_ANSWER)
+        return Guessing("no question answered", [(one, nothing) for one in self.examples(split)])
 
     def illustrate(
         self, folder: Path, split: str, answered: Answered[Question, Prediction]

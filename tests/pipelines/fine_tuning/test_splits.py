@@ -9,7 +9,7 @@ from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.objectives import ClassificationObjective
-from pipelines.fine_tuning import splits
+from pipelines.fine_tuning import row_set as splits
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
 from pipelines.fine_tuning.row_set import AnsweredSplit, RowOutputs, RowSet, Split, mean_loss
 from pipelines.fine_tuning.text_rows import TextExample
