@@ -66,13 +66,13 @@ class RowCounts:
     def add(self, examples: Sequence[Any], rows: Rows) -> None:
         """Counts some examples and their rows."""
         for example in examples:
-            texts, classes = list(self._task.texts(example)), self._task.classes_of(example)
+            texts, facts = list(self._task.texts(example)), self._task.facts(example)
             self._texts.append(_hash(texts) if any(map(str.strip, texts)) else 0)
-            self._answers.append(_hash(classes or ()))
-            if classes is not None:
-                self._classes.update(classes or ["none"])
-            if note := getattr(example, "note", ""):
-                self._notes.setdefault(note, Counted()).add(f"on line {example.line}")
+            self._answers.append(_hash(facts.classes or ()))
+            if facts.classes is not None:
+                self._classes.update(facts.classes or ["none"])
+            if facts.note:
+                self._notes.setdefault(facts.note, Counted()).add(f"on line {facts.line}")
         self._words += self._count_words(rows.tokens["input_ids"])
         self._num_cut += rows.num_cut
 
@@ -109,7 +109,7 @@ class RowCounts:
         if count:
             number = int(found.argmax())
             example = next(islice(self._task.examples(self._split), number, None))
-            line = getattr(example, "line", 0)
+            line = self._task.facts(example).line
             place = f"on line {line}" if line else f"example {number + 1}"
             of = f"all {rows:,}" if count == rows else f"{count:,} of {rows:,}"
             _LOGGER.warning("%s: %s: %s, the first %s.", self.name, what, of, place)

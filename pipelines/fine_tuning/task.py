@@ -26,7 +26,7 @@ numbers in `pipelines.fine_tuning.heads`, all that tasks of labelled texts share
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
@@ -75,13 +75,27 @@ class Head:
     token_outputs: tuple[str, ...] = ()
 
 
+class Facts(NamedTuple):
+    """What is counted of an example.
+
+    Attributes:
+        classes: its labels; None where there are none to count.
+        line: its line in a file that has lines.
+        note: what else is odd about it.
+    """
+
+    classes: Sequence[str] | None = None
+    line: int = 0
+    note: str = ""
+
+
 class TaskDefaults(Protocol):
     """What a task may say besides, and what holds where it says nothing; tasks inherit it."""
 
-    def classes_of(self, example: Any) -> Sequence[str] | None:
-        """The labels of an example as they are counted; None where there are none to count."""
-        label = getattr(example, "label", None)
-        return None if label is None else [str(label)]
+    def facts(self, example: Any) -> Facts:
+        """What is counted of an example before a run, besides its texts."""
+        del example
+        return Facts()
 
     joins: bool = False
     """Whether the outputs of an example's rows are joined before it is answered: `joined`."""

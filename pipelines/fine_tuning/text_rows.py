@@ -5,7 +5,7 @@ then `join_windows` makes one answer of theirs.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -56,7 +56,7 @@ class TextExample:
     text_b: str | None = None
     label: str | None = None
     note: str = ""
-    line: int = 0
+    line: int = field(default=0, compare=False)
 
 
 class Spans(NamedTuple):

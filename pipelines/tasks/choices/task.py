@@ -16,7 +16,7 @@ from keras_bert_impl.tokenization.packing import truncated_lengths
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder
-from pipelines.fine_tuning.task import Answered, Head
+from pipelines.fine_tuning.task import Answered, Facts, Head
 from pipelines.fine_tuning.text_rows import Spans, pack, ranges
 from pipelines.metrics.classification import accuracy
 from pipelines.metrics.guessing import Guessing, constant_answer
@@ -90,6 +90,10 @@ class ChoiceTask(FilesOfSplits):
         )
         # Of a file with some labels only, rows with and without would not fit together.
         return choices if labelled else (replace(choice, label=None) for choice in choices)
+
+    def facts(self, example: Choice) -> Facts:
+        """The number of the right ending; see `TaskDefaults`."""
+        return Facts(None if example.label is None else [str(example.label)], example.line)
 
     def texts(self, example: Choice) -> list[str]:
         """The context and the endings."""

@@ -23,7 +23,7 @@ from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.training.learning_curve import CurveStyle
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
-from pipelines.fine_tuning.task import Head, TaskDefaults
+from pipelines.fine_tuning.task import Facts, Head, TaskDefaults
 from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows
 from pipelines.metrics.guessing import Guessing, constant_answer
 from pipelines.records.rows import Rows
@@ -99,12 +99,13 @@ class LabelTask(TaskDefaults):
         words = _GUESSED[type(self.head_of)]
         return Guessing(words, [(example, answer) for example in examples], loss)
 
-    def classes_of(self, example: TextExample) -> list[str] | None:
+    def facts(self, example: TextExample) -> Facts:
         """The label or labels of an example, none of a number; see `TaskDefaults`."""
         if example.label is None or isinstance(self.head_of, RegressionHead):
-            return None
+            return Facts(None, example.line, example.note)
         several = isinstance(self.head_of, MultiLabelHead)
-        return bounded_loads(example.label) if several else [example.label]
+        classes = bounded_loads(example.label) if several else [example.label]
+        return Facts(classes, example.line, example.note)
 
     def texts(self, example: TextExample) -> list[str]:
         """The text or the two texts of an example; see `Task.texts`."""

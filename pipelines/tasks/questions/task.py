@@ -17,7 +17,7 @@ from keras_bert_impl.training.learning_curve import CurveStyle
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.fine_tuning.start import starting_point
-from pipelines.fine_tuning.task import Answered, Head, TaskDefaults
+from pipelines.fine_tuning.task import Answered, Facts, Head, TaskDefaults
 from pipelines.metrics.guessing import Guessing
 from pipelines.metrics.question_answering import squad_v2_question, trivia_scores
 from pipelines.records.rows import Rows
@@ -184,11 +184,11 @@ class QuestionTask(TaskDefaults):
         content = None if path is None else read_json(path, WANTED, self.encoding)
         return content if is_trivia(content) else None
 
-    def classes_of(self, example: Question) -> list[str] | None:
+    def facts(self, example: Question) -> Facts:
         """Whether there is an answer, where there may be none; see `TaskDefaults`."""
         if not self.answer_settings.version_2_with_negative:
-            return None
-        return ["no answer" if example.is_impossible else "an answer"]
+            return Facts()
+        return Facts(["no answer" if example.is_impossible else "an answer"])
 
     def texts(self, example: Question) -> list[str]:
         """The question and its passage."""

@@ -107,11 +107,6 @@ class Document:
 
     sentences: tuple[Sentence, ...]
 
-    @property
-    def line(self) -> int:
-        """The line of its first word."""
-        return next((number for one in self.sentences for number in one.numbers), 0)
-
 
 def find_layout(
     path: Path, word_column: int = 1, tag_column: int = -1, encoding: TextEncoding = UTF_8

@@ -14,7 +14,7 @@ from keras_bert_impl.files import open_whole
 from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.training.learning_curve import CurveStyle
 from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder
-from pipelines.fine_tuning.task import Answered, Head
+from pipelines.fine_tuning.task import Answered, Facts, Head
 from pipelines.metrics.entities import OUTSIDE, EntityScorer
 from pipelines.metrics.guessing import Guessing
 from pipelines.records.rows import Rows
@@ -123,10 +123,10 @@ class TaggingTask(FilesOfSplits):
         """The documents of a split, or its sentences."""
         return read_documents(*self.source(split), whole=self.whole_documents)
 
-    def classes_of(self, example: Document) -> list[str] | None:
+    def facts(self, example: Document) -> Facts:
         """The tags of all words; see `TaskDefaults`."""
         tags = [tag for sentence in example.sentences for tag in sentence.tags or ()]
-        return tags or None
+        return Facts(tags or None, next((n for one in example.sentences for n in one.numbers), 0))
 
     def texts(self, example: Document) -> list[str]:
         """The sentences of a document."""
