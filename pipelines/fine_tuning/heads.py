@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 
 class ClassificationHead:
-    """A score for each label over the pooled first token.
-
-    Args:
-        class_weights: how much an example of each class counts in the loss; None: all alike.
+    """A score for each label over the pooled first token; `class_weights` count in the loss.
 
     Example:
         >>> head = ClassificationHead({"0": "unacceptable", "1": "acceptable"})
@@ -52,11 +49,7 @@ class ClassificationHead:
         return np.array([self.encode(label) for label in labels], np.int32)
 
     def values(self, logits: np.ndarray) -> np.ndarray:
-        """Gives the probabilities of the classes: float64 [examples, labels].
-
-        Args:
-            logits: float32 [examples, labels].
-        """
+        """Gives the probabilities of the classes: float64 [examples, labels]."""
         logits = logits.astype(np.float64)
         powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
         return powers / powers.sum(axis=-1, keepdims=True)
@@ -83,12 +76,9 @@ class ClassificationHead:
 
 
 class MultiLabelHead:
-    """Any number of labels at once: for each label, whether it holds.
+    """Any number of labels at once; a label of an example is a JSON list of those that hold.
 
-    A label of an example is text, as everywhere: a JSON list of the labels that hold.
-
-    Args:
-        positive_weights: how much each label counts in the loss where it holds; None: all alike.
+    `positive_weights` are how much each label counts in the loss where it holds.
 
     Example:
         >>> head = MultiLabelHead(["toxic", "rude"])
@@ -119,11 +109,7 @@ class MultiLabelHead:
         return np.array([self.encode(label) for label in labels], np.int32)
 
     def values(self, logits: np.ndarray) -> np.ndarray:
-        """Gives the probability of each label: float64 [examples, labels].
-
-        Args:
-            logits: float32 [examples, labels].
-        """
+        """Gives the probability of each label: float64 [examples, labels]."""
         # By the hyperbolic tangent, which no large number overflows.
         return 0.5 * (1.0 + np.tanh(0.5 * logits.astype(np.float64)))
 
@@ -160,13 +146,9 @@ def as_label_list(labels: Iterable[str]) -> str:
 
 
 class RegressionHead:
-    """One number over the pooled first token.
+    """One number over the pooled first token, learned in `units` (see `LabelUnits`).
 
-    `settings` are what a task that is trained with it keeps of it.
-
-    Args:
-        high: the largest label; without bounds answers have nine digits, else three decimals.
-        units: in which the head learns; None for those of the labels. See `LabelUnits`.
+    Without bounds answers have nine digits, else three decimals.
 
     Example:
         >>> head = RegressionHead(0.0, 5.0)

@@ -41,11 +41,7 @@ class RowSet:
     """The rows of one split in memory, read by their numbers.
 
     Integers take the fewest bytes that hold all of a feature: a token of a pair of texts takes
-    three to four with its mask and segment.
-
-    Args:
-        blocks: the rows of the examples in their order; each block counts its examples from 0.
-        source: what they are of, for the message that there is not the memory for them.
+    three to four with its mask and segment. Each block counts its examples from 0.
     """
 
     def __init__(self, blocks: Iterable[Rows], source: str = "rows") -> None:
@@ -175,11 +171,7 @@ def _memory() -> int:
 
 
 class RowOutputs:
-    """A model's outputs for all rows by name; of token outputs those of real tokens only.
-
-    Args:
-        token_outputs: the outputs that are [batch, length, ...]; all others are [batch, ...].
-    """
+    """A model's outputs for all rows by name; of token outputs those of real tokens only."""
 
     def __init__(self, rows: RowSet, token_outputs: Iterable[str] = ()) -> None:
         self._token_outputs = frozenset(token_outputs)
@@ -188,12 +180,7 @@ class RowOutputs:
         self._arrays: dict[str, NDArray] = {}
 
     def add(self, numbers: Numbers, outputs: Mapping[str, NDArray]) -> None:
-        """Keeps the outputs of some rows.
-
-        Args:
-            numbers: int64 [n], which rows, each once.
-            outputs: float32 [n, ...], or [n, length, ...] of token outputs.
-        """
+        """Keeps the outputs of some rows: [n, ...], or [n, length, ...] of token outputs."""
         for name, array in outputs.items():
             places, values, size = numbers, array, len(self._lengths)
             if name in self._token_outputs:
@@ -210,12 +197,7 @@ class RowOutputs:
             self._arrays[name][places] = values
 
     def read(self, start: int, stop: int) -> dict[str, NDArray]:
-        """The outputs of the rows `start` to `stop`.
-
-        Returns:
-            Each output [rows, ...]; of token outputs [tokens of these rows, ...], row after row, as
-            in the token features of `Rows`.
-        """
+        """The outputs of the rows `start` to `stop`; token outputs flat, [tokens of these, ...]."""
         first, last = self._offsets[[start, stop]].tolist()
         return {
             name: array[first:last] if name in self._token_outputs else array[start:stop]
@@ -223,11 +205,7 @@ class RowOutputs:
         }
 
     def padded(self, start: int, rows: Rows) -> dict[str, NDArray]:
-        """The outputs of some rows as a loss takes them: token outputs [rows, length, ...].
-
-        Args:
-            rows: the rows; their longest is the length.
-        """
+        """The outputs of some rows as a loss takes them: token outputs [rows, length, ...]."""
         outputs = self.read(start, start + len(rows))
         inside = np.arange(int(rows.lengths.max())) < rows.lengths[:, None]  # [rows, length]
         for name in self._token_outputs & outputs.keys():
@@ -299,12 +277,7 @@ class AnsweredSplit:
 def engine_prediction(
     config: FineTuningConfig, head: Head, source: ModelSource, rows: RowSet
 ) -> Predicts:
-    """The outputs of a task's model, by the engine of the options.
-
-    Args:
-        source: where they come from; the scales of int8 are kept there.
-        rows: rows of a split; some of them give the scales of int8.
-    """
+    """The outputs of a task's model by the engine of the options; rows give the scales of int8."""
     if frozen_features(source.config) is not None:
         raise UserError(
             f"`engine={config.engine}` computes no BiLSTM over frozen layers; leave it out."
@@ -356,17 +329,10 @@ def mean_loss(
     outputs: RowOutputs,
     labels: Sequence[str],
 ) -> float | None:
-    """The loss over all answers of a split; None where its rows do not have the labels.
+    """The loss over all answers of a split; None where its rows do not have the `labels` for it.
 
     Where the task joins the rows of an example, it is that of the joined outputs, which answer: an
     example counts once, however many windows it has. Else all rows count alike.
-
-    Args:
-        task: the task.
-        objective: the loss.
-        rows: all rows of a split.
-        outputs: a model's outputs for them.
-        labels: the features that the loss compares with.
     """
     if missing_labels(rows, labels):
         return None

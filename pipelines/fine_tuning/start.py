@@ -238,17 +238,8 @@ def _label_names(config: BertConfig) -> list[str]:
 class TaskBuilder(ABC):
     """The steps by which a task is opened: the files, the labels in them, the check of each file.
 
-    Args:
-        config: the files, and what is in them.
-        trained: the model that is scored or answers, which knows its labels; None where one is
-            trained from the training file.
-
-    Attributes:
-        CONFIG: the options of the family's runs.
-        TRAINING_IS_MISSING: what is said where there is no training file to train on.
-        FILES_ARE_MISSING: where there is no file at all.
-        NOTHING_TO_SCORE: where no file has labels.
-        NOTHING_TO_ANSWER: where there is no file but that of training.
+    The `trained` model is scored or answers and knows its labels; None where one is trained. The
+    sentences say that there is no file to train on, none at all, none to score, none to answer.
     """
 
     CONFIG: ClassVar[type[FineTuningConfig]]

@@ -213,18 +213,9 @@ class Task(TaskDefaults, Protocol[Example, Answer]):
     ) -> Rows:
         """Makes what the model reads for some examples (a few thousand: tokenize them together).
 
-        Rows hold the model's inputs, the labels where there are any, and whatever `answers` needs
-        to undo them (offsets of words, the number of a window): a feature that the model does not
-        name is stored and left aside.
-
-        Args:
-            examples: some of a split, in their order; rows count them from 0.
-            tokenizer: the model's.
-            max_seq_length: the most tokens of a row.
-            training: whether the rows are for training.
-
-        Returns:
-            One row or more for every example, in the order of the examples.
+        One row or more for each, in their order, which count the examples from 0. Rows hold the
+        model's inputs, the labels where there are any, and whatever `answers` needs to undo them
+        (offsets of words, the number of a window): a feature that the model does not name is kept.
         """
         ...
 
@@ -233,24 +224,15 @@ class Task(TaskDefaults, Protocol[Example, Answer]):
         ...
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
-        """Builds the model.
-
-        Args:
-            config: from `configure`.
-            dtype: a Keras dtype policy to compute by, or its name.
-        """
+        """Builds the model by a configuration from `configure` and a Keras dtype policy."""
         ...
 
     def answers(
         self, examples: Sequence[Example], rows: Rows, outputs: Mapping[str, NDArray]
     ) -> Sequence[Answer]:
-        """Makes one answer for each of some examples.
+        """Makes one answer for each of some examples of all their rows.
 
-        Args:
-            examples: some of a split, in their order.
-            rows: all their rows, which count the examples from 0.
-            outputs: the model's outputs for these rows: [rows, ...]; token outputs flat, for the
-                real tokens only: [tokens of all rows, ...].
+        Outputs are [rows, ...]; token outputs flat, of the real tokens only: [tokens, ...].
         """
         ...
 
@@ -267,10 +249,8 @@ class Task(TaskDefaults, Protocol[Example, Answer]):
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
         """Gives the signatures by which a trained model answers strings, inside a graph.
 
-        Args:
-            opened: the trained model; `serving.task_settings.task_settings(opened.model.config)`
-                has the task's settings and the `max_seq_length` that it was trained with.
-            max_seq_length: the most tokens of a row; None is as in training.
+        `task_settings(opened.model.config)` has the task's settings; `max_seq_length` is as in
+        training where it is None.
         """
         ...
 
@@ -279,20 +259,12 @@ class Asked(Task[Example, Answer], Protocol[Example, Answer]):
     """A task whose models answer texts by forms of its own, see `keras_bert_impl.serving.forms`."""
 
     def forms(self, model: "KnownModel", max_seq_length: int | None) -> "Sequence[Form]":
-        """Gives what a trained model is asked, without TensorFlow; the main form first.
-
-        Args:
-            model: all that is known of it.
-            max_seq_length: the most tokens of a row; None is as in training.
-        """
+        """Gives what a trained model is asked, without TensorFlow; the main form first."""
         ...
 
 
 def figure_prefixes(splits: Sequence[str]) -> dict[str, str]:
-    """Gives the prefix of a split's figures in `eval_results.txt`, as in the original.
-
-    Args:
-        splits: the labelled splits, the main one first.
+    """Gives the prefix of each split's figures in `eval_results.txt`, the main split's first.
 
     Example:
         >>> figure_prefixes(["dev", "dev_mismatched", "test"])

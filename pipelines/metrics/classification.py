@@ -85,9 +85,8 @@ def spearman_correlation(predictions: Values, labels: Values) -> float:
 def class_figures(labels: NDArray, predictions: NDArray) -> dict[str, float]:
     """Accuracy, macro and micro F1, and of one class an example Matthews' correlation coefficient.
 
-    Args:
-        labels: int [examples], or [examples, labels] with a 1 for each label that holds; an example
-            is right where all its labels are. Predictions are alike.
+    Labels and predictions are int [examples], or [examples, labels] with a 1 for each label that
+    holds; an example is right where all its labels are.
     """
     from sklearn import metrics
 

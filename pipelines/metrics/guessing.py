@@ -40,13 +40,9 @@ def guesses_of(task: Any, split: str) -> dict[str, Guess]:
 
 
 def constant_answer(labels: np.ndarray) -> Any:
-    """The answer that is right most often, to every example.
+    """The best answer to every example: the most frequent class, the usual labels, or the mean.
 
-    Args:
-        labels: int [examples] classes, int [examples, labels] of 0 and 1, or float [examples].
-
-    Returns:
-        The most frequent class, a 1 for each label that holds more often than not, or the mean.
+    Labels are int [examples], int [examples, labels] of 0 and 1, or float [examples].
 
     Example:
         >>> constant_answer(np.array([2, 0, 2])), constant_answer(np.array([1.0, 2.0]))

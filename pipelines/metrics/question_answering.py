@@ -116,9 +116,6 @@ def best_threshold(
 ) -> BestThreshold:
     """Finds the threshold with the highest score, as the official script of SQuAD 2.0 does.
 
-    Args:
-        predictions: identifier to the answer; "" is no answer.
-
     Example:
         >>> best_threshold({"x": 1.0, "y": 0.0}, {"x": "red", "y": "blue"},
         ...                {"x": -3.5, "y": 2.0}, {"x": True, "y": False})
@@ -185,12 +182,7 @@ def korquad_question(prediction: str, answers: Iterable[str]) -> Scores:
 def trivia_scores(
     predictions: Predictions, answers: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, float]:
-    """The figures of TriviaQA; a question without a prediction counts as wrong.
-
-    Returns:
-        `exact_match` and `f1`, and the counts `common` (questions with a prediction),
-        `denominator` (all questions), `pred_len` and `gold_len`.
-    """
+    """The figures of TriviaQA and their counts; a question without a prediction counts as wrong."""
 
     def score(prediction: str, answer: Mapping[str, Any]) -> Scores:
         human = [" ".join(trivia_words(text)) for text in answer.get("HumanAnswers", [])]
@@ -214,14 +206,8 @@ def squad_v2_scores(
 ) -> dict[str, float]:
     """The figures of SQuAD 2.0, under the names of its official script.
 
-    Args:
-        predictions: identifier to the answer; "" is no answer.
-        null_odds: identifier to how sure "no answer" is; with them come the best thresholds.
-
-    Returns:
-        `exact`, `f1` and `total`; the same for the questions with (`HasAns_`) and without
-        (`NoAns_`) an answer, where there are any; with `null_odds` also `best_exact`,
-        `best_exact_thresh`, `best_f1` and `best_f1_thresh`.
+    A prediction "" is no answer. With `null_odds`, how sure "no answer" is, come the best
+    thresholds.
 
     Example:
         >>> scores = squad_v2_scores({"x": "red house", "y": ""}, {"x": ["house"], "y": []})

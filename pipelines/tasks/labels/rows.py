@@ -209,11 +209,7 @@ _OUTPUTS = {
 
 
 class LabelForm(RowForm):
-    """Texts, or pairs of texts, to a label, labels or a number.
-
-    Args:
-        model: a classifier; one label is a regression.
-    """
+    """Texts, or pairs of texts, to a label, labels or a number (where the model has one label)."""
 
     model_outputs = ("logits",)
 
@@ -280,11 +276,7 @@ def _inputs(pairs: bool) -> tuple[Input, ...]:
 
 
 def label_forms(model: KnownModel, max_seq_length: int | None = None) -> list[LabelForm]:
-    """The forms of a classifier: of texts and of pairs, what it was trained on first.
-
-    Args:
-        max_seq_length: the most tokens of a row; None is as in training.
-    """
+    """The forms of a classifier: of texts and of pairs, what it was trained on first."""
     config = model.config
     length = served_length(config, max_seq_length)
     keeps = task_settings(config).get("special_tokens") == "keep"

@@ -44,10 +44,7 @@ def open_labelled_texts(
 ) -> LabelledTexts:
     """Reads all files once and makes the task, or says what is wrong with them.
 
-    Args:
-        long_texts: what becomes of texts that are longer than a row; None: they are truncated.
-        trained: the model that is scored or answers, which knows its labels; None where one is
-            trained from `train_file`.
+    A `trained` model knows its labels; without one they are those of `train_file`.
     """
     task = _Builder(config, trained).task()
     return task if long_texts is None else replace(task, long_texts=long_texts)

@@ -47,11 +47,7 @@ class ServingSettings:
 
     @classmethod
     def of(cls, config: "BertConfig", max_seq_length: int | None = None) -> Self:
-        """Reads the settings in a model's configuration; the original's defaults where it has none.
-
-        Args:
-            max_seq_length: the most tokens of a row; None is as in training.
-        """
+        """The settings in a model's configuration; the original's defaults where it has none."""
         known = RunSquadConfig.known(config)
         positions = config.max_position_embeddings
         default = min(WindowSettings.max_seq_length, positions)
@@ -188,10 +184,6 @@ def _float32(number: Any) -> float:
 
 
 def question_forms(model: KnownModel, max_seq_length: int | None) -> list[QuestionForm]:
-    """The forms of a model for questions: the answer, and the best answers.
-
-    Args:
-        max_seq_length: the most tokens of a row; None is as in training.
-    """
+    """The forms of a model for questions: the answer, and the best answers."""
     settings = ServingSettings.of(model.config, max_seq_length)
     return [QuestionForm(model, settings, best=best) for best in (False, True)]

@@ -83,11 +83,9 @@ class WordSpan(NamedTuple):
 
 
 def find_words(passage: Passage, answer: PlacedText) -> WordSpan | None:
-    """Finds the words of a passage that an answer is in.
+    """Finds the words of a passage that an answer is in; None where it is not where it should be.
 
-    Returns:
-        None where the answer does not stand where it is said to, as the original decides it: words
-        are compared with single blanks between them.
+    As in the original, words are compared with single blanks between them.
 
     Example:
         >>> find_words(Passage("Rain", "It rained all day."), PlacedText("rain", 3))

@@ -69,18 +69,10 @@ class TokenizedPassages:
     def tokens_of_words(
         self, questions: Numbers, first: Numbers, last: Numbers
     ) -> tuple[Numbers, Numbers]:
-        """Finds the tokens of words of passages.
+        """Finds the first and the last token, counted in the block, of words: int64 [n].
 
         A word may have no token (control characters are dropped); the original then counts from
         the token that follows, so that the last token is the one in front of the first.
-
-        Args:
-            questions: int64 [n], of whose passages the words are.
-            first: int64 [n], the first word.
-            last: int64 [n], the last word.
-
-        Returns:
-            The first and the last token, counted in the block: two int64 [n].
         """
         counts = np.diff(self.block.offsets)
         texts = np.repeat(np.arange(len(self.passages)), counts)  # [tokens]
@@ -104,11 +96,8 @@ def answer_positions(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Finds the first and the last token of each question's first answer in each window.
 
-    Args:
-        offset: int64 [windows], where the passage begins in each row.
-
-    Returns:
-        Two int32 [windows]; 0 where there is no answer, or the window does not have all of it.
+    `offset` is where the passage begins in each row. Gives two int32 [windows]; 0 where there is no
+    answer, or the window does not have all of it.
     """
     found = [(number, span) for number, q in enumerate(questions) if (span := q.answer_words)]
     numbers = np.array([number for number, _ in found], np.int64)
@@ -136,15 +125,7 @@ def improve_spans(
     """Narrows spans of whole words to the answer's own tokens, where these are in the span.
 
     "(1895-1943)." becomes "1895" if that is the answer; where the answer is part of a token, the
-    span stays as it is.
-
-    Args:
-        ids: int32 [tokens of all passages].
-        first: int64 [answers], the first token of each span.
-        last: int64 [answers], the last token of each span.
-
-    Returns:
-        The first and the last tokens: two int64 [answers].
+    span stays as it is. `ids` are those of all passages; first and last are int64 [answers].
 
     Example:
         >>> ids = np.array([7, 4, 5, 6, 5], np.int32)
@@ -187,16 +168,11 @@ def question_rows(
 ) -> Rows:
     """Makes one row or more for each question: one for each window of its passage.
 
-    Args:
-        answered: whether rows get what undoes them; it is half of their bytes.
-
-    Returns:
-        Rows with the token features `input_ids`, `input_mask`, `segment_ids`, and with what undoes
-        the windows: `text_start` and `text_end`, the characters of the passage that a token came
-        from (`text_end` is 0 for other tokens), and `is_max_context`, 1 in the window that shows
-        most of the text around the token. For training also `start_positions` and
-        `end_positions`, int32 [rows]: the first and the last token of the answer, 0 where the
-        window does not have all of it. A passage without tokens has one row without a passage.
+    `text_start` and `text_end` are the characters of the passage that a token came from (`text_end`
+    is 0 for other tokens), and `is_max_context` is 1 in the window that shows most of the text
+    around the token; rows have them where they are to be `answered`. For training there are
+    `start_positions` and `end_positions`, int32 [rows]; see `answer_positions`. A passage without
+    tokens has one row without a passage.
     """
     passages = TokenizedPassages.of(questions, tokenizer)
     asked = Spans.of(tokenizer.encode_lines([question.text for question in questions]))

@@ -93,12 +93,7 @@ class ScoredAnswers:
         return figures | self._intervals(scores, ("exact_match", "f1"))
 
     def figures_v2(self, threshold: float | None) -> dict[str, float]:
-        """The figures of SQuAD 2.0, with their intervals.
-
-        Args:
-            threshold: a question with greater odds counts as unanswered; None finds the one with
-                the highest F1.
-        """
+        """The figures of SQuAD 2.0 with intervals, at a threshold or that of the highest F1."""
         self._check_some_are_right()
         if threshold is None:
             threshold = self._best_threshold()
