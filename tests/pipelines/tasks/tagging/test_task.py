@@ -3,6 +3,7 @@
 import pytest
 
 from pipelines.metrics.entities import EntityScorer
+from pipelines.metrics.guessing import guesses_of
 from pipelines.tasks.tagging.answers import TagAnswer
 from pipelines.tasks.tagging.options import ScoreTagsConfig, TaggingConfig
 from pipelines.tasks.tagging.scores import score_tags
@@ -62,8 +63,9 @@ def test_predictions_of_a_file_with_short_tags_and_remarks_score_as_they_do_here
 def test_tags_are_guessed_by_finding_no_entity(task, tmp_path):
     lines = (tmp_path / "dev.txt").read_text().splitlines()
     tags = [line.split(" ")[1] for line in lines if line]  # -DOCSTART-, too, as `conlleval` counts
-    (name,), (guess,) = zip(*task.guesses("dev").items(), strict=True)
-    assert (name, guess.words) == ("accuracy", "no entity anywhere")
+    guesses = guesses_of(task, "dev")
+    guess = guesses["accuracy"]
+    assert (guess.words, guesses["f1"].value) == ("no entity anywhere", 0.0)
     assert guess.value == pytest.approx(100 * tags.count("O") / len(tags))
     found = task.score(answered(task, lambda tags: ["O"] * len(tags)))
     assert found["accuracy"] == guess.value
