@@ -17,8 +17,7 @@ from pipelines.fine_tuning.task import Answered, Head
 from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
 from pipelines.metrics.entities import OUTSIDE, EntityScorer
 from pipelines.records.rows import Rows
-from pipelines.tasks.tagging.answerer import EntityForm
-from pipelines.tasks.tagging.answers import TagAnswer, answer, json_lines, units_of
+from pipelines.tasks.tagging.answers import EntityForm, TagAnswer, answer, json_lines, units_of
 from pipelines.tasks.tagging.files import (
     Document,
     Layout,
@@ -35,8 +34,14 @@ from pipelines.tasks.tagging.rows import (
     tokenize_words,
     window_stride,
 )
-from pipelines.tasks.tagging.schemes import SCHEMES, Scheme, scheme_of_labels
-from pipelines.tasks.tagging.statistics import CHARACTERS, WORDS, TagStatistics
+from pipelines.tasks.tagging.schemes import (
+    CHARACTERS,
+    SCHEMES,
+    WORDS,
+    Scheme,
+    TagStatistics,
+    scheme_of_labels,
+)
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
@@ -159,7 +164,7 @@ class TaggingTask(FilesOfSplits):
         A saved model may be a BiLSTM over an encoder that did not learn; none is trained any more.
         """
         from keras_bert_impl.models.token_models import BertFeatureTagger, BertTokenClassifier
-        from pipelines.tasks.tagging.objective import TagObjective
+        from keras_bert_impl.training.objectives import TagObjective
 
         kind = BertTokenClassifier if frozen_features(config) is None else BertFeatureTagger
         model = kind(config, len(label_names(config)), dtype=dtype)

@@ -1,18 +1,32 @@
 """From units to tags and entities: windows joined, words whole, offsets in the text."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pytest
+from hypothesis import example, given
 from hypothesis import given as over
 from hypothesis import strategies as st
 
+from keras_bert_impl.checkpoints.task_settings import with_task_settings
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from pipelines.records.rows import Rows
 from pipelines.tasks.tagging.answers import (
+    BLANKS,
+    MARKS,
+    RARE_BLANKS,
     Units,
     answer,
     text_of,
     units_of,
+    words_of,
 )
 from pipelines.tasks.tagging.files import Document, Sentence
 from pipelines.tasks.tagging.schemes import IOB2
+from pipelines.tasks.tagging.served import text_characters
+from pipelines.tasks.tagging.task import TaggingTask
+from tests.support.model_folders import WORD_VOCABULARY, tiny_config
+from tests.support.tokenization import trouble_text
 
 LABELS = ("O", "B-PER", "I-PER")
 
@@ -92,3 +106,67 @@ def test_units_are_taken_from_the_window_that_owns_them():
     assert (len(none.start), last.label.tolist()) == (0, [0])
     probability = np.exp(9) / (np.exp(9) + 2)
     np.testing.assert_allclose(first.score, [probability, probability], rtol=1e-6)
+
+
+PETS = ("O", "B-PET", "I-PET")
+
+
+def forms(unit="words"):
+    settings = {"task": "ner", "tagging_scheme": "iob2", "tag_unit": unit, "doc_stride": 2}
+    config = with_task_settings(tiny_config(), settings)
+    model = SimpleNamespace(config=config, text=TextSettings(WORD_VOCABULARY), labels=PETS)
+    return {one.signature: one for one in TaggingTask.of_model(config).forms(model, None)}
+
+
+def entities(form, text):
+    """Where "dog" begins a pet, and "cat" goes on with one."""
+    prepared = form.prepare([{"text": text}])
+    tags = np.zeros(len(WORD_VOCABULARY), np.int64)
+    tags[[WORD_VOCABULARY.id_of("dog"), WORD_VOCABULARY.id_of("cat")]] = [1, 2]
+    logits = [np.eye(3, dtype=np.float32)[tags[row["input_ids"]]] * 9 for row in prepared.rows]
+    (answer,) = form.finish(prepared, [{"logits": one} for one in logits])
+    assert answer["count"] == len(answer["text"])
+    assert answer["text"] == [
+        text[start:end] for start, end in zip(answer["start"], answer["end"], strict=True)
+    ]
+    return [*zip(answer["type"], answer["text"], answer["start"], strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", []),
+        ("  the  dog   cat runs", [("PET", "dog   cat", 7)]),
+        ("dog\ncat", [("PET", "dog", 0), ("PET", "cat", 4)]),  # a line ends an entity
+        ("\u200fdog\u200b 😀 cat", [("PET", "\u200fdog\u200b", 0), ("PET", "cat", 8)]),
+        ("dog \u200b cat", [("PET", "dog", 0), ("PET", "cat", 6)]),  # a word of nothing between
+        ("the a " * 20 + "dog cat", [("PET", "dog cat", 120)]),
+    ],
+)
+def test_entities_stand_where_the_text_has_them(text, found):
+    assert entities(forms()["text"], text) == found
+
+
+def test_marks_at_the_ends_of_words_are_apart_in_raw_text():
+    assert entities(forms()["text"], "(dog),") == []
+    assert entities(forms()["raw_text"], "(dog),") == [("PET", "dog", 1)]
+
+
+def test_characters_of_an_entity_are_together():
+    assert entities(forms("characters")["text"], "the dogs") == [("PET", "dog", 4)]
+
+
+ODD = st.text(st.sampled_from([*"ab각", *BLANKS, *RARE_BLANKS[:3], *MARKS]), max_size=30)
+
+
+@example("\n:", False)
+@given(st.one_of(ODD, trouble_text()), st.booleans())
+def test_words_are_those_of_the_graph(text, split_marks):
+    text = text.encode("utf-8", "ignore").decode()
+    found = text_characters([text], split_marks=split_marks)
+    expected = np.stack([found.word_start, found.word_end], axis=1).tolist()
+    lines = words_of(text, split_marks=split_marks)
+    assert [list(span) for line in lines for span in line] == expected
+    line_of = found.line.numpy()  # a line break counts to the line that it begins
+    for number, line in enumerate(lines, start=-int(text.startswith("\n"))):
+        assert all(line_of[start] == line_of[0] + number for start, _ in line)
