@@ -1,7 +1,6 @@
 """From a model's logits to the tags of all words, and to the entities in the text."""
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -24,8 +23,7 @@ from pipelines.tasks.tagging.rows import (
     tokenize_words,
 )
 from pipelines.tasks.tagging.schemes import CHARACTERS, Scheme
-
-Span = tuple[int, int]
+from pipelines.tasks.tagging.texts import Span, characters_of, words_of
 
 
 class TextEntity(NamedTuple):
@@ -176,7 +174,9 @@ def _without_shared_items(units: Units) -> Units:
 
 
 def laid_out(document: Document, unit: str) -> tuple[str, list[list[Span]]]:
-    """The text of a document, as `text_of` has it, and where the items of each sentence stand."""
+    """The text of a document, and where the items of each sentence stand in it."""
+    if document.text is not None:
+        return document.text, [list(spans) for spans in document.places]
     lines, begin, gap = list[list[Span]](), 0, 0 if unit == CHARACTERS else 1
     for sentence in document.sentences:
         spans = list[Span]()
@@ -206,55 +206,10 @@ def json_lines(answered: Iterable[tuple[Document, TagAnswer]], unit: str) -> Ite
     for document, given in answered:
         value: dict[str, Any] = {
             "line": document.sentences[0].numbers[0],
-            "text": text_of(document, unit),
+            "text": laid_out(document, unit)[0],
             "entities": [entity._asdict() for entity in given.entities],
         }
         yield json.dumps(value, ensure_ascii=False) + "\n"
-
-
-BLANKS = " \t\r\n"
-RARE_BLANKS = "\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-LINE_BREAK = "\n"
-MARKS = ".,;:!?()[]{}<>\"'`´“”„‟‘’‚‛«»‹›…·¡¿、。，．！？：；（）「」『』《》〈〉【】"
-
-_WORDS = re.compile(f"[^{re.escape(BLANKS)}]+")
-_WORDS_OF_RAW_TEXT = re.compile(f"[^{re.escape(BLANKS + RARE_BLANKS)}]+")
-_MARKED = re.compile(f"([{re.escape(MARKS)}]*)(.*?)([{re.escape(MARKS)}]*)", re.DOTALL)
-
-
-def words_of(text: str, *, split_marks: bool = False) -> list[list[Span]]:
-    r"""Finds the words of each line of a text.
-
-    Returns:
-        Of each line the position in the text of each word's first character, and the one after
-        its last.
-
-    Example:
-        >>> words_of("In Paris.\nYes")
-        [[(0, 2), (3, 9)], [(10, 13)]]
-        >>> words_of("(Paris).", split_marks=True)
-        [[(0, 1), (1, 6), (6, 7), (7, 8)]]
-    """
-    pattern, begin, lines = _WORDS_OF_RAW_TEXT if split_marks else _WORDS, 0, []
-    for line in text.split(LINE_BREAK):
-        spans = [(begin + one.start(), begin + one.end()) for one in pattern.finditer(line)]
-        if split_marks:
-            spans = [part for span in spans for part in _without_marks(text, span)]
-        lines.append(spans)
-        begin += len(line) + 1
-    return lines
-
-
-def _without_marks(text: str, span: Span) -> list[Span]:
-    found = _MARKED.fullmatch(text, *span)
-    if found is None or found.start(2) == found.end(2):  # nothing but marks
-        return [span]
-    (start, end), core = span, found.span(2)
-    return [
-        *((mark, mark + 1) for mark in range(start, core[0])),
-        core,
-        *((mark, mark + 1) for mark in range(core[1], end)),
-    ]
 
 
 _OUTPUTS = {
@@ -278,6 +233,7 @@ class EntityForm(RowForm):
     def __init__(
         self,
         model: KnownModel,
+        tags: Sequence[str],
         scheme: Scheme,
         unit: str,
         max_seq_length: int,
@@ -286,7 +242,7 @@ class EntityForm(RowForm):
         raw: bool,
     ) -> None:
         self.signature, self._raw = ("raw_text" if raw else "text"), raw
-        self._scheme, self._unit, self._labels = scheme, unit, model.labels
+        self._scheme, self._unit, self._labels = scheme, unit, tags
         self._length, self._stride = max_seq_length, doc_stride
         self._tokenizer = PlainTokenizer(model.text)
 
@@ -307,11 +263,7 @@ class EntityForm(RowForm):
     def _items(self, text: str) -> list[list[Span]]:
         if self._unit != CHARACTERS:
             return words_of(text, split_marks=self._raw)
-        lines, begin = [], 0
-        for line in text.split("\n"):
-            lines.append([(begin + number, begin + number + 1) for number in range(len(line))])
-            begin += len(line) + 1
-        return lines
+        return characters_of(text)
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         """See `Answerer.finish`."""

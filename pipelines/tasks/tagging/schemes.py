@@ -8,7 +8,8 @@
 | `bilou` | B-PER L-PER O U-LOC U-LOC |
 | `bare` | PER PER O LOC LOC: types only, so that neighbours of one type are one entity |
 
-Some files write `iob2` in short, B_PER I O B_LOC B_LOC; it is spelled out where they are read.
+Some files write `iob2` in short, B_PER I O B_LOC B_LOC, or with the type first, PER-B PER-I O LOC-B
+LOC-B; both are spelled out where they are read.
 """
 
 import itertools
@@ -26,6 +27,17 @@ if TYPE_CHECKING:
     from pipelines.tasks.tagging.files import Sentence
 
 _LOGGER = logging.getLogger(__name__)
+
+WORDS, CHARACTERS = "words", "characters"
+LETTERED = re.compile(r"(?P<letter>[BIESLU])-(?P<type>.+)")
+"""A tag of any scheme but bare types: its letter and its type."""
+_UNDERSCORED = re.compile(r"(?P<letter>[BIESLU])_(?P<type>.+)")
+_TYPE_FIRST = re.compile(r"(?P<type>.+)[-_](?P<letter>[BIESLU])")
+_NO_ENTITY = re.compile(r"\[.*\]|<.*>|X|PAD|[-_]?", re.IGNORECASE)
+_OTHER_FORMS = (
+    re.compile(r"(?P<letter>[BI])([-_:./|](?P<type>.+))?", re.IGNORECASE),
+    re.compile(r"(?P<type>.+)[-_:./|](?P<letter>[BI])", re.IGNORECASE),
+)
 
 
 class Tag(NamedTuple):
@@ -145,6 +157,24 @@ BARE = Scheme("bare", "", "", "", "")
 SCHEMES = {scheme.name: scheme for scheme in (IOB1, IOB2, BIOES, BILOU, BARE)}
 
 
+def tags_of_labels(labels: Sequence[str]) -> tuple[str, ...]:
+    """The labels of a model that was trained elsewhere, as tags.
+
+    Types in front of letters are put behind them. Labels of special tokens, and what has no letter
+    where others have one, are no entities: they count as "O".
+
+    Example:
+        >>> tags_of_labels(["O", "PER-B", "PER-I", "X", "[SEP]"])
+        ('O', 'B-PER', 'I-PER', 'O', 'O')
+    """
+    tags = [OUTSIDE if _NO_ENTITY.fullmatch(label) else label for label in labels]
+    for form in (LETTERED, _UNDERSCORED, _TYPE_FIRST):
+        found = [form.fullmatch(tag) for tag in tags]
+        if any(one and (one["letter"] == "B" or form is LETTERED) for one in found):
+            return tuple(f"{one['letter']}-{one['type']}" if one else OUTSIDE for one in found)
+    return tuple(tags)
+
+
 def scheme_of_labels(labels: Iterable[str]) -> Scheme:
     """The scheme in which a model's labels are written; of "B-" and "I-" alone IOB2.
 
@@ -161,32 +191,27 @@ _IOB = {"B": "B", "I": "I", "E": "I", "L": "I", "S": "B", "U": "B"}
 
 
 def spelled_out(tags: Iterable[str]) -> tuple[str, ...]:
-    """The tags of a sentence; of those in short, B_PER and a bare "I", what they stand for.
+    """The tags of a sentence in this project's spelling.
+
+    Those in short, B_PER and a bare "I", those with the type first, and "-" in place of "O".
 
     Example:
-        >>> spelled_out(["B_PS", "I", "O", "I"])
-        ('B-PS', 'I-PS', 'O', 'I')
+        >>> spelled_out(["B_PS", "I", "O", "I", "PER-B", "-"])
+        ('B-PS', 'I-PS', 'O', 'I', 'B-PER', 'O')
     """
     spelled, kind = list[str](), ""
     for tag in tags:
-        if tag.startswith("B_"):
-            kind = tag.removeprefix("B_")
-            spelled.append(f"B-{kind}")
+        found = LETTERED.fullmatch(tag)
+        found = found or _UNDERSCORED.fullmatch(tag) or _TYPE_FIRST.fullmatch(tag)
+        if found and found["letter"] in "BI" and found.re is not LETTERED:
+            kind = found["type"]
+            spelled.append(f"{found['letter']}-{kind}")
         elif tag == "I" and kind:
             spelled.append(f"I-{kind}")
         else:
             kind = ""
-            spelled.append(tag)
+            spelled.append(OUTSIDE if tag == "-" else tag)
     return tuple(spelled)
-
-
-WORDS, CHARACTERS = "words", "characters"
-LETTERED = re.compile(r"([BIESLU])-(.+)")
-"""A tag of any scheme but bare types: its letter and its type."""
-_OTHER_FORMS = (
-    re.compile(r"(?P<letter>[BI])([-_:./|](?P<type>.+))?", re.IGNORECASE),
-    re.compile(r"(?P<type>.+)[-_:./|](?P<letter>[BI])", re.IGNORECASE),
-)
 
 
 @dataclass

@@ -4,29 +4,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import example, given
 from hypothesis import given as over
 from hypothesis import strategies as st
 
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from pipelines.records.rows import Rows
-from pipelines.tasks.tagging.answers import (
-    BLANKS,
-    MARKS,
-    RARE_BLANKS,
-    Units,
-    answer,
-    text_of,
-    units_of,
-    words_of,
-)
+from pipelines.tasks.tagging.answers import Units, answer, text_of, units_of
 from pipelines.tasks.tagging.files import Document, Sentence
 from pipelines.tasks.tagging.schemes import IOB2
-from pipelines.tasks.tagging.served import text_characters
 from pipelines.tasks.tagging.task import TaggingTask
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config
-from tests.support.tokenization import trouble_text
 
 LABELS = ("O", "B-PER", "I-PER")
 
@@ -154,19 +142,3 @@ def test_marks_at_the_ends_of_words_are_apart_in_raw_text():
 
 def test_characters_of_an_entity_are_together():
     assert entities(forms("characters")["text"], "the dogs") == [("PET", "dog", 4)]
-
-
-ODD = st.text(st.sampled_from([*"ab각", *BLANKS, *RARE_BLANKS[:3], *MARKS]), max_size=30)
-
-
-@example("\n:", False)
-@given(st.one_of(ODD, trouble_text()), st.booleans())
-def test_words_are_those_of_the_graph(text, split_marks):
-    text = text.encode("utf-8", "ignore").decode()
-    found = text_characters([text], split_marks=split_marks)
-    expected = np.stack([found.word_start, found.word_end], axis=1).tolist()
-    lines = words_of(text, split_marks=split_marks)
-    assert [list(span) for line in lines for span in line] == expected
-    line_of = found.line.numpy()  # a line break counts to the line that it begins
-    for number, line in enumerate(lines, start=-int(text.startswith("\n"))):
-        assert all(line_of[start] == line_of[0] + number for start, _ in line)
