@@ -8,6 +8,7 @@ from hypothesis import given as over
 from hypothesis import strategies as st
 
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from pipelines.records.rows import Rows
 from pipelines.tasks.tagging.answers import Units, answer, text_of, units_of
@@ -99,10 +100,12 @@ def test_units_are_taken_from_the_window_that_owns_them():
 PETS = ("O", "B-PET", "I-PET")
 
 
-def forms(unit="words"):
+def forms(unit="words", labels=PETS, ours=True):
     settings = {"task": "ner", "tagging_scheme": "iob2", "tag_unit": unit, "doc_stride": 2}
-    config = with_task_settings(tiny_config(), settings)
-    model = SimpleNamespace(config=config, text=TextSettings(WORD_VOCABULARY), labels=PETS)
+    extra = {"id2label": {str(n): label for n, label in enumerate(labels)}}
+    config = tiny_config().replace(extra=extra)
+    config = with_task_settings(config, settings) if ours else config
+    model = SimpleNamespace(config=config, text=TextSettings(WORD_VOCABULARY), labels=labels)
     return {one.signature: one for one in TaggingTask.of_model(config).forms(model, None)}
 
 
@@ -142,3 +145,28 @@ def test_marks_at_the_ends_of_words_are_apart_in_raw_text():
 
 def test_characters_of_an_entity_are_together():
     assert entities(forms("characters")["text"], "the dogs") == [("PET", "dog", 4)]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("O", "B-PET", "I-PET", "[CLS]", "[SEP]", "X", "<pad>"),
+        ("O", "PET-B", "PET-I", "[PAD]"),
+        ("O", "B_PET", "I_PET"),
+        ("[PAD]", "S-PET", "I-PET", "B-PET", "E-PET", "O"),
+    ],
+)
+def test_a_published_models_labels_are_tags_whatever_others_stand_beside_them(labels):
+    form = forms(labels=labels, ours=False)["raw_text"]
+    assert entities(form, "the dog cat runs") == [("PET", "dog cat", 4)]
+
+
+def test_a_label_of_no_entity_that_wins_is_outside():
+    form = forms(labels=("B-PET", "[SEP]", "X"), ours=False)["text"]
+    assert entities(form, "dog cat") == []
+
+
+@pytest.mark.parametrize("labels", [(), ("LABEL_0", "LABEL_1", "LABEL_2")])
+def test_labels_without_names_are_refused(labels):
+    with pytest.raises(UserError, match=r"its labels have no names .*write the tags .*`id2label`"):
+        forms(labels=labels, ours=False)

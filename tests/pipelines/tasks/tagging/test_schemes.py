@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 from keras_bert_impl.errors import UserError
 from pipelines.metrics.entities import Entity
 from pipelines.tasks.tagging.files import Sentence
-from pipelines.tasks.tagging.schemes import BARE, BILOU, BIOES, IOB1, IOB2, SCHEMES, TagStatistics
+from pipelines.tasks.tagging.schemes import (
+    BARE,
+    BILOU,
+    BIOES,
+    IOB1,
+    IOB2,
+    SCHEMES,
+    TagStatistics,
+    scheme_of_labels,
+    tags_of_labels,
+)
 
 WORDS = 7
 
@@ -105,3 +115,17 @@ def test_types_are_sorted_and_a_tag_of_another_scheme_is_named():
         TagStatistics.of(FILE, [sentence("O")]).types(IOB2)
     with pytest.raises(UserError, match="line 3: the tag 'B-LOC' is unknown"):
         statistics.types(IOB2, ["PER"])
+
+
+@pytest.mark.parametrize(
+    ("labels", "tags", "scheme"),
+    [
+        (["O", "B-PER", "I-PER", "MISC"], ["O", "B-PER", "I-PER", "O"], IOB2),
+        (["[PAD]", "PER-S", "PER-B", "PER-E"], ["O", "S-PER", "B-PER", "E-PER"], BIOES),
+        (["O", "person", "X", "[CLS]"], ["O", "person", "O", "O"], BARE),
+        (["O", "creative-work", "WORK-S"], ["O", "creative-work", "WORK-S"], BARE),
+    ],
+)
+def test_labels_of_other_makers_are_tags(labels, tags, scheme):
+    assert tags_of_labels(labels) == tuple(tags)
+    assert scheme_of_labels(tags) is scheme

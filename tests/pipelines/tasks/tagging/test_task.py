@@ -1,9 +1,11 @@
 """The task: its figures and files; whole runs stand in the tests of the tool."""
 
+import json
 import lzma
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.model_source import find_model
@@ -16,7 +18,7 @@ from keras_bert_impl.models.head_settings import (
     with_frozen_features,
 )
 from pipelines.metrics.entities import EntityScorer
-from pipelines.tasks.tagging.answers import TagAnswer
+from pipelines.tasks.tagging.answers import TagAnswer, Units, answer
 from pipelines.tasks.tagging.options import RunNerConfig, ScoreTagsConfig, TaggingConfig
 from pipelines.tasks.tagging.schemes import BARE, BIOES, IOB1
 from pipelines.tasks.tagging.scores import score_tags
@@ -200,3 +202,63 @@ def run_of(**options):
 def test_what_is_trained_is_no_tagger_over_frozen_layers_and_what_is_scored_may_be_one():
     assert frozen_features(run_of(do_train=True).configure(TRAINED)) is None
     assert frozen_features(run_of(do_eval=True).configure(TRAINED)) == FrozenFeatures("last", 128)
+
+
+def test_an_export_is_trained_on_and_answered_in_its_own_text(tmp_path, caplog):
+    texts = [
+        {"text": "Ada  Byron\nmet (Bob)", "label": [[0, 10, "PER"], [16, 19, "PER"]]},
+        {"text": "none", "label": []},
+    ]
+    for name in ("train.jsonl", "dev.jsonl"):
+        (tmp_path / name).write_text("".join(json.dumps(one) + "\n" for one in texts))
+    (tmp_path / "test.jsonl").write_text('{"text": "Bob"}\n')
+    names = {f"{split}_file": tmp_path / f"{split}.jsonl" for split in ("train", "dev", "test")}
+    with caplog.at_level("INFO"):
+        task = open_tagging(TaggingConfig(**names))
+    assert (task.labels, task.unit) == (("O", "B-PER", "I-PER"), "words")
+    assert (task.evaluation_splits, task.test_splits) == (["dev"], ["dev", "test"])
+    assert "dev.jsonl: texts without a span (read as texts without an entity): 1, the first on" in (
+        caplog.text
+    )
+    given = [
+        (document, answer(document, units_like(document), task.labels, task.scheme, task.unit))
+        for document in task.examples("dev")
+    ]
+    columns, entities = task.write(tmp_path, "dev", given)
+    assert columns.read_text().splitlines()[:2] == ["Ada\tB-PER\tB-PER", "Byron\tI-PER\tI-PER"]
+    first = json.loads(entities.read_text().splitlines()[0])
+    assert first["text"] == texts[0]["text"]
+    spans = [[x["start"], x["end"], x["type"]] for x in first["entities"]]
+    assert spans == texts[0]["label"]
+    assert task.score(given)["f1"] == 100
+
+
+def units_like(document):
+    """The units of a model that gives every word its own tag."""
+    tags = [tag for sentence in document.sentences for tag in sentence.tags]
+    numbers = np.array([("O", "B-PER", "I-PER").index(tag) for tag in tags], np.int64)
+    items = np.arange(len(tags))
+    return Units(items, items + 1, numbers, np.ones(len(tags), np.float32))
+
+
+def test_spans_inside_words_are_learned_as_characters_and_scored_as_klue_does(tmp_path):
+    for name in ("train", "dev"):
+        text = {
+            "text": "서울에 왔다",
+            "entities": [{"start_offset": 0, "end_offset": 2, "label": "LC"}],
+        }
+        (tmp_path / f"{name}.txt").write_text(json.dumps(text) + "\n")
+    task = open_tagging(TaggingConfig(data_dir=tmp_path))
+    (document,) = task.examples("dev")
+    assert task.unit == "characters"
+    assert document.sentences[0].tags == ("B-LC", "I-LC", "O", "O", "O", "O")
+    scores = task.score([(document, TagAnswer([["B-LC", "O", "O", "O", "O", "O"]], []))])
+    assert scores["entity_macro_f1"] == 0
+    assert scores["character_macro_f1"] == pytest.approx(100 * (8 / 9 + 1 + 0) / 3)
+
+
+def test_types_in_front_of_letters_are_read_and_may_be_types_if_it_is_said(tmp_path):
+    config = write(tmp_path, train="a PER-B\nb PER-I\nc -\n", dev="a PER-B\n")
+    assert open_tagging(config).labels == ("O", "B-PER", "I-PER")
+    bare = open_tagging(replace(config, tagging_scheme="bare"))
+    assert bare.labels == ("O", "-", "PER-B", "PER-I")
