@@ -1,10 +1,11 @@
 import base64
+import json
 from types import SimpleNamespace
 
 import pytest
 
 from keras_bert_impl.serving.answerer import Input
-from keras_bert_impl.serving.http import tensorflow_serving as form
+from keras_bert_impl.serving.http import rest as form
 from keras_bert_impl.serving.http.batching import Answered
 from keras_bert_impl.serving.http.bodies import RequestError
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
@@ -108,8 +109,8 @@ def test_examples_share_a_context_and_may_have_lists_of_one_value():
 @pytest.mark.parametrize("name", [None, "", "text", "serving_default"])
 def test_the_first_signature_is_the_default(name):
     model = ToyModel()
-    body = {} if name is None else {"signature_name": name}
-    assert form.answerer_of(model, body) is model.answerers["text"]
+    asked = form.read(model, "predict", {"instances": ["a"], "signature_name": name})
+    assert asked.answerer is model.answerers["text"]
 
 
 @pytest.mark.parametrize(
@@ -118,25 +119,26 @@ def test_the_first_signature_is_the_default(name):
         ({"instances": ["a"]}, "text"),
         ({"instances": [{"text": "a"}]}, "text"),
         ({"instances": [{"text_a": "a", "text_b": "b"}]}, "text_pair"),
-        ({"instances": [{"text_a": "a"}]}, "text"),
         ({"inputs": {"text_a": ["a"], "text_b": ["b"]}}, "text_pair"),
         ({"inputs": [{"b64": "YQ=="}]}, "text"),
         ({"examples": [{"text_b": "b"}], "context": {"text_a": "a"}}, "text_pair"),
-        ({"instances": [{"text_a": "a", "text_b": "b"}], "signature_name": "text"}, "text"),
+        ({"instances": ["a"], "signature_name": "text"}, "text"),
     ],
 )
 def test_without_a_name_the_signature_is_asked_that_takes_what_is_sent(body, signature):
     pair = ToyAnswerer(signature="text_pair", inputs=(Input("text_a"), Input("text_b")))
     model = ToyModel({"text": ToyAnswerer(), "text_pair": pair})
-    assert form.answerer_of(model, body).signature == signature
+    method = "regress" if "examples" in body else "predict"
+    assert form.read(model, method, body).answerer.signature == signature
 
 
 @pytest.mark.parametrize(
-    "body", [[], "a", None, {"signature_name": "x"}, {"signature_name": 3}, {"signature_name": {}}]
+    "body",
+    [[], "a", None, *({"instances": ["a"], "signature_name": name} for name in ("x", 3, {}))],
 )
 def test_an_unknown_signature_is_refused(body):
     with pytest.raises(RequestError):
-        form.answerer_of(ToyModel(), body)
+        form.read(ToyModel(), "predict", body)
 
 
 @pytest.mark.parametrize(
@@ -153,3 +155,13 @@ def test_metadata_have_the_form_of_a_signature_def():
     signature = body["metadata"]["signature_def"]["signature_def"]["serving_default"]
     assert signature["inputs"]["text"]["dtype"] == "DT_STRING"
     assert signature["method_name"] == "tensorflow/serving/predict"
+
+
+def test_the_document_describes_the_paths_of_each_model():
+    document = form.openapi_document({"toy": ToyModel()})
+    assert document["openapi"] == "3.1.0"
+    assert {"/v1/models/toy", "/v1/models/toy:predict", "/v1/models/toy:regress"} <= set(
+        document["paths"]
+    )
+    assert "/v1/embeddings" not in document["paths"]
+    json.dumps(document)
