@@ -91,7 +91,7 @@ def _says(path: Path, read: Callable[[Path], Any], wanted: Any) -> bool:
 
 def _casing(path: Path) -> dict[str, Any]:
     values, usual = read_json_object(path), {"do_lower_case": None, "strip_accents": None}
-    further = ("unicode_form", "added_tokens_decoder")
+    further = ("unicode_form", "added_tokens_decoder", "max_input_chars_per_word")
     return {
         name: values.get(name) for name in (*usual, *further) if name in usual or name in values
     }

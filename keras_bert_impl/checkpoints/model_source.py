@@ -193,7 +193,7 @@ def find_model(
         own = _NOTHING_SAID if checkpoint is None else _own_casing(checkpoint, any_tokenizer)
         lower, accents = _find_casing(own, checkpoint, do_lower_case, told, default_lower_case)
         form = NFC if NFC in (own.unicode_form, told.unicode_form) else AS_IS
-        text = Casing(lower, accents, form, own.added).settings(vocabulary)
+        text = Casing(lower, accents, form, own.added, own.longest_word).settings(vocabulary)
         if len(text.vocabulary) > config.vocab_size:
             raise UserError(
                 f"{vocab_file}: has {len(text.vocabulary)} tokens, but the model only knows "

@@ -22,6 +22,7 @@ from keras_bert_impl.options import bounded
 from keras_bert_impl.tokenization.added_tokens import AddedToken
 from keras_bert_impl.tokenization.model_files import (
     TokenizerFile,
+    WordLength,
     check_keys,
     check_reachable,
     read_added_tokens,
@@ -34,6 +35,7 @@ _SAID = {
     "do_lower_case": bool | None,
     "strip_accents": bool | None,
     "unicode_form": bounded(str, choices=(AS_IS, NFC)) | None,
+    "max_input_chars_per_word": WordLength | None,
 }
 
 _BERT_TOKENIZERS = (  # those that cut text by BERT's rules, or leave them to tokenizer.json
@@ -62,7 +64,7 @@ def read_casing(folder: Path) -> Casing:
     values = read_json_object(path) if is_named(path) else {}
     check_keys(path, values, TOKENIZER_FILE)
     said = typed_entries(values, _SAID, str(path), "correct it")
-    lower, accents, form = map(said.get, _SAID)
+    lower, accents, form, longest_word = map(said.get, _SAID)
     archive = _GOOGLE_FOLDER.match(real_path(folder).name)
     described = read_tokenizer_json(fast) if is_named(fast) else None
     if lower is None and described is not None:
@@ -78,9 +80,10 @@ def read_casing(folder: Path) -> Casing:
     if described is not None:
         _check_same(folder, described, tokens, own, Casing(lower, accents))
         form = NFC if described.composes else form
+        longest_word = described.longest_word
     added = _added_tokens(folder, values, described)
     check_reachable(added, tokens or [token.content for token in added], bool(lower), folder)
-    return Casing(lower, accents, form, added)
+    return Casing(lower, accents, form, added, longest_word)
 
 
 def _sentence_settings(folder: Path) -> dict[str, Any]:
@@ -111,8 +114,9 @@ def _check_same(
     for number, (token, other) in enumerate(zip(tokens, described.tokens, strict=False)):
         if token not in (other, other.strip()):
             raise UserError(
-                f"{folder / VOCABULARY_FILE}: token {number} is {shown(token)}, but {FAST_TOKENIZER_FILE} beside it "
-                f"has {shown(other)}; remove the file that is not the model's."
+                f"{folder / VOCABULARY_FILE}: token {number} is {shown(token)}, but "
+                f"{FAST_TOKENIZER_FILE} beside it has {shown(other)}; remove the file that is "
+                "not the model's."
             )
 
 

@@ -5,8 +5,8 @@ only then, and only for the lines or words concerned, something is done about th
 
 * The lower-case form of a capital sigma depends on its neighbors. The normalizer leaves a mark;
   `settle_sigmas` writes the right form and cuts those lines again.
-* The kernel's limit on the length of words is in bytes, BERT's in characters. With a limit of 200
-  bytes no word is cut that BERT does not cut; `cut_long_words` cuts those that BERT does.
+* The kernel's limit on the length of words is in bytes, BERT's in characters. With the same number
+  of bytes no word is cut that BERT does not cut; `cut_long_words` cuts those that BERT does.
 """
 
 import itertools
@@ -33,9 +33,6 @@ from keras_bert_impl.tokenization.kernel_models import (
 from keras_bert_impl.tokenization.kernels import CutTokens, Replaced
 from keras_bert_impl.tokenization.reference import joining_characters
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.vocabulary import MAX_CHARACTERS_PER_WORD
-
-_MAX_BYTES_PER_WORD = 4 * MAX_CHARACTERS_PER_WORD  # UTF-8 has at most four a character
 
 
 class ExactCutting:
@@ -47,6 +44,7 @@ class ExactCutting:
 
     def __init__(self, models: KernelModels, unk_id: int) -> None:
         self._models, self._unk_id = models, unk_id
+        self._longest, self._most_bytes = models.longest_word, 4 * models.longest_word
         self._limit_position = longest_word_position(models.wordpiece)
         self._settle = _sigma_settler(models.sigma_mark) if models.sigma_mark else None
         self._patient_model: Any = None
@@ -66,7 +64,7 @@ class ExactCutting:
                 lambda: (lines, tokens),
             )
         return tf.cond(
-            tf.reduce_any(tokens.ends - tokens.starts > MAX_CHARACTERS_PER_WORD),
+            tf.reduce_any(tokens.ends - tokens.starts > self._longest),
             lambda: self.cut_long_words(lines, tokens, wordpiece_model),
             lambda: tokens,
         )
@@ -88,7 +86,7 @@ class ExactCutting:
         # A word over the kernel's limit is one of the unknown ones, which are few.
         unknown = np.flatnonzero(tokens.ids == self._unk_id)
         lengths = tokens.ends[unknown] - tokens.starts[unknown]
-        long = unknown[lengths > MAX_CHARACTERS_PER_WORD]
+        long = unknown[lengths > self._longest]
         return self._cut_long_words_now(lines, tokens, long) if long.size else tokens
 
     def _cut_long_words_now(
@@ -98,13 +96,13 @@ class ExactCutting:
         rows = tf.gather(lines, _row_in_numpy(positions, tokens.row_splits)).numpy()
         spans = zip(rows, tokens.starts[positions], tokens.ends[positions], strict=True)
         words = [row[start:end] for row, start, end in spans]
-        few = [i for i, word in enumerate(words) if len(word.decode()) <= MAX_CHARACTERS_PER_WORD]
+        few = [i for i, word in enumerate(words) if len(word.decode()) <= self._longest]
         if not few:
             return tokens
         if self._patient_model is None:
             with tf.device("CPU"):
                 self._patient_model = tf.constant(
-                    with_longest_word(self._models.wordpiece, _MAX_BYTES_PER_WORD)
+                    with_longest_word(self._models.wordpiece, self._most_bytes)
                 )
         cut = _in_numpy(kernels.cut_tokens([words[i] for i in few], self._patient_model))
         moved = np.repeat(tokens.starts[positions[few]], np.diff(cut.row_splits))
@@ -127,17 +125,17 @@ class ExactCutting:
         return lines, replace_rows(tokens, rows, again)
 
     def cut_long_words(self, lines: Any, tokens: CutTokens, wordpiece_model: Any) -> CutTokens:
-        """Cuts words of more than 200 bytes and at most 200 characters."""
+        """Cuts words of more bytes and at most as many characters as the longest word may have."""
         lengths = tokens.ends - tokens.starts
-        positions = tf.where(lengths > MAX_CHARACTERS_PER_WORD)[:, 0]  # [words]
+        positions = tf.where(lengths > self._longest)[:, 0]  # [words]
         starts, lengths = tf.gather(tokens.starts, positions), tf.gather(lengths, positions)
         rows = _row_of(positions, tokens.row_splits)
         words = tf.strings.substr(tf.gather(lines, rows), starts, lengths)
-        short = tf.strings.length(words, unit="UTF8_CHAR") <= MAX_CHARACTERS_PER_WORD
+        short = tf.strings.length(words, unit="UTF8_CHAR") <= self._longest
         words, positions, starts = (tf.boolean_mask(x, short) for x in (words, positions, starts))
 
         # Made of the first model: a second constant would stand in every SavedModel, too.
-        limit = tf.constant(np.frombuffer(struct.pack("<i", _MAX_BYTES_PER_WORD), np.uint8))
+        limit = tf.constant(np.frombuffer(struct.pack("<i", self._most_bytes), np.uint8))
         after = self._limit_position + 4
         patient_model = tf.concat(
             [wordpiece_model[: self._limit_position], limit, wordpiece_model[after:]], axis=0

@@ -8,13 +8,15 @@ sentence-transformers 6.2, and of the versions before them.
 import os
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from keras_bert_impl.errors import UserError, reading, shown
 from keras_bert_impl.json_files import read_json_object, typed
+from keras_bert_impl.options import Rules
 from keras_bert_impl.tokenization.added_tokens import AddedToken
 from keras_bert_impl.tokenization.vocabulary import CLS, CONTINUATION, SEP, SPECIAL_TOKENS, UNK
 
+WordLength = Annotated[int, Rules(sentence="", at_least=1, at_most=1 << 20)]
 READ, FREE = "read", "changes no token"
 _EMPTY: tuple[Any, ...] = (None, False, "", [], {})
 
@@ -40,8 +42,8 @@ KEYS: Mapping[str, Mapping[str, Any]] = {
     "tokenizer_config.json": _keys(
         read="""do_lower_case strip_accents unicode_form model_max_length tokenizer_class
         word_tokenizer_type added_tokens_decoder additional_special_tokens extra_special_tokens
-        model_specific_special_tokens cls_token sep_token mask_token unk_token pad_token bos_token
-        eos_token""",
+        max_input_chars_per_word model_specific_special_tokens cls_token sep_token mask_token
+        unk_token pad_token bos_token eos_token""",
         free="""backend is_local local_files_only name_or_path special_tokens_map_file
         tokenizer_file vocab_file merges_file full_tokenizer_file slow_tokenizer_class use_fast
         from_slow legacy init_inputs files_loaded clean_up_tokenization_spaces
@@ -49,8 +51,7 @@ KEYS: Mapping[str, Mapping[str, Any]] = {
         max_len max_length stride truncation truncation_strategy padding pad_to_multiple_of
         pad_token_type_id return_tensors chat_template response_schema response_template
         chat_control_tokens processor_class verbose device_map trust_remote_code revision cache_dir
-        subfolder token use_auth_token errors add_bos_token add_eos_token max_input_chars_per_word
-        """,
+        subfolder token use_auth_token errors add_bos_token add_eos_token""",
         tokenize_chinese_chars=(True, None),
         clean_text=(True, None),
         do_basic_tokenize=(True, None),
@@ -67,7 +68,8 @@ KEYS: Mapping[str, Mapping[str, Any]] = {
         additional_special_tokens extra_special_tokens"""
     ),
     "tokenizer.json": _keys(
-        read="added_tokens normalizer post_processor model.type model.vocab",
+        read="""added_tokens normalizer post_processor model.type model.vocab
+        model.max_input_chars_per_word""",
         free="""version decoder truncation.max_length truncation.strategy truncation.stride
         padding.strategy padding.pad_to_multiple_of padding.pad_id padding.pad_type_id
         padding.pad_token""",
@@ -75,7 +77,6 @@ KEYS: Mapping[str, Mapping[str, Any]] = {
         **{
             "model.unk_token": (UNK,),
             "model.continuing_subword_prefix": (CONTINUATION,),
-            "model.max_input_chars_per_word": (100, 200),
             "truncation.direction": ("Right",),
             "padding.direction": ("Right",),
         },
@@ -234,11 +235,13 @@ class TokenizerFile(NamedTuple):
     strip_accents: bool | None
     composes: bool
     added: tuple[AddedToken, ...]
+    longest_word: int | None
 
 
 class _Model(TypedDict):
     type: NotRequired[Literal["WordPiece"]]
     vocab: dict[str, int]
+    max_input_chars_per_word: NotRequired[WordLength]
 
 
 class _BertNormalizer(TypedDict):
@@ -253,7 +256,8 @@ _REMEDY = "save the tokenizer again, or name BERT's own vocab.txt"
 def read_tokenizer_json(path: str | os.PathLike[str]) -> TokenizerFile:
     """Reads a `tokenizer.json` whose rules are BERT's; others are refused."""
     values = read_json_object(path)
-    ids = dict(typed(values.get("model"), _Model, f"{path}: model", _REMEDY)["vocab"])
+    model = typed(values.get("model"), _Model, f"{path}: model", _REMEDY)
+    ids = dict(model["vocab"])
     known = set(ids)
     added = typed(values.get("added_tokens") or [], list, f"{path}: added_tokens", _REMEDY)
     tokens = [
@@ -278,7 +282,8 @@ def read_tokenizer_json(path: str | os.PathLike[str]) -> TokenizerFile:
     added_tokens = tuple(token for token in tokens if token.content not in SPECIAL_TOKENS)
     check_reachable(added_tokens, known, lower, path)
     ordered = tuple(sorted(ids, key=ids.__getitem__))
-    return TokenizerFile(ordered, lower, accents, composes, added_tokens)
+    longest_word = model.get("max_input_chars_per_word")
+    return TokenizerFile(ordered, lower, accents, composes, added_tokens, longest_word)
 
 
 def check_reachable(

@@ -42,7 +42,6 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import SpanBlock, SpecialTokens, TokenBlock
 from keras_bert_impl.tokenization.vocabulary import (
     CONTINUATION,
-    MAX_CHARACTERS_PER_WORD,
     Vocabulary,
 )
 
@@ -240,7 +239,7 @@ class PlainTokenizer:
         self._rules = PinnedRules(
             CharacterTable.load(), settings.do_lower_case, settings.removes_accents
         )
-        self._word_ids = _WordIds(settings.vocabulary)
+        self._word_ids = _WordIds(settings.vocabulary, settings.longest_word)
         self._steps = extractions(settings, keeps_special_tokens=special_tokens == "keep")
         self._lock = threading.Lock()  # over what is remembered
         self._forget()
@@ -404,15 +403,15 @@ class _Numbers(dict[str, int]):
 class _WordIds:
     """The ids of words."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self._tokens = vocabulary.tokens
+    def __init__(self, vocabulary: Vocabulary, longest_word: int) -> None:
+        self._tokens, self._longest_word = vocabulary.tokens, longest_word
         self._ids = {token: number for number, token in enumerate(vocabulary.tokens)}
         self._longest = max(map(len, self._ids))
         self._unknown = (vocabulary.unk_id,)
 
     def of(self, word: str) -> Sequence[int]:
         """The ids of a word."""
-        if len(word) > MAX_CHARACTERS_PER_WORD:
+        if len(word) > self._longest_word:
             return self._unknown
         whole = self._ids.get(word)
         if whole is not None:  # nothing is longer than the word: most words end here

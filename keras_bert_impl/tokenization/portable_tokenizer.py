@@ -23,7 +23,6 @@ from keras_bert_impl.tokenization.reference import CHINESE, UNKNOWN_HALF
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import (
     CLS,
-    MAX_CHARACTERS_PER_WORD,
     PAD,
     SEP,
     SPECIAL_TOKENS,
@@ -55,7 +54,7 @@ def client_tokenizer(text: TextSettings, max_seq_length: int, keeps_special_toke
     vocabulary = text.vocabulary
     ids = {token: number for number, token in enumerate(vocabulary.tokens)}
     tokenizer = tokenizers.Tokenizer(
-        models.WordPiece(ids, unk_token=UNK, max_input_chars_per_word=MAX_CHARACTERS_PER_WORD)
+        models.WordPiece(ids, unk_token=UNK, max_input_chars_per_word=text.longest_word)
     )
     table = CharacterTable.load()
     tokenizer.normalizer = _normalizer(table, text)

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.tokenization.added_tokens import AddedToken
 from keras_bert_impl.tokenization.reference import without_accents
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from keras_bert_impl.tokenization.vocabulary import MAX_CHARACTERS_PER_WORD, Vocabulary
 
 AS_IS, NFC = "as_is", "nfc"
+_LONGEST_WORD = "max_input_chars_per_word"
 
 
 class Casing(NamedTuple):
@@ -20,17 +21,20 @@ class Casing(NamedTuple):
 
     Attributes:
         added: the tokens that are taken out of a text; they may lack in the vocabulary.
+        longest_word: see `TextSettings`.
     """
 
     do_lower_case: bool | None = None
     strip_accents: bool | None = None
     unicode_form: str | None = None
     added: tuple[AddedToken, ...] = ()
+    longest_word: int | None = None
 
     @classmethod
     def taken_from(cls, values: dict[str, Any]) -> "Casing":
         """Takes what `TextSettings.as_json` wrote out of an object."""
         added = values.pop("added_tokens_decoder", {})
+        longest_word = values.pop(_LONGEST_WORD, None)
         names = ("do_lower_case", "strip_accents", "unicode_form")
         said = {name: values.pop(name) for name in names if name in values}
         flags = ("content", "lstrip", "rstrip", "normalized")
@@ -40,6 +44,7 @@ class Casing(NamedTuple):
                 AddedToken(id=int(number), **{name: token[name] for name in flags})
                 for number, token in added.items()
             ),
+            longest_word=longest_word,
         )
 
     def settings(self, vocabulary: Vocabulary) -> "TextSettings":
@@ -51,6 +56,7 @@ class Casing(NamedTuple):
             self.strip_accents,
             self.unicode_form or AS_IS,
             tuple(token._replace(id=whole.id_of(token.content)) for token in self.added),
+            self.longest_word or MAX_CHARACTERS_PER_WORD,
         )
 
 
@@ -83,6 +89,8 @@ class TextSettings:
         unicode_form: "nfc" composes text before anything else; "as_is" does not, as in google's
             code. Tokens keep their places in the text as it is.
         added: the tokens of the vocabulary that are taken out of a text before anything else.
+        longest_word: the most characters of a word; a longer one is [UNK]. It is 200 in google's
+            code and 100 in Hugging Face's, whose files say it.
 
     Example:
         >>> vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "word"])
@@ -98,6 +106,7 @@ class TextSettings:
     strip_accents: bool | None = None
     unicode_form: str = AS_IS
     added: tuple[AddedToken, ...] = ()
+    longest_word: int = MAX_CHARACTERS_PER_WORD
 
     @property
     def composes(self) -> bool:
@@ -116,11 +125,13 @@ class TextSettings:
         """
         form = {"unicode_form": self.unicode_form} if self.composes else {}
         added = {str(token.id): token.as_json() for token in self.added}
+        usual = self.longest_word == MAX_CHARACTERS_PER_WORD
         return {
             "do_lower_case": self.do_lower_case,
             "strip_accents": self.strip_accents,
             **form,
             **({"added_tokens_decoder": added} if added else {}),
+            **({} if usual else {_LONGEST_WORD: self.longest_word}),
         }
 
     def contradiction(self) -> str | None:

@@ -10,7 +10,7 @@ from keras_bert_impl.files import not_utf8, open_whole, read_small
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 CONTINUATION = "##"  # how a token begins that continues a word
-MAX_CHARACTERS_PER_WORD = 200  # a longer word is [UNK]
+MAX_CHARACTERS_PER_WORD = 200  # a longer word is [UNK], in google's code
 
 _MOST_MEBIBYTES, _MOST_TOKENS = 64, 1 << 24
 _LONGEST_TOKEN = 256  # bytes; the kernels take no more

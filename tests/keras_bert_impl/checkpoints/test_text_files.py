@@ -87,9 +87,9 @@ def test_what_sentence_transformers_wrote_into_the_tokenizer_is_one_with_its_set
 
 def test_tokenizer_json_speaks_where_the_other_is_silent(tmp_path):
     fast_tokenizer(tmp_path, False, True)
-    assert read_casing(tmp_path) == Casing(False, True)
+    assert read_casing(tmp_path)[:2] == (False, True)
     settings(tmp_path, strip_accents=True)
-    assert read_casing(tmp_path) == Casing(False, True)
+    assert read_casing(tmp_path)[:2] == (False, True)
 
 
 def test_another_vocabulary_beside_tokenizer_json_is_refused(tmp_path):

@@ -10,8 +10,13 @@ from keras_bert_impl.checkpoints.text_files import read_casing
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.model_files import KEYS, check_keys, read_tokenizer_json
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
+from keras_bert_impl.tokenization.portable_tokenizer import client_tokenizer
+from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
+from keras_bert_impl.tokenization.text_settings import Casing
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support.tiny_bert import GOLDEN
+from tests.support.tokenization import by_line
 from tests.support.tokenizer_files import write_tokenizer_json
 
 TOKENS = [*SPECIAL_TOKENS, "word", "##s", "é", "e", "É", "東", "##京"]
@@ -56,9 +61,31 @@ def test_normalizers_that_are_followed_give_the_library_s_tokens(tmp_path, norma
     assert [PlainTokenizer(text).encode_lines([line]).ids.tolist() for line in TEXTS] == expected
 
 
+@pytest.mark.parametrize("longest", [100, 200, 7])
+def test_longer_words_than_the_file_says_are_unknown(tmp_path, longest):
+    changes = model(max_input_chars_per_word=longest)
+    path = write_tokenizer_json(tmp_path, TOKENS, changes, lowercase=False)
+    text = read_casing(tmp_path).settings(Vocabulary.load(path))
+    assert Casing.taken_from(text.as_json()).settings(text.vocabulary) == text
+    judge = tokenizers.Tokenizer.from_file(str(path))
+    lines = [f"{first}{'s' * n} word" for first in "eé" for n in (5, 6, 7, 98, 99, 100, 199, 200)]
+    expected = [judge.encode(line, add_special_tokens=False).ids for line in lines]
+    for tokenizer in (PlainTokenizer(text), Tokenizer(text), client_tokenizer(text, 500, False)):
+        assert ids_of(tokenizer, lines) == expected
+    assert GraphTokenizer(text)(lines).to_list() == expected
+
+
+def ids_of(tokenizer, lines):
+    if hasattr(tokenizer, "encode_lines"):
+        return by_line(tokenizer.encode_lines(lines))
+    tokenizer.no_padding()
+    return [tokenizer.encode(line, add_special_tokens=False).ids for line in lines]
+
+
 def model(**changes):
     ids = {token: number for number, token in enumerate(TOKENS)}
-    return {"model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": ids, **changes}}
+    usual = {"continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
+    return {"model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": ids, **usual, **changes}}
 
 
 def added(**changes):
@@ -78,7 +105,7 @@ IDS = "do not have the ids from 0"
             model(continuing_subword_prefix="@@"),
             "subword_prefix is '@@', but only '##' is followed",
         ),
-        (model(max_input_chars_per_word=50), "max_input_chars_per_word is 50, but only 100"),
+        (model(max_input_chars_per_word=0), "max_input_chars_per_word is 0; it must be"),
         (model(unk_token="<unk>"), "unk_token is '<unk>', but only"),
         (
             model(dropout=0.1),
