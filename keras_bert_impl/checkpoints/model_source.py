@@ -43,12 +43,17 @@ from keras_bert_impl.checkpoints.sources import (
     weight_shape,
 )
 from keras_bert_impl.checkpoints.task_settings import task_settings, with_task_settings
-from keras_bert_impl.checkpoints.text_files import read_casing, refuse_foreign_tokenizer
+from keras_bert_impl.checkpoints.text_files import (
+    foreign_tokenizer,
+    read_casing,
+    refuse_foreign_tokenizer,
+)
 from keras_bert_impl.config import BertConfig, architecture_of, named_config
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import is_named, real_path
 from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.options import option
+from keras_bert_impl.tokenization.model_files import check_keys
 from keras_bert_impl.tokenization.reference import as_name
 from keras_bert_impl.tokenization.text_settings import AS_IS, NFC, Casing, TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -184,11 +189,17 @@ def find_model(
         if checkpoint is not None and not any_tokenizer:
             refuse_foreign_tokenizer(folder_of(checkpoint))
         vocab_file = vocab_file or _find_vocabulary(checkpoint, bert_config_file)
-        vocabulary = _read_vocabulary(vocab_file, checkpoint, config)
-        own = _NOTHING_SAID if checkpoint is None else read_casing(folder_of(checkpoint))
+        vocabulary = _read_vocabulary(vocab_file, checkpoint)
+        own = _NOTHING_SAID if checkpoint is None else _own_casing(checkpoint, any_tokenizer)
         lower, accents = _find_casing(own, checkpoint, do_lower_case, told, default_lower_case)
         form = NFC if NFC in (own.unicode_form, told.unicode_form) else AS_IS
-        text = Casing(lower, accents, form).settings(vocabulary)
+        text = Casing(lower, accents, form, own.added, own.longest_word).settings(vocabulary)
+        if len(text.vocabulary) > config.vocab_size:
+            raise UserError(
+                f"{vocab_file}: has {len(text.vocabulary)} tokens, but the model only knows "
+                f"{config.vocab_size}; name the vocabulary that the model was made with "
+                "(`vocab_file`)."
+            )
         if lower not in (own.do_lower_case, told.do_lower_case):
             _check_choice(text, vocab_file)
     except UserError as error:
@@ -293,7 +304,9 @@ def _find_config(
     if checkpoint.is_dir():
         path = folder / CONFIG_FILE
         if path.exists():
-            return BertConfig.from_hugging_face(read_json_object(path), str(path))
+            config = BertConfig.from_hugging_face(read_json_object(path), str(path))
+            check_keys(path, config.extra, CONFIG_FILE)
+            return config
     else:
         for name in (GOOGLE_CONFIG_FILE, CONFIG_FILE):
             if (folder / name).exists():
@@ -346,15 +359,18 @@ def _vocabulary_in(folder: Path) -> Path | None:
     return next(filter(is_named, paths), None)
 
 
-def _read_vocabulary(
-    path: str | os.PathLike[str], checkpoint: Path | None, config: BertConfig
-) -> Vocabulary:
+def _own_casing(checkpoint: Path, any_tokenizer: bool) -> Casing:
+    """What the files beside the weights say; a foreign tokenizer's are only copied."""
+    folder = folder_of(checkpoint)
+    if not any_tokenizer or foreign_tokenizer(folder) is None:
+        return read_casing(folder)
+    path = folder / TOKENIZER_FILE
+    values = read_json_object(path) if is_named(path) else {}
+    return Casing(values.get("do_lower_case"), values.get("strip_accents"))
+
+
+def _read_vocabulary(path: str | os.PathLike[str], checkpoint: Path | None) -> Vocabulary:
     vocabulary = Vocabulary.load(path)
-    if len(vocabulary) > config.vocab_size:
-        raise UserError(
-            f"{path}: has {len(vocabulary)} tokens, but the model only knows {config.vocab_size}; "
-            "name the vocabulary that the model was made with (`vocab_file`)."
-        )
     if checkpoint is not None:
         _check_same_tokens(vocabulary, path, folder_of(checkpoint))
     return vocabulary

@@ -23,6 +23,7 @@ CONFIG_FILE, GOOGLE_CONFIG_FILE = "config.json", "bert_config.json"
 VOCABULARY_FILE = "vocab.txt"
 TOKENIZER_FILE = "tokenizer_config.json"
 FAST_TOKENIZER_FILE = "tokenizer.json"  # all that transformers itself writes of a tokenizer today
+ADDED_TOKENS_FILE, SPECIAL_TOKENS_FILE = "added_tokens.json", "special_tokens_map.json"
 LENGTH_FILE = "sentence_bert_config.json"  # of sentence-transformers
 PICKLE_FILES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "pytorch_model.pt")
 SAVE_AGAIN = (

@@ -10,8 +10,11 @@ from keras_bert_impl.checkpoints.grow import GrowConfig
 from keras_bert_impl.checkpoints.model_source import find_model, locate
 from keras_bert_impl.config import named_config
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.options import options_of
+from keras_bert_impl.tokenization.preprocessor import BertPreprocessor
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from pipelines.vectors.options import FeaturesConfig
 from tests.support.model_folders import (
@@ -20,6 +23,7 @@ from tests.support.model_folders import (
     write_classifier,
     write_encoder,
     write_pretrainer,
+    write_start,
 )
 
 
@@ -385,3 +389,17 @@ def test_every_job_on_checkpoints_can_be_told_what_they_do_not_say(job):
         None,
         None,  # not False: only what is given is compared with the checkpoint
     ]
+
+
+def test_added_tokens_reach_every_door_and_are_written_again(tmp_path):
+    write_start(tmp_path / "model", vocab_size=18)
+    (tmp_path / "model/added_tokens.json").write_text('{"[E1]": 17}')
+    encoder = BertEncoder.from_pretrained(tmp_path / "model")
+    encoder.save_pretrained(tmp_path / "again")
+    for model in (tmp_path / "model", tmp_path / "again"):
+        expected = [[2, 17, 5, 6, 3]]
+        assert Tokenizer.from_pretrained(model)("[E1] the dog")["input_ids"].tolist() == expected
+        layer = BertPreprocessor.from_pretrained(model, pad_to_longest=True)
+        assert layer(["[E1] the dog"])["input_ids"].numpy().tolist() == expected
+    write_portable(read_portable(tmp_path / "model"), tmp_path / "tf1/m.ckpt", "google_tf1")
+    assert find_model(tmp_path / "tf1/m.ckpt").text == find_model(tmp_path / "model").text
