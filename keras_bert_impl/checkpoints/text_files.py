@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import TypedDict
 
+from keras_bert_impl.checkpoints.formats import keras_hub
 from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
     FAST_TOKENIZER_FILE,
@@ -38,6 +39,8 @@ class _Cutting(TypedDict, total=False):
 
 def read_casing(folder: Path) -> Casing:
     """Reads how a model's text is treated; `tokenizer_config.json` comes first."""
+    if keras_hub.is_preset_folder(folder):
+        return keras_hub.read_casing(folder)
     path, fast = folder / TOKENIZER_FILE, folder / FAST_TOKENIZER_FILE
     values = read_json_object(path) if is_named(path) else {}
     lower, accents = values.get("do_lower_case"), values.get("strip_accents")
