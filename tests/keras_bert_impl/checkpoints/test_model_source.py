@@ -14,6 +14,7 @@ from keras_bert_impl.options import options_of
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from pipelines.vectors.options import FeaturesConfig
+from tests.support.elsewhere import KERAS_HUB, TF_MODELS, TRANSFORMERS
 from tests.support.model_folders import (
     WORD_VOCABULARY,
     tiny_config,
@@ -249,9 +250,9 @@ def test_an_empty_name_is_refused(name):
 
 
 def test_another_file_is_refused_with_a_remedy(folder):
-    (folder / "tf_model.h5").touch()
-    with pytest.raises(UserError, match=r"tf_model\.h5: is no file of a model.*name the folder"):
-        find_model(folder / "tf_model.h5")
+    (folder / "flax_model.msgpack").touch()
+    with pytest.raises(UserError, match=r"msgpack: is no file of a model.*name the folder"):
+        find_model(folder / "flax_model.msgpack")
 
 
 def test_an_empty_folder_is_no_model(tmp_path):
@@ -385,3 +386,60 @@ def test_every_job_on_checkpoints_can_be_told_what_they_do_not_say(job):
         None,
         None,  # not False: only what is given is compared with the checkpoint
     ]
+
+
+@pytest.mark.parametrize(
+    ("path", "architecture"),
+    [
+        (TF_MODELS / "more" / "v2_tags" / "ckpt-7.index", "BertForTokenClassification"),
+        (TF_MODELS / "more" / "v1_span", "BertForQuestionAnswering"),
+        (TF_MODELS / "pretrainer", "BertForMaskedLM"),
+        (TRANSFORMERS / "tags" / "tf_model.h5", "BertForTokenClassification"),
+        (KERAS_HUB / "masked_lm" / "model.weights.h5", "BertForMaskedLM"),
+    ],
+)
+def test_any_file_stands_for_the_model_and_its_head_is_known(path, architecture):
+    assert find_model(path, do_lower_case=None, needs_text=False).architecture == architecture
+
+
+@pytest.mark.parametrize(
+    ("source", "file", "change", "why"),
+    [
+        (
+            KERAS_HUB / "backbone",
+            "config.json",
+            {"class_name": "RobertaBackbone"},
+            "is a preset of RobertaBackbone; only BertBackbone",
+        ),
+        (
+            KERAS_HUB / "classifier",
+            "task.json",
+            {"class_name": "BertOther"},
+            "is a preset of BertOther",
+        ),
+        (
+            TRANSFORMERS / "encoder",
+            "config.json",
+            {"model_type": "albert"},
+            "model_type is 'albert'",
+        ),
+        (
+            TRANSFORMERS / "encoder",
+            "config.json",
+            {"hidden_size": 64},
+            r"has the shape \[70, 32\], but the configuration says \[70, 64\]",
+        ),
+        (
+            TF_MODELS / "encoder",
+            "bert_config.json",
+            {"num_hidden_layers": 3},
+            "lacks 16 of the encoder's weights",
+        ),
+    ],
+)
+def test_another_architecture_or_other_sizes_are_one_sentence(tmp_path, source, file, change, why):
+    shutil.copytree(source, tmp_path / "model")
+    path = tmp_path / "model" / file
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(UserError, match=why):
+        find_model(tmp_path / "model", do_lower_case=None, needs_text=False)
