@@ -1,8 +1,9 @@
-"""The attention probabilities of a model, recorded while it computes."""
+"""What a model computes inside: the vectors of each layer and the attention probabilities."""
 
 from collections.abc import Mapping
 from typing import Any
 
+import keras
 import numpy as np
 from keras import ops
 from numpy.typing import NDArray
@@ -64,6 +65,23 @@ def recorded_probabilities(model: ConfiguredModel, inputs: Mapping[str, Any]) ->
     with kernels.use(recording):
         model(inputs, training=False)
     return ops.stack(recording.probabilities, axis=0)
+
+
+def hidden_states(model: ConfiguredModel, inputs: Mapping[str, Any]) -> list[Any]:
+    """The embeddings' output and that of each block, [batch, length, hidden] each.
+
+    Nothing is dropped.
+
+    Args:
+        model: one of this project's models.
+        inputs: all inputs of its encoder.
+    """
+    encoder: Any = getattr(model, "encoder", model)
+    layers = [encoder.embeddings, *encoder.blocks]
+    inside = keras.Model(encoder.input, [layer.output for layer in layers])
+    names = tuple(encoder.input)
+    flat = {name: ops.reshape(inputs[name], (-1, inputs[name].shape[-1])) for name in names}
+    return list(inside(flat, training=False))
 
 
 class AttentionOutputs:

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.models.attention import attention_probabilities
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.inner_outputs import attention_probabilities
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from tests.support.model_folders import tiny_config, write_encoder
 from tests.support.numpy_bert import NumpyBert
@@ -47,3 +48,25 @@ def test_recording_changes_neither_the_outputs_nor_the_models_kernels():
     attention_probabilities(encoder, batch_of(TINY))
     assert encoder.kernels is own
     assert np.array_equal(before, encoder(batch_of(TINY))["sequence_output"])
+
+
+def test_a_flag_of_the_call_gives_the_vectors_of_each_layer_and_the_attentions():
+    classifier = scatter_weights(BertClassifier(TINY, 3))
+    batch = batch_of(TINY)
+    outputs = classifier(batch, output_hidden_states=True, output_attentions=True)
+    deep = BertEncoder(TINY, return_all_layers=True)
+    deep.set_weights(classifier.encoder.get_weights())
+    wanted = deep(batch)
+    layers = [wanted["embedding_output"], *wanted["all_encoder_layers"]]
+    for found, layer in zip(outputs["hidden_states"], layers, strict=True):
+        np.testing.assert_allclose(np.asarray(found), np.asarray(layer), rtol=0, atol=1e-6)
+    shares = attention_probabilities(classifier, batch)
+    np.testing.assert_array_equal(np.asarray(outputs["attentions"]), shares)
+    np.testing.assert_array_equal(
+        np.asarray(outputs["logits"]), np.asarray(classifier(batch)["logits"])
+    )
+
+
+def test_vectors_instead_of_ids_are_refused():
+    with pytest.raises(UserError, match="inputs_embeds: the models here take ids only"):
+        BertEncoder(TINY)({"inputs_embeds": np.zeros([1, 4, 8])})
