@@ -30,7 +30,7 @@ def predict(config: Any, _: ConfigFlags[Any]) -> str | None:
     return said if config.output_file else None
 
 
-@tool(USE, "pipelines.answering.named:FillMaskConfig")
+@tool(USE, "pipelines.answering.config:FillMaskConfig")
 def fill_mask(config: Any, _: ConfigFlags[Any]) -> Any:
     """Gives the words that may stand at [MASK] in a text: their probabilities.
 
@@ -41,12 +41,12 @@ def fill_mask(config: Any, _: ConfigFlags[Any]) -> Any:
     Example:
       keras-bert fill_mask --model=run/model --text='The [MASK] of the list is returned.'
     """
-    from pipelines.answering.named import fill_mask
+    from pipelines.answering.predict import fill_mask
 
     return fill_mask(config)
 
 
-@tool(USE, "pipelines.answering.named:AnswerConfig")
+@tool(USE, "pipelines.answering.config:AnswerConfig")
 def answer(config: Any, _: ConfigFlags[Any]) -> Any:
     """Answers questions by a passage: the best answers, with their positions in the text.
 
@@ -58,7 +58,7 @@ def answer(config: Any, _: ConfigFlags[Any]) -> Any:
       keras-bert answer --model=squad/model --question='When did it rain?'
           --passage_file=weather.txt
     """
-    from pipelines.answering.named import answer
+    from pipelines.answering.predict import answer
 
     return answer(config)
 

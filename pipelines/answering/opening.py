@@ -109,27 +109,6 @@ def no_texts() -> Iterable[Any]:
     )
 
 
-def _refuse(config: AnsweringConfig, folder: Path, what: str, chosen: Mapping[str, Any]) -> None:
-    """Refuses options that an exported model has no use for.
-
-    Args:
-        chosen: options besides those that describe a checkpoint; true where one is given.
-    """
-    described = {name: value is not None for name, value in config.description().items()}
-    for name, given in {**chosen, **described}.items():
-        if given:
-            raise UserError(
-                f"{folder}: is {what}; leave out `{name}`, or name the model directory."
-            )
-
-
-def _check_vectors(folder: Path, gives_vectors: bool) -> None:
-    if not gives_vectors:
-        raise UserError(
-            f"{folder}: gives no vectors; leave out `vectors`, or name the model directory."
-        )
-
-
 def _of_export(
     config: AnsweringConfig, folder: Path, exported: ExportedModel
 ) -> tuple[AnsweringConfig, Sequence[Form], OpenEngine]:
@@ -138,7 +117,12 @@ def _of_export(
             f"{folder}: is an export for OpenVINO, which tensorflow cannot compute; leave `engine` "
             "out, or name the model directory."
         )
-    _refuse(config, folder, "an export, which says itself what it reads", {})
+    for name, value in config.description().items():
+        if value is not None:
+            raise UserError(
+                f"{folder}: is an export, which says itself what it reads; leave out `{name}`, or "
+                "name the model directory."
+            )
     config = dataclasses.replace(config, engine=OPENVINO)
     precision, same = config.engine_precision, config.deterministic
     engine = open_graph(folder, FLOAT32 if precision == INT8 else precision, deterministic=same)
@@ -156,8 +140,10 @@ def _forms_of_export(
     outputs: Mapping[str, int | None],
 ) -> Sequence[Form]:
     length = config.max_seq_length or exported.max_seq_length
-    if config.vectors:
-        _check_vectors(folder, exported.gives_vectors or "sequence_output" in outputs)
+    if config.vectors and not exported.gives_vectors and "sequence_output" not in outputs:
+        raise UserError(
+            f"{folder}: gives no vectors; leave out `vectors`, or name the model directory."
+        )
     if exported.gives_vectors:
         sentence = SentenceSettings(prompt=exported.prompt)
         return [VectorForm(exported, sentence, length)]
@@ -208,18 +194,14 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
 
 def _of_source(config: AnsweringConfig, source: ModelSource) -> tuple[Sequence[Form], OpenEngine]:
     """Of a model whose weights are here: in a directory, a TF1 checkpoint, a run."""
-    engine = config.engine or TENSORFLOW
-    policy = dtype_policy(config.engine_precision if engine == TENSORFLOW else FLOAT32)
-    forms, unbuilt = _forms_and_model(config, source, policy)
-    open_it = functools.partial(
-        open_engine,
-        unbuilt,
-        engine,
-        config.engine_precision,
-        source.folder,
-        deterministic=config.deterministic,
+    engine, precision = config.engine or TENSORFLOW, config.engine_precision
+    forms, unbuilt = _forms_and_model(
+        config, source, dtype_policy(precision if engine == TENSORFLOW else FLOAT32)
     )
-    return forms, lambda rows: open_it(calibration=rows)
+    same = config.deterministic
+    return forms, lambda rows: open_engine(
+        unbuilt, engine, precision, source.folder, rows, deterministic=same
+    )
 
 
 def _forms_and_model(

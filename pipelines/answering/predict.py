@@ -21,7 +21,7 @@ from pipelines.answering.asked_texts import (
     is_stream,
     texts_in,
 )
-from pipelines.answering.config import JSON, PredictConfig
+from pipelines.answering.config import JSON, AnswerConfig, FillMaskConfig, PredictConfig
 from pipelines.answering.opening import OpenAnsweringModel, no_texts, open_answering_model
 from pipelines.tables.writing import digits
 
@@ -55,11 +55,32 @@ def predict(config: PredictConfig, kind: str | None = None, most: int = _MOST_SH
         return [dict(one.instance) for one in itertools.islice(some, _SAMPLE)]
 
     model = open_answering_model(config, first_texts, kind)
-    try:
-        with _output(config) as file:
-            return _answer_all(config, model, file, kind, most)
-    finally:
-        model.close()
+    with contextlib.closing(model), _output(config) as file:
+        return _answer_all(config, model, file, kind, most)
+
+
+def fill_mask(config: FillMaskConfig) -> None:
+    """Prints each text, and what may stand at its masks."""
+    asked = PredictConfig.of(
+        config,
+        text=config.text,
+        input_file=config.input_file,
+        top_k=config.top_k,
+        format=config.format,
+    )
+    predict(asked, "masked_words", config.top_k)
+
+
+def answer(config: AnswerConfig) -> None:
+    """Prints each question, and its best answers with their places in the passage."""
+    asked = PredictConfig.of(
+        config,
+        question=config.question,
+        passage_file=str(config.passage_file),
+        text_encoding=config.text_encoding,
+        format=config.format,
+    )
+    predict(asked, "answer", config.num_answers)
 
 
 @contextlib.contextmanager
