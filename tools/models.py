@@ -105,7 +105,7 @@ def playground(config: Any, _: ConfigFlags[Any]) -> None:
 
 
 @tool(USE, "pipelines.vectors.options:EmbedConfig", continues=True)
-def embed(config: Any, _: ConfigFlags[Any]) -> str:
+def embed(config: Any, _: ConfigFlags[Any]) -> Any:
     """Gives every text of a file one vector.
 
     Texts are lines, or a column of CSV, TSV or JSON. Those of similar length are computed together,
@@ -115,11 +115,14 @@ def embed(config: Any, _: ConfigFlags[Any]) -> str:
 
     Examples:
       keras-bert embed --model=all-MiniLM-L6-v2 --input_file=lines.txt --output_file=lines.npy
+      keras-bert embed --model=all-MiniLM-L6-v2 --text='How do I get my money back?'
       keras-bert embed --model=all-MiniLM-L6-v2 --input_file=reviews.csv --text_column=review
           --output_file=reviews.parquet --precision=bfloat16
     """
-    from pipelines.vectors.embed import embed_file
+    from pipelines.vectors.embed import embed_file, embed_texts
 
+    if config.text:
+        return embed_texts(config)
     result = embed_file(config)
     return f"{result.rows} vectors of {result.width} numbers: {config.output_file}"
 

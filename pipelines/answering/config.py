@@ -9,6 +9,7 @@ from keras_bert_impl.checkpoints.model_source import CheckpointOptions
 from keras_bert_impl.engines.config import EngineChoice
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, nested, option
+from keras_bert_impl.serving.answerer import REFUSE, TRUNCATE, WINDOWS
 from pipelines.corpora.encodings import TextEncoding
 
 
@@ -31,6 +32,13 @@ class AnsweringConfig(CheckpointOptions, EngineChoice):
         "The most tokens of a row; by default as many as in training, or as the model directory "
         "says.",
         at_least=5,
+    )
+    long_text: str = option(
+        TRUNCATE,
+        "What becomes of a text that is longer than the model reads: its end is not read, which is "
+        "said with the answer; or it is refused; or it is read in windows, by tasks that have them "
+        "(questions and entities always do).",
+        choices=(TRUNCATE, REFUSE, WINDOWS),
     )
     top_k: int = option(10, "How many words are given for each [MASK].", at_least=1)
     vectors: bool = option(

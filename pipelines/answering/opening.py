@@ -16,7 +16,15 @@ from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine, open_graph
 from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.serving.answerer import Answerer, collate, default_first, fits, instances_of
+from keras_bert_impl.serving.answerer import (
+    REFUSE,
+    WINDOWS,
+    Answerer,
+    collate,
+    default_first,
+    fits,
+    instances_of,
+)
 from keras_bert_impl.serving.embedder import sentence_settings_of, unbuilt_embedder
 from keras_bert_impl.serving.exported import (
     ExportedModel,
@@ -40,6 +48,7 @@ from pipelines.tasks.register import forms_of_task, task_of, unbuilt_task_model
 
 _VECTOR = VectorForm.kind
 _LABELLED = ("label", "labels", "entities")
+_WITH_OFFSETS = ("answer", "entities")
 Texts = Callable[[], Iterable[Any]]
 
 
@@ -89,12 +98,19 @@ def open_answering_model(
         forms, open_it = _of_source(config, source)
     by_name = {form.signature: form for form in forms}
     forms = [by_name[name] for name in default_first(by_name)]
+    for form in forms:
+        if config.long_text == WINDOWS and not form.has_windows:
+            raise UserError(
+                f"{config.model}: its task ({form.kind.replace('_', ' ')}) has no windows; take "
+                "`long_text=truncate` or `long_text=refuse`."
+            )
     if kind and all(form.kind != kind for form in forms):
         raise UserError(f"{config.model}: {_LACKS[kind]}")
     engine = open_it(functools.partial(_calibration, forms, texts))
     positions = known.config.max_position_embeddings
+    refuses = config.long_text == REFUSE
     answerers = {
-        form.signature: EngineAnswerer(form, engine, positions, config.deterministic)
+        form.signature: EngineAnswerer(form, engine, positions, config.deterministic, refuses)
         for form in forms
     }
     about = _description(config, known, forms[0])
@@ -185,10 +201,13 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
         **(sizes if is_known else {}),
         "vocabulary_size": len(known.text.vocabulary),
         "lower_case": known.text.do_lower_case,
-        "max_seq_length": served_length(bert, config.max_seq_length),
+        "max_seq_length": form.max_seq_length,
+        "long_text": WINDOWS if form.has_windows else config.long_text,
         "engine": config.engine,
         "precision": config.engine_precision,
     }
+    if form.kind in _WITH_OFFSETS:
+        about["offsets"] = "characters (code points); those called utf16 count as JavaScript does"
     return about | ({"labels": list(known.labels)} if form.kind in _LABELLED else {})
 
 

@@ -35,6 +35,7 @@ from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.locks import owned
 from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.progress import Progress
+from keras_bert_impl.serving.answerer import REFUSE, log_left_out
 from pipelines.vectors.options import PARQUET, EmbedConfig, VectorModelConfig
 from pipelines.vectors.texts import count_texts, open_texts
 
@@ -66,6 +67,7 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
     """
     texts = open_texts(config.input_file, config.text_column, config.text_encoding)
     output = config.output_file
+    assert output is not None
     total = count_texts(texts, config.input_file)
     if output.exists() and output.samefile(config.input_file):
         raise UserError(f"{output}: is the input, which would be replaced; name another file.")
@@ -75,10 +77,12 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
     check_output(output, grows=True)
     check_origin(output, Path(config.input_file))
     embedder = open_embedder(config, texts)
+    embedder.refuses_long = config.long_text == REFUSE
     description = _description(config, texts.column, embedder)
     with growing_vectors(output, embedder.width, embedder.texts_at_once, description) as vectors:
         if done := vectors.rows:
             _LOGGER.info("%s: %d of %d vectors are there.", output, done, total)
+        embedder.num_texts = done
         progress = Progress("embed", total - done, "texts")
         try:
             for block in embedder.embed_blocks(islice(texts, done, None)):
@@ -91,7 +95,23 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
             raise
         progress.close()
         vectors.finish(texts)
+        empty = sum(not text.strip() for text in texts)
+        _log_left_out(config.input_file, embedder, empty)
         return EmbedResult(vectors.rows, embedder.width, vectors.rows - done)
+
+
+def embed_texts(config: EmbedConfig) -> Iterator[str]:
+    """The vectors of the texts of the options, a JSON object each."""
+    embedder = open_embedder(config, config.text)
+    embedder.refuses_long = config.long_text == REFUSE
+    for text, vector in zip(config.text, embedder.embed(list(config.text)), strict=True):
+        yield json.dumps({"text": text, "embedding": vector.tolist()}, ensure_ascii=False)
+    _log_left_out("the texts", embedder, sum(not text.strip() for text in config.text))
+
+
+def _log_left_out(where: str, embedder: "Embedder", empty: int) -> None:
+    count, most = embedder.num_texts, embedder.max_seq_length
+    log_left_out(where, count, empty=empty, cut=embedder.num_truncated, most=most)
 
 
 def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> "Embedder":

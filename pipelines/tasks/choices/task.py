@@ -25,7 +25,7 @@ from pipelines.records.rows import Numbers, Rows
 from pipelines.tables.writing import write_table
 from pipelines.tasks.choices.files import Choice, read_choices
 from pipelines.tasks.choices.options import ANY_NUMBER, RunSwagConfig
-from pipelines.tasks.row_form import RowForm, single_rows
+from pipelines.tasks.row_form import RowForm, single_rows, truncated_tokens
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
@@ -123,7 +123,9 @@ class ChoiceTask(FilesOfSplits):
         labels = [example.label for example in examples if example.label is not None]
         known = len(labels) == len(examples)
         values = {"label_ids": np.array(labels, np.int32)} if known else {}
-        return Rows(np.arange(len(examples)), longest, padded, values, self.num_choices)
+        cut = first.length + second.length - kept_a - kept_b
+        most = cut.reshape(-1, self.num_choices).max(axis=1, initial=0)
+        return Rows(np.arange(len(examples)), longest, padded, values, self.num_choices, most)
 
     def configure(self, config: "BertConfig") -> "BertConfig":
         """The configuration without the labels of other tasks."""
@@ -213,7 +215,7 @@ class ChoiceForm(RowForm):
     model_outputs = ("logits",)
 
     def __init__(self, task: ChoiceTask, model: KnownModel, max_seq_length: int) -> None:
-        self._task, self._length = task, max_seq_length
+        self._task, self.max_seq_length = task, max_seq_length
         self._tokenizer = PlainTokenizer(model.text)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
@@ -229,9 +231,11 @@ class ChoiceForm(RowForm):
         ]
         if not choices:
             return Prepared([])
-        rows = self._task.rows(choices, self._tokenizer, self._length, training=False)
+        rows = self._task.rows(choices, self._tokenizer, self.max_seq_length, training=False)
         counts = [len(endings) for endings in fields["endings"]]
-        return Prepared(single_rows(rows), (rows, counts))
+        first = np.cumsum([0, *counts[:-1]]) // self._task.num_choices  # row of each instance
+        cut = np.maximum.reduceat(truncated_tokens(rows), first).tolist()
+        return Prepared(single_rows(rows), (rows, counts), cut)
 
     def _check_count(self, number: int, endings: int) -> None:
         wanted = self._task.num_choices

@@ -208,7 +208,8 @@ def question_rows(
     asked = Spans.of(tokenizer.encode_lines([question.text for question in questions]))
     if tell:
         _say_what_is_odd(questions, asked.length, passages.length, settings.max_query_length)
-    asked = asked._replace(length=np.minimum(asked.length, settings.max_query_length))
+    cut = np.maximum(asked.length - settings.max_query_length, 0)
+    asked = asked._replace(length=asked.length - cut)
     room = settings.max_seq_length - asked.length - 3  # [CLS], [SEP] and [SEP]
     windows = make_windows(passages.length, room, settings.doc_stride)
     number = windows.document  # of the question
@@ -223,7 +224,7 @@ def question_rows(
     if answered:
         begins = np.cumsum(lengths) - lengths + offset
         tokens = {**tokens, **_places(passages, windows, shown, begins, int(lengths.sum()))}
-    return Rows(number, lengths, tokens, values)
+    return Rows(number, lengths, tokens, values, num_truncated=cut)
 
 
 def _say_what_is_odd(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
-from keras_bert_impl.serving.forms import KnownModel, read_fields
+from keras_bert_impl.serving.forms import KnownModel, read_fields, utf16_offsets
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from pipelines.tasks.row_form import RowForm, single_rows
 from pipelines.tasks.tagging.answers import Span, TextEntity, answer_text, units_of
@@ -63,6 +63,8 @@ _OUTPUTS = {
     "text": "its characters",
     "start": "the position of its first character",
     "end": "the position after its last one",
+    "start_utf16": "the same in UTF-16 units, as JavaScript counts",
+    "end_utf16": "the same in UTF-16 units",
     "score": "the mean probability of its words' tags",
     "count": "how many there are",
 }
@@ -75,6 +77,7 @@ class EntityForm(RowForm):
     inputs = (Input("text", about="a text"),)
     outputs = _OUTPUTS
     model_outputs = token_outputs = ("logits",)
+    has_windows = True
 
     def __init__(
         self,
@@ -88,7 +91,7 @@ class EntityForm(RowForm):
     ) -> None:
         self.signature, self._raw = ("raw_text" if raw else "text"), raw
         self._scheme, self._unit, self._labels = scheme, unit, model.labels
-        self._length, self._stride = max_seq_length, doc_stride
+        self.max_seq_length, self._stride = max_seq_length, doc_stride
         self._tokenizer = PlainTokenizer(model.text)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
@@ -102,7 +105,7 @@ class EntityForm(RowForm):
             tokens = tokenize_characters(documents, self._tokenizer, self._labels, self._scheme)
         else:
             tokens = tokenize_words(documents, self._tokenizer, self._labels)
-        rows = tag_rows(tokens, self._tokenizer, self._length, self._stride)
+        rows = tag_rows(tokens, self._tokenizer, self.max_seq_length, self._stride)
         return Prepared(single_rows(rows), (texts, items, rows))
 
     def _items(self, text: str) -> list[list[Span]]:
@@ -122,7 +125,7 @@ class EntityForm(RowForm):
         units = units_of(rows, self.joined(outputs)["logits"])
         how = self._labels, self._scheme, self._unit
         found = [answer_text(*one, *how) for one in zip(texts, items, units, strict=True)]
-        return [_answer(one.entities) for one in found]
+        return [_answer(*one) for one in zip(texts, (one.entities for one in found), strict=True)]
 
 
 def _document(text: str, lines: Sequence[Sequence[Span]]) -> Document:
@@ -130,6 +133,7 @@ def _document(text: str, lines: Sequence[Sequence[Span]]) -> Document:
     return Document(tuple(Sentence(items, None, (), ()) for items in words))
 
 
-def _answer(entities: Sequence[TextEntity]) -> Answer:
+def _answer(text: str, entities: Sequence[TextEntity]) -> Answer:
     columns = {name: [getattr(one, name) for one in entities] for name in TextEntity._fields}
-    return {**columns, "count": len(entities)}
+    utf16 = {f"{name}_utf16": utf16_offsets(text, columns[name]) for name in ("start", "end")}
+    return {**columns, **utf16, "count": len(entities)}
