@@ -146,8 +146,7 @@ class EmbedConfig(VectorModelConfig, TextsConfig):
             raise UserError("give either `input_file` or `text`.")
         if bool(self.text) == bool(self.output_file):
             raise UserError(
-                "vectors of `input_file` go to `output_file`, and those of `text` are printed; give "
-                "`output_file` with `input_file` only."
+                "give `output_file` with `input_file` only: vectors of `text` are printed."
             )
         if self.output_file and self.output_file.suffix not in (NPY, PARQUET):
             raise UserError(
