@@ -23,6 +23,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from keras_bert_impl.checkpoints.formats import keras_hub, tf_models
 from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
 from keras_bert_impl.checkpoints.names import label_names_of_heads
 from keras_bert_impl.checkpoints.restore import check_sizes, open_source
@@ -31,6 +32,7 @@ from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
     FAST_TOKENIZER_FILE,
     GOOGLE_CONFIG_FILE,
+    PARAMS_FILE,
     TOKENIZER_FILE,
     VOCABULARY_FILE,
     WEIGHTS_FILE,
@@ -183,6 +185,7 @@ def find_model(
     if checkpoint is not None:
         config = _with_length(config, folder_of(checkpoint))
     if tensors is not None:
+        config = config.replace(extra={**tensors.extra, **config.extra})
         # Before a model is made: a configuration may ask for more memory than there is.
         check_sizes(tensors, config)
     try:
@@ -304,13 +307,18 @@ def _find_config(
     if checkpoint.is_dir():
         path = folder / CONFIG_FILE
         if path.exists():
-            config = BertConfig.from_hugging_face(read_json_object(path), str(path))
+            values = read_json_object(path)
+            if keras_hub.is_preset(values):
+                return keras_hub.read_config(folder)
+            config = BertConfig.from_hugging_face(values, str(path))
             check_keys(path, config.extra, CONFIG_FILE)
             return config
     else:
         for name in (GOOGLE_CONFIG_FILE, CONFIG_FILE):
             if (folder / name).exists():
                 return BertConfig.from_google_file(folder / name)
+        if (folder / PARAMS_FILE).exists():
+            return tf_models.read_params(folder / PARAMS_FILE)
         path = folder / GOOGLE_CONFIG_FILE
     raise UserError(f"{path}: no such file; name the configuration with `bert_config_file`.")
 
@@ -355,7 +363,8 @@ def _find_vocabulary(
 
 
 def _vocabulary_in(folder: Path) -> Path | None:
-    paths = (folder / name for name in (VOCABULARY_FILE, FAST_TOKENIZER_FILE))
+    names = (VOCABULARY_FILE, keras_hub.VOCABULARY_PATH, FAST_TOKENIZER_FILE)
+    paths = (folder / name for name in names)
     return next(filter(is_named, paths), None)
 
 

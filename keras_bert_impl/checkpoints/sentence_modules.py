@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.checkpoints.formats import keras_hub
 from keras_bert_impl.checkpoints.formats.safetensors_file import (
     read_header,
     read_tensor,
@@ -117,7 +118,7 @@ def read_sentence_settings(folder: Path) -> SentenceSettings | None:
     """
     path = folder / MODULES_FILE
     if not is_named(path):
-        return None
+        return _of_keras_hub(folder)
     modules = _read_modules(path)
     pooling = _read_pooling(folder / modules["Pooling"] / CONFIG_FILE)
     scaled = folder / modules.get("Normalize", "") / CONFIG_FILE
@@ -132,6 +133,11 @@ def read_sentence_settings(folder: Path) -> SentenceSettings | None:
         max_seq_length=read_length(folder),
         prompt=_read_prompt(folder / PROMPTS_FILE),
     )
+
+
+def _of_keras_hub(folder: Path) -> SentenceSettings | None:
+    found = keras_hub.read_pooling(folder) if keras_hub.is_preset_folder(folder) else None
+    return found and SentenceSettings(*found, read_length(folder))
 
 
 def module_files(folder: Path) -> list[Path]:
@@ -248,6 +254,8 @@ def _read_pooling(path: Path) -> str:
 
 def read_length(folder: Path) -> int | None:
     """The most tokens of a text, as sentence-transformers' file says it, or the tokenizer's."""
+    if keras_hub.is_preset_folder(folder):
+        return keras_hub.read_sequence_length(folder)
     for name, entry in ((LENGTH_FILE, "max_seq_length"), (TOKENIZER_FILE, "model_max_length")):
         path = folder / name
         length = read_json_object(path).get(entry) if is_named(path) else None

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
+from keras_bert_impl.checkpoints.formats import keras_hub
 from keras_bert_impl.checkpoints.sources import (
     ADDED_TOKENS_FILE,
     CONFIG_FILE,
@@ -60,6 +61,8 @@ class _Cutting(TypedDict, total=False):
 
 def read_casing(folder: Path) -> Casing:
     """Reads how a model's text is treated; what is not followed here is refused."""
+    if keras_hub.is_preset_folder(folder):
+        return keras_hub.read_casing(folder)
     path, fast = folder / TOKENIZER_FILE, folder / FAST_TOKENIZER_FILE
     values = read_json_object(path) if is_named(path) else {}
     check_keys(path, values, TOKENIZER_FILE)

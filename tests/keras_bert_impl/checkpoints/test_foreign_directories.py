@@ -163,7 +163,7 @@ def test_heads_and_labels_come_back_from_tf1(tmp_path, architecture):
             ),
             "tokenize_chinese_chars is False",
         ),
-        (lambda f: shutil.move(f / WEIGHTS_FILE, f / "tf_model.h5"), "holds neither"),
+        (lambda f: shutil.move(f / WEIGHTS_FILE, f / "flax_model.msgpack"), "holds neither"),
     ],
 )
 def test_what_cannot_be_understood_gives_one_sentence(folder, damage, words):
