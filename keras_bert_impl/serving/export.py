@@ -11,8 +11,11 @@ import keras
 import tensorflow as tf
 
 from keras_bert_impl.backend import need_extra, need_tensorflow
-from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER, check_nothing_else
-from keras_bert_impl.checkpoints.model_directory import write_json
+from keras_bert_impl.checkpoints.model_directory import (
+    GRAPHS_FOLDER,
+    check_nothing_else,
+    write_json,
+)
 from keras_bert_impl.checkpoints.restore import check_weights
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE, TOKENIZER_FILE, VOCABULARY_FILE

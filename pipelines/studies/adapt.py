@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.checkpoints.convert import read_portable
-from keras_bert_impl.checkpoints.destination import check_apart, check_folder
+from keras_bert_impl.checkpoints.model_directory import check_apart, check_folder
 from keras_bert_impl.checkpoints.model_source import CheckpointOptions, ModelSource, find_model
 from keras_bert_impl.checkpoints.names import head_names
 from keras_bert_impl.checkpoints.sources import is_google_checkpoint

@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_bert_impl.checkpoints.convert import PortableModel, write_portable
-from keras_bert_impl.checkpoints.grow import grow_vocabulary
+from keras_bert_impl.checkpoints.convert import PortableModel, grow_vocabulary, write_portable
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.tokenization.learner import LearnerOptions, learn_most_tokens

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints.convert import read_portable
-from keras_bert_impl.checkpoints.grow import grow_vocabulary
+from keras_bert_impl.checkpoints.convert import grow_vocabulary, read_portable
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.files import make_folder
 from keras_bert_impl.tokenization.learner import coverage
