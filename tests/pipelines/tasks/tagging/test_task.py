@@ -3,20 +3,13 @@
 import json
 import lzma
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
-from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.head_settings import (
-    FrozenFeatures,
-    frozen_features,
-    with_frozen_features,
-)
 from pipelines.metrics.entities import EntityScorer
 from pipelines.tasks.tagging.answers import TagAnswer, Units, answer
 from pipelines.tasks.tagging.options import RunNerConfig, ScoreTagsConfig, TaggingConfig
@@ -188,20 +181,6 @@ def test_the_task_of_a_run_has_its_options_and_needs_a_file_for_what_reads_it(tm
     files = TaggingConfig(train_file=path)
     with pytest.raises(UserError, match="`do_eval=True`: there is no file"):
         task_of(RunNerConfig(files=files, do_eval=True, **run))
-
-
-ENCODER = BertConfig(vocab_size=9)
-TRAINED = with_frozen_features(ENCODER, FrozenFeatures("last", 128))
-
-
-def run_of(**options):
-    files = TaggingConfig(data_dir=Path("conll"))
-    return RunNerConfig(output_dir=Path("run"), files=files, **options)
-
-
-def test_what_is_trained_is_no_tagger_over_frozen_layers_and_what_is_scored_may_be_one():
-    assert frozen_features(run_of(do_train=True).configure(TRAINED)) is None
-    assert frozen_features(run_of(do_eval=True).configure(TRAINED)) == FrozenFeatures("last", 128)
 
 
 def test_an_export_is_trained_on_and_answered_in_its_own_text(tmp_path, caplog):
