@@ -16,6 +16,7 @@ from keras_bert_impl.files import file_sha256, without_links
 from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.json_files import bounded_loads
 from keras_bert_impl.options import ONCE, options_of
+from keras_bert_impl.training.learning_curve import read_guesses
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig, ManyRunsConfig, Setting
 from pipelines.fine_tuning.task import Task, figure_prefixes
@@ -137,10 +138,10 @@ def _train_and_score(config: FineTuningConfig, task_of: TaskOf) -> Mapping[str, 
 def _report(folder: Path, task: Task[Any, Any], runs: Sequence[SeedRun]) -> "RunsReport":
     """The report of the finished runs, which is written where there are some."""
     prefixes = figure_prefixes(task.evaluation_splits)
-    main, *_ = prefixes
-    constant = {f"{prefixes[main]}{name}": x.value for name, x in task.guesses(main).items()}
     compared = [f"{before}{name}" for name in task.compared_figures for before in prefixes.values()]
     scored = [one for one in runs if one.figures]
+    guesses = read_guesses(RunDirectory(folder / scored[0].folder)) if scored else {}
+    constant = {f"eval_{name}": guess.value for name, guess in guesses.items()}
     report = RunsReport(task.name, scored, constant, len(runs), compared)
     if scored:
         report.write(folder)

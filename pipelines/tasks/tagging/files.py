@@ -21,9 +21,9 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.reference import as_name
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.corpora.unpacking import beginning_of_text
+from pipelines.fine_tuning.counts import Counted
 from pipelines.metrics.entities import OUTSIDE, Entity
 from pipelines.tables.lines import read_lines
-from pipelines.tasks.counts import Counted
 from pipelines.tasks.tagging.schemes import IOB2, spelled_out
 from pipelines.tasks.tagging.texts import (
     INSIDE_WORDS,

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -14,12 +14,13 @@ from keras_bert_impl.checkpoints.task_settings import served_length, task_settin
 from keras_bert_impl.errors import UserError, cut
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.models.head_settings import frozen_features
-from keras_bert_impl.training.learning_curve import CurveStyle, Guess
-from pipelines.fine_tuning.task import Answered, Head
-from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
+from keras_bert_impl.training.learning_curve import CurveStyle
+from pipelines.fine_tuning.counts import Counted
+from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder
+from pipelines.fine_tuning.task import Answered, Facts, Head
 from pipelines.metrics.entities import OUTSIDE, EntityScorer, klue_scores
+from pipelines.metrics.guessing import Guessing
 from pipelines.records.rows import Rows
-from pipelines.tasks.counts import Counted
 from pipelines.tasks.tagging.answers import EntityForm, TagAnswer, answer, json_lines, units_of
 from pipelines.tasks.tagging.files import (
     Document,
@@ -139,6 +140,11 @@ class TaggingTask(FilesOfSplits):
         """The documents of a split, or its sentences."""
         return read_documents(*self.source(split), whole=self.whole_documents)
 
+    def facts(self, example: Document) -> Facts:
+        """The tags of all words; see `TaskDefaults`."""
+        tags = [tag for sentence in example.sentences for tag in sentence.tags or ()]
+        return Facts(tags or None, next((n for one in example.sentences for n in one.numbers), 0))
+
     def texts(self, example: Document) -> list[str]:
         """The sentences of a document."""
         between = "" if self.unit == CHARACTERS else " "
@@ -203,7 +209,8 @@ class TaggingTask(FilesOfSplits):
                 for right, tag in zip(sentence.tags or (), tags, strict=True)
             ]
             labels = [self.scheme.as_iob(label) for label in self.labels]
-            scores |= klue_scores(*zip(*pairs, strict=True), labels)
+            expected, found = zip(*pairs, strict=True)
+            scores |= klue_scores(expected, found, labels)
         return scores
 
     @property
@@ -216,16 +223,13 @@ class TaggingTask(FilesOfSplits):
         """Draws the figures of all types, in percent; see `TaskDefaults`."""
         return CurveStyle(("accuracy", *self.compared_figures), full_score=100.0)
 
-    def guesses(self, split: str) -> dict[str, Guess]:
-        """The accuracy of tags where no entity is found; see `TaskDefaults`."""
-        nothing = self._scorer(self._nothing_found(split))
-        return {"accuracy": Guess("no entity anywhere", nothing.accuracy)}
-
-    def _nothing_found(self, split: str) -> Iterator[tuple[Document, TagAnswer]]:
-        """The answers of a model that finds no entity in a labelled split."""
-        for document in self.examples(split):
-            tags = [[OUTSIDE] * len(sentence.tags or ()) for sentence in document.sentences]
-            yield document, TagAnswer(tags, [])
+    def guessing(self, split: str) -> Guessing:
+        """No entity anywhere; see `TaskDefaults`."""
+        answered = [
+            (one, TagAnswer([[OUTSIDE] * len(x.tags or ()) for x in one.sentences], []))
+            for one in self.examples(split)
+        ]
+        return Guessing("no entity anywhere", answered)
 
     def illustrate(
         self, folder: Path, split: str, answered: Answered[Document, TagAnswer]

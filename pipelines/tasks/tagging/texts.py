@@ -21,9 +21,9 @@ from keras_bert_impl.errors import UserError, cut, reading
 from keras_bert_impl.tokenization.reference import as_name
 from keras_bert_impl.tokenization.text_settings import AS_IS
 from pipelines.corpora.encodings import TextEncoding
+from pipelines.fine_tuning.counts import Counted
 from pipelines.metrics.entities import Entity
 from pipelines.tables.files import TableFile, open_table
-from pipelines.tasks.counts import Counted
 
 Span = tuple[int, int]
 Notes = defaultdict[str, Counted]

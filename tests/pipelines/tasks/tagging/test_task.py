@@ -11,6 +11,7 @@ from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.errors import UserError
 from pipelines.metrics.entities import EntityScorer
+from pipelines.metrics.guessing import guesses_of
 from pipelines.tasks.tagging.answers import TagAnswer, Units, answer
 from pipelines.tasks.tagging.options import RunNerConfig, ScoreTagsConfig, TaggingConfig
 from pipelines.tasks.tagging.schemes import BARE, BIOES, IOB1
@@ -72,8 +73,9 @@ def test_predictions_of_a_file_with_short_tags_and_remarks_score_as_they_do_here
 def test_tags_are_guessed_by_finding_no_entity(task, tmp_path):
     lines = (tmp_path / "dev.txt").read_text().splitlines()
     tags = [line.split(" ")[1] for line in lines if line]  # -DOCSTART-, too, as `conlleval` counts
-    (name,), (guess,) = zip(*task.guesses("dev").items(), strict=True)
-    assert (name, guess.words) == ("accuracy", "no entity anywhere")
+    guesses = guesses_of(task, "dev")
+    guess = guesses["accuracy"]
+    assert (guess.words, guesses["f1"].value) == ("no entity anywhere", 0.0)
     assert guess.value == pytest.approx(100 * tags.count("O") / len(tags))
     found = task.score(answered(task, lambda tags: ["O"] * len(tags)))
     assert found["accuracy"] == guess.value
