@@ -457,7 +457,7 @@ class _Builder(TaskBuilder):
             assert self._trained is not None  # the labels are its
             some = cut(", ".join(labels[:6]), 200) or "none"
             raise UserError(
-                f"{self._trained.checkpoint}: its labels ({some}) are no tags in {scheme.name}; "
+                f"{self._trained.checkpoint}: its labels ({some}) are no tags of entities; "
                 "name a model that was trained to find entities, or train one (`do_train=True`)."
             )
         return sorted({part.type for part in parts if part and part.type})
