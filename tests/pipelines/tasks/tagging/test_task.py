@@ -243,3 +243,15 @@ def test_types_in_front_of_letters_are_read_and_may_be_types_if_it_is_said(tmp_p
     assert open_tagging(config).labels == ("O", "B-PER", "I-PER")
     bare = open_tagging(replace(config, tagging_scheme="bare"))
     assert bare.labels == ("O", "-", "PER-B", "PER-I")
+
+
+def test_sentences_without_tags_are_tagged_where_sentences_were_learned(tmp_path):
+    train = "김수로 는 왔다\tPER-B O O\n넷 둘\tO O\n"
+    task = open_tagging(write(tmp_path, train=train, dev=train, test="셋 과 넷\n넷\n"))
+    assert task.labels == ("O", "B-PER", "I-PER")
+    sentences = [one for document in task.examples("test") for one in document.sentences]
+    assert [(one.items, one.tags) for one in sentences] == [
+        (("셋", "과", "넷"), None),
+        (("넷",), None),
+    ]
+    assert task.settings["form"] == "sentences"
