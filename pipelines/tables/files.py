@@ -31,8 +31,13 @@ from keras_bert_impl.files import MOST_LINE_BYTES
 from keras_bert_impl.json_files import bounded_loads, fault_of_json
 from keras_bert_impl.tokenization.reference import as_name, as_text
 from pipelines.corpora.documents import opening_data_set
-from pipelines.corpora.encodings import UTF_8, TextEncoding
-from pipelines.corpora.unpacking import MOST_WHOLE_BYTES, beginning_of_text, read_line_blocks
+from pipelines.corpora.encodings import (
+    MOST_WHOLE_BYTES,
+    UTF_8,
+    TextEncoding,
+    beginning_of_text,
+    read_line_blocks,
+)
 from pipelines.tables.lines import read_lines, read_text
 
 _LOGGER = logging.getLogger(__name__)
@@ -342,7 +347,7 @@ def _builder(name: str) -> tuple[Any, str]:
 
     data_set, _, split = name.removeprefix(TFDS).partition(":")
     split = split or "train"
-    with opening_data_set(name, "the data set's name, its split and the variable TFDS_DATA_DIR"):
+    with opening_data_set(name):
         builder = tfds.builder(data_set)
         if not builder.info.splits:
             raise ValueError("it is not on this machine; download and prepare it")

@@ -2,7 +2,7 @@
 
 Files of labels, tags, choices, questions, passages, predictions and texts for vectors are opened
 here. They are plain or packed, in UTF-8 or the encoding that is said (see
-`pipelines.corpora.unpacking`, which also leaves out a byte-order mark), and a fault is one sentence
+`pipelines.corpora.encodings`, which also leaves out a byte-order mark), and a fault is one sentence
 with the file and the line.
 """
 
@@ -13,8 +13,8 @@ from typing import Any
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import MOST_LINE_BYTES
 from keras_bert_impl.json_files import bounded_loads, fault_of_json
-from pipelines.corpora.encodings import TextEncoding
-from pipelines.corpora.unpacking import (
+from pipelines.corpora.encodings import (
+    TextEncoding,
     read_line_blocks,
     read_whole,
     remedy_of_encoding,

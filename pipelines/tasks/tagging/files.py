@@ -19,8 +19,7 @@ from typing import Literal, NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.reference import as_name
-from pipelines.corpora.encodings import UTF_8, TextEncoding
-from pipelines.corpora.unpacking import beginning_of_text
+from pipelines.corpora.encodings import UTF_8, TextEncoding, beginning_of_text
 from pipelines.fine_tuning.counts import Counted
 from pipelines.metrics.entities import OUTSIDE, Entity
 from pipelines.tables.lines import read_lines

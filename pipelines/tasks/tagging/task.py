@@ -216,8 +216,8 @@ class TaggingTask(FilesOfSplits):
                 for right, tag in zip(sentence.tags or (), tags, strict=True)
             ]
             labels = [self.scheme.as_iob(label) for label in self.labels]
-            expected, found = zip(*pairs, strict=True)
-            scores |= klue_scores(expected, found, labels)
+            expected, predicted = zip(*pairs, strict=True)
+            scores |= klue_scores(expected, predicted, labels)
         return scores
 
     @property
