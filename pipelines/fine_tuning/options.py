@@ -34,13 +34,7 @@ SEARCHES = {"paper": _PAPER}
 
 
 class Setting(NamedTuple):
-    """The values that a search varies.
-
-    Attributes:
-        train_batch_size: examples of a step.
-        learning_rate: the peak.
-        num_train_epochs: passes over the training split.
-    """
+    """The values that a search varies."""
 
     train_batch_size: int
     learning_rate: float
@@ -108,14 +102,7 @@ class ManyRunsConfig:
 
 
 class SplitFiles:
-    """Base of the options that name a file for each split and say how it is read.
-
-    Attributes:
-        FILE_NAMES: what the files of "train", "dev" and "test" are called in the folder.
-        data_dir: the folder.
-        train_file: stands in place of the one in the folder, as do the others.
-        dev_file: see `train_file`.
-        test_file: see `train_file`.
+    """Base of the options that name a file for each split: in a folder, or one by one.
 
     Example:
         >>> class Named(SplitFiles):
@@ -152,12 +139,9 @@ class SplitFiles:
 class FineTuningConfig:
     """The options of a fine-tuning run, whatever its task; the defaults are the original's.
 
-    A task's own tool adds the task's options in a class that inherits this one.
-
-    Attributes:
-        flags: the command as a flag file, kept in the run directory.
-        given: the names of the options that the user set, whatever their values; None counts
-            those that differ from their defaults.
+    A task's own tool adds the task's options in a class that inherits this one. `flags` is the
+    command as a flag file; `given` are the names of the options that the user set, None counts
+    those that differ from their defaults.
     """
 
     PART_OF_THE_MODEL: ClassVar[tuple[str, ...]] = ("encoder_bilstm",)

@@ -22,14 +22,11 @@ MAX_LENGTHS = 8
 
 @dataclasses.dataclass(frozen=True)
 class BatchLengths:
-    """The lengths that batches are padded to.
+    """The lengths, upwards, that batches are padded to; the last one is enough for every row.
 
     Padding takes no part in the attention, so every token's output stays what it was (but for
     rounding, and the draws of dropout); the time falls with the length, most of all for short
     sentences with a generous maximum.
-
-    Attributes:
-        allowed: the lengths, upwards; the last one is enough for every row.
 
     Example:
         >>> lengths = BatchLengths((16, 48))

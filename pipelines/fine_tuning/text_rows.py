@@ -38,13 +38,7 @@ SHORTEST_ROW = 5
 class TextExample:
     """One text, or pair of texts, to classify or to give a number to.
 
-    Attributes:
-        identifier: what a submission calls it: the index column, or the row's number from 0.
-        text_a: the first (or only) text.
-        text_b: the second text, or None.
-        label: the label as the task's head understands it, or None in a test set.
-        note: what is odd about it, to be counted.
-        line: its line in a file that has lines.
+    A submission calls it by its `identifier`. The `note` says what is odd about it.
 
     Example:
         >>> TextExample("0", "It rains.", "The street is wet.", "entailment").label
@@ -60,13 +54,7 @@ class TextExample:
 
 
 class Spans(NamedTuple):
-    """Stretches of tokens in one flat array, one a row.
-
-    Attributes:
-        ids: int32 [tokens].
-        start: int64 [rows], where each stretch begins.
-        length: int64 [rows], its tokens.
-    """
+    """Stretches of tokens in one flat array, one a row: ids int32 [tokens]; int64 [rows] both."""
 
     ids: NDArray[np.int32]
     start: Numbers

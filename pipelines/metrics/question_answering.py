@@ -69,12 +69,7 @@ def shared_f1(prediction: Sequence[str], answer: Sequence[str]) -> float:
 
 
 class Scores(NamedTuple):
-    """How good one prediction is: the best over its question's answers.
-
-    Attributes:
-        exact: 1.0 where it equals an answer, as the data set's rules see it; otherwise 0.0.
-        f1: the F1 of what it shares with an answer.
-    """
+    """How good one prediction is: the best over its question's answers, each from 0 to 1."""
 
     exact: float
     f1: float

@@ -69,11 +69,8 @@ Labelled = Answered[TextExample, LabelAnswer]
 class GlueTask(LabelTask):
     r"""One task of GLUE; see `pipelines.fine_tuning.task.Task` for what its methods promise.
 
-    Attributes:
-        submissions: GLUE's file name of each test split.
-        layouts: the layouts of splits that differ from `layout`.
-        trained_on: the task whose model answers this one, where it has no training set.
-        paths: of splits that are not in `split.tsv`: where they may be in the folder.
+    `submissions` are GLUE's file names of the test splits. A task without a training set is
+    answered by the model of the one it is `trained_on`. `paths` are those of splits not in `split.tsv`.
 
     Example:
         >>> import tempfile

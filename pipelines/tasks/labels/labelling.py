@@ -167,11 +167,7 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """A file of examples with its columns known.
-
-    Attributes:
-        labelling: what its labels are; None: they are not read.
-    """
+    """A file of examples with its columns known; without a labelling its labels are not read."""
 
     file: TableFile
     columns: Columns
@@ -223,12 +219,9 @@ _STAND_INS = {"None", "", "-1", "-1.0"}  # published in place of labels
 
 @dataclass
 class LabelStatistics:
-    """Counts of a training file.
+    """Counts of a training file: of each label, of the rows with text, and a hash of each of them.
 
-    Attributes:
-        labels: how many rows have each label (of several at once: each single label).
-        rows: how many rows have a text; the others are not trained on.
-        keys: a hash of each row's texts, by the group within which a dev set is cut off.
+    The hashes are by the group within which a dev set is cut off, a row's first label.
     """
 
     source: Source

@@ -52,11 +52,8 @@ LabelHead = ClassificationHead | MultiLabelHead | RegressionHead
 class LabelAnswer(NamedTuple):
     """A model's answer to an example.
 
-    Attributes:
-        label: the label, or the number in decimals, as a submission has it.
-        prediction: the class, or the number as the model has it; of several labels at once a 0 or
-            1 for each.
-        values: float64, the probabilities of the classes; of a regression [the number].
+    The label is as a submission has it; the prediction is the class, a 0 or 1 for each label, or
+    the number; values are the probabilities, float64, or [the number].
     """
 
     label: str

@@ -35,11 +35,7 @@ ANSWERS = "answers"
 
 @dataclass(frozen=True)
 class ServingSettings:
-    """How a served model answers.
-
-    Attributes:
-        threshold: where there may be no answer, there is none if the null odds are greater.
-    """
+    """How a served model answers; with null odds above the threshold there is no answer."""
 
     windows: WindowSettings
     answers: AnswerSettings

@@ -32,13 +32,7 @@ _MOST_WORDS = 1 << 32
 
 @dataclass(frozen=True)
 class TokenizedPassages:
-    """The tokens of some questions' passages.
-
-    Attributes:
-        passages: the passages, each once.
-        number: int64 [questions], which passage each question is about.
-        block: the tokens, with the characters of the passage that they came from.
-    """
+    """The tokens of some questions' passages, each once; `number` is that of a question's."""
 
     passages: Sequence[Passage]
     number: Numbers

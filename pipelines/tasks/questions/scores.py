@@ -59,9 +59,7 @@ def right_answers(question: Question) -> list[str]:
 class ScoredAnswers:
     """Answers to a labelled split, by the question's identifier.
 
-    Attributes:
-        guesses: the best answer, however likely no answer is.
-        odds: how sure "no answer" is; 0 where there must be an answer.
+    Guesses are the best answers, however likely no answer is; odds are 0 where there must be one.
     """
 
     right: dict[str, list[str]] = field(default_factory=dict)

@@ -118,11 +118,7 @@ _IMPOSSIBLE = -float("inf")
 class GraphSpans(NamedTuple):
     """Spans of some questions: question after question, each question's best one first.
 
-    Attributes:
-        question: int64 [spans].
-        score: float64 [spans], the sum of the start's and the end's logit.
-        start: int64 [spans], the byte of its passage where a span begins.
-        end: int64 [spans], the byte where it ends.
+    The score is the sum of the logits, float64; start and end are bytes of the passage, int64.
     """
 
     question: tf.Tensor
