@@ -54,13 +54,7 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ManyRunsConfig:
-    """Which runs one command stands for; the defaults are one run.
-
-    Example:
-        >>> runs = ManyRunsConfig(num_seeds=3, search="paper")
-        >>> list(runs.seeds(100)), len(runs.settings())
-        ([100, 101, 102], 18)
-    """
+    """Which runs one command stands for; the defaults are one run."""
 
     num_seeds: int = option(
         1,
@@ -102,15 +96,7 @@ class ManyRunsConfig:
 
 
 class SplitFiles:
-    """Base of the options that name a file for each split: in a folder, or one by one.
-
-    Example:
-        >>> class Named(SplitFiles):
-        ...     FILE_NAMES = {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"}
-        ...     data_dir, train_file, dev_file, test_file = None, None, Path("mine.txt"), None
-        >>> Named().names_files, Named().file("dev").name, Named().file("test")
-        (True, 'mine.txt', None)
-    """
+    """Base of the options that name a file for each split: in a folder, or one by one."""
 
     FILE_NAMES: ClassVar[Mapping[str, str]]
     data_dir: Path | None

@@ -218,12 +218,7 @@ def tell_of_nothing_learned(
 
 
 def _label_names(config: BertConfig) -> list[str]:
-    """The names of a configuration's labels in the order of the classes, in small letters.
-
-    Example:
-        >>> _label_names(BertConfig(vocab_size=9, extra={"id2label": {"1": "Yes", "0": "No"}}))
-        ['no', 'yes']
-    """
+    """The names of a configuration's labels in the order of the classes, in small letters."""
     names = label_names(config)
     by_class = sorted(names, key=lambda number: (len(number), number))
     return [names[number].lower() for number in by_class]

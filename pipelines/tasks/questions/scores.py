@@ -245,12 +245,7 @@ def write_predictions(
 
 
 def n_best(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
-    """The candidates as the original's file has them, with the softmax of their scores.
-
-    Example:
-        >>> n_best([Candidate("rain", 1.0, 2.0)])
-        [{'text': 'rain', 'probability': 1.0, 'start_logit': 1.0, 'end_logit': 2.0}]
-    """
+    """The candidates as the original's file has them, with the softmax of their scores."""
     highest = max(candidate.score for candidate in candidates)
     weights = [math.exp(candidate.score - highest) for candidate in candidates]
     total = 0.0

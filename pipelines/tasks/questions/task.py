@@ -304,12 +304,7 @@ class QuestionTask(TaskDefaults):
 
 
 def held_out(titles: Collection[str], share: float, seed: int) -> frozenset[str]:
-    """A share of articles, at least one and not all: a function of the seed and their titles.
-
-    Example:
-        >>> len(held_out({"Rain", "Sun", "Wind", "Snow"}, 0.5, seed=0))
-        2
-    """
+    """A share of articles, at least one and not all: a function of the seed and their titles."""
     order = sorted(titles, key=lambda title: sha256(f"{seed} {title}".encode()).digest())
     return frozenset(order[: min(max(1, round(share * len(order))), len(order) - 1)])
 
