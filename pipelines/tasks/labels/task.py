@@ -303,14 +303,7 @@ def run_classifier(config: RunClassifierConfig) -> "FineTuningResults":
 
 
 def task_of(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
-    """Gives the task of GLUE, or XNLI, that a configuration names, or the one that its files make.
-
-    Example:
-        >>> from pathlib import Path
-        >>> task_of(RunClassifierConfig(
-        ...     output_dir=Path("run"), task_name="xnli", data_dir=Path("XNLI"))).evaluation_splits
-        ('dev', 'test')
-    """
+    """Gives the task that a configuration names, or the one that its files make."""
     return _in_label_units(config, _task_of_files(config))
 
 
