@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.engines.engine import Engine
+from keras_bert_impl.engines.engine import Engine, NotFiniteError, check_finite
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.serving.answerer import (
     Answer,
@@ -89,12 +89,19 @@ class EngineAnswerer:
         engine: what computes the model.
         positions: the most that a row may have.
         deterministic: compute every row alone.
+        origin: the model, as messages call it.
     """
 
     def __init__(
-        self, form: Form, engine: Engine, positions: int, deterministic: bool = False
+        self,
+        form: Form,
+        engine: Engine,
+        positions: int,
+        deterministic: bool = False,
+        origin: str = "the model",
     ) -> None:
         self._form, self._engine, self._positions = form, engine, positions
+        self._origin = origin
         self.signature, self.kind = form.signature, form.kind
         self.inputs, self.outputs = form.inputs, form.outputs
         self.tokens_at_once = 1 if deterministic else engine.tokens_at_once
@@ -117,11 +124,26 @@ class EngineAnswerer:
         outputs = {name: found[name][number] for name in self._form.model_outputs}
         for name in self._form.token_outputs:
             outputs[name] = outputs[name][:length]
+        try:
+            check_finite(outputs, self._origin)
+        except NotFiniteError as error:  # of this row alone: others in the batch are answered
+            return _NotFinite(error)
         return self._form.reduced(outputs)
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         """See `Answerer.finish`."""
+        for one in outputs:
+            if isinstance(one, _NotFinite):
+                raise one.error
         return self._form.finish(prepared, outputs)
+
+
+class _NotFinite(dict[str, NDArray]):
+    """In place of the outputs of a row that are not finite."""
+
+    def __init__(self, error: NotFiniteError) -> None:
+        super().__init__()
+        self.error = error
 
 
 def _of_few_shapes(

@@ -94,7 +94,7 @@ def open_answering_model(
     engine = open_it(functools.partial(_calibration, forms, texts))
     positions = known.config.max_position_embeddings
     answerers = {
-        form.signature: EngineAnswerer(form, engine, positions, config.deterministic)
+        form.signature: EngineAnswerer(form, engine, positions, config.deterministic, config.model)
         for form in forms
     }
     about = _description(config, known, forms[0])

@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -10,6 +9,7 @@ from typing import IO, Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, followed, open_whole
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.serving.answerer import Answer, Answerer, Instance, ask
 from keras_bert_impl.tokenization.unknown_words import check_words
@@ -89,7 +89,7 @@ def _answer_all(
             _check_words(config, model, block)
         for one, answer in zip(block, _answers(answerer, block), strict=True):
             if config.format == JSON:
-                line = json.dumps({"input": one.instance, "answer": answer}, ensure_ascii=False)
+                line = json_text({"input": one.instance, "answer": answer}, ensure_ascii=False)
             else:
                 line = table_of(answerer, labels, one.instance, answer, most)
             file.write(_writable(line) + "\n")

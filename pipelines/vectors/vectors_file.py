@@ -1,7 +1,6 @@
 """A file of vectors that grows block by block, survives a kill, and appears when it is whole."""
 
 import contextlib
-import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +21,7 @@ from keras_bert_impl.files import (
     without_links,
     writing,
 )
-from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.json_files import json_text, read_json_object
 from keras_bert_impl.locks import owned
 from pipelines.vectors.options import PARQUET
 
@@ -153,7 +152,7 @@ def check_origin(output: Path, input_file: Path) -> None:
 
 def _write(path: Path, description: Mapping[str, Any]) -> None:
     with open_whole(path) as file:
-        json.dump(description, file, indent=2, sort_keys=True)
+        file.write(json_text(description, indent=2, sort_keys=True))
 
 
 def _folder_of(output: Path) -> Path:
