@@ -69,23 +69,9 @@ Labelled = Answered[TextExample, LabelAnswer]
 class GlueTask(LabelTask):
     r"""One task of GLUE; see `pipelines.fine_tuning.task.Task` for what its methods promise.
 
-    Attributes:
-        submissions: GLUE's file name of each test split.
-        layouts: the layouts of splits that differ from `layout`.
-        trained_on: the task whose model answers this one, where it has no training set.
-        paths: of splits that are not in `split.tsv`: where they may be in the folder.
-
-    Example:
-        >>> import tempfile
-        >>> from pipelines.metrics.classification import accuracy
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> _ = (folder / "dev.tsv").write_text("text\tlabel\nIt rains.\t1\n")
-        >>> head = ClassificationHead({"0": "no", "1": "yes"})
-        >>> task = GlueTask("Toy", Layout("text", None, "label"), head, {"accuracy": accuracy},
-        ...                 data_dir=folder)
-        >>> (example,) = task.examples("dev")
-        >>> task.score([(example, LabelAnswer("1", 1, np.array([0.1, 0.9])))])
-        {'accuracy': 1.0}
+    `submissions` are GLUE's file names of the test splits. A task without a training set is
+    answered by the model of the one it is `trained_on`. `paths` are those of splits that
+    are not in `split.tsv`.
     """
 
     name: str
@@ -296,12 +282,7 @@ _TASKS["XNLI"] = _TASKS["XNLI-en"]
 
 
 def task_names() -> tuple[str, ...]:
-    """The names that `find_task` knows.
-
-    Example:
-        >>> task_names()[:3]
-        ('CoLA', 'SST-2', 'MRPC')
-    """
+    """The names that `find_task` knows."""
     return tuple(_TASKS)
 
 

@@ -63,7 +63,7 @@ def labelled(folder, train, dev=(), labels=("label",)):
             [("the the", "A"), ("dog dog", "b")],
             [
                 "50.0 % of the labels are 'b'.",
-                "the labels 'a' and 'A' differ only in case or blanks; write each in one way.",
+                "the labels 'a' and 'A' differ only in how they are written; write each in one way.",
             ][1:],
         ),
         ([("dog dog", "a")], ["60.0 % of the labels are 'a'."]),
