@@ -80,7 +80,7 @@ def _add_recipe(flags: ConfigFlags[Any]) -> None:
 
 @tool(
     STUDY,
-    "pipelines.ablations.config:RunAblationsConfig",
+    "pipelines.studies.recipe:RunAblationsConfig",
     continues=True,
     more_flags=_add_recipe,
     words=with_recipe,
@@ -101,7 +101,7 @@ def run_ablations(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
       keras-bert run_ablations --recipe=tools/recipes/ablations_small.cfg --data_dir=data
           --output_dir=ablations
     """
-    from pipelines.ablations.report import run_ablations
+    from pipelines.studies.ablations import run_ablations
 
     lines, files = run_ablations(config, ToolPrograms())
     yield from lines

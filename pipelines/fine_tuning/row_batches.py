@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
 from pipelines.fine_tuning.row_set import RowSet
-from pipelines.inputs.order import RecordOrder, shuffled
+from pipelines.inputs.pretraining import RecordOrder, shuffled
 from pipelines.pretraining_data.draws import mix, seed_word
 from pipelines.records.rows import Numbers
 

@@ -26,12 +26,6 @@ class Rows:
         values: features of a fixed shape: int32 or float32 [rows, ...].
         choices: how many choices each row holds; None where rows are single texts.
         num_cut: how many examples lost text, being too long.
-
-    Example:
-        >>> rows = Rows(np.array([0, 0]), np.array([2, 1]), {"input_ids": np.array([2, 3, 4])},
-        ...             {"label_ids": np.array([1, 1])})
-        >>> rows.padded(3)["input_ids"].tolist()
-        [[2, 3, 0], [4, 0, 0]]
     """
 
     examples: Numbers

@@ -43,7 +43,8 @@ from pipelines.metrics.guessing import (
     count_masked_tokens,
     pretraining_guesses,
 )
-from pipelines.pretraining_data.language_model import Targets
+from pipelines.pretraining_data.masking import Targets
+from pipelines.records.check import Expected
 from pipelines.runs.pretraining_config import (
     PhaseConfig,
     RunPretrainingConfig,
@@ -172,19 +173,26 @@ def open_phases(
             batches = PretrainingBatches(
                 list(config.input_file),
                 config.train_batch_size,
-                config.max_seq_length,
-                config.max_predictions_per_seq,
+                _expected(config, text, model_config),
                 seed,
                 shuffle=shuffle,
-                vocabulary_sha256=text.vocabulary.sha256,
-                do_lower_case=text.do_lower_case,
                 worker=worker,
                 num_workers=num_workers,
-                model_config=model_config,
                 targets=targets,
             )
         phases.append(Phase(batches, config.num_train_steps, config.learning_rate))
     return phases
+
+
+def _expected(config: PhaseConfig, text: TextSettings, model_config: BertConfig) -> Expected:
+    """What the shards of a phase must be for a model."""
+    return Expected(
+        config.max_seq_length,
+        config.max_predictions_per_seq,
+        text.vocabulary.sha256,
+        text.do_lower_case,
+        model_config,
+    )
 
 
 class _Job:
@@ -282,12 +290,8 @@ class _Job:
             return PretrainingEvaluation(
                 list(config.eval_input_file or last.input_file),
                 config.eval_batch_size,
-                last.max_seq_length,
-                last.max_predictions_per_seq,
+                _expected(last, self._text, self._model_config),
                 max_batches=config.max_eval_steps,
-                vocabulary_sha256=self._text.vocabulary.sha256,
-                do_lower_case=self._text.do_lower_case,
-                model_config=self._model_config,
                 # Masked as the shards say, so that runs with other masks can be compared.
                 targets=Targets(config.objective),
             )

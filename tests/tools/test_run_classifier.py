@@ -161,7 +161,10 @@ def test_a_text_that_the_vocabulary_does_not_fit_leaves_no_folder(inputs, capsys
     ("train", "sentence"),
     [
         ("text,label\nx,a\n", "train.csv: there must be two labels or more"),
-        ("text,label\nx,a\ny,b\n", "dev.csv: 1 rows have labels that the model does not know"),
+        (
+            "text,label\nx,a\ny,b\n",
+            "dev.csv: rows with labels that the model does not know: 1, the first 'c' on line 3",
+        ),
     ],
 )
 def test_bad_labelled_files_are_named_before_training(inputs, capsys, train, sentence):

@@ -22,8 +22,7 @@ from pipelines.metrics.classification import accuracy
 from pipelines.metrics.guessing import Guessing, constant_answer
 from pipelines.records.rows import Numbers, Rows
 from pipelines.tables.writing import write_table
-from pipelines.tasks.choices.files import Choice, read_choices
-from pipelines.tasks.choices.options import ANY_NUMBER, RunSwagConfig
+from pipelines.tasks.choices.files import ANY_NUMBER, Choice, RunSwagConfig, read_choices
 from pipelines.tasks.row_form import RowForm, single_rows
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from pipelines.metrics.guessing import (
     count_masked_tokens,
     pretraining_guesses,
 )
+from pipelines.records.check import Expected
 from tests.support.pretraining_run import GOLDEN
 
 
@@ -46,7 +47,7 @@ def records(count):
 @pytest.mark.parametrize(("max_batches", "examples"), [(None, 10**9), (2, 14)])
 def test_answers_are_counted_in_the_examples_that_are_evaluated(max_batches, examples):
     shards = [str(GOLDEN / "train.tfrecord")]
-    held_out = PretrainingEvaluation(shards, 7, 64, 10, max_batches=max_batches)
+    held_out = PretrainingEvaluation(shards, 7, Expected(64, 10), max_batches=max_batches)
     assert max_batches or held_out.num_examples % 7  # the last batch is filled up
     counts = count_answers(held_out.batches(), VOCABULARY)
     tokens, labels = records(examples)
