@@ -163,7 +163,7 @@ def test_a_text_that_the_vocabulary_does_not_fit_leaves_no_folder(inputs, capsys
         ("text,label\nx,a\n", "train.csv: there must be two labels or more"),
         (
             "text,label\nx,a\ny,b\n",
-            "dev.csv: rows with labels that the model does not know: 1, the first 'c' on line 3",
+            "dev.csv: rows with labels that the model does not know: 1, the first 'c'",
         ),
     ],
 )
