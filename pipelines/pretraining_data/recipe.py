@@ -6,7 +6,6 @@ beside it: they change nothing in the records.
 
 import dataclasses
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypedDict
@@ -14,7 +13,7 @@ from typing import Annotated, Any, TypedDict
 import numpy as np
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.json_files import Count, typed
+from keras_bert_impl.json_files import Count, json_text, typed
 from keras_bert_impl.options import REQUIRED, Rules, check_options, items_of, nested, option
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
@@ -308,4 +307,4 @@ def _members(runs: Sequence[Sequence[int]], size: int) -> np.ndarray:
 
 def fingerprint(values: Any) -> str:
     """A short name for plain values: the start of the SHA-256 of their JSON."""
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json_text(values, sort_keys=True).encode()).hexdigest()[:16]

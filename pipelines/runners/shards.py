@@ -7,14 +7,13 @@ keys do not depend on the work, neither do the shards: any number of processes w
 """
 
 import dataclasses
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from keras_bert_impl.files import open_whole
-from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.json_files import json_text, read_json_object
 from pipelines.pretraining_data.chunks import DocumentBatch, plan_chunks
 from pipelines.pretraining_data.draws import key_ranges, seed_word
 from pipelines.pretraining_data.pairs import PlannedExamples, find_partners, truncate
@@ -100,7 +99,7 @@ def _write_rows(rows: PlannedExamples, path: Path) -> None:
             file.write(np.ascontiguousarray(column, _COLUMNS[name]).tobytes())
     # Written after the plan itself: where it is missing, the plan was interrupted.
     with open_whole(path.with_suffix(".json")) as file:
-        json.dump({"examples": len(rows)}, file)
+        file.write(json_text({"examples": len(rows)}))
 
 
 def planned_count(path: str | Path) -> int | None:
@@ -164,7 +163,7 @@ def write_shard(task: ShardTask) -> ShardEntry:
 
     entry = write_records(task.target, blocks(), maker.counts)
     with open_whole(task.note) as file:
-        json.dump(entry.to_json(), file)
+        file.write(json_text(entry.to_json()))
     return entry
 
 
