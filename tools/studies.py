@@ -39,7 +39,7 @@ def score_tags(config: Any, _: ConfigFlags[Any]) -> Any:
     return score_tags(config)
 
 
-@tool(SCORE, "pipelines.tasks.labels.submission:SubmissionConfig")
+@tool(SCORE, "pipelines.tasks.labels.glue:SubmissionConfig")
 def glue_submission(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     """Puts answers to GLUE's test sets into the archive that its server takes.
 
@@ -49,7 +49,7 @@ def glue_submission(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     Example:
       keras-bert glue_submission --run_dir=glue_runs --output_file=submission.zip
     """
-    from pipelines.tasks.labels.submission import ROWS, write_submission_archive
+    from pipelines.tasks.labels.glue import ROWS, write_submission_archive
 
     found = write_submission_archive(config)
     yield from (f"{name:8} {path}" for name, path in found.items())

@@ -143,7 +143,7 @@ def run_ner(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     return fine_tuning_job(config, flags, task_of)
 
 
-@_trainer("pipelines.tasks.choices.options:RunSwagConfig")
+@_trainer("pipelines.tasks.choices.files:RunSwagConfig")
 def run_swag(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     """Fine-tunes a model to choose which of several endings follows a text; evaluates, predicts.
 

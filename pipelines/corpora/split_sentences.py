@@ -15,18 +15,16 @@ from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.progress import Progress
 from pipelines.corpora.documents import (
     Reading,
+    Source,
     TextBlock,
+    find_sources,
+    packed_size,
     paragraphs_of,
     raw_paragraphs_of,
     read_blocks,
-)
-from pipelines.corpora.sentences import are_cut, split_paragraph
-from pipelines.corpora.sources import (
-    Source,
-    find_sources,
-    packed_size,
     refuse_output_among_input,
 )
+from pipelines.corpora.sentences import are_cut, split_paragraph
 from pipelines.processes import in_order
 
 _LOGGER = logging.getLogger(__name__)

@@ -25,12 +25,7 @@ class Rows:
             row are padded with 0 to its length.
         values: features of a fixed shape: int32 or float32 [rows, ...].
         choices: how many choices each row holds; None where rows are single texts.
-
-    Example:
-        >>> rows = Rows(np.array([0, 0]), np.array([2, 1]), {"input_ids": np.array([2, 3, 4])},
-        ...             {"label_ids": np.array([1, 1])})
-        >>> rows.padded(3)["input_ids"].tolist()
-        [[2, 3, 0], [4, 0, 0]]
+        num_cut: how many examples lost text, being too long.
     """
 
     examples: Numbers
@@ -38,6 +33,7 @@ class Rows:
     tokens: Mapping[str, NDArray]
     values: Mapping[str, NDArray] = dataclasses.field(default_factory=dict)
     choices: int | None = None
+    num_cut: int = 0
 
     def __len__(self) -> int:
         return len(self.lengths)

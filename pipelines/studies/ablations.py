@@ -15,7 +15,7 @@ from keras_bert_impl.pictures import write_png
 from keras_bert_impl.planning import parameters_by_part
 from keras_bert_impl.progress import format_duration
 from keras_bert_impl.training.run_directory import RunDirectory
-from pipelines.pretraining_data.language_model import NEXT_TOKEN, PREVIOUS_TOKEN
+from pipelines.pretraining_data.masking import NEXT_TOKEN, PREVIOUS_TOKEN
 from pipelines.runs.pretraining_config import RunPretrainingConfig, kept_model
 from pipelines.studies.commands import Command, Tools, flag, overriding
 from pipelines.studies.recipe import (

@@ -33,8 +33,7 @@ from keras_bert_impl.options import (
 from keras_bert_impl.tokenization.text_settings import NFC
 from keras_bert_impl.training.learning_curve import read_guesses
 from keras_bert_impl.training.run_directory import RunDirectory
-from pipelines.corpora.documents import Reading, raw_paragraphs_of, read_blocks
-from pipelines.corpora.sources import find_sources
+from pipelines.corpora.documents import Reading, find_sources, raw_paragraphs_of, read_blocks
 from pipelines.corpora.split_sentences import SplitSentencesConfig
 from pipelines.studies.adapt_report import Adaptation, task_figures
 from pipelines.studies.adapt_words import Cut, prepare, seems_decomposed

@@ -36,8 +36,8 @@ from keras_bert_impl.tokenization.reference import (
 )
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
+from pipelines.corpora.documents import find_sources
 from pipelines.corpora.learn_vocabulary import LearnVocabularyConfig, count_words
-from pipelines.corpora.sources import find_sources
 
 _LOOKED_AT = 500_000  # words; what is rarer saves next to nothing
 _CANDIDATES = 3  # for each token that may be added

@@ -16,6 +16,7 @@ from keras_bert_impl.files import file_sha256, without_links
 from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.json_files import bounded_loads
 from keras_bert_impl.options import ONCE, options_of
+from keras_bert_impl.training.learning_curve import read_guesses
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig, ManyRunsConfig, Setting
 from pipelines.fine_tuning.task import Task, figure_prefixes
@@ -76,7 +77,12 @@ def run_many(
                 break
             # Only now: a command that a run refuses leaves the flags of the one before.
             directory.write_flags(config.flags)
-            report = replace(report, runs=[*report.runs, replace(one, figures=values["figures"])])
+            guesses = read_guesses(RunDirectory(own.output_dir))
+            report = replace(
+                report,
+                runs=[*report.runs, replace(one, figures=values["figures"])],
+                constant={f"eval_{name}": guess.value for name, guess in guesses.items()},
+            )
             report.write(config.output_dir)
     return report
 
@@ -126,10 +132,8 @@ def _train_and_score(config: FineTuningConfig, task_of: TaskOf) -> Mapping[str, 
 def _report_of(task: Task[Any, Any], expected_runs: int) -> "RunsReport":
     """The report before any run is finished."""
     prefixes = figure_prefixes(task.evaluation_splits)
-    main, *_ = prefixes
-    constant = {f"{prefixes[main]}{name}": x.value for name, x in task.guesses(main).items()}
     compared = [f"{before}{name}" for name in task.compared_figures for before in prefixes.values()]
-    return RunsReport(task.name, [], constant, expected_runs, compared)
+    return RunsReport(task.name, [], {}, expected_runs, compared)
 
 
 @dataclass(frozen=True)
