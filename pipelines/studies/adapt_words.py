@@ -216,7 +216,7 @@ def _cost(token: str, known: Container[str]) -> int:
 
 def prepare(
     source: ModelSource,
-    sentences: Sequence[str],
+    sentences: Path,
     folder: Path,
     read: Callable[[], PortableModel],
     num_new_tokens: int,
@@ -227,12 +227,12 @@ def prepare(
     """Chooses the words to add, and writes the model that training starts from.
 
     The folder gets `words.tsv` and, if there is anything new, `model/`: it `lacks_words` without a
-    head for masked words. Words are taken from the files of sentences but the last one.
+    head for masked words. Words are taken from all files in `sentences` but the last one.
 
     Returns:
         How many tokens are new, and the `Cut` of the held-out text before and after.
     """
-    text, (*train, held_out) = source.text, sentences
+    text, (*train, held_out) = source.text, sorted(map(str, sentences.glob("*.txt")))
     counts, other = (_count_words_of(files, text, num_workers) for files in (train, [held_out]))
     chosen = choose_words(counts, text, num_new_tokens)
     with open_whole(folder / "words.tsv") as file:
