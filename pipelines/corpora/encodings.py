@@ -29,6 +29,8 @@ from keras_bert_impl.tokenization.text_settings import AS_IS, NFC
 
 _AT_ONCE = 1 << 16
 _UTF_8 = "utf-8"
+# What many say and another encoding, which has all of its characters, is meant by it.
+_WIDER = {"euc_kr": "cp949", "shift_jis": "cp932", "gb2312": "gb18030", "gbk": "gb18030"}
 _STATEFUL = ("utf-7", "iso2022", "hz")  # a line end may be the same byte in another state
 
 _Text = TypeVar("_Text", str, bytes, str | None)
@@ -108,13 +110,13 @@ class TextEncoding:
 
     def recoded(self, name: str, file: Any) -> Any:
         """A file of bytes in UTF-8, with a method `readinto` as it has; itself if it is UTF-8."""
-        return file if self.is_utf8 else _Recoded(name, file.read, self.encoding)
+        return file if self.is_utf8 else _Recoded(name, file.read, self)
 
     def recoded_lines(self, name: str, lines: Iterable[bytes]) -> Iterator[bytes]:
         """The lines of a stream, as UTF-8 and composed."""
         if not self.is_utf8:
             parts = iter(lines)
-            raw: Any = _Recoded(name, lambda _: next(parts, b""), self.encoding)
+            raw: Any = _Recoded(name, lambda _: next(parts, b""), self)
             lines = io.BufferedReader(raw)
         yield from map(self.composed, lines)
 
@@ -131,9 +133,9 @@ def _is_text(encoding: str) -> bool:
 class _Recoded(io.RawIOBase):
     """A file's text as UTF-8, decoded a block after the other; it knows the line it is on."""
 
-    def __init__(self, name: str, read: Callable[[int], bytes], encoding: str) -> None:
+    def __init__(self, name: str, read: Callable[[int], bytes], encoding: TextEncoding) -> None:
         self._name, self._read, self._encoding = name, read, encoding
-        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._decoder = codecs.getincrementaldecoder(encoding.encoding)()
         self._ready, self._line, self._ended = memoryview(b""), 1, False
 
     def readable(self) -> bool:
@@ -157,9 +159,8 @@ class _Recoded(io.RawIOBase):
             good = error.start if isinstance(error, UnicodeDecodeError) else 0
             line = self._line + data.count(b"\n", 0, good)
             raise UserError(
-                f"{self._name}: line {line} is not {self._encoding} "
-                f"({error}); correct it, or give another `encoding` (utf-16 needs a byte-order "
-                "mark, utf-16-le and utf-16-be do not)."
+                f"{self._name}: line {line} is not {self._encoding.encoding} ({error}); "
+                f"{remedy_of_encoding(self._encoding, error)}."
             ) from error
 
 
@@ -210,16 +211,33 @@ def decode(name: str, first_line: int, data: bytes, encoding: TextEncoding | Non
         _told_of.add(name)
         _LOGGER.warning(
             "%s: %d bytes from line %d on are not UTF-8, and such bytes are left out; if they "
-            "matter, correct the file (iconv -f UTF-8 -t UTF-8 FILE names the first position).",
+            "matter, correct the file.",
             *(name, dropped, first_line),
         )
     return text
 
 
-def remedy_of_encoding(encoding: TextEncoding | None) -> str:
-    """What to do about bytes that are not UTF-8, after a semicolon."""
-    convert = "convert the file (iconv -f ITS_ENCODING -t UTF-8)"
-    return convert if encoding is None else f"give its `encoding` (cp949, latin-1), or {convert}"
+def remedy_of_encoding(encoding: TextEncoding | None, error: UnicodeError | None = None) -> str:
+    """What to do about bytes that are not of an encoding, after a semicolon."""
+    if encoding is None:
+        return "convert the file (iconv -f ITS_ENCODING -t UTF-8)"
+    if encoding.is_utf8:
+        return "give its `encoding` (cp949, utf-16, latin-1, ...)"
+    if (wider := _wider_encoding(encoding, error)) is not None:
+        return f"try `encoding={wider}`, which has more characters"
+    marks = " (utf-16 needs a byte-order mark, utf-16-le and utf-16-be do not)"
+    needs_mark = codecs.lookup(encoding.encoding).name in ("utf-16", "utf-32")
+    return f"correct it, or give another `encoding`{marks * needs_mark}"
+
+
+def _wider_encoding(encoding: TextEncoding, error: UnicodeError | None) -> str | None:
+    """The encoding that has all of this one's characters and more, if it reads what this cannot."""
+    wider = _WIDER.get(codecs.lookup(encoding.encoding).name)
+    if wider and isinstance(error, UnicodeDecodeError):
+        with contextlib.suppress(UnicodeError):
+            codecs.getincrementaldecoder(wider)().decode(error.object[error.start :][:2])
+            return wider
+    return None
 
 
 # How a packed file begins, longer than any text would begin by chance.
@@ -382,9 +400,8 @@ def refuse_no_text(path: str, start: bytes, encoding: TextEncoding | None = None
     found = next((kind for mark, kind in _OTHERS.items() if start.startswith(mark)), None)
     found = "tar" if start[_TAR_AT:].startswith(_TAR) else found
     if found and found.startswith("UTF"):
-        give = "" if encoding is None else f"give `encoding={found.lower()}`, or "
-        raise UserError(
-            f"{path}: is {found}; {give}convert it to UTF-8 (iconv -f {found} -t UTF-8)."
-        )
+        give = f"give `encoding={found.lower()}`"
+        convert = f"convert it to UTF-8 (iconv -f {found} -t UTF-8)"
+        raise UserError(f"{path}: is {found}; {give if encoding else convert}.")
     if found:
         raise UserError(f"{path}: is a {found} archive; unpack it, or pack it with gzip.")

@@ -172,7 +172,7 @@ class PretrainingDataConfig:
             raise UserError(
                 f"`encoding={self.text_encoding.encoding}`: text is cut into blocks at line ends, "
                 "which cannot be found in this encoding without reading all; run split_sentences "
-                "with it, which writes UTF-8, or convert the file (iconv)."
+                "with it, which writes UTF-8."
             )
         names = self.output_names
         if not names or any(not name or name.endswith(("/", "\\")) for name in names):

@@ -1,4 +1,5 @@
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -115,6 +116,11 @@ def test_the_report_says_what_the_limit_on_characters_costs(tmp_path, caplog):
         "25.00% of words are [UNK]; 2.000 tokens a word of the others; 0.0% of words are one token",
     ]
     assert caplog.messages == [
-        "25.0% of words are [UNK]; raise `limit_alphabet` (the text has 4 characters), and "
-        "`vocab_size` if that leaves too little room for words."
+        "25.0% of words are [UNK] (the text has 4 characters); give `limit_alphabet=4`, and raise "
+        "`vocab_size`: these characters alone take 7 tokens."
     ]
+    # What is advised is not warned of: one limit and one size are enough.
+    caplog.clear()
+    advised = replace(config, options=LearnerOptions(13, limit_alphabet=4, min_frequency=1))
+    learn_vocabulary(advised)
+    assert caplog.messages == []
