@@ -14,10 +14,10 @@ An answer has the names of the outputs of the SavedModel's signature (see the RE
 unpadded: `label`, `probabilities`; `answer`, `start`, `end`, `score`; lists of entities; `tokens`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -204,6 +204,47 @@ class HasInputs(Protocol):
     inputs: Sequence[Input]
 
 
+_Asked = TypeVar("_Asked", bound=HasInputs)
+
+
+def default_first(names: Iterable[str]) -> list[str]:
+    """The names of signatures, those that are asked by default first.
+
+    Every door (a command, Python, the server and its page, the client beside an export) asks the
+    first one that takes as many texts as are given.
+
+    Example:
+        >>> default_first(["text", "text_pair", "raw_text"])
+        ['raw_text', 'text', 'text_pair']
+    """
+    return sorted(names, key=lambda name: name not in ("embed", "raw_text", "serving_default"))
+
+
+def asked_answerer(
+    answerers: Mapping[str, _Asked], asked: Iterable[Any] = (), signature: str | None = None
+) -> _Asked:
+    """The answerer that is asked: the one of `signature`, else the first that all of it fits.
+
+    Where nothing fits it is the default, which then says what it is asked with (`read_fields`).
+
+    Args:
+        answerers: by signature, in the order of `default_first`.
+        asked: texts, tuples of texts or instances; see `instances_of`.
+
+    Raises:
+        UserError: the model has no such signature.
+    """
+    if signature is not None and signature not in answerers:
+        raise UserError(
+            f"`signature={signature}` is none of this model's; choose {', '.join(answerers)}."
+        )
+    if signature is not None:
+        return answerers[signature]
+    asked = list(asked)
+    fitting = (one for one in answerers.values() if all(fits(one, some) for some in asked))
+    return next(fitting, next(iter(answerers.values())))
+
+
 def instances_of(answerer: HasInputs, texts: Sequence[Any]) -> list[Instance]:
     """Texts, pairs of texts or instances as instances.
 
@@ -221,15 +262,24 @@ def instances_of(answerer: HasInputs, texts: Sequence[Any]) -> list[Instance]:
     names = [field.name for field in answerer.inputs]
     for number, text in enumerate(texts, start=1):
         if isinstance(text, tuple) and len(text) > len(names):
-            raise UserError(
-                f"instance {number}: has {len(text)} texts; give {', '.join(names)} at most."
-            )
+            raise asked_otherwise(f"instance {number}", f"{len(text)} texts", answerer.inputs)
     return [
         text
         if isinstance(text, Mapping)
         else dict(zip(names, text if isinstance(text, tuple) else (text,), strict=False))
         for text in texts
     ]
+
+
+def asked_otherwise(where: str, given: str, inputs: Sequence[Input]) -> UserError:
+    """What is said of an instance with other texts than a model is asked with.
+
+    Example:
+        >>> print(asked_otherwise("instance 1", "text", [Input("text_a"), Input("text_b")]))
+        instance 1: has text, but this model is asked with text_a and text_b; give these.
+    """
+    wanted = " and ".join(one.name for one in inputs)
+    return UserError(f"{where}: has {given}, but this model is asked with {wanted}; give these.")
 
 
 def fits(answerer: HasInputs, asked: Any) -> bool:

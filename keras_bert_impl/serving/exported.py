@@ -14,11 +14,15 @@ from keras_bert_impl.engines.kept_graph import GRAPH_FILE, WEIGHTS_FILE
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import file_sha256, is_named, is_there, read_small
 from keras_bert_impl.json_files import read_json_object, read_typed
-from keras_bert_impl.serving.clients import EMBEDDING, LABELS, OUTPUTS, SCORE, SETTINGS_FILE
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 _LOGGER = logging.getLogger(__name__)
+
+SETTINGS_FILE = "settings.json"
+LABEL, LABELS, SCORE, EMBEDDING, OUTPUTS = "label", "labels", "score", "embedding", "outputs"
+"""What an export answers: the best label with all probabilities, all labels that hold with them, a
+number, a vector; or what the model gives, by name, where the answer is none of these."""
 
 DIGESTS_FILE = "SHA256SUMS"
 """A line for each file, as `sha256sum` writes and checks them."""

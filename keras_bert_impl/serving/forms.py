@@ -22,6 +22,7 @@ from keras_bert_impl.serving.answerer import (
     Prepared,
     Row,
     RowOutputs,
+    asked_otherwise,
     collate,
 )
 from keras_bert_impl.serving.token_batches import rounded_length, rounded_rows
@@ -159,18 +160,15 @@ def _check_instance(fields: Sequence[Input], instance: Any, number: int) -> None
         raise UserError(
             f"instance {number}: is {shown(instance)}; give an object with {', '.join(names)}."
         )
-    for name in instance:
-        if name not in names:
-            raise UserError(
-                f"instance {number}: has an unknown field {shown(name)}; give {', '.join(names)}."
-            )
+    missing = {one.name for one in fields if one.needed and instance.get(one.name) is None}
+    if missing or not set(instance) <= set(names):
+        given = " and ".join(shown(name)[1:-1] for name in instance if instance[name] is not None)
+        raise asked_otherwise(f"instance {number}", given or "nothing", fields)
     for field in fields:
         value = instance.get(field.name)
-        if value is None and not field.needed:
+        if value is None:
             continue
         wanted = "a list of texts" if field.is_list else "a text"
-        if value is None:
-            raise UserError(f"instance {number}: has no `{field.name}`; give {wanted}.")
         texts = value if field.is_list and isinstance(value, list | tuple) else [value]
         if (field.is_list and texts is not value) or not all(isinstance(x, str) for x in texts):
             raise UserError(f"instance {number}: `{field.name}` is {shown(value)}; give {wanted}.")

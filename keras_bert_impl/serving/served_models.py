@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
+from keras_bert_impl.checkpoints.task_settings import num_texts
 from keras_bert_impl.models.embedder import UnitLength
 from keras_bert_impl.models.head_inputs import pooled_vector
 from keras_bert_impl.serving.opened_model import OpenedModel
@@ -202,7 +203,8 @@ class ServedClassifier(ServedModel):
     """The signatures of a `BertClassifier`.
 
     `serving_default`: input_ids, input_mask, segment_ids, int32 [batch, length]; `text`: text,
-    strings [batch]; `text_pair`: text_a and text_b, strings [batch]. Each gives, with labels,
+    strings [batch]; `text_pair`: text_a and text_b, strings [batch]; of a model that says which of
+    them it was trained on, only that one. Each gives, with labels,
     label (strings [batch]), probabilities [batch, labels] and logits [batch, labels]; of a
     regression, score [batch]. Where each label is a question of its own (`problem_type` is
     "multi_label_classification"), labels (strings [batch, labels]) stands in place of label: its
@@ -250,21 +252,19 @@ class ServedClassifier(ServedModel):
 
         classify = self.add_signature("serving_default", classify, ids_specs(*ENCODER_INPUTS))
 
-        def classify_texts(rows: TextRows) -> dict[str, tf.Tensor]:
+        def classify_texts(*texts: tf.Tensor) -> dict[str, tf.Tensor]:
+            rows = packer(*texts)
             answers = classify(*rows.inputs)
             if not long_texts.has_windows:
                 return answers
             logits = answers["score"][:, tf.newaxis] if "score" in answers else answers["logits"]
             return answer(join_in_graph(logits, rows.text, long_texts.window_answers))
 
-        def text(text: tf.Tensor) -> dict[str, tf.Tensor]:
-            return classify_texts(packer(text))
-
-        def text_pair(text_a: tf.Tensor, text_b: tf.Tensor) -> dict[str, tf.Tensor]:
-            return classify_texts(packer(text_a, text_b))
-
-        self.add_signature("text", text, text_specs("text"))
-        self.add_signature("text_pair", text_pair, text_specs("text_a", "text_b"))
+        trained_on = num_texts(opened.source.config)
+        if trained_on != 2:
+            self.add_signature("text", classify_texts, text_specs("text"))
+        if trained_on != 1:
+            self.add_signature("text_pair", classify_texts, text_specs("text_a", "text_b"))
 
 
 class ServedEncoder(ServedModel):

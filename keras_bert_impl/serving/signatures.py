@@ -1,19 +1,33 @@
 """Parts that served models share: input shapes, the module that holds the weights, its calls."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
 from keras_bert_impl.backend import need_tensorflow
 from keras_bert_impl.layers import kernels
-from keras_bert_impl.serving.clients import TextSignature
+from keras_bert_impl.serving.answerer import default_first
 
 Function = Callable[..., dict[str, tf.Tensor]]
 
-_ASKED_FIRST = ("embed", "raw_text", "serving_default")
-"""Of several signatures that take as many texts, a client asks the one that says the most."""
+
+class TextSignature(NamedTuple):
+    """A signature that takes texts.
+
+    Attributes:
+        name: its name.
+        inputs: the names of its inputs, in the order of the task: a question, then a passage.
+        outputs: the names of what it gives.
+        endings: how many texts the last input of each example holds: the endings of a context;
+            0 where it is one text.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: frozenset[str]
+    endings: int = 0
 
 
 def ids_specs(*names: str) -> list[tf.TensorSpec]:
@@ -106,7 +120,7 @@ class ServedModel(tf.Module):
     def text_signatures(self) -> list[TextSignature]:
         """Gives the signatures that a client asks with texts: one for each number of inputs."""
         interface, found = self.interface(), dict[int, TextSignature]()
-        for name in sorted(self.names, key=lambda name: name not in _ASKED_FIRST):
+        for name in default_first(self.names):
             specs = self._specs[name]
             if all(spec.dtype == tf.string for spec in specs):
                 inputs, outputs = interface[name]

@@ -6,7 +6,14 @@ from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import open_input, text_lines
-from keras_bert_impl.serving.answerer import Answerer, AnsweringModel, Input, Instance
+from keras_bert_impl.serving.answerer import (
+    Answerer,
+    AnsweringModel,
+    Input,
+    Instance,
+    asked_answerer,
+    asked_otherwise,
+)
 from keras_bert_impl.tokenization.reference import as_name
 from pipelines.answering.config import PredictConfig
 from pipelines.corpora.encodings import TextEncoding
@@ -15,14 +22,6 @@ from pipelines.tables.files import Record, TableFile, form_by_name, open_table
 from pipelines.tables.lines import read_lines, read_text
 
 _STREAMS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/", "-")
-
-_OPTIONS = {
-    "text_a": "text",
-    "text_b": "text_pair",
-    "passage": "passage_file",
-    "endings": "ending",
-}
-"""The options that give inputs, where they are called otherwise."""
 
 
 class Placed(NamedTuple):
@@ -34,29 +33,16 @@ class Placed(NamedTuple):
 
 def chosen_answerer(model: AnsweringModel, config: PredictConfig) -> Answerer:
     """The answerer that suits what is asked."""
-    known = ", ".join(model.answerers)
-    if config.signature is not None:
-        if config.signature not in model.answerers:
-            raise UserError(
-                f"`signature={config.signature}` is none of this model's; choose {known}."
-            )
-        chosen = model.answerers[config.signature]
-        if not config.input_file and not _fits(chosen, config, None):
-            raise _asked_otherwise(chosen)
-        return chosen
-    main = next(iter(model.answerers.values()))
-    file = _table(config) if config.input_file and _is_guessed(config) else None
-    fitting = [one for one in model.answerers.values() if _fits(one, config, file)]
-    if not fitting and file is None:
-        raise _asked_otherwise(main)
-    fitting = fitting or [main]
-    # Entities are asked of text as people write it, with marks at the ends of words.
-    return next((one for one in fitting if one.signature == "raw_text"), fitting[0])
-
-
-def _asked_otherwise(answerer: Answerer) -> UserError:
-    names = " and ".join(f"`{_OPTIONS.get(one.name, one.name)}`" for one in answerer.inputs)
-    return UserError(f"this model is asked with {names}; give these, or name another model.")
+    asked = list[Any]()
+    if not config.input_file:
+        asked = [_of_options(config)[1][0]]
+    elif _is_guessed(config) and config.signature is None:
+        file = _table(config)
+        fitting = (one for one in model.answerers.values() if _has_all(file, one.inputs))
+        asked = [dict.fromkeys(field.name for field in one.inputs) for one in fitting][:1]
+    elif config.text_column or config.text_pair_column:
+        asked = [("", "") if config.text_pair_column else ("",)]
+    return asked_answerer(model.answerers, asked, config.signature)
 
 
 def _is_guessed(config: PredictConfig) -> bool:
@@ -65,41 +51,30 @@ def _is_guessed(config: PredictConfig) -> bool:
     return not named and form_by_name(str(config.input_file)) is not None
 
 
-def _fits(answerer: Answerer, config: PredictConfig, file: TableFile | None) -> bool:
-    """Whether an answerer takes what is given."""
-    if file is not None:
-        return all(_has(file, one) for one in answerer.inputs)
-    if config.question or answerer.kind == "answer":
-        of_question = bool(config.question or config.input_file)
-        return of_question and answerer.kind == "answer"
-    if config.context or answerer.kind == "choice":
-        return bool(config.context or config.input_file) and answerer.kind == "choice"
-    if config.input_file and not (config.text_column or config.text_pair_column):
-        return True
-    has_pair = bool(config.text_pair or config.text_pair_column)
-    return len(answerer.inputs) == (2 if has_pair else 1)
-
-
 def asked_texts(config: PredictConfig, answerer: Answerer) -> Iterator[Placed]:
     """All that is asked, read while it is asked for."""
     if config.input_file:
         return _of_file(config, config.input_file, answerer)
     option, asked = _of_options(config)
-    names = [one.name for one in answerer.inputs]
+    if config.question:
+        passage = read_text(str(config.passage_file), config.text_encoding)
+        asked = [{**one, "passage": passage} for one in asked]
     return (
-        Placed(dict(zip(names, one, strict=True)), f"`{option}`{number}")
+        Placed(one, f"`{option}`{number}")
         for number, one in zip(_numbers(len(asked)), asked, strict=True)
     )
 
 
-def _of_options(config: PredictConfig) -> tuple[str, Sequence[tuple[Any, ...]]]:
-    """An option of the command line, and what is asked by it."""
+def _of_options(config: PredictConfig) -> tuple[str, Sequence[Instance]]:
+    """An option of the command line, and what is asked by it; the passage is not read yet."""
     if config.question:
-        passage = read_text(str(config.passage_file), config.text_encoding)
-        return "question", [(one, passage) for one in config.question]
+        return "question", [{"question": one, "passage": ""} for one in config.question]
     if config.context:
-        return "context", [(config.context, list(config.ending))]
-    return "text", [*zip(config.text, *filter(None, [config.text_pair]), strict=True)]
+        return "context", [{"context": config.context, "endings": list(config.ending)}]
+    if not config.text_pair:
+        return "text", [{"text": one} for one in config.text]
+    pairs = zip(config.text, config.text_pair, strict=True)
+    return "text", [{"text_a": first, "text_b": second} for first, second in pairs]
 
 
 def _numbers(count: int) -> Iterable[str]:
@@ -153,7 +128,7 @@ def _streamed(name: str, encoding: TextEncoding) -> Iterator[str]:
 def _columns_of(config: PredictConfig, file: TableFile, inputs: Sequence[Input]) -> list[str]:
     """The columns of the inputs, in their order."""
     given = [config.text_column, config.text_pair_column]
-    if not any(given) and all(_has(file, one) for one in inputs):
+    if not any(given) and _has_all(file, inputs):
         return [one.name for one in inputs]
     if len(inputs) == 1 and config.text_pair_column:
         raise UserError(
@@ -176,11 +151,14 @@ def _columns_of(config: PredictConfig, file: TableFile, inputs: Sequence[Input])
             f"{file.name}: it is not clear which column is the second text; name it with "
             "`text_pair_column`."
         )
-    return found.texts[: len(inputs)]
+    if len(found.texts) > len(inputs):
+        raise asked_otherwise(file.name, " and ".join(found.texts), inputs)
+    return found.texts
 
 
-def _has(file: TableFile, field: Input) -> bool:
-    return field.name in file.columns or (field.is_list and f"{field.name}0" in file.columns)
+def _has_all(file: TableFile, inputs: Sequence[Input]) -> bool:
+    columns = set(file.columns)
+    return all(one.name in columns or (one.is_list and f"{one.name}0" in columns) for one in inputs)
 
 
 def _of_record(

@@ -5,25 +5,20 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from keras_bert_impl.checkpoints.model_source import CheckpointOptions
-from keras_bert_impl.engines.config import EngineChoice
+from keras_bert_impl.engines.config import EngineConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, nested, option
 from pipelines.corpora.encodings import TextEncoding
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AnsweringConfig(CheckpointOptions, EngineChoice):
+class AnsweringConfig(CheckpointOptions, EngineConfig):
     """Which model answers, and what computes it."""
 
     model: str = option(
         REQUIRED,
         "A model directory, a TF1 checkpoint, a run's folder or checkpoint, a name on the Hugging "
         "Face hub, or an export for OpenVINO.",
-    )
-    deterministic: bool = option(
-        False,
-        "Compute every text alone, so that it gets the same numbers whatever else is asked; "
-        "otherwise the last digits depend on the texts that are computed together.",
     )
     max_seq_length: int | None = option(
         None,
@@ -42,7 +37,8 @@ class AnsweringConfig(CheckpointOptions, EngineChoice):
         return cls(
             model=str(job.model),
             engine=job.engine,
-            engine_precision=job.engine_precision,
+            precision=job.precision,
+            deterministic=job.deterministic,
             **job.description(),
             **more,
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keras_bert_impl.checkpoints.model_source import CheckpointOptions
-from keras_bert_impl.engines.config import EngineChoice
+from keras_bert_impl.engines.config import EngineConfig
 from keras_bert_impl.options import REQUIRED, nested, option
 from pipelines.answering.config import JSON, TABLE, PredictConfig
 from pipelines.answering.predict import predict
@@ -15,7 +15,7 @@ _FORMAT = "A table to read, or one JSON object a line."
 
 
 @dataclass(frozen=True, kw_only=True)
-class FillMaskConfig(CheckpointOptions, EngineChoice):
+class FillMaskConfig(CheckpointOptions, EngineConfig):
     """Which texts to fill in, and with which model."""
 
     model: str = option(REQUIRED, "A model in any form, or an export for OpenVINO.")
@@ -28,7 +28,7 @@ class FillMaskConfig(CheckpointOptions, EngineChoice):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerConfig(CheckpointOptions, EngineChoice):
+class AnswerConfig(CheckpointOptions, EngineConfig):
     """Which questions to answer by which passage, and with which model."""
 
     model: Path = option(

@@ -16,7 +16,7 @@ from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine, open_graph
 from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.serving.answerer import Answerer, collate, fits, instances_of
+from keras_bert_impl.serving.answerer import Answerer, collate, default_first, fits, instances_of
 from keras_bert_impl.serving.embedder import sentence_settings_of, unbuilt_embedder
 from keras_bert_impl.serving.exported import (
     ExportedModel,
@@ -87,6 +87,8 @@ def open_answering_model(
         config = dataclasses.replace(config, engine=config.engine or TENSORFLOW)
         known = source = find_model(config.model, **config.description())
         forms, open_it = _of_source(config, source)
+    by_name = {form.signature: form for form in forms}
+    forms = [by_name[name] for name in default_first(by_name)]
     if kind and all(form.kind != kind for form in forms):
         raise UserError(f"{config.model}: {_LACKS[kind]}")
     engine = open_it(functools.partial(_calibration, forms, texts))
@@ -102,7 +104,7 @@ def open_answering_model(
 def no_texts() -> Iterable[Any]:
     """Refuses to find the scales of int8 on a few texts: they are kept for all that come."""
     raise UserError(
-        "`engine_precision=int8` finds its scales on the first texts of a file and keeps them: "
+        "`precision=int8` finds its scales on the first texts of a file and keeps them: "
         "answer an `input_file` with some hundred by `keras-bert predict`, no stream, first."
     )
 
@@ -138,7 +140,7 @@ def _of_export(
         )
     _refuse(config, folder, "an export, which says itself what it reads", {})
     config = dataclasses.replace(config, engine=OPENVINO)
-    precision, same = config.engine_precision, config.deterministic
+    precision, same = config.precision, config.deterministic
     engine = open_graph(folder, FLOAT32 if precision == INT8 else precision, deterministic=same)
     forms = _forms_of_export(config, folder, exported, engine.output_sizes)
     if precision != INT8:
@@ -199,7 +201,7 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
         "lower_case": known.text.do_lower_case,
         "max_seq_length": served_length(bert, config.max_seq_length),
         "engine": config.engine,
-        "precision": config.engine_precision,
+        "precision": config.precision,
     }
     return about | ({"labels": list(known.labels)} if form.kind in _LABELLED else {})
 
@@ -207,13 +209,13 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
 def _of_source(config: AnsweringConfig, source: ModelSource) -> tuple[Sequence[Form], OpenEngine]:
     """Of a model whose weights are here: in a directory, a TF1 checkpoint, a run."""
     engine = config.engine or TENSORFLOW
-    policy = dtype_policy(config.engine_precision if engine == TENSORFLOW else FLOAT32)
+    policy = dtype_policy(config.precision if engine == TENSORFLOW else FLOAT32)
     forms, unbuilt = _forms_and_model(config, source, policy)
     open_it = functools.partial(
         open_engine,
         unbuilt,
         engine,
-        config.engine_precision,
+        config.precision,
         source.folder,
         deterministic=config.deterministic,
     )

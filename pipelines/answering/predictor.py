@@ -6,8 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from keras_bert_impl.engines.config import FLOAT32
-from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.serving.answerer import Answer, Answerer, ask, fits, instances_of
+from keras_bert_impl.serving.answerer import Answer, ask, asked_answerer, instances_of
 from pipelines.answering.config import AnsweringConfig
 from pipelines.answering.opening import OpenAnsweringModel, open_answering_model
 
@@ -69,22 +68,19 @@ class Predictor:
         Raises:
             UserError: there is no such model, it answers nothing, or its engine is not installed.
         """
-        try:
-            config = AnsweringConfig(
-                model=os.fspath(path_or_name),
-                engine=engine,
-                engine_precision=precision,
-                deterministic=deterministic,
-                max_seq_length=max_seq_length,
-                top_k=top_k,
-                vectors=vectors,
-                bert_config_file=bert_config_file,
-                vocab_file=vocab_file,
-                do_lower_case=do_lower_case,
-            )
-            return cls(open_answering_model(config, lambda: calibration_texts))
-        except UserError as error:  # of the command's option
-            raise UserError(str(error).replace("`engine_precision", "`precision")) from error
+        config = AnsweringConfig(
+            model=os.fspath(path_or_name),
+            engine=engine,
+            precision=precision,
+            deterministic=deterministic,
+            max_seq_length=max_seq_length,
+            top_k=top_k,
+            vectors=vectors,
+            bert_config_file=bert_config_file,
+            vocab_file=vocab_file,
+            do_lower_case=do_lower_case,
+        )
+        return cls(open_answering_model(config, lambda: calibration_texts))
 
     def __call__(self, texts: Any, *, signature: str | None = None) -> Any:
         """Answers texts.
@@ -104,22 +100,9 @@ class Predictor:
         """
         one = isinstance(texts, str | tuple | Mapping) or not isinstance(texts, Iterable)
         asked: Sequence[Any] = [texts] if one else list(texts)
-        answerer = self._answerer(signature, asked)
+        answerer = asked_answerer(self._model.answerers, asked, signature)
         answers: list[Answer] = ask(answerer, instances_of(answerer, asked))
         return answers[0] if one else answers
-
-    def _answerer(self, signature: str | None, asked: Sequence[Any]) -> Answerer:
-        answerers = self._model.answerers
-        if signature is not None:
-            if signature not in answerers:
-                raise UserError(
-                    f"this model has no signature {shown(signature)}; choose "
-                    f"{', '.join(self.signatures)}."
-                )
-            return answerers[signature]
-        main = answerers[self.signatures[0]]
-        fitting = (one for one in answerers.values() if all(fits(one, x) for x in asked))
-        return next(fitting, main)
 
     def close(self) -> None:
         """Releases the engine; the predictor cannot be used afterwards."""

@@ -92,7 +92,7 @@ def _inputs(pairs: bool) -> tuple[Input, ...]:
 
 
 def label_forms(model: KnownModel, max_seq_length: int | None = None) -> list[LabelForm]:
-    """The forms of a classifier: of texts and of pairs, what it was trained on first.
+    """The forms of a classifier: texts or pairs, as in training; both where it is unknown.
 
     Args:
         max_seq_length: the most tokens of a row; None is as in training.
@@ -102,5 +102,9 @@ def label_forms(model: KnownModel, max_seq_length: int | None = None) -> list[La
     keeps = task_settings(config).get("special_tokens") == "keep"
     special: SpecialTokens = "keep" if keeps else "split"
     tokenizer = PlainTokenizer(model.text, special)
-    of_pairs = num_texts(config) == 2
-    return [LabelForm(model, tokenizer, length, pairs=pairs) for pairs in (of_pairs, not of_pairs)]
+    texts = num_texts(config)
+    return [
+        LabelForm(model, tokenizer, length, pairs=pairs)
+        for pairs in (False, True)
+        if texts in (None, 1 + pairs)
+    ]

@@ -125,12 +125,12 @@ def test_a_pair_of_texts_is_one_row():
 @pytest.mark.parametrize(
     ("instance", "sentence"),
     [
-        ({}, "instance 1: has no `text`; give a text."),
-        ({"text": None}, "instance 1: has no `text`; give a text."),
+        ({}, "instance 1: has nothing, but this model is asked with text and endings"),
+        ({"text": None}, "instance 1: has nothing, but this model is asked with text and endings"),
         ({"text": ["a"]}, "instance 1: `text` is"),
         ({"text": "a", "endings": "b"}, "instance 1: `endings` is 'b'; give a list of texts."),
         ({"text": "a", "endings": ["b", 3]}, "instance 1: `endings` is"),
-        ({"text": "a", "extra": "b"}, "instance 1: has an unknown field 'extra'; give text, end"),
+        ({"text": "a", "extra": "b"}, "instance 1: has text and extra, but this model is asked"),
         ("a", "instance 1: is 'a'; give an object with text, endings."),
     ],
 )

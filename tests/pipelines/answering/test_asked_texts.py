@@ -17,7 +17,6 @@ def answerer(signature, kind, *inputs):
 TEXT = answerer("text", "label", Input("text"))
 PAIR = answerer("text_pair", "label", Input("text_a"), Input("text_b"))
 CHOICE = answerer("text", "choice", Input("context"), Input("endings", is_list=True))
-ENTITIES = [answerer(name, "entities", Input("text")) for name in ("text", "raw_text")]
 
 
 def chosen(answerers, **options):
@@ -39,8 +38,6 @@ def test_a_text_or_a_pair_finds_its_signature():
     assert chosen([PAIR, TEXT], input_file="x") is PAIR  # as in training
     assert chosen([PAIR, TEXT], input_file="x", text_column="t") is TEXT
     assert chosen([TEXT, PAIR], input_file="x", signature="text_pair") is PAIR
-    assert chosen(ENTITIES, text=["a"]).signature == "raw_text"
-    assert chosen(ENTITIES, text=["a"], signature="text").signature == "text"
 
 
 def test_options_are_instances():
@@ -66,6 +63,12 @@ def test_pairs_stand_in_columns(tmp_path, header, options):
     path.write_text(f'{header}\n"a, b",c\n')
     asked = instances(PAIR, input_file=str(path), **options)
     assert asked == [({"text_a": "a, b", "text_b": "c"}, f"{path}: line 2")]
+
+
+def test_a_table_of_pairs_is_not_read_as_single_texts(tmp_path):
+    (tmp_path / "pairs.csv").write_text("sentence1,sentence2\na,b\n")
+    with pytest.raises(UserError, match="has sentence1 and sentence2, but this model is asked wi"):
+        instances(TEXT, input_file=str(tmp_path / "pairs.csv"))
 
 
 def test_columns_that_are_not_there_or_no_text_are_told(tmp_path):

@@ -14,7 +14,7 @@ from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
 from keras_bert_impl.serving.answerer import instances_of
 from keras_bert_impl.serving.embedder import Embedder
-from keras_bert_impl.serving.portable_export import export_portable
+from keras_bert_impl.serving.export import export_portable
 from pipelines.answering.config import AnsweringConfig
 from pipelines.answering.opening import open_answering_model
 from pipelines.tasks.register import open_and_serve
@@ -188,7 +188,7 @@ def test_any_model_gives_vectors_where_they_are_asked_for(folders):
     [
         ({"vectors": True}, "gives no vectors"),
         ({"engine": "tensorflow"}, "is an export for OpenVINO, which tensorflow cannot compute"),
-        ({"engine_precision": "int8"}, "needs texts to find its scales on"),
+        ({"precision": "int8"}, "needs texts to find its scales on"),
     ],
 )
 def test_what_an_export_cannot_do_is_told(folders, tmp_path, options, sentence):
