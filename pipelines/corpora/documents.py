@@ -55,7 +55,7 @@ _HEADER = re.compile(rf"{_NAME}(?:([,;\t|]){_NAME})(?:\1{_NAME})*")
 _MAGIC = frozenset("*?[")
 
 
-class Source(NamedTuple):
+class TextSource(NamedTuple):
     """One file or data set."""
 
     name: str
@@ -94,7 +94,7 @@ def other_kind(path: str, start: bytes, remedy: str, told: set[str]) -> Kind | N
 
 def find_sources(
     patterns: Sequence[str], form: Form | None = None, encoding: TextEncoding = UTF_8
-) -> list[Source]:
+) -> list[TextSource]:
     """Finds what paths, globs, folders or tfds:NAME[:SPLIT] mean, in a fixed order, each once."""
     if not patterns:
         raise UserError("`input_file` names no file; name at least one.")
@@ -105,17 +105,17 @@ def find_sources(
         else:
             found += [(path, False) for path in expand_patterns([pattern])]
     kept = {*with_content([name for name, is_data_set in found if not is_data_set])}
-    sources: dict[Source, None] = {}
+    sources: dict[TextSource, None] = {}
     told: set[str] = set()
     for name, is_data_set in found:
         if is_data_set:
-            sources[Source(name, "tfds")] = None
+            sources[TextSource(name, "tfds")] = None
         elif name in kept:
-            sources[Source(name, form or _form_of(name, told, encoding))] = None
+            sources[TextSource(name, form or _form_of(name, told, encoding))] = None
     return list(sources)
 
 
-def packed_size(sources: Iterable[Source]) -> int | None:
+def packed_size(sources: Iterable[TextSource]) -> int | None:
     """Bytes of all sources on the disk; None where one of them is a data set or a pipe."""
     total = 0
     for name, form in sources:
@@ -215,7 +215,7 @@ _LONGEST_PARAGRAPH = 1 << 14  # of lines that may be parts of it; a longer one i
 class TextBlock(NamedTuple):
     """Some lines of a source; those that are cut at one width are parts of paragraphs."""
 
-    source: Source
+    source: TextSource
     lines: LineBlock
     ends_source: bool
     is_cut: bool = False
@@ -239,7 +239,7 @@ class Reading:
         check_options(self)
 
 
-def read_blocks(source: Source, reading: Reading) -> Iterator[TextBlock]:
+def read_blocks(source: TextSource, reading: Reading) -> Iterator[TextBlock]:
     """Reads a source in blocks that can be worked on independently.
 
     A pipe is read as well: whoever asks for blocks reads them once.

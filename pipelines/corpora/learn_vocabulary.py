@@ -26,8 +26,8 @@ from keras_bert_impl.tokenization.learner import (
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import (
     Reading,
-    Source,
     TextBlock,
+    TextSource,
     find_sources,
     packed_size,
     raw_paragraphs_of,
@@ -211,12 +211,14 @@ def _wanted_alphabet(counts: Counter[str]) -> tuple[int, int]:
     return wanted, len(alphabet) + len(inside)
 
 
-def count_words(config: LearnVocabularyConfig, sources: Sequence[Source]) -> tuple[Counter, int]:
+def count_words(
+    config: LearnVocabularyConfig, sources: Sequence[TextSource]
+) -> tuple[Counter, int]:
     """Counts the words of sources as WordPiece sees them; see `merge_counts`."""
     return merge_counts(_count(config, sources), _MOST_WORDS)
 
 
-def _count(config: LearnVocabularyConfig, sources: Sequence[Source]) -> Iterator[CountedBlock]:
+def _count(config: LearnVocabularyConfig, sources: Sequence[TextSource]) -> Iterator[CountedBlock]:
     work = functools.partial(
         count_block,
         reading=config.reading,

@@ -15,7 +15,7 @@ from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import (
     Reading,
-    Source,
+    TextSource,
     expand_patterns,
     other_kind,
     raw_paragraphs_of,
@@ -111,7 +111,7 @@ def _lines_of_files(
     for path in [] if text_field else paths:
         other_kind(path, beginning_of_text(path, encoding), _REMEDY, told)
     for path in paths:
-        for block in read_blocks(Source(path, "json_lines" if text_field else "text"), reading):
+        for block in read_blocks(TextSource(path, "json_lines" if text_field else "text"), reading):
             if text_field:
                 yield from filter(None, raw_paragraphs_of(block, reading))
             else:

@@ -29,7 +29,7 @@ from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.pretraining_data.chunks import pair_starts
-from pipelines.pretraining_data.documents import SentenceBlock, TextBlock, encode_block, read_lines
+from pipelines.pretraining_data.documents import FileBlock, SentenceBlock, encode_block, read_lines
 from pipelines.pretraining_data.recipe import VocabularyFacts
 
 
@@ -85,7 +85,7 @@ class TextFingerprint:
 class BlockTask:
     """One text block to tokenize, and where its tokens go; `plain` is without TensorFlow."""
 
-    block: TextBlock
+    block: FileBlock
     settings: TextFingerprint
     target: str
     stamp: tuple[int, int]

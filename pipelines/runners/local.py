@@ -27,7 +27,7 @@ from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import match_files, refuse_output_among_input, with_content
 from pipelines.pretraining_data.documents import (
-    TextBlock,
+    FileBlock,
     check_partners,
     choose_shards,
     cut_into_blocks,
@@ -102,7 +102,7 @@ class _Text:
     """The input; `stamps` are path, size and time of each file, by which a change is noticed."""
 
     files: list[str]
-    blocks: list[TextBlock]
+    blocks: list[FileBlock]
     stamps: list[list]
     bytes: int
 
@@ -110,7 +110,7 @@ class _Text:
     def of(cls, patterns: str) -> "_Text":
         """Finds the input and cuts it into blocks, before anything is written."""
         files = with_content(find_inputs(patterns))
-        blocks: list[TextBlock] = []
+        blocks: list[FileBlock] = []
         stamps = []
         told: set[str] = set()
         for path in files:

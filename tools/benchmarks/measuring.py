@@ -138,14 +138,14 @@ def show_json(row: Mapping[str, Any]) -> None:
     print(json.dumps(row), flush=True)
 
 
-class Table:
+class PrintedTable:
     """A table for people, printed row by row.
 
     Args:
         columns: their heads, and how their cells are formatted; the first one's are texts.
 
     Example:
-        >>> table = Table({"way": "", "steps/s": ",.1f", "to pad": ".2f"}, first=8)
+        >>> table = PrintedTable({"way": "", "steps/s": ",.1f", "to pad": ".2f"}, first=8)
         way        steps/s    to pad
         >>> table.row("pad", 1234.5)
         pad        1,234.5

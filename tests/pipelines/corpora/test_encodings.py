@@ -26,7 +26,7 @@ from pipelines.corpora.encodings import (
     read_line_blocks,
     read_whole,
 )
-from pipelines.pretraining_data.documents import TextBlock
+from pipelines.pretraining_data.documents import FileBlock
 from pipelines.pretraining_data.documents import read_lines as read_sentences
 from pipelines.tables.files import open_table
 from pipelines.tables.lines import read_lines, read_text
@@ -130,7 +130,7 @@ def test_the_wider_encoding_that_is_meant_is_named(tmp_path, asked, meant, text)
     with pytest.raises(UserError, match=sentence):
         list(read_lines(path, encoding))
     with pytest.raises(UserError, match=sentence):
-        read_sentences(TextBlock(name, 0, 99), path.read_bytes(), encoding)
+        read_sentences(FileBlock(name, 0, 99), path.read_bytes(), encoding)
     assert [line for _, line in read_lines(path, TextEncoding(encoding=meant))] == text.split()
     path.write_bytes(b"\n\x82\n")
     with pytest.raises(UserError, match=r"; correct it, or give another `encoding`\.$"):

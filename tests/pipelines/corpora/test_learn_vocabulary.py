@@ -13,7 +13,7 @@ from keras_bert_impl.tokenization.learner import (
 )
 from keras_bert_impl.tokenization.reference import split_words
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.corpora.documents import Reading, Source, TextBlock
+from pipelines.corpora.documents import Reading, TextBlock, TextSource
 from pipelines.corpora.encodings import LineBlock
 from pipelines.corpora.learn_vocabulary import (
     CountedBlock,
@@ -26,7 +26,7 @@ from tests.support.tokenization import trouble_text
 
 
 def block(text):
-    return TextBlock(Source("x", "text"), LineBlock(1, text.encode(), 7), True)
+    return TextBlock(TextSource("x", "text"), LineBlock(1, text.encode(), 7), True)
 
 
 @given(trouble_text(), st.booleans())
