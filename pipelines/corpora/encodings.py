@@ -38,7 +38,7 @@ _Text = TypeVar("_Text", str, bytes, str | None)
 
 @dataclass(frozen=True, kw_only=True)
 class TextEncoding:
-    """How the text of files stands in bytes."""
+    """How the text of files is encoded."""
 
     encoding: str = option(
         _UTF_8,
@@ -47,9 +47,9 @@ class TextEncoding:
     )
     unicode_form: str = option(
         AS_IS,
-        "nfc composes characters that stand in pieces (NFD: Hangul in jamo, accents beside their "
-        "letters), which most vocabularies do not have; as_is leaves them. A model that is trained "
-        "so keeps it, and is served so.",
+        "nfc composes characters that are in pieces (NFD: Hangul in jamo, accents beside their "
+        "letters), which most vocabularies lack; as_is leaves them. A model that is trained on "
+        "composed text composes the texts that it is asked.",
         choices=(AS_IS, NFC),
     )
 

@@ -1,6 +1,6 @@
 """The recipe of pre-training shards: all that decides their content, and nothing else.
 
-Where files lie, how many processes work and which runner is used stand in `PretrainingDataConfig`
+Where files lie, how many processes work and which runner is used are in `PretrainingDataConfig`
 beside it: they change nothing in the records.
 """
 
@@ -275,7 +275,7 @@ class VocabularyFacts:
 
     @classmethod
     def from_json(
-        cls, values: Mapping[str, Any], origin: str = "vocabulary", remedy: str = "mend it"
+        cls, values: Mapping[str, Any], origin: str = "vocabulary", remedy: str = "fix it"
     ) -> "VocabularyFacts":
         """The inverse of `to_json`."""
         facts: _Facts = typed(values, _Facts, origin, remedy)

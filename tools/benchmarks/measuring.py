@@ -53,7 +53,7 @@ class Child:
     def __init__(
         self, module: str, case: Mapping[str, Any], *flags: str, **environment: str
     ) -> None:
-        # A file, because a pipe that nobody reads would stop a process that logs much.
+        # A file, because a pipe that is not read would stop a process that logs much.
         self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, f"--child={json.dumps(case)}", *flags],
