@@ -13,6 +13,7 @@ TOOLS: Mapping[str, str] = {
 FLAGS: Mapping[str, str] = {
     "best_figure": "the best evaluation is that of the loss, or of the task's own figure",
     "ignore_check": "nothing is refused; the report's first table has BERT beside random weights",
+    "held_out_every": "one document of 20 is held out",
     "task_seeds": "the task is learned with three seeds",
     "certify": "use python -m tools.benchmarks.tokenizer --task=certify in a checkout",
     **dict.fromkeys(

@@ -157,9 +157,10 @@ def explain(config: Any, _: ConfigFlags[Any]) -> str:
     """
     from keras_bert_impl.serving.page.explain import explain
 
-    done = explain(config)
-    texts = "1 text" if done.texts == 1 else f"{done.texts} texts"
-    return f"{texts}, {done.layers} layers of {done.heads} heads: {config.output_file}"
+    shown = explain(config)
+    layers, heads = shown[0].probabilities.shape[:2]
+    texts = "1 text" if len(shown) == 1 else f"{len(shown)} texts"
+    return f"{texts}, {layers} layers of {heads} heads: {config.output_file}"
 
 
 @tool(USE, "pipelines.vectors.options:FeaturesConfig", more_flags=add_ignored_flags)

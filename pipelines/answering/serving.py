@@ -163,8 +163,7 @@ class CountingAnswerer:
 
 def page_of(config: ServeConfig, models: Mapping[str, AnsweringModel]) -> dict[str, Any]:
     """The page to try models on, as `make_app` takes it: its routes, and those without a key."""
-    from keras_bert_impl.serving.page.routes import OPEN_PATHS, page_routes
-    from keras_bert_impl.serving.page.shown_models import show_model
+    from keras_bert_impl.serving.page.routes import OPEN_PATHS, page_routes, show_model
 
     shown_models = {
         name: show_model(

@@ -25,6 +25,7 @@ class Rows:
             row are padded with 0 to its length.
         values: features of a fixed shape: int32 or float32 [rows, ...].
         choices: how many choices each row holds; None where rows are single texts.
+        num_cut: how many examples lost text, being too long.
     """
 
     examples: Numbers
@@ -32,6 +33,7 @@ class Rows:
     tokens: Mapping[str, NDArray]
     values: Mapping[str, NDArray] = dataclasses.field(default_factory=dict)
     choices: int | None = None
+    num_cut: int = 0
 
     def __len__(self) -> int:
         return len(self.lengths)

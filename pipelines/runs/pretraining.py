@@ -1,6 +1,7 @@
 """Pre-training: from shards to a model directory, and to those of steps on the way."""
 
 import contextlib
+import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,8 +38,9 @@ from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.strategy import make_devices, telling_of_lost_workers
 from pipelines.inputs.pretraining import PretrainingBatches, PretrainingEvaluation
 from pipelines.metrics.guessing import (
+    ENOUGH_TOKENS,
     count_answers,
-    count_sample,
+    count_masked_tokens,
     pretraining_guesses,
 )
 from pipelines.pretraining_data.masking import Targets
@@ -223,8 +225,11 @@ class _Job:
         self._held_out = self._open_held_out()
         # Every record that will be measured is looked at here, before hours of training.
         held_out = count_answers(self._held_out.batches(), self._model_config.vocab_size)
-        sample = self._phases[0].batches.batches_from(0)
-        counts = count_sample(sample, self._model_config.vocab_size)
+        batches: Any = self._phases[0].batches
+        epoch = itertools.islice(
+            batches.batches_from(0), -(-batches.num_examples // batches.batch_size)
+        )
+        counts = count_masked_tokens(epoch, self._model_config.vocab_size, ENOUGH_TOKENS)
         self.guesses = pretraining_guesses(counts, held_out)
         self._objective = PretrainingObjective(config.next_sentence)
         self._model, _ = self._run.build_model(

@@ -81,18 +81,15 @@ def read_text(
 def read_json(path: AnyPath, wanted: str, encoding: TextEncoding | None = None) -> Any:
     """Reads a JSON file; `wanted` says in the message what it should be."""
     content = read_whole(os.fspath(path), encoding=encoding)
-    if sum(map(content.count, (b"{", b"[", b","))) > _MOST_VALUES:
-        raise _too_large(path)
     try:
+        if sum(map(content.count, (b"{", b"[", b","))) > _MOST_VALUES:
+            raise MemoryError
         return bounded_loads(content)
     except (ValueError, RecursionError) as error:
-        fault, remedy = fault_of_json(error), "mend it"
-        if isinstance(error, UnicodeDecodeError):
-            remedy = remedy_of_encoding(encoding)
-        raise UserError(f"{path}: {fault}; {remedy}, or name {wanted}.") from error
+        undecoded = isinstance(error, UnicodeDecodeError)
+        remedy = remedy_of_encoding(encoding) if undecoded else "fix it"
+        raise UserError(f"{path}: {fault_of_json(error)}; {remedy}, or name {wanted}.") from error
     except MemoryError as error:
-        raise _too_large(path) from error
-
-
-def _too_large(path: AnyPath) -> UserError:
-    return UserError(f"{path}: the memory does not suffice to read it; cut it into several files.")
+        raise UserError(
+            f"{path}: the memory does not suffice to read it; cut it into several files."
+        ) from error

@@ -17,8 +17,12 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Input, Prepared
 from keras_bert_impl.serving.http.app import make_app
 from keras_bert_impl.serving.http.config import ServerConfig
-from keras_bert_impl.serving.page.routes import OPEN_PATHS, page_routes
-from keras_bert_impl.serving.page.shown_models import ShownModel, show_model
+from keras_bert_impl.serving.page.routes import (
+    OPEN_PATHS,
+    ShownModel,
+    page_routes,
+    show_model,
+)
 from keras_bert_impl.tokenization.packing import pack_pair
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings

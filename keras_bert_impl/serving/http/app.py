@@ -8,6 +8,8 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.datastructures import Headers
@@ -20,14 +22,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from keras_bert_impl.errors import shown
 from keras_bert_impl.serving.answerer import Answerer, AnsweringModel
-from keras_bert_impl.serving.http import embeddings, tensorflow_serving
-from keras_bert_impl.serving.http.batching import Answered, Batcher
+from keras_bert_impl.serving.http import rest
+from keras_bert_impl.serving.http.batching import Answered, Batch, Batcher, Observer
 from keras_bert_impl.serving.http.bodies import BodyReader, RequestError, fault_body, to_json
 from keras_bert_impl.serving.http.config import ServerConfig
-from keras_bert_impl.serving.http.figures import Figures
-from keras_bert_impl.serving.http.openapi import openapi_document
 
 _MOST_INSTANCES = 2048  # of a request
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _OPEN_PATHS = ("/healthz", "/readyz")
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
@@ -41,20 +43,6 @@ class _NameConvertor(StringConvertor):
 
 
 register_url_convertor("name", _NameConvertor())
-
-
-class JsonResponse(Response):
-    """An answer in JSON; a number that is not finite makes it status 500."""
-
-    media_type = "application/json"
-
-    def render(self, content: Any) -> bytes:
-        """The bytes of a JSON value."""
-        try:
-            return to_json(content)
-        except ValueError:
-            self.status_code = 500
-            return to_json({"error": "the model's answer holds a number that is not finite."})
 
 
 def make_app(
@@ -140,7 +128,7 @@ class Service:
         ]
         for which in ("", "/versions/{version:name}", "/labels/{label:name}"):
             path = f"/v1/models/{{name:name}}{which}"
-            for method in tensorflow_serving.METHODS:
+            for method in rest.METHODS:
                 counted = self._counted(functools.partial(self._ask_form, method), method)
                 routes.append(Route(f"{path}:{method}", counted, methods=["POST"]))
             routes.append(Route(f"{path}/metadata", self._metadata))
@@ -166,7 +154,7 @@ class Service:
 
         return answer
 
-    async def _ask(self, request: Request, name: str, asked: tensorflow_serving.Asked) -> Response:
+    async def _ask(self, request: Request, name: str, asked: rest.Asked) -> Response:
         """Answers instances, unless they are too many, or the client goes away or must wait."""
         if len(asked.instances) > _MOST_INSTANCES:
             sentence = f"a request may have {_MOST_INSTANCES} instances; send more of them."
@@ -188,30 +176,28 @@ class Service:
             known = ", ".join(self._models)
             raise RequestError(404, f"there is no model {shown(name)}; there are: {known}.")
         path = request.path_params
-        tensorflow_serving.check_version(name, path.get("version"), path.get("label"))
+        rest.check_version(name, path.get("version"), path.get("label"))
         return name, self._models[name]
 
     async def _ask_form(self, method: str, request: Request) -> Response:
         name, model = self._model(request)
         body = await self._bodies.json(request)
-        return await self._ask(request, name, tensorflow_serving.read(model, method, body))
+        return await self._ask(request, name, rest.read(model, method, body))
 
     async def _embed(self, request: Request) -> Response:
-        name, asked = embeddings.read(self._models, await self._bodies.json(request))
+        name, asked = rest.read_embeddings(self._models, await self._bodies.json(request))
         request.scope[_MODEL] = name
         return await self._ask(request, name, asked)
 
     async def _status(self, request: Request) -> Response:
         name, _ = self._model(request)
-        # OpenAI's clients ask the same path for what its list has.
-        entry = embeddings.model_entry(name, self._started)
-        return _json({**tensorflow_serving.status_body(), **entry})
+        return _json(rest.status_body(name, self._started))
 
     async def _metadata(self, request: Request) -> Response:
-        return _json(tensorflow_serving.metadata_body(*self._model(request)))
+        return _json(rest.metadata_body(*self._model(request)))
 
     async def _list_models(self, _request: Request) -> Response:
-        entries = [embeddings.model_entry(name, self._started) for name in self._models]
+        entries = [rest.model_entry(name, self._started) for name in self._models]
         return _json({"object": "list", "data": entries})
 
     async def _health(self, _request: Request) -> Response:
@@ -225,18 +211,73 @@ class Service:
         return _json({"status": "ready"})
 
     async def _metrics(self, _request: Request) -> Response:
-        content = self._figures.text()
-        return Response(content, headers={**_HEADERS, "Content-Type": Figures.CONTENT_TYPE})
+        headers = {**_HEADERS, "Content-Type": CONTENT_TYPE_LATEST}
+        return Response(self._figures.text(), headers=headers)
 
     async def _openapi(self, _request: Request) -> Response:
-        return _json(openapi_document(self._models))
+        return _json(rest.openapi_document(self._models))
+
+
+class Figures:
+    """What Prometheus reads: requests, their time, batches, tokens, and what waits."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        ours, call = ("model", "signature"), ("model", "method")
+
+        def add(kind: Any, name: str, about: str, labels: Sequence[str], **more: Any) -> Any:
+            return kind(f"keras_bert_{name}", about, labels, registry=self._registry, **more)
+
+        self._requests = add(Counter, "requests", "Requests.", (*call, "status"))
+        about = "From a request's head to its answer."
+        self._seconds = add(Histogram, "request_seconds", about, call, buckets=_SECONDS)
+        self._rows = add(Histogram, "batch_rows", "Rows of a batch.", ours, buckets=_ROWS)
+        about = "Computation of a batch."
+        self._batch_seconds = add(Histogram, "batch_seconds", about, ours, buckets=_SECONDS)
+        self._tokens = add(Counter, "tokens", "Tokens computed.", ours)
+        about = "Positions computed: tokens and their padding."
+        self._positions = add(Counter, "positions", about, ours)
+        about = "Instances whose answers are not there yet."
+        self._waiting = add(Gauge, "waiting_instances", about, ours)
+
+    def request(self, model: str, method: str, status: int, seconds: float) -> None:
+        """Counts a request that was answered."""
+        self._requests.labels(model, method, str(status)).inc()
+        self._seconds.labels(model, method).observe(seconds)
+
+    def watch(self, model: str, signature: str, waiting: Callable[[], int]) -> Observer:
+        """What counts the batches of one answerer."""
+        labels = (model, signature)
+        self._waiting.labels(*labels).set_function(waiting)
+        rows, duration = self._rows.labels(*labels), self._batch_seconds.labels(*labels)
+        tokens, positions = self._tokens.labels(*labels), self._positions.labels(*labels)
+
+        def count(batch: Batch) -> None:
+            rows.observe(batch.rows)
+            duration.observe(batch.seconds)
+            tokens.inc(batch.tokens)
+            positions.inc(batch.positions)
+
+        return count
+
+    def text(self) -> bytes:
+        """All figures as Prometheus reads them."""
+        return generate_latest(self._registry)
 
 
 _MODEL = "keras_bert.model"  # in a scope: the model that a body names
 
 
-def _json(value: Any) -> Response:
-    return JsonResponse(value, headers=_HEADERS)
+def _json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """JSON; a number that is not finite makes it status 500."""
+    try:
+        content = to_json(value)
+    except ValueError:
+        status, content = (
+            500,
+            to_json({"error": "the model's answer holds a number that is not finite."}),
+        )
+    return Response(content, status, {**_HEADERS, **(headers or {})}, "application/json")
 
 
 async def _when_gone(receive: Receive, answer: asyncio.Future[Answered]) -> None:
@@ -295,7 +336,7 @@ async def _answer_fault(request: Request, fault: Exception) -> Response:
         fault = RequestError(fault.status_code, sentence, headers=dict(fault.headers or {}))
     # OpenAI's form is that of all its API but for single models.
     body = fault_body(fault, path.startswith("/v1/") and not path.startswith("/v1/models/"))
-    return JsonResponse(body, fault.status_code, {**_HEADERS, **(fault.headers or {})})
+    return _json(body, fault.status_code, fault.headers)
 
 
 async def _answer_nobody(_request: Request, _error: Exception) -> Response:

@@ -1,10 +1,18 @@
-"""Attention shown: a page in one file as a job, and an object that shows itself in a notebook."""
+"""Attention shown: a page in one file, and an object that shows itself in a notebook."""
 
+import base64
+import hashlib
 import html
+import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from typing import Any
+
+import numpy as np
 
 from keras_bert_impl.checkpoints.model_source import CheckpointOptions
 from keras_bert_impl.engines.config import ENGINES, TENSORFLOW
@@ -12,9 +20,16 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.serving.attention import AttentionModel, TextAttention
-from keras_bert_impl.serving.page.single_page import attention_page
 
-_HEIGHT = 720  # pixels of a notebook's frame
+STATIC = resources.files(__package__) / "static"
+"""The files of the page."""
+
+# In the order in which they need each other.
+_MODULES = ("text.js", "dom.js", "attention_data.js", "attention_view.js", "single_page.js")
+_STYLES = ("page.css", "attention.css")
+_SCALE = 65535
+_IMPORT = re.compile(r"^import .*?;\n|^export ", re.MULTILINE | re.DOTALL)
+_AS_CODES = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,38 +62,16 @@ class ExplainConfig(CheckpointOptions):
                 "times; give a second text for each."
             )
 
-    @property
-    def texts(self) -> list[str | tuple[str, str]]:
-        """The texts, and pairs of them."""
-        if self.text_pair:
-            return list(zip(self.text, self.text_pair, strict=True))
-        return list(self.text)
 
-
-@dataclass(frozen=True)
-class Explained:
-    """What a page shows.
-
-    Attributes:
-        texts: how many.
-        layers: of the model.
-        heads: of each layer.
-    """
-
-    texts: int
-    layers: int
-    heads: int
-
-
-def explain(config: ExplainConfig) -> Explained:
+def explain(config: ExplainConfig) -> list[TextAttention]:
     """Writes a page with the attention of texts."""
     output = check_output(config.output_file)
     model = AttentionModel.open(config.model, engine=config.engine, **config.description())
-    attentions = model.of_texts(config.texts)
+    pairs = zip(config.text, config.text_pair, strict=True) if config.text_pair else config.text
+    attentions = model.of_texts(list(pairs))
     with open_whole(output) as file:
         file.write(attention_page(attentions))
-    layers, heads = attentions[0].probabilities.shape[:2]
-    return Explained(len(attentions), layers, heads)
+    return attentions
 
 
 @dataclass(frozen=True)
@@ -91,7 +84,7 @@ class ShownAttention:
     """
 
     attentions: Sequence[TextAttention]
-    height: int = _HEIGHT
+    height: int = 720
 
     def page(self) -> str:
         """A page for a browser, in one file."""
@@ -135,3 +128,67 @@ def show_attention(
         model if isinstance(model, AttentionModel) else AttentionModel.open(model, **description)
     )
     return ShownAttention(opened.of_texts(texts))
+
+
+def attention_page(attentions: Sequence[TextAttention], title: str = "Attention") -> str:
+    """A page that shows the attention of texts.
+
+    Returns:
+        HTML, which a browser may open from a file: its own policy forbids it to ask for anything.
+    """
+    # The modules as one script: names are unique among them, which a test asks for.
+    script = "".join(_IMPORT.sub("", read_static(name)) for name in _MODULES)
+    style = "".join(map(read_static, _STYLES))
+    policy = (
+        f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    # No text in the data can end its element.
+    data = json.dumps([written_attention(one) for one in attentions]).translate(_AS_CODES)
+    return "\n".join(
+        [
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            f"<title>{html.escape(title)}</title>",
+            f"<style>{style}</style>\n</head>\n<body>",
+            f'<main><h1><bdi>{html.escape(title)}</bdi></h1><div id="texts"></div></main>',
+            f'<script type="application/json" id="data">{data}</script>',
+            f'<script type="module">{script}</script>\n</body>\n</html>\n',
+        ]
+    )
+
+
+def written_attention(attention: TextAttention) -> dict[str, Any]:
+    """The attention of a text as JSON values, in shares of 1/65535.
+
+    Returns:
+        `tokens`, `segments`, `layers`, `heads`, and `probabilities`: base64 of uint16,
+        little-endian, [layers, heads, from, to].
+
+    Example:
+        >>> halves = np.full([1, 1, 2, 2], 0.5, np.float32)
+        >>> written_attention(TextAttention(("a", "b"), (0, 0), halves))["probabilities"]
+        'AIAAgACAAIA='
+    """
+    layers, heads = attention.probabilities.shape[:2]
+    shares = np.rint(attention.probabilities * _SCALE).astype("<u2")
+    return {
+        "tokens": list(attention.tokens),
+        "segments": list(attention.segments),
+        "layers": layers,
+        "heads": heads,
+        "probabilities": base64.b64encode(shares.tobytes()).decode("ascii"),
+    }
+
+
+@cache
+def read_static(name: str) -> str:
+    """The text of a file of the page."""
+    return (STATIC / name).read_text(encoding="utf-8")
+
+
+def _digest(content: str) -> str:
+    digest = hashlib.sha256(content.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

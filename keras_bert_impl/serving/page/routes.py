@@ -1,28 +1,33 @@
-"""The paths of the playground: its page, and what the page asks besides answers."""
+"""The playground: its page, and what the page asks besides answers (tokens and attention)."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+import functools
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.serving.answerer import Answerer, Instance
-from keras_bert_impl.serving.http import tensorflow_serving
+from keras_bert_impl.serving.answerer import Answerer, AnsweringModel, Instance, Row
+from keras_bert_impl.serving.attention import AttentionModel, tokens_of
+from keras_bert_impl.serving.http import rest
 from keras_bert_impl.serving.http.bodies import BodyReader, RequestError, bad_request, to_json
-from keras_bert_impl.serving.page.shown_models import ShownModel
-from keras_bert_impl.serving.page.single_page import STATIC, read_static
+from keras_bert_impl.serving.page.explain import STATIC, read_static, written_attention
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 _PAGE = "index.html"
-_KINDS = {
-    "css": "text/css",
-    "html": "text/html",
-    "js": "text/javascript",
-    "svg": "image/svg+xml",
-}
-_AT_ONCE, _MEBIBYTES, _SECONDS = 16, 1, 10.0
+_KINDS = {"css": "text/css", "html": "text/html", "js": "text/javascript", "svg": "image/svg+xml"}
+_MEBIBYTES, _SECONDS = 1, 10.0
+_MOST_ROWS = 50  # of one text: windows of a passage without end
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -36,73 +41,143 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
+_FILES = {
+    "/" if file.name == _PAGE else f"/playground/{file.name}": file.name
+    for file in sorted(STATIC.iterdir(), key=lambda file: file.name)
+}
+_NO_ATTENTION = (
+    "This export gives its outputs and not its attention; open the model directory that it was "
+    "made from to see it."
+)
 
-_FILES = tuple(sorted(file.name for file in STATIC.iterdir() if file.name != _PAGE))
-
-OPEN_PATHS = ("/", *(f"/playground/{name}" for name in _FILES))
+OPEN_PATHS = tuple(_FILES)
 """The paths of the page itself, which tell nothing of any model."""
 
-_Work = Callable[[ShownModel, Answerer, Instance], dict[str, Any]]
+
+@dataclass(frozen=True)
+class ShownModel:
+    """A model, and what shows its inside.
+
+    Attributes:
+        model: answers.
+        vocabulary: of its ids; None where its folder has none.
+        attention: gives its attention, or a sentence that says why it cannot.
+    """
+
+    model: AnsweringModel
+    vocabulary: Vocabulary | None
+    attention: AttentionModel | str
+
+    def description(self, name: str) -> dict[str, Any]:
+        """What the page must know to show its panels, as JSON values."""
+        return {
+            "name": name,
+            "description": dict(self.model.description),
+            "signatures": [_signature(one) for one in self.model.answerers.values()],
+            "attention": self.attention if isinstance(self.attention, str) else None,
+        }
+
+    def tokens(self, answerer: Answerer, instance: Instance) -> dict[str, Any]:
+        """The rows that an instance becomes, with their tokens and ids, as JSON values."""
+        if self.vocabulary is None:
+            raise UserError("the model's folder has no vocabulary; its tokens have no names.")
+        rows = islice(rows_of(answerer, instance), _MOST_ROWS)
+        return {"rows": [_token_row(row, self.vocabulary) for row in rows]}
+
+    def attend(self, answerer: Answerer, instance: Instance) -> dict[str, Any]:
+        """The attention of the first row that an instance becomes, as JSON values."""
+        if isinstance(self.attention, str):
+            raise UserError(self.attention)
+        rows = list(islice(rows_of(answerer, instance), _MOST_ROWS))
+        return {**written_attention(self.attention.of_row(rows[0])), "rows": len(rows)}
+
+
+def show_model(
+    path: str | os.PathLike[str],
+    model: AnsweringModel,
+    *,
+    engine: str = TENSORFLOW,
+    **description: Any,
+) -> ShownModel:
+    """Adds to an open model what shows its inside."""
+    try:
+        attention = AttentionModel.open(path, engine=engine, **description)
+        return ShownModel(model, attention.vocabulary, attention)
+    except UserError:
+        files = (Path(path) / name for name in ("vocab.txt", "tokenizer.json"))
+        file = next((file for file in files if file.exists()), None)
+        return ShownModel(model, Vocabulary.load(file) if file else None, _NO_ATTENTION)
+
+
+def rows_of(answerer: Answerer, instance: Instance) -> Iterator[Row]:
+    """The encoder's inputs of each row of an instance, without padding; of choices one by one."""
+    for row in answerer.prepare([instance]).rows:
+        ids = np.atleast_2d(row["input_ids"])
+        mask = np.atleast_2d(row["input_mask"])
+        segments = np.atleast_2d(row.get("segment_ids", ids * 0))
+        for parts in zip(ids, mask, segments, strict=True):
+            length = int(np.flatnonzero(parts[1])[-1]) + 1
+            yield dict(zip(ENCODER_INPUTS, (part[:length] for part in parts), strict=True))
+
+
+def _token_row(row: Row, vocabulary: Vocabulary) -> dict[str, Any]:
+    ids = row["input_ids"]
+    return {
+        "tokens": list(tokens_of(ids, vocabulary)),
+        "ids": ids.tolist(),
+        "segments": row["segment_ids"].tolist(),
+    }
+
+
+def _signature(answerer: Answerer) -> dict[str, Any]:
+    fields = [
+        {"name": one.name, "is_list": one.is_list, "needed": one.needed, "about": one.about}
+        for one in answerer.inputs
+    ]
+    return {
+        "signature": answerer.signature,
+        "kind": answerer.kind,
+        "inputs": fields,
+        "outputs": list(answerer.outputs),
+    }
 
 
 def page_routes(models: Mapping[str, ShownModel]) -> list[BaseRoute]:
-    """The routes of the page, for `make_app`."""
-    page = Playground(models)
-    path = "/playground/models/{name:name}"
+    """The routes of the page, for `make_app`.
+
+    `tokens` and `attention` take what `:predict` takes, of one instance.
+    """
+    bodies = BodyReader(_SECONDS, _MEBIBYTES)
+
+    async def list_models(_request: Request) -> Response:
+        return _json({"models": [one.description(name) for name, one in models.items()]})
+
+    async def answer(work: Callable[..., dict[str, Any]], request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in models:
+            raise RequestError(404, f"there is no model {shown(name)}.")
+        asked = rest.read(models[name].model, "predict", await bodies.json(request))
+        if len(asked.instances) != 1:
+            raise bad_request("send one instance.")
+        try:
+            return _json(
+                await asyncio.to_thread(work, models[name], asked.answerer, asked.instances[0])
+            )
+        except UserError as error:
+            raise bad_request(str(error)) from None
+
+    path, ways = "/playground/models", {"tokens": ShownModel.tokens, "attention": ShownModel.attend}
     return [
-        Route("/", lambda _: _static(_PAGE)),
-        *(Route(f"/playground/{name}", _endpoint_of(name)) for name in _FILES),
-        Route("/playground/models", page.models),
-        Route(f"{path}/tokens", page.tokens, methods=["POST"]),
-        Route(f"{path}/attention", page.attention, methods=["POST"]),
+        *(Route(where, functools.partial(_static, name)) for where, name in _FILES.items()),
+        Route(path, list_models),
+        *(
+            Route(f"{path}/{{name:name}}/{way}", functools.partial(answer, work), methods=["POST"])
+            for way, work in ways.items()
+        ),
     ]
 
 
-class Playground:
-    """What the page asks: which models there are, their tokens and their attention."""
-
-    def __init__(self, models: Mapping[str, ShownModel]) -> None:
-        self._models = models
-        self._bodies = BodyReader(_SECONDS, _MEBIBYTES)
-        self._running = 0
-
-    async def models(self, _request: Request) -> Response:
-        """`models`: of each its name, description and signatures, and why it has no attention."""
-        return _json({"models": [one.description(name) for name, one in self._models.items()]})
-
-    async def tokens(self, request: Request) -> Response:
-        """Takes what `:predict` takes, of one instance; gives `rows` of tokens and ids."""
-        return await self._answer(request, ShownModel.tokens)
-
-    async def attention(self, request: Request) -> Response:
-        """Takes the same; gives the attention of the first row, see `written_attention`."""
-        return await self._answer(request, ShownModel.attend)
-
-    async def _answer(self, request: Request, work: _Work) -> Response:
-        name = request.path_params["name"]
-        if name not in self._models:
-            raise RequestError(404, f"there is no model {shown(name)}.")
-        model = self._models[name]
-        body = await self._bodies.json(request)
-        answerer, instances, _ = tensorflow_serving.read(model.model, "predict", body)
-        if len(instances) != 1:
-            raise bad_request("send one instance.")
-        if self._running >= _AT_ONCE:
-            raise RequestError(429, "too many requests wait; ask again later.", retry_after=1)
-        self._running += 1
-        try:
-            return _json(await asyncio.to_thread(work, model, answerer, instances[0]))
-        except UserError as error:
-            raise bad_request(str(error)) from None
-        finally:
-            self._running -= 1
-
-
-def _endpoint_of(name: str) -> Callable[[Request], Response]:
-    return lambda _: _static(name)
-
-
-def _static(name: str) -> Response:
+def _static(name: str, _request: Request) -> Response:
     kind = _KINDS[name.rpartition(".")[2]]
     return Response(read_static(name), headers=_HEADERS, media_type=kind)
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.serving.answerer import Input
-from keras_bert_impl.serving.http import embeddings as form
+from keras_bert_impl.serving.http import rest as form
 from keras_bert_impl.serving.http.batching import Answered
 from keras_bert_impl.serving.http.bodies import RequestError
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
@@ -18,7 +18,7 @@ MODELS = {
 
 
 def read(**body):
-    return form.read(MODELS, {"model": "vectors", "input": "a", **body})
+    return form.read_embeddings(MODELS, {"model": "vectors", "input": "a", **body})
 
 
 def test_a_model_is_found_by_its_name():
@@ -32,7 +32,7 @@ def test_a_model_is_found_by_its_name():
 )
 def test_what_names_no_model_of_vectors_is_refused(body, status):
     with pytest.raises(RequestError) as refused:
-        form.read(MODELS, body)
+        form.read_embeddings(MODELS, body)
     assert refused.value.status_code == status
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Prepared
-from keras_bert_impl.serving.page.shown_models import rows_of, show_model
+from keras_bert_impl.serving.page.routes import rows_of, show_model
 from tests.support.model_folders import WORD_VOCABULARY
 from tests.support.toy_page import MODELS
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import keras_bert_impl.serving.page as page_package
 from keras_bert_impl.serving.attention import TextAttention
-from keras_bert_impl.serving.page.single_page import attention_page, written_attention
+from keras_bert_impl.serving.page.explain import attention_page, written_attention
 
 STATIC = Path(page_package.__file__).parent / "static"
 HOSTILE = "</script><script>alert(1)</script>\u2028\u202e<!--"

@@ -1,0 +1,399 @@
+"""What requests ask and replies hold: TensorFlow Serving's REST form, OpenAI's, and their OpenAPI.
+
+The documented calls of both work unchanged. What a text is may be written as {"b64": "..."}, too;
+an instance with one field may stand as its bare value, and so may answers with one.
+"""
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.serving.answerer import (
+    Answerer,
+    AnsweringModel,
+    Input,
+    Instance,
+    asked_answerer,
+)
+from keras_bert_impl.serving.forms import read_fields
+from keras_bert_impl.serving.http.batching import Answered
+from keras_bert_impl.serving.http.bodies import RequestError, bad_request
+
+DEFAULT_SIGNATURE = "serving_default"
+VERSION = "1"
+"""The one version of each model: a server opens a model once."""
+
+METHODS = {
+    "predict": ("instances", "inputs"),
+    "classify": ("examples", "context"),
+    "regress": ("examples", "context"),
+}
+"""What each method takes beside `signature_name`."""
+
+_OF_EMBEDDINGS = ("input", "model", "encoding_format", "dimensions", "user")
+_B64 = "b64"
+_Write = Callable[[Answered], dict[str, Any]]
+
+
+class Asked(NamedTuple):
+    """What a request asks.
+
+    Attributes:
+        instances: texts by field.
+        write: makes the body of the reply.
+    """
+
+    answerer: Answerer
+    instances: Sequence[Instance]
+    write: _Write
+
+
+def read(model: AnsweringModel, method: str, body: Any) -> Asked:
+    """Reads what a method of a model got.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> asked = SimpleNamespace(inputs=[Input("text")], outputs={"score": "a number"})
+        >>> model = SimpleNamespace(answerers={"text": asked})
+        >>> found = read(model, "predict", {"inputs": {"text": ["a", "b"]}})
+        >>> found.instances, found.write(Answered([{"score": 1.0}, {"score": 2.0}], 2))
+        ([{'text': 'a'}, {'text': 'b'}], {'outputs': [1.0, 2.0]})
+    """
+    _check_entries(body, (*METHODS[method], "signature_name"))
+    rows = _examples(body) if method != "predict" else _rows(body)
+    if not isinstance(rows, list) or not rows:
+        raise bad_request("send a list with at least one instance.")
+    answerer = _answerer(model, body.get("signature_name"), rows[0])
+    instances = [_instance(answerer.inputs, row, method != "predict") for row in rows]
+    try:
+        read_fields(answerer.inputs, instances)
+    except UserError as error:
+        raise bad_request(str(error)) from None
+    if method != "predict":
+        return Asked(answerer, instances, _writer(model, answerer, method))
+    return Asked(answerer, instances, _by_columns if "inputs" in body else _by_rows)
+
+
+def _check_entries(body: Any, entries: Sequence[str]) -> None:
+    if not isinstance(body, dict):
+        raise bad_request(f"send a JSON object with {', '.join(entries)}.")
+    if unknown := body.keys() - {*entries}:
+        known = f"send {', '.join(entries)}"
+        raise bad_request(f"{shown(min(unknown))} is not known here; {known}.", min(unknown))
+
+
+def _answerer(model: AnsweringModel, name: Any, first: Any) -> Answerer:
+    """The answerer of a signature; by default as every door chooses it."""
+    if name in ("", None) or (name == DEFAULT_SIGNATURE and name not in model.answerers):
+        is_bare = not isinstance(first, dict) or first.keys() == {_B64}
+        return asked_answerer(model.answerers, ["" if is_bare else first])
+    if isinstance(name, str) and name in model.answerers:
+        return model.answerers[name]
+    raise bad_request(
+        f"`signature_name` is {shown(name)}; the model has {', '.join(model.answerers)}."
+    )
+
+
+def _rows(body: Mapping[str, Any]) -> Any:
+    if ("instances" in body) == ("inputs" in body):
+        raise bad_request("send either `instances` (rows) or `inputs` (columns).")
+    columns = body.get("inputs")
+    if not isinstance(columns, dict) or columns.keys() == {_B64}:
+        return body.get("instances", columns)
+    for name, column in columns.items():
+        if not isinstance(column, list) or not column:
+            raise bad_request(f"`inputs`: {shown(name)} must be a list with at least one value.")
+    counts = {name: len(column) for name, column in columns.items()}
+    if len(set(counts.values())) > 1:
+        raise bad_request(f"`inputs`: the columns differ in their lengths ({shown(counts)}).")
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _examples(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of `examples`, which may share a `context`."""
+    examples, context = body.get("examples"), body.get("context", {})
+    if not isinstance(examples, list) or not all(
+        isinstance(one, dict) for one in (context, *examples)
+    ):
+        raise bad_request("send `examples`, a list of objects, and perhaps `context`, an object.")
+    return [{**context, **example} for example in examples]
+
+
+def _instance(inputs: Sequence[Input], row: Any, of_features: bool) -> Instance:
+    """The texts of a row; a feature may be a list of one value."""
+    values = row if isinstance(row, dict) and row.keys() != {_B64} else {inputs[0].name: row}
+    singles = {one.name for one in inputs if not one.is_list} if of_features else set()
+    return {name: _texts_in(value, name in singles) for name, value in values.items()}
+
+
+def _texts_in(value: Any, single: bool) -> Any:
+    if not isinstance(value, list):
+        return _text(value)
+    return _text(value[0]) if single and len(value) == 1 else [*map(_text, value)]
+
+
+def _text(value: Any) -> Any:
+    if not isinstance(value, dict) or value.keys() != {_B64}:
+        return value
+    try:
+        return base64.b64decode(value[_B64], validate=True).decode()
+    except (TypeError, ValueError):
+        raise bad_request(f"{shown(value[_B64])} is no UTF-8 text in base64.") from None
+
+
+def _by_rows(answered: Answered) -> dict[str, Any]:
+    bare = [one for answer in answered.answers if len(answer) == 1 for one in answer.values()]
+    return {"predictions": bare or answered.answers}
+
+
+def _by_columns(answered: Answered) -> dict[str, Any]:
+    names = list(answered.answers[0])
+    columns = {name: [one[name] for one in answered.answers] for name in names}
+    return {"outputs": columns[names[0]] if len(names) == 1 else columns}
+
+
+def _writer(model: AnsweringModel, answerer: Answerer, method: str) -> _Write:
+    """Writes labels with their probabilities, or numbers."""
+    wanted = "labels" if method == "classify" else "numbers"
+    if answerer.kind not in (wanted, wanted.rstrip("s")):
+        kind = answerer.kind.replace("_", " ")
+        raise bad_request(f"the model answers with {kind} and not with {wanted}; use :predict.")
+    if method == "regress":
+        return lambda answered: {"result": [one["score"] for one in answered.answers]}
+    labels = model.description.get("labels")
+    if not labels:
+        raise bad_request("the model's labels have no names here; use :predict.")
+    return lambda answered: {
+        "result": [
+            [[*pair] for pair in zip(labels, one["probabilities"], strict=True)]
+            for one in answered.answers
+        ]
+    }
+
+
+def check_version(name: str, version: str | None, label: str | None) -> None:
+    """Holds the version, or the label of one, that a path names against the one that there is."""
+    if label is not None or version not in (None, VERSION):
+        which = f"version {shown(version)}" if label is None else f"label {shown(label)}"
+        raise RequestError(404, f"{shown(name)} has no {which}, only version {VERSION}.")
+
+
+def status_body(name: str, created: int) -> dict[str, Any]:
+    """What the path of a model gives: that it can be asked, and its entry in OpenAI's list."""
+    status = {"error_code": "OK", "error_message": ""}
+    states = [{"version": VERSION, "state": "AVAILABLE", "status": status}]
+    return {"model_version_status": states, **model_entry(name, created)}
+
+
+def metadata_body(name: str, model: AnsweringModel) -> dict[str, Any]:
+    """What `/metadata` gives: the signatures, and beside them what people want to know."""
+    signatures = {one: _signature(answerer) for one, answerer in model.answerers.items()}
+    default = next(iter(signatures.values()))
+    return {
+        "model_spec": {"name": name, "signature_name": "", "version": VERSION},
+        "metadata": {
+            "signature_def": {"signature_def": {DEFAULT_SIGNATURE: default, **signatures}},
+            "description": dict(model.description),
+        },
+    }
+
+
+def _signature(answerer: Answerer) -> dict[str, Any]:
+    def field(name: str, dtype: str, shape: dict[str, Any], **more: str) -> dict[str, Any]:
+        return {"dtype": dtype, "tensor_shape": shape, "name": f"{name}:0", **more}
+
+    sizes = [{"size": "-1", "name": ""}]
+    # Unpadded answers have no one shape; what they are is said in words.
+    any_shape = {"dim": [], "unknown_rank": True}
+    return {
+        "inputs": {
+            one.name: field(
+                one.name, "DT_STRING", {"dim": sizes * (1 + one.is_list), "unknown_rank": False}
+            )
+            for one in answerer.inputs
+        },
+        "outputs": {
+            name: field(name, "DT_INVALID", any_shape, about=about)
+            for name, about in answerer.outputs.items()
+        },
+        "method_name": "tensorflow/serving/predict",
+    }
+
+
+def vectors_of(model: AnsweringModel) -> Answerer | None:
+    """The answerer of a model that gives vectors; None where it gives none."""
+    return next((one for one in model.answerers.values() if one.kind == "vector"), None)
+
+
+def read_embeddings(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, Asked]:
+    """Reads what `/v1/embeddings` got: the model's name, and what it is asked."""
+    _check_entries(body, _OF_EMBEDDINGS)
+    name, form, dimensions = map(body.get, ("model", "encoding_format", "dimensions"))
+    if not isinstance(name, str):
+        raise bad_request("`model` must name a model; /v1/models lists them.", "model")
+    answerer = vectors_of(models[name]) if name in models else None
+    if answerer is None:
+        raise RequestError(
+            404,
+            f"no model {shown(name)} gives vectors here; /v1/models lists those that do.",
+            code="model_not_found",
+            parameter="model",
+        )
+    for entry, value, right, wanted in (
+        ("encoding_format", form, form in (None, "float", "base64"), "float or base64"),
+        ("dimensions", dimensions, type(dimensions) in (int, type(None)), "a whole number"),
+        ("user", body.get("user"), isinstance(body.get("user"), str | None), "a text"),
+    ):
+        if not right:
+            raise bad_request(f"`{entry}` is {shown(value)}; give {wanted}.", entry)
+    field, output = answerer.inputs[0].name, next(iter(answerer.outputs))
+    instances = [{field: text} for text in _texts(body.get("input"))]
+
+    def write(answered: Answered) -> dict[str, Any]:
+        vectors: list[Any] = [one[output] for one in answered.answers]
+        width = len(vectors[0])
+        if dimensions not in (None, width):
+            raise bad_request(
+                f"`dimensions` is {shown(dimensions)}, but the vectors of {shown(name)} have "
+                f"{width} numbers; leave it out.",
+                "dimensions",
+            )
+        if form == "base64":
+            packed = (np.asarray(vector, "<f4").tobytes() for vector in vectors)
+            vectors = [base64.b64encode(one).decode() for one in packed]
+        return {
+            "object": "list",
+            "data": [
+                {"object": "embedding", "index": index, "embedding": vector}
+                for index, vector in enumerate(vectors)
+            ],
+            "model": name,
+            "usage": {"prompt_tokens": answered.tokens, "total_tokens": answered.tokens},
+        }
+
+    return name, Asked(answerer, instances, write)
+
+
+def _texts(given: Any) -> list[str]:
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, list) or not texts:
+        raise bad_request("`input` must be a text or a list of texts.", "input")
+    for at, text in enumerate(texts, start=1):
+        if type(text) is not str:
+            ids = type(text) is int or isinstance(text, list)
+            what = "ids of tokens are not taken" if ids else f"text {at} is {shown(text)}"
+            raise bad_request(f"`input`: {what}; send texts.", "input")
+    return texts
+
+
+def model_entry(name: str, created: int) -> dict[str, Any]:
+    """A model as OpenAI's list has it.
+
+    Args:
+        created: seconds since 1970.
+
+    Example:
+        >>> model_entry("minilm", 0)["id"]
+        'minilm'
+    """
+    return {"id": name, "object": "model", "created": created, "owned_by": "keras_bert_impl"}
+
+
+_FAULTS = {
+    "400": "The request is not as it must be; the sentence says what is wrong.",
+    "401": "The API key is missing or wrong.",
+    "404": "There is no such model, or no such version.",
+    "408": "The body did not arrive in time.",
+    "413": "The body, or the number of instances, is too large.",
+    "429": "Too many wait, or this one waited too long; ask again after `Retry-After` seconds.",
+    "503": "The server is about to stop.",
+}
+_GETS = {
+    "/v1/models": "The models, in OpenAI's form.",
+    "/healthz": "Whether the server lives.",
+    "/readyz": "Whether it takes requests; 503 while it stops.",
+    "/metrics": "Figures for Prometheus, as text.",
+}
+_TEXT: dict[str, Any] = {"type": "string"}
+_SAYING = "How do I get my money back?"
+_EXAMPLES = {"fill_mask_text": "Paris is the [MASK] of France."}
+
+
+def openapi_document(models: Mapping[str, AnsweringModel]) -> dict[str, Any]:
+    """Describes what may be asked of these models, in OpenAPI 3.1."""
+    paths = {path: {"get": _get(about)} for path, about in _GETS.items()}
+    for name, model in models.items():
+        path, main = f"/v1/models/{name}", next(iter(model.answerers.values()))
+        paths[path] = {"get": _get("Whether the model can be asked, and its entry in the list.")}
+        paths[f"{path}/metadata"] = {"get": _get("Its signatures, and what there is to know of it")}
+        signatures = [f"{one} gives {', '.join(x.outputs)}" for one, x in model.answerers.items()]
+        instances = [_schema(one.inputs) for one in model.answerers.values()]
+        schema = {
+            "signature_name": {"enum": list(model.answerers)},
+            "instances": {"type": "array", "items": {"anyOf": instances}, "minItems": 1},
+            "inputs": {"type": "object", "description": "The same by columns, or this."},
+        }
+        example = {"instances": [_example(main)]}
+        paths[f"{path}:predict"] = _post(f"Answers: {'; '.join(signatures)}.", schema, example)
+        instance, example = _schema(main.inputs), {"examples": [_example(main)]}
+        schema = {"examples": {"type": "array", "items": instance}, "context": instance}
+        if main.kind in ("label", "labels"):
+            about = "Labels with their probabilities."
+            paths[f"{path}:classify"] = _post(about, schema, example)
+        if main.kind == "number":
+            paths[f"{path}:regress"] = _post("Numbers.", schema, example)
+    if vectors := [name for name, model in models.items() if vectors_of(model)]:
+        schema = {
+            "model": {"enum": vectors},
+            "input": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]},
+            "encoding_format": {"enum": ["float", "base64"]},
+            "dimensions": {"type": "integer", "description": "Only the model's own number."},
+            "user": _TEXT,
+        }
+        post = {"model": vectors[0], "input": [_SAYING]}
+        paths["/v1/embeddings"] = _post("Vectors of texts, in OpenAI's form.", schema, post)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "keras_bert_impl", "version": "1"},
+        "paths": paths,
+        "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
+    }
+
+
+def _get(summary: str) -> dict[str, Any]:
+    return {"summary": summary, "responses": {"200": {"description": "It."}}}
+
+
+def _post(summary: str, properties: dict[str, Any], example: Any) -> dict[str, Any]:
+    content = {"application/json": {"schema": _object(properties), "example": example}}
+    about = {"200": "Answers, as JSON.", **_FAULTS}
+    return {
+        "post": {
+            "summary": summary,
+            "requestBody": {"required": True, "content": content},
+            "responses": {status: {"description": text} for status, text in about.items()},
+        }
+    }
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _schema(inputs: Sequence[Input]) -> dict[str, Any]:
+    text = {"anyOf": [_TEXT, _object({_B64: _TEXT})]}
+    fields = {
+        one.name: {**({"type": "array", "items": text} if one.is_list else text)}
+        | {"description": one.about}
+        for one in inputs
+    }
+    return {**_object(fields), "required": [one.name for one in inputs if one.needed]}
+
+
+def _example(answerer: Answerer) -> dict[str, Any]:
+    text = _EXAMPLES.get(answerer.signature, _SAYING)
+    needed = [one for one in answerer.inputs if one.needed]
+    return {one.name: [text, text] if one.is_list else text for one in needed}
