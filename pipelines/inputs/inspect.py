@@ -84,7 +84,7 @@ class PairStatistics:
         self.kinds["mask"] += int(hidden.sum())
         self.kinds["random"] += int((~kept & ~hidden).sum())
         self.deciles += _counted(_DECILES * position // total[row])
-        self.whole_labels += int((~self._facts.continuation[true_id]).sum())
+        self.whole_labels += int((~self._facts.is_continuation[true_id]).sum())
 
     def figures(self) -> dict[str, float]:
         """Shares and means by name."""

@@ -255,7 +255,7 @@ def _shards(
 ) -> list[ShardEntry]:
     """The finished shards."""
     output = str(real_path(Path(config.set_name)))
-    recipe = config.recipe.to_json()
+    recipe = dataclasses.asdict(config.recipe)
     name = [recipe, corpus.text_sha256, Path(corpus.folder).name, output, _FORMAT]
     folder = make_folder(work / f"plan-{fingerprint(name)}")
     plan = _plan(config, corpus, folder)

@@ -164,7 +164,7 @@ def write_shard(task: ShardTask) -> ShardEntry:
 
     entry = write_records(task.target, blocks(), maker.counts)
     with open_whole(task.note) as file:
-        json.dump(entry.to_json(), file)
+        json.dump(dataclasses.asdict(entry), file)
     return entry
 
 
