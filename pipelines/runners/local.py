@@ -184,22 +184,16 @@ def _corpus(
     config: PretrainingDataConfig, text: _Text, vocabulary: Vocabulary, work: Path
 ) -> corpora.Corpus:
     """The tokenized corpus: found, or made from the text."""
-    settings = corpora.TextFingerprint(
-        config.vocab_file,
-        vocabulary.sha256,
-        config.do_lower_case,
-        config.strip_accents,
-        config.text_encoding,
-    )
-    key = {**settings.as_json, "format": _FORMAT}
-    folder = make_folder(work / f"tokens-{fingerprint([text.stamps, key])}")
-    return corpora.find_corpus(folder) or _tokenized(config, text, settings, folder)
+    how = [config.do_lower_case, config.strip_accents, dataclasses.asdict(config.text_encoding)]
+    name = fingerprint([text.stamps, vocabulary.sha256, *how, _FORMAT])
+    folder = make_folder(work / f"tokens-{name}")
+    return corpora.find_corpus(folder) or _tokenized(config, text, vocabulary.sha256, folder)
 
 
 def _tokenized(
     config: PretrainingDataConfig,
     text: _Text,
-    settings: corpora.TextFingerprint,
+    vocab_sha256: str,
     folder: Path,
 ) -> corpora.Corpus:
     """Tokenizes what an earlier run has not, and joins the blocks."""
@@ -212,7 +206,7 @@ def _tokenized(
         path: (size, time) for path, (_, size, time) in zip(text.files, text.stamps, strict=True)
     }
     tasks = [
-        corpora.BlockTask(block, settings, str(file), stamps[block.path], plain)
+        corpora.BlockTask(block, config, vocab_sha256, str(file), stamps[block.path], plain)
         for block, file in missing
     ]
     progress = Progress("tokenize", text.bytes / 1e6, "MB")
