@@ -80,11 +80,11 @@ def kind_of(sample: str) -> Kind | None:
     return "CSV" if _HEADER.fullmatch(line) else None
 
 
-def other_kind(path: str, start: bytes, remedy: str, told: set[str]) -> Kind | None:
+def other_kind(path: str, start: bytes, remedy: str, warned: set[str]) -> Kind | None:
     """What a file that is read as plain text looks like; warns of the first file of each kind."""
     kind = kind_of(start[:SAMPLE_BYTES].decode("utf-8", "ignore"))
-    if kind is not None and kind not in told:
-        told.add(kind)
+    if kind is not None and kind not in warned:
+        warned.add(kind)
         _LOGGER.warning(
             "%s: begins like %s and is read as plain text, fields and tags and all; %s.",
             *(path, kind, remedy),
@@ -106,12 +106,12 @@ def find_sources(
             found += [(path, False) for path in expand_patterns([pattern])]
     kept = {*with_content([name for name, is_data_set in found if not is_data_set])}
     sources: dict[TextSource, None] = {}
-    told: set[str] = set()
+    warned: set[str] = set()
     for name, is_data_set in found:
         if is_data_set:
             sources[TextSource(name, "tfds")] = None
         elif name in kept:
-            sources[TextSource(name, form or _form_of(name, told, encoding))] = None
+            sources[TextSource(name, form or _form_of(name, warned, encoding))] = None
     return list(sources)
 
 
@@ -162,7 +162,7 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def _form_of(path: str, told: set[str], encoding: TextEncoding) -> Form:
+def _form_of(path: str, warned: set[str], encoding: TextEncoding) -> Form:
     """The form of a file; what is read as plain text and looks like something else is noted."""
     if _TABLE.search(path):
         raise UserError(
@@ -176,7 +176,7 @@ def _form_of(path: str, told: set[str], encoding: TextEncoding) -> Form:
         raise UserError(f"{path}: is a JSON array; write one object a line (jq -c '.[]').")
     if start.startswith(b"{"):
         return "json_lines"
-    other_kind(path, start, _EXTRACT, told)
+    other_kind(path, start, _EXTRACT, warned)
     return "text"
 
 
@@ -242,7 +242,7 @@ class Reading:
 def read_blocks(source: TextSource, reading: Reading) -> Iterator[TextBlock]:
     """Reads a source in blocks that can be worked on independently.
 
-    A pipe is read as well: whoever asks for blocks reads them once.
+    A pipe is read as well; its blocks can be read once.
     """
     blocks = (
         _read_data_set(source.name, reading)

@@ -29,7 +29,7 @@ from keras_bert_impl.tokenization.text_settings import AS_IS, NFC
 
 _AT_ONCE = 1 << 16
 _UTF_8 = "utf-8"
-# What many say and another encoding, which has all of its characters, is meant by it.
+# Encodings that are often named where a wider one, with all of their characters, is meant.
 _WIDER = {"euc_kr": "cp949", "shift_jis": "cp932", "gb2312": "gb18030", "gbk": "gb18030"}
 _STATEFUL = ("utf-7", "iso2022", "hz")  # a line end may be the same byte in another state
 
@@ -95,7 +95,7 @@ class TextEncoding:
             return text
         if isinstance(text, str):
             return composed(text)
-        # Bytes that are no UTF-8 stay what they are: whoever decodes them says where they stand.
+        # Bytes that are not UTF-8 stay what they are, and are reported where they are decoded.
         return composed(text.decode(_UTF_8, "surrogateescape")).encode(_UTF_8, "surrogateescape")
 
     def composed_value(self, value: Any) -> Any:
@@ -189,11 +189,11 @@ _OTHERS = {
 }
 
 
-_told_of: set[str] = set()  # the files of which bytes were left out
+_warned_of: set[str] = set()  # the files of which bytes were left out
 
 
 def decode(name: str, first_line: int, data: bytes, encoding: TextEncoding | None = None) -> str:
-    """Decodes a part of a file; a few bytes that are not UTF-8 are left out, which is said once."""
+    """Decodes a part of a file; a few bytes that are not UTF-8 are left out (logged once)."""
     try:
         text, dropped = data.decode("utf-8"), 0
     except UnicodeDecodeError:
@@ -207,8 +207,8 @@ def decode(name: str, first_line: int, data: bytes, encoding: TextEncoding | Non
             f"{ill_formed / len(data):.0%} of the bytes are ill-formed); "
             f"{remedy_of_encoding(encoding)} or, if it is no text, unpack it or leave it out."
         )
-    if dropped and name not in _told_of:
-        _told_of.add(name)
+    if dropped and name not in _warned_of:
+        _warned_of.add(name)
         _LOGGER.warning(
             "%s: %d bytes from line %d on are not UTF-8, and such bytes are left out; if they "
             "matter, correct the file.",
@@ -376,7 +376,7 @@ def read_whole(
 def beginning_of_text(path: str, encoding: TextEncoding | None = None) -> bytes:
     """The first bytes of a file, unpacked, without a byte-order mark and blanks in front.
 
-    Of a stream they are kept for the one who reads it next.
+    Of a stream they are kept for its next reader.
     """
     with _unpacking(path), contextlib.ExitStack() as stack:
         file = stack.enter_context(open_unpacked(path, stream=True, encoding=encoding))

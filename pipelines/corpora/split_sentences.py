@@ -63,7 +63,7 @@ class SplitSentencesConfig:
     join_lines: bool | None = option(
         None,
         "Whether the lines of a paragraph, which an empty line ends, are joined; by default where "
-        "they look as if they were cut at one width, as in mails and man pages, which is said.",
+        "they look as if they were cut at one width, as in mails and man pages; a warning says so.",
     )
     num_workers: int | None = option(
         None,

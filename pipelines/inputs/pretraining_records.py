@@ -47,7 +47,7 @@ class PretrainingRecords:
             option = "mask_probabilities" if targets.mask_probabilities else "objective"
             raise UserError(
                 f"`{option}` needs unmasked text, but the records of {shards[0].path} are masked; "
-                "make them again with `masking=dynamic`."
+                "make them again with create_pretraining_data --masking=dynamic."
             )
         stored = self._stored_predictions()
         self._check_bare(shards, stored)
@@ -206,10 +206,10 @@ def _reading(shard: Shard) -> tuple | None:
     recipe = shard.description.recipe
     # How often and how the text was cut shows in the records.
     fields = dataclasses.asdict(recipe)
-    told = {"dupe_factor", "short_seq_prob", "random_seed", "same_document_tries"}
+    of_records = {"dupe_factor", "short_seq_prob", "random_seed", "same_document_tries"}
     if recipe.masking != "dynamic":
-        told |= fields.keys() - {"masking", "do_next_sentence"}
-    return recipe.stored_predictions, *(fields[name] for name in sorted(fields.keys() - told))
+        of_records |= fields.keys() - {"masking", "do_next_sentence"}
+    return recipe.stored_predictions, *(fields[name] for name in sorted(fields.keys() - of_records))
 
 
 def _no_predictions(examples: int) -> dict[str, np.ndarray]:

@@ -193,8 +193,8 @@ def split_names(patterns: str) -> list[str]:
     return names
 
 
-def look_at_input(path: str, file: IO[bytes], told: set[str]) -> None:
-    """Looks at what is read as sentences: refuses JSON, warns of what is probably no sentences."""
+def look_at_input(path: str, file: IO[bytes], warned: set[str]) -> None:
+    """Looks at what is read as sentences: refuses JSON, warns of what are probably none."""
     file.seek(0)
     start = file.read(SAMPLE_BYTES)
     if are_cut(start.decode("utf-8", "ignore").split("\n")):
@@ -209,7 +209,7 @@ def look_at_input(path: str, file: IO[bytes], told: set[str]) -> None:
             "split_sentences, which reads JSON lines (`text_field` names the field), and give "
             "its output."
         )
-    other_kind(path, start, _MAKE_SENTENCES, told)
+    other_kind(path, start, _MAKE_SENTENCES, warned)
 
 
 def check_partners(

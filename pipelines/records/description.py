@@ -120,7 +120,7 @@ class ShardEntry:
 
 
 def random_next(share: float) -> str:
-    """The share of examples labelled random as people read it, with a word where it is too large.
+    """The share of examples labelled random as people read it, with a remark where it is too large.
 
     Example:
         >>> random_next(0.545), random_next(1.0)

@@ -249,7 +249,7 @@ def _check_shipping(options: PipelineOptions) -> None:
 def _find_blocks(patterns: str) -> tuple[list[FileBlock], list[str]]:
     """The text blocks of all input files, and the files' names."""
     blocks, files = [], []
-    told: set[str] = set()
+    warned: set[str] = set()
     for pattern in split_names(patterns):
         matched = [entry.path for entry in FileSystems.match([pattern])[0].metadata_list]
         hidden = base_name(pattern).startswith(".")  # hidden files are half written
@@ -258,7 +258,7 @@ def _find_blocks(patterns: str) -> tuple[list[FileBlock], list[str]]:
             raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
         for path in found:
             with FileSystems.open(path) as file:
-                look_at_input(path, file, told)
+                look_at_input(path, file, warned)
                 blocks += cut_into_blocks(path, file)
             files.append(base_name(path))
     return blocks, files

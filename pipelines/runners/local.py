@@ -112,11 +112,11 @@ class _Text:
         files = with_content(find_inputs(patterns))
         blocks: list[FileBlock] = []
         stamps = []
-        told: set[str] = set()
+        warned: set[str] = set()
         for path in files:
             with open_input(path) as file:  # its stamp first, so that later changes are noticed
                 stamps.append([str(real_path(Path(path))), *corpora.stamp_of(file)])
-                look_at_input(path, file, told)
+                look_at_input(path, file, warned)
                 blocks += cut_into_blocks(path, file)
         return cls(files, blocks, stamps, sum(block.end - block.start for block in blocks))
 

@@ -126,9 +126,9 @@ def cores() -> list[int]:
 
 def machine() -> str:
     """The processors that this process may use, and Python's version."""
-    model, told = platform.processor() or platform.machine(), Path("/proc/cpuinfo")
-    if told.exists():
-        names = [line for line in told.read_text().splitlines() if line.startswith("model name")]
+    model, info = platform.processor() or platform.machine(), Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
         model = names[0].split(":")[1].strip() if names else model
     return f"{len(cores())} x {model}, Python {platform.python_version()}"
 

@@ -39,7 +39,7 @@ def test_texts_are_spread_over_the_file_and_equal_ones_are_long(config):
 
 def test_an_unknown_contender_and_too_few_texts_are_one_sentence(config, tmp_path):
     with pytest.raises(
-        UserError, match="`contenders`: torch is none; choose of ours_tensorflow_float32"
+        UserError, match="`contenders`: torch is unknown; name ours_tensorflow_float32"
     ):
         compare(VectorsConfig(**{**vars(config), "contenders": ("torch",)}), tmp_path)
     with pytest.raises(UserError, match="has 40 texts, and 99 are asked for"):
