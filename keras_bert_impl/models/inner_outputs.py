@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.layers.dropout import Draw
 from keras_bert_impl.models.base import ConfiguredModel
+from keras_bert_impl.models.encoder import BertEncoder
 
 
 class RecordingKernels(kernels.PlainKernels):
@@ -76,7 +77,7 @@ def hidden_states(model: ConfiguredModel, inputs: Mapping[str, Any]) -> list[Any
         model: one of this project's models.
         inputs: all inputs of its encoder.
     """
-    encoder: Any = getattr(model, "encoder", model)
+    encoder: Any = model if isinstance(model, BertEncoder) else model.encoder
     layers = [encoder.embeddings, *encoder.blocks]
     inside = keras.Model(encoder.input, [layer.output for layer in layers])
     names = tuple(encoder.input)
