@@ -14,6 +14,7 @@ import contextlib
 import functools
 import gzip
 import io
+import itertools
 import logging
 import lzma
 import zlib
@@ -108,16 +109,10 @@ class TextEncoding:
             return [self.composed_value(one) for one in value]
         return self.composed(value) if isinstance(value, str) else value
 
-    def recoded(self, name: str, file: Any) -> Any:
-        """A file of bytes in UTF-8, with a method `readinto` as it has; itself if it is UTF-8."""
-        return file if self.is_utf8 else _Recoded(name, file.read, self)
-
     def recoded_lines(self, name: str, lines: Iterable[bytes]) -> Iterator[bytes]:
         """The lines of a stream, as UTF-8 and composed."""
         if not self.is_utf8:
-            parts = iter(lines)
-            raw: Any = _Recoded(name, lambda _: next(parts, b""), self)
-            lines = io.BufferedReader(raw)
+            lines = io.BufferedReader(_Parts(_recoded(name, lines, self)))
         yield from map(self.composed, lines)
 
 
@@ -130,38 +125,38 @@ def _is_text(encoding: str) -> bool:
         return False
 
 
-class _Recoded(io.RawIOBase):
-    """A file's text as UTF-8, decoded a block after the other; it knows the line it is on."""
+class _Parts(io.RawIOBase):
+    """Parts of bytes as a file."""
 
-    def __init__(self, name: str, read: Callable[[int], bytes], encoding: TextEncoding) -> None:
-        self._name, self._read, self._encoding = name, read, encoding
-        self._decoder = codecs.getincrementaldecoder(encoding.encoding)()
-        self._ready, self._line, self._ended = memoryview(b""), 1, False
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        self._parts, self._ready = parts, memoryview(b"")
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not self._ready and not self._ended:
-            data = self._read(_AT_ONCE)
-            self._ended = not data
-            text = self._decoded(data)
-            self._line += text.count("\n")
-            self._ready = memoryview(text.encode())
+        while not self._ready and (part := next(self._parts, None)) is not None:
+            self._ready = memoryview(part)
         count = min(len(buffer), len(self._ready))
         buffer[:count], self._ready = self._ready[:count], self._ready[count:]
         return count
 
-    def _decoded(self, data: bytes) -> str:
+
+def _recoded(name: str, parts: Iterable[bytes], encoding: TextEncoding) -> Iterator[bytes]:
+    """Parts of a text as UTF-8, decoded one after the other."""
+    decoder, line = codecs.getincrementaldecoder(encoding.encoding)(), 1
+    for data in itertools.chain(parts, [b""]):
         try:
-            return self._decoder.decode(data, final=self._ended)
+            text = decoder.decode(data, final=not data)
         except UnicodeError as error:
             good = error.start if isinstance(error, UnicodeDecodeError) else 0
-            line = self._line + data.count(b"\n", 0, good)
+            line += data.count(b"\n", 0, good)
             raise UserError(
-                f"{self._name}: line {line} is not {self._encoding.encoding} ({error}); "
-                f"{remedy_of_encoding(self._encoding, error)}."
+                f"{name}: line {line} is not {encoding.encoding} ({error}); "
+                f"{remedy_of_encoding(encoding, error)}."
             ) from error
+        line += text.count("\n")
+        yield text.encode()
 
 
 UTF_8 = TextEncoding()
@@ -252,25 +247,17 @@ SAMPLE_BYTES = 1 << 16  # that say what form a text has
 BLOCK_BYTES = 1 << 20
 
 
-class _Bounded(io.RawIOBase):
+def _bounded(path: str, packed: IO[bytes], unpacked: Any) -> Iterator[bytes]:
     """What an unpacker gives, unless it is far more than the packed file can have meant."""
-
-    def __init__(self, path: str, packed: IO[bytes], unpacked: Any) -> None:
-        self._path, self._packed, self._unpacked = path, packed, unpacked
-        self._bytes = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        count = self._unpacked.readinto(buffer)
-        self._bytes += count
-        if self._bytes > max(_SMALL_BYTES, MOST_TIMES * self._packed.tell()):
+    count = 0
+    while part := unpacked.read(_AT_ONCE):
+        count += len(part)
+        if count > max(_SMALL_BYTES, MOST_TIMES * packed.tell()):
             raise UserError(
-                f"{self._path}: unpacks to more than {MOST_TIMES} times its size, which no text "
-                "does; if it is meant, unpack it first, and name what comes out."
+                f"{path}: unpacks to more than {MOST_TIMES} times its size, which no text does; "
+                "if it is meant, unpack it first, and name what comes out."
             )
-        return count
+        yield part
 
 
 class Unpacked(io.BufferedReader):
@@ -321,8 +308,11 @@ def open_unpacked(
     try:
         start = packed.peek(_LONGEST_MAGIC)  # type: ignore[attr-defined]
         unpack = next((one for magic, one in _UNPACKERS.items() if start.startswith(magic)), None)
-        plain = _Bounded(path, packed, unpack(packed)) if unpack else packed
-        return Unpacked(packed, encoding.recoded(path, plain) if encoding else plain)
+        plain: Any = _Parts(_bounded(path, packed, unpack(packed))) if unpack else packed
+        if encoding and not encoding.is_utf8:
+            parts = iter(functools.partial(plain.read, _AT_ONCE), b"")
+            plain = _Parts(_recoded(path, parts, encoding))
+        return Unpacked(packed, plain)
     except BaseException:
         packed.close()
         raise
