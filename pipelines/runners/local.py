@@ -6,6 +6,7 @@ number of worker processes changes nothing but the time.
 
 import dataclasses
 import glob
+import json
 import logging
 import shutil
 import warnings
@@ -22,6 +23,7 @@ from keras_bert_impl.files import (
     remove,
     without_links,
 )
+from keras_bert_impl.json_files import read_json_value
 from keras_bert_impl.locks import owned
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -227,17 +229,17 @@ def _tokenized(
 def _plan(config: PretrainingDataConfig, corpus: corpora.Corpus, folder: Path) -> list[tuple]:
     """The plan of all examples: the file of each batch and the number of its examples."""
     tasks = shards.plan_tasks(corpus, config.recipe, folder)
-    examples = [shards.planned_count(task.target) for task in tasks]
-    missing = [number for number, count in enumerate(examples) if count is None]
-    progress = Progress("plan", len(tasks), "batches")
-    progress.resume_from(len(tasks) - len(missing))
-    chosen = [tasks[number] for number in missing]
-    counts = in_order(shards.plan_batch, chosen, _beside(config), _NUMBERS)
-    for number, count in zip(missing, counts, strict=True):
-        examples[number] = count
-        progress.advance()
-    progress.close()
-    return [(task.target, count) for task, count in zip(tasks, examples, strict=True)]
+    note = folder / "plan.json"  # written when all files are
+    if not note.is_file():
+        progress = Progress("plan", len(tasks), "batches")
+        counts = []
+        for count in in_order(shards.plan_batch, tasks, _beside(config), _NUMBERS):
+            counts.append(count)
+            progress.advance()
+        progress.close()
+        with open_whole(note) as file:
+            json.dump(counts, file)
+    return [(task.target, count) for task, count in zip(tasks, read_json_value(note), strict=True)]
 
 
 def _shards(
