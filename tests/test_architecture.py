@@ -256,6 +256,18 @@ def test_nothing_is_unpickled():
         assert "allow_pickle=True" not in path.read_text(encoding="utf-8"), path
 
 
+def test_json_is_written_in_one_place_only():
+    """There no number of it is NaN or infinite; a server's answers are checked where they are."""
+    writers = {("json", "dump"), ("json", "dumps"), ("orjson", "dumps")}
+    found = {
+        name
+        for name, node in nodes_of(ast.Attribute, *ROOMS)
+        if isinstance(node.value, ast.Name) and (node.value.id, node.attr) in writers
+    }
+    found = {name for name in found if not name.startswith("tools/benchmarks/")}
+    assert found == {"keras_bert_impl/json_files.py", "keras_bert_impl/serving/http/bodies.py"}
+
+
 def test_json_is_read_in_one_place_only():
     """Elsewhere it would be believed: nested without end, and of any type."""
     found = {

@@ -5,7 +5,6 @@ passes through a model, so that what is converted there and back is the same bit
 """
 
 import dataclasses
-import json
 import logging
 import os
 from pathlib import Path
@@ -31,6 +30,7 @@ from keras_bert_impl.checkpoints.restore import (
     RestoreReport,
     check_sizes,
     check_tied_decoder,
+    check_weights,
 )
 from keras_bert_impl.checkpoints.sources import (
     GOOGLE_CONFIG_FILE,
@@ -44,6 +44,7 @@ from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.checkpoints.text_files import foreign_tokenizer, refuse_foreign_tokenizer
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.tokenization.text_settings import TextSettings
 
@@ -101,6 +102,7 @@ def write_portable(model: PortableModel, output: str | os.PathLike[str], form: s
     Args:
         output: a folder; for "google_tf1" a prefix such as "folder/bert_model.ckpt".
     """
+    check_weights(model.weights, model.report.location)
     check_apart(model.report.location, output)
     if form == "hugging_face":
         refuse_foreign_tokenizer(folder_of(find_checkpoint(model.report.location)))
@@ -127,7 +129,7 @@ def write_portable(model: PortableModel, output: str | os.PathLike[str], form: s
         model.text.vocabulary.write(folder / VOCABULARY_FILE)
     if not (folder / GOOGLE_CONFIG_FILE).exists():
         with open_whole(folder / GOOGLE_CONFIG_FILE) as file:
-            file.write(json.dumps(model.config.to_google(), indent=2) + "\n")
+            file.write(json_text(model.config.to_google(), indent=2) + "\n")
     if not (folder / TOKENIZER_FILE).exists():  # the casing, which google's programs do not write
         said = tokenizer_config(model.config, model.text)
         foreign = {"tokenizer_class": model.foreign_tokenizer} if model.foreign_tokenizer else {}

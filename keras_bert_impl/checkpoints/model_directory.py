@@ -1,6 +1,5 @@
 """Writing model directories: what we train is a Hugging Face directory, as theirs are."""
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,6 +28,7 @@ from keras_bert_impl.checkpoints.sources import (
 from keras_bert_impl.config import MASKED_LM_ENTRY, BertConfig, architecture_of
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import followed, open_whole, whole_folder
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.tokenization.text_settings import TextSettings
 
 _ARCHITECTURES = {
@@ -183,4 +183,4 @@ def tokenizer_config(config: BertConfig, text: TextSettings) -> dict[str, Any]:
 def write_json(path: Path, values: dict[str, Any]) -> None:
     """Writes a small file of JSON, its keys sorted."""
     with open_whole(path) as file:
-        file.write(json.dumps(values, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+        file.write(json_text(values, indent=2, sort_keys=True, ensure_ascii=False) + "\n")

@@ -10,7 +10,6 @@ without any error: one look at the first line warns of them. In doubt it is pros
 
 import glob
 import html
-import json
 import logging
 import os
 import re
@@ -23,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import is_there, real_path
-from keras_bert_impl.json_files import bounded_loads, fault_of_json
+from keras_bert_impl.json_files import bounded_loads, fault_of_json, json_text
 from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.tokenization.reference import as_text
 from pipelines.corpora.encodings import (
@@ -397,4 +396,4 @@ def _as_json(name: str, example: Any, text_field: str) -> bytes:
             f"tfds:{name}: has no text field '{text_field}'; `text_field` names one of: {fields}."
         )
     text = example[text_field].decode("utf-8", "ignore")
-    return json.dumps({text_field: text}, ensure_ascii=False).encode() + b"\n"
+    return json_text({text_field: text}, ensure_ascii=False).encode() + b"\n"

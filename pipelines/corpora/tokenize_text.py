@@ -2,12 +2,12 @@
 
 import contextlib
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Literal, get_args
 
 from keras_bert_impl.files import check_output, open_whole
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import SpecialTokens, Tokenizer
@@ -144,5 +144,5 @@ def _write(tokenizer: Tokenizer, unit: Offsets, lines: list[str | bytes], output
         own = numbers[first:last]
         record = {"tokens": [tokens[number] for number in own], "ids": own}
         more = {} if unit == "none" else {"spans": spans[first:last]}
-        output.write(json.dumps(record | more, ensure_ascii=False) + "\n")
+        output.write(json_text(record | more, ensure_ascii=False) + "\n")
     return len(lines)

@@ -6,7 +6,6 @@ beside it: they change nothing in the records.
 
 import dataclasses
 import hashlib
-import json
 import re
 from functools import cached_property
 from typing import Annotated, Any
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.json_files import Count
+from keras_bert_impl.json_files import Count, json_text
 from keras_bert_impl.options import REQUIRED, Rules, check_options, items_of, nested, option
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
@@ -280,4 +279,4 @@ def _members(runs: Runs, size: int) -> NDArray[np.bool_]:
 
 def fingerprint(values: Any) -> str:
     """A short name for plain values: the start of the SHA-256 of their JSON."""
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json_text(values, sort_keys=True).encode()).hexdigest()[:16]

@@ -9,7 +9,6 @@ all that decides the content of the records, so that a run can refuse shards of 
 """
 
 import dataclasses
-import json
 import os
 import platform
 import re
@@ -24,7 +23,14 @@ import numpy as np
 from keras_bert_impl import __version__
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import open_input, open_whole
-from keras_bert_impl.json_files import Count, FileName, parse_json, read_json_value, typed
+from keras_bert_impl.json_files import (
+    Count,
+    FileName,
+    json_text,
+    parse_json,
+    read_json_value,
+    typed,
+)
 from keras_bert_impl.tokenization.text_settings import AS_IS
 from keras_bert_impl.tokenization.unknown_words import WordCount
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, VocabularyFacts
@@ -237,7 +243,7 @@ class Description:
             "versions": dict(self.versions),
             "shards": list(map(dataclasses.asdict, self.shards)),
         }
-        return json.dumps(values, indent=1) + "\n"
+        return json_text(values, indent=1) + "\n"
 
     def write(self, path: Path) -> None:
         """Writes the description; it comes last and says that the set is complete."""
@@ -308,8 +314,8 @@ def metadata_files(sets: Mapping[str, Description], latest: str) -> dict[str, st
         "pythonClassName": f"{_MODULE}.features_dict.FeaturesDict",
     }
     return {
-        "features.json": json.dumps(spec, indent=1) + "\n",
-        "dataset_info.json": json.dumps(info, indent=1) + "\n",
+        "features.json": json_text(spec, indent=1) + "\n",
+        "dataset_info.json": json_text(info, indent=1) + "\n",
     }
 
 

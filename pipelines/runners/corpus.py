@@ -8,7 +8,6 @@ files of their own, which are joined at the end, so an interrupted run keeps its
 import dataclasses
 import hashlib
 import io
-import json
 import mmap
 import os
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_input, open_whole
-from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.json_files import json_text, read_json_object
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
@@ -226,7 +225,7 @@ def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str)
         unknown_words=words.unknown,
     )
     with open_whole(folder / _END) as file:
-        json.dump(dataclasses.asdict(corpus), file)
+        file.write(json_text(dataclasses.asdict(corpus)))
     for path in blocks:
         path.unlink()
     return corpus.in_folder(folder)

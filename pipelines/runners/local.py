@@ -6,7 +6,6 @@ number of worker processes changes nothing but the time.
 
 import dataclasses
 import glob
-import json
 import logging
 import shutil
 import warnings
@@ -23,7 +22,7 @@ from keras_bert_impl.files import (
     remove,
     without_links,
 )
-from keras_bert_impl.json_files import read_json_value
+from keras_bert_impl.json_files import json_text, read_json_value
 from keras_bert_impl.locks import owned
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -238,7 +237,7 @@ def _plan(config: PretrainingDataConfig, corpus: corpora.Corpus, folder: Path) -
             progress.advance()
         progress.close()
         with open_whole(note) as file:
-            json.dump(counts, file)
+            file.write(json_text(counts))
     return [(task.target, count) for task, count in zip(tasks, read_json_value(note), strict=True)]
 
 

@@ -7,14 +7,13 @@ keys do not depend on the work, neither do the shards: any number of processes w
 """
 
 import dataclasses
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from keras_bert_impl.files import open_whole
-from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.json_files import json_text, read_json_object
 from pipelines.pretraining_data.chunks import DocumentBatch, plan_chunks
 from pipelines.pretraining_data.draws import key_ranges, seed_word
 from pipelines.pretraining_data.pairs import PlannedExamples, find_partners, truncate
@@ -149,7 +148,7 @@ def write_shard(task: ShardTask) -> ShardEntry:
 
     entry = write_records(task.target, blocks(), maker.counts)
     with open_whole(task.note) as file:
-        json.dump(dataclasses.asdict(entry), file)
+        file.write(json_text(dataclasses.asdict(entry)))
     return entry
 
 

@@ -1,6 +1,5 @@
 """The paper's ablations: a recipe as the list of its commands, and the tables of their results."""
 
-import json
 import logging
 import math
 import re
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.options import as_list_text
 from keras_bert_impl.pictures import write_png
 from keras_bert_impl.planning import parameters_by_part
@@ -282,7 +282,7 @@ class Study:
 
     def _model_files(self, start: Start) -> Mapping[str, str]:
         model = self.config.model(start.size, **start.settings).to_google()
-        return {"bert_config.json": json.dumps(model, indent=1) + "\n"}
+        return {"bert_config.json": json_text(model, indent=1) + "\n"}
 
     @cached_property
     def _spacing(self) -> tuple[int, int]:

@@ -9,8 +9,8 @@ finished; one that was stopped or killed continues from what its tool keeps.
 import gc
 import glob
 import hashlib
-import json
 import logging
+import math
 import os
 import shlex
 import shutil
@@ -26,7 +26,7 @@ from typing import Any, Protocol
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole, without_links
 from keras_bert_impl.interrupts import EXIT_SIGNAL, TerminatedError, kept_so_far
-from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.json_files import json_text, read_json_object, without_nan
 from keras_bert_impl.training.run_directory import RunDirectory
 
 _LOGGER = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class Command:
         root = f"{self.root}/"
         flags = [one.replace(root, "{study}/") for one in self.flags]
         read = [_contents(one, root) for one in self.flags]
-        facts = json.dumps([self.tool, flags, read, dict(self.files)], sort_keys=True)
+        facts = json_text([self.tool, flags, read, dict(self.files)], sort_keys=True)
         digest = hashlib.sha256(facts.encode()).hexdigest()[:8]
         return self.root / "cells" / f"{self.name}-{digest}"
 
@@ -142,7 +142,8 @@ def once(folder: Path, work: Callable[[], Mapping[str, Any]], of: Any = None) ->
         without_links(path)  # the work would take it for what its user names
     values = work()
     with open_whole(folder / "result.json") as file:
-        json.dump({**({} if of is None else {"of": of}), **values}, file, indent=1)
+        noted = without_nan({**({} if of is None else {"of": of}), **values})
+        file.write(json_text(noted, indent=1))
     return values
 
 
@@ -150,6 +151,8 @@ def _kept(folder: Path, of: Any = None) -> Mapping[str, Any] | None:
     """The result that `once` wrote, if there is one of the same facts."""
     path = folder / "result.json"
     found = read_json_object(path) if path.is_file() else {}
+    if isinstance(figures := found.get("figures"), dict):
+        found["figures"] = {name: math.nan if x is None else x for name, x in figures.items()}
     return found if found and found.get("of") == of else None
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from keras_bert_impl.engines.engine import NotFiniteError
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import (
     Answer,
@@ -47,10 +48,12 @@ class Answered(NamedTuple):
     Attributes:
         answers: one for each instance.
         tokens: of all their rows, without padding.
+        num_truncated: of each instance the tokens that were not read; () where all were.
     """
 
     answers: list[Answer]
     tokens: int
+    num_truncated: Sequence[int] = ()
 
 
 class Batch(NamedTuple):
@@ -323,7 +326,7 @@ class Batcher:
             answers = self._answerer.finish(request.prepared, request.outputs)
         except Exception as error:
             return _fault_of(error, computing=True)
-        return Answered(answers, request.tokens)
+        return Answered(answers, request.tokens, request.prepared.num_truncated)
 
     def _deliver(self, results: Iterable[_Result]) -> None:
         by_loop = dict[asyncio.AbstractEventLoop, list[_Result]]()
@@ -364,4 +367,6 @@ def _fault_of(error: Exception, computing: bool = False) -> RequestError:
     _LOGGER.error(
         "A request failed: %s", error, exc_info=None if isinstance(error, UserError) else error
     )
+    if isinstance(error, NotFiniteError):
+        return RequestError(500, "the model's numbers are not finite for this request.")
     return RequestError(500, _FAILED)

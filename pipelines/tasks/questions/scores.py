@@ -1,6 +1,5 @@
 """The official figures of answered questions, with intervals, and the files of answers."""
 
-import json
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import IO, Any
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import open_whole
-from keras_bert_impl.json_files import typed
+from keras_bert_impl.json_files import json_text, typed
 from pipelines.metrics.group_bootstrap import bootstrap_interval
 from pipelines.metrics.question_answering import (
     Scores,
@@ -278,7 +277,7 @@ class _JsonObject:
 
     def add(self, name: str, value: Any) -> None:
         """Writes a member."""
-        member = json.dumps({name: value}, indent=4)
+        member = json_text({name: value}, indent=4)
         self._file.write(self._separator + member.removeprefix("{\n").removesuffix("\n}"))
         self._separator = ",\n"
 
@@ -350,5 +349,5 @@ def best_of_documents(
 def write_trivia_predictions(folder: Path, best: Mapping[str, str]) -> Path:
     """Writes the file that TriviaQA's official script takes: an object of answers."""
     with open_whole(folder / TRIVIA_PREDICTIONS) as file:
-        file.write(json.dumps(best, indent=4) + "\n")
+        file.write(json_text(best, indent=4) + "\n")
     return folder / TRIVIA_PREDICTIONS
