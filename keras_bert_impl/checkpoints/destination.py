@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
+from keras_bert_impl.checkpoints.model_card import CARD_FILE
 from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
     GOOGLE_CONFIG_FILE,
@@ -24,7 +25,9 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 GRAPHS_FOLDER = "openvino_graphs"
 """Where OpenVINO's graphs of a model are kept next to it; made again for other weights."""
 
-_MODEL_FILES = (CONFIG_FILE, WEIGHTS_FILE, VOCABULARY_FILE, TOKENIZER_FILE, GRAPHS_FOLDER)
+_MODEL_FILES = (
+    *(CONFIG_FILE, WEIGHTS_FILE, VOCABULARY_FILE, TOKENIZER_FILE, CARD_FILE, GRAPHS_FOLDER),
+)
 _OTHER_OUTPUT = "name another output, so that nothing of yours is replaced"
 
 
