@@ -59,8 +59,13 @@ class _Cutting(TypedDict, total=False):
     word_tokenizer_type: str | None
 
 
-def read_casing(folder: Path) -> Casing:
-    """Reads how a model's text is treated; what is not followed here is refused."""
+def read_casing(folder: Path, *, is_export: bool = False) -> Casing:
+    """Reads how a model's text is treated; what is not followed here is refused.
+
+    Args:
+        is_export: whether the folder is an export of ours, whose `tokenizer.json` has every rule
+            written out for its clients.
+    """
     if keras_hub.is_preset_folder(folder):
         return keras_hub.read_casing(folder)
     path, fast = folder / TOKENIZER_FILE, folder / FAST_TOKENIZER_FILE
@@ -69,7 +74,7 @@ def read_casing(folder: Path) -> Casing:
     said = typed_entries(values, _SAID, str(path), "correct it")
     lower, accents, form, longest_word = map(said.get, _SAID)
     archive = _GOOGLE_FOLDER.match(real_path(folder).name)
-    described = read_tokenizer_json(fast) if is_named(fast) else None
+    described = read_tokenizer_json(fast) if is_named(fast) and not is_export else None
     if lower is None and described is not None:
         lower = described.do_lower_case
         accents = described.strip_accents if accents is None else accents
