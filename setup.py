@@ -91,6 +91,7 @@ setup(
     install_requires=[
         "absl-py>=2.1",
         "google-crc32c>=1.6",
+        "h5py>=3.11",
         "huggingface_hub>=0.30",
         "importlib_resources>=6",  # tensorflow-datasets imports it without saying so
         "keras>=3.15",
@@ -98,6 +99,7 @@ setup(
         "ml_dtypes>=0.4",
         "numpy>=2.0",
         "pyarrow>=15",
+        "pyyaml>=6",
         "safetensors>=0.6",
         "scikit-learn>=1.5",
         "scipy>=1.13",

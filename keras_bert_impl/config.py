@@ -39,10 +39,20 @@ BILSTM_ENTRY = "encoder_bilstm"
 """True in the configuration of a model with a BiLSTM on its encoder; see `models.head_settings`."""
 
 
+MASKED_LM_ENTRY = "masked_lm_head"
+"""Fields of a configuration that the head of masked words has otherwise than its encoder."""
+
+
+class _MaskedLmHead(TypedDict, total=False):
+    hidden_act: str
+    layer_norm_eps: float
+
+
 class _Understood(TypedDict, total=False):
     """The types of further entries of a file that heads and tasks read."""
 
     classifier_pooling: str | None
+    masked_lm_head: _MaskedLmHead
     num_labels: int | None
     pad_token_id: int | None
     problem_type: str | None
@@ -230,7 +240,11 @@ class BertConfig:
         """
         directions = [name for name in ("causal", "anticausal") if getattr(self, name)]
         found = [f"attention in one direction ({name})" for name in directions]
-        return [*found, *(["the BiLSTM on the encoder"] if self.extra.get(BILSTM_ENTRY) else [])]
+        own = {
+            BILSTM_ENTRY: "the BiLSTM on the encoder",
+            MASKED_LM_ENTRY: "the activation and the epsilon of the head of masked words",
+        }
+        return [*found, *(what for entry, what in own.items() if self.extra.get(entry))]
 
     def to_hugging_face(self) -> dict[str, Any]:
         """The content of a `config.json`; unknown keys that were read are kept."""
@@ -240,7 +254,7 @@ class BertConfig:
             values["model_type"] = "bert"
         else:
             values |= {"model_type": OWN_MODEL_TYPE, "anticausal": True}
-        if self.extra.get(BILSTM_ENTRY):
+        if self.extra.get(BILSTM_ENTRY) or self.extra.get(MASKED_LM_ENTRY):
             values["model_type"] = OWN_MODEL_TYPE
         return dict(sorted({**_HUGGING_FACE_DEFAULTS, **self.extra, **values}.items()))
 
@@ -263,6 +277,10 @@ class BertConfig:
     def replace(self, **changes: Any) -> "BertConfig":
         """A copy with some values changed."""
         return dataclasses.replace(self, **changes)
+
+    def of_masked_lm(self) -> "BertConfig":
+        """The configuration of the head of masked words, which other libraries may compute anew."""
+        return self.replace(**self.extra.get(MASKED_LM_ENTRY, {}))
 
     @classmethod
     def _from_mapping(

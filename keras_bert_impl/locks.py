@@ -3,7 +3,7 @@
 import contextlib
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -44,28 +44,6 @@ def owned(lock_file: Path, busy: str) -> Iterator[bool]:
         finally:
             if held:
                 lock_file.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def in_turn(lock_file: Path, waiting: Callable[[], None]) -> Iterator[bool]:
-    """Waits until no other process is inside a block with this lock file; the file stays.
-
-    Args:
-        lock_file: made here; its folder must exist.
-
-    Yields:
-        Whether the lock is held: on a file system without locks nobody waits.
-    """
-    with _opened(lock_file) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            waiting()
-            fcntl.flock(file, fcntl.LOCK_EX)
-        except OSError:
-            yield False
-            return
-        yield True
 
 
 def _opened(lock_file: Path) -> IO[str]:

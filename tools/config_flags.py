@@ -7,7 +7,6 @@ import os
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -140,7 +139,6 @@ class ConfigFlags(Generic[Config]):
         self._config_class = config_class
         # What must be given stands first in the help.
         found = options_of(config_class) if config_class else []
-        found = _with_one_precision(found)
         self._options = sorted(found, key=lambda one: one.default is not REQUIRED)
         for one in self._options:
             self._parameters.setdefault(one.path[-1], one.name)
@@ -411,14 +409,6 @@ class ConfigFlags(Generic[Config]):
             for alias in (group if len(names) == 1 else ())
             if alias not in names
         }
-
-
-def _with_one_precision(options: list[Option]) -> list[Option]:
-    """The precision of an engine is called so where nothing else has one."""
-    if any(one.name == "precision" for one in options):
-        return options
-    short = {"engine_precision": "precision"}
-    return [replace(one, name=short.get(one.name, one.name)) for one in options]
 
 
 def _check_utf_8(words: Sequence[str]) -> None:

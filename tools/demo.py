@@ -12,8 +12,8 @@ from typing import NamedTuple
 from keras_bert_impl.files import make_folder, open_whole, without_links
 from keras_bert_impl.options import check_options, option
 from keras_bert_impl.progress import format_duration
-from pipelines.many_runs.commands import run_step
 from pipelines.runs.demo_text import write_demo_text
+from pipelines.studies.commands import run_step
 from tools.table import tool_named
 
 

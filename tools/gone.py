@@ -13,6 +13,7 @@ TOOLS: Mapping[str, str] = {
 FLAGS: Mapping[str, str] = {
     "best_figure": "the best evaluation is that of the loss, or of the task's own figure",
     "ignore_check": "nothing is refused; the report's first table has BERT beside random weights",
+    "held_out_every": "one document of 20 is held out",
     "task_seeds": "the task is learned with three seeds",
     "certify": "use python -m tools.benchmarks.tokenizer --task=certify in a checkout",
     **dict.fromkeys(
@@ -31,12 +32,13 @@ FLAGS: Mapping[str, str] = {
     "ensemble": "evaluate each model in a run of its own",
     "peak_tflops": "divide the work that plan_run prints by the seconds of metrics.jsonl",
     "quotation": "leave it out, a file's first megabytes tell whether fields stand in marks",
-    "tfds_data_dir": "set the variable TFDS_DATA_DIR",
+    **dict.fromkeys(("data_dir", "tfds_data_dir"), "set the variable TFDS_DATA_DIR"),
     "reinit_layers": "--bias_correction and --num_train_epochs help most on small data",
     "invalid_utf8": "correct the text: iconv -f UTF-8 -t UTF-8 -c leaves ill-formed bytes out",
     "max_words": "the rarest words are dropped beyond five million",
     "reinit_pooler": "--bias_correction and --num_train_epochs help most on small data",
     "work_dir": "leave it out, rows are kept in memory",
+    "work_folder": "leave it out, the same command goes on where it was stopped",
     "save_checkpoints_secs": "a checkpoint is saved every ten minutes, too",
     "show_merges": "the vocabulary has them in their order, after the characters",
     "xnli_eval_languages": "evaluate each language in a run of its own, --task_name=XNLI-ar",

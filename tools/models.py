@@ -211,9 +211,17 @@ def export_saved_model(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     from keras_bert_impl.serving.export import export_saved_model  # after the model is found
 
     result = export_saved_model(served, opened, config.output_dir, config.verify)
-    yield f"{config.output_dir}: {result.size / 1e6:.1f} MB, with client.py, which sends texts"
+    yield from _exported(config.output_dir, result)
+
+
+def _exported(folder: Any, result: Any) -> Iterator[str]:
+    yield f"{folder}: {result.size / 1e6:.1f} MB"
     for name, (inputs, outputs) in result.signatures.items():
         yield f"  {name}: {', '.join(inputs)} -> {', '.join(outputs)}"
+    if result.answers is None:
+        yield "  no client.py: the model takes more than texts are (positions of masks, choices)"
+    else:
+        yield f"  client.py: text -> {result.answers}"
     if found := result.verification:
         yield (
             f"Loaded again: {found.calls} calls, largest difference "
@@ -249,22 +257,12 @@ def export_model(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     opened, _ = open_and_serve(
         config.model, max_seq_length=config.max_seq_length, **config.description()
     )
-    from keras_bert_impl.serving.portable_export import export_portable  # after it is found
+    from keras_bert_impl.serving.export import export_portable  # after it is found
 
     result = export_portable(
         opened, config.output_dir, config.format, config.max_seq_length, config.verify
     )
-    yield f"{config.output_dir}: {result.size / 1e6:.1f} MB"
-    yield f"  {', '.join(result.inputs)} -> {', '.join(result.outputs)}"
-    if result.answers is None:
-        yield "  no client.py: the model takes more than texts are (positions of masks, choices)"
-    else:
-        yield f"  client.py: text -> {result.answers}"
-    if result.largest_difference is not None:
-        yield (
-            f"Its own runtime: largest difference {result.largest_difference:.1e}, "
-            f"{result.milliseconds:.2f} ms for a row of 32 tokens."
-        )
+    yield from _exported(config.output_dir, result)
 
 
 @tool(EXPORT, "keras_bert_impl.checkpoints.convert:ConvertConfig")

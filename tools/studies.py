@@ -39,7 +39,7 @@ def score_tags(config: Any, _: ConfigFlags[Any]) -> Any:
     return score_tags(config)
 
 
-@tool(SCORE, "pipelines.tasks.labels.submission:SubmissionConfig")
+@tool(SCORE, "pipelines.tasks.labels.glue:SubmissionConfig")
 def glue_submission(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     """Puts answers to GLUE's test sets into the archive that its server takes.
 
@@ -49,7 +49,7 @@ def glue_submission(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     Example:
       keras-bert glue_submission --run_dir=glue_runs --output_file=submission.zip
     """
-    from pipelines.tasks.labels.submission import ROWS, write_submission_archive
+    from pipelines.tasks.labels.glue import ROWS, write_submission_archive
 
     found = write_submission_archive(config)
     yield from (f"{name:8} {path}" for name, path in found.items())
@@ -80,7 +80,7 @@ def _add_recipe(flags: ConfigFlags[Any]) -> None:
 
 @tool(
     STUDY,
-    "pipelines.ablations.config:RunAblationsConfig",
+    "pipelines.studies.recipe:RunAblationsConfig",
     continues=True,
     more_flags=_add_recipe,
     words=with_recipe,
@@ -101,7 +101,7 @@ def run_ablations(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
       keras-bert run_ablations --recipe=tools/recipes/ablations_small.cfg --data_dir=data
           --output_dir=ablations
     """
-    from pipelines.ablations.report import run_ablations
+    from pipelines.studies.ablations import run_ablations
 
     lines, files = run_ablations(config, ToolPrograms())
     yield from lines

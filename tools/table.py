@@ -113,6 +113,14 @@ def written(files: Iterable[Any]) -> Iterator[str]:
     return (f"wrote {path}" for path in files)
 
 
+_FAMILIES = {
+    "run_classifier": "labels",
+    "run_squad": "questions",
+    "run_ner": "tagging",
+    "run_swag": "choices",
+}
+
+
 class ToolPrograms:
     """The other tools, for one that runs some of them in its process: configs, and runs."""
 
@@ -121,6 +129,13 @@ class ToolPrograms:
         flag_set = tool_named(tool).flags
         flag_set.parse(list(flags))
         return flag_set.config()
+
+    def check(self, tool: str, flags: Sequence[str]) -> None:
+        """Looks at the files and the model of a fine-tuning, as its run does first."""
+        from pipelines.fine_tuning.start import check_run
+
+        family = importlib.import_module(f"pipelines.tasks.{_FAMILIES[tool]}.task")
+        check_run(self.config_of(tool, flags), family.task_of)
 
     def run(self, tool: str, flags: Sequence[str]) -> int:
         """Runs a tool; what it prints goes to standard error, beside what it logs."""

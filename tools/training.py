@@ -19,8 +19,8 @@ from tools.table import PRETRAIN, TUNE, ToolPrograms, tool, written
 if TYPE_CHECKING:
     from pipelines.fine_tuning.options import FineTuningConfig
     from pipelines.fine_tuning.run import FineTuningResults
-    from pipelines.many_runs.seeds import TaskOf
     from pipelines.runs.plan_run import PlanRunResults
+    from pipelines.studies.seeds import TaskOf
 
 _OF_MANY = ("num_seeds", "search")
 _trainer = partial(tool, TUNE, continues=True, more_flags=add_tpu_flags)
@@ -44,7 +44,7 @@ def fine_tuning_job(
         if (trained := done.training) and trained.finished and trained.is_new:
             yield f"wrote {config.output_dir}/model"
         return
-    from pipelines.many_runs.seeds import run_many
+    from pipelines.studies.seeds import run_many
 
     report = run_many(config, task_of, partial(flags_of_one, flags))
     if report.runs:
@@ -143,7 +143,7 @@ def run_ner(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     return fine_tuning_job(config, flags, task_of)
 
 
-@_trainer("pipelines.tasks.choices.options:RunSwagConfig")
+@_trainer("pipelines.tasks.choices.files:RunSwagConfig")
 def run_swag(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     """Fine-tunes a model to choose which of several endings follows a text; evaluates, predicts.
 
@@ -331,7 +331,7 @@ def run_pretraining(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
         yield f"wrote {config.output_dir}/model"
 
 
-@tool(PRETRAIN, "pipelines.adaptation.config:AdaptConfig", continues=True)
+@tool(PRETRAIN, "pipelines.studies.adapt:AdaptConfig", continues=True)
 def adapt(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     """Adapts a BERT to your own text: adds words that it lacks and goes on with its pre-training.
 
@@ -345,7 +345,7 @@ def adapt(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
       keras-bert adapt --init_checkpoint=bert --input_file='notes/*.txt' --output_dir=adapted
           --task='run_classifier --train_file=train.csv --dev_file=dev.csv --num_train_epochs=2'
     """
-    from pipelines.adaptation.job import adapt
+    from pipelines.studies.adapt import adapt
 
     lines, files = adapt(config, ToolPrograms())
     yield from lines

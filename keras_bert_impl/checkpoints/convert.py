@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_bert_impl.checkpoints.destination import check_apart, check_beside
-from keras_bert_impl.checkpoints.formats import google_tf1
+from keras_bert_impl.checkpoints.formats import google_tf1, keras_hub
 from keras_bert_impl.checkpoints.model_directory import (
     heads_of,
     tokenizer_config,
@@ -40,6 +40,7 @@ from keras_bert_impl.checkpoints.sources import (
     find_checkpoint,
     read_weight,
 )
+from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.checkpoints.text_files import foreign_tokenizer, refuse_foreign_tokenizer
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.files import make_folder, open_whole
@@ -48,7 +49,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 
 _LOGGER = logging.getLogger(__name__)
 
-FORMATS = ("hugging_face", "google_tf1")
+FORMATS = ("hugging_face", "google_tf1", "keras_hub")
 # Both name these heads alike: the architecture tells which one it is.
 _LABEL_HEADS = {
     "BertForTokenClassification": "tagger",
@@ -98,13 +99,18 @@ def write_portable(model: PortableModel, output: str | os.PathLike[str], form: s
     """Writes a model as a model directory, or as a TF1 checkpoint with its configuration beside.
 
     Args:
-        output: a folder for "hugging_face"; a prefix such as "folder/bert_model.ckpt" for
-            "google_tf1".
+        output: a folder; for "google_tf1" a prefix such as "folder/bert_model.ckpt".
     """
     check_apart(model.report.location, output)
     if form == "hugging_face":
         refuse_foreign_tokenizer(folder_of(find_checkpoint(model.report.location)))
         write_tensors_directory(output, model.weights, model.config, model.text)
+        return
+    if form == "keras_hub":
+        length = task_settings(model.config).get(
+            "max_seq_length", model.config.max_position_embeddings
+        )
+        keras_hub.write_preset(Path(output), model.weights, model.config, model.text, length)
         return
     for part in model.config.unknown_to_google():
         _LOGGER.warning(f"{output}: google's programs open this checkpoint without {part}.")
@@ -172,7 +178,7 @@ class ConvertConfig(CheckpointOptions):
     output_format: str = option(
         "auto",
         "The format to write; auto goes by the output's name.",
-        choices=("auto", "hugging_face", "google_tf1"),
+        choices=("auto", *FORMATS),
     )
 
     def __post_init__(self) -> None:

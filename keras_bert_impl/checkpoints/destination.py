@@ -90,8 +90,11 @@ def _says(path: Path, read: Callable[[Path], Any], wanted: Any) -> bool:
 
 
 def _casing(path: Path) -> dict[str, Any]:
-    values, names = read_json_object(path), ("do_lower_case", "strip_accents", "unicode_form")
-    return {name: values.get(name) for name in names if name in values or name != "unicode_form"}
+    values, usual = read_json_object(path), {"do_lower_case": None, "strip_accents": None}
+    further = ("unicode_form", "added_tokens_decoder", "max_input_chars_per_word")
+    return {
+        name: values.get(name) for name in (*usual, *further) if name in usual or name in values
+    }
 
 
 def _settings(path: Path) -> dict[str, Any]:

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from keras_bert_impl.checkpoints.sentence_modules import SENTENCE_PATTERNS
 from keras_bert_impl.checkpoints.sources import (
+    ADDED_TOKENS_FILE,
     CONFIG_FILE,
     FAST_TOKENIZER_FILE,
     INDEX_FILE,
     SAVE_AGAIN,
+    SPECIAL_TOKENS_FILE,
     TOKENIZER_FILE,
     VOCABULARY_FILE,
     WEIGHTS_FILE,
@@ -24,6 +26,7 @@ from keras_bert_impl.json_files import read_json_object
 _FILES = (
     *(CONFIG_FILE, WEIGHTS_FILE, INDEX_FILE, "model-*-of-*.safetensors"),
     *(VOCABULARY_FILE, FAST_TOKENIZER_FILE, TOKENIZER_FILE, *SENTENCE_PATTERNS),
+    *(ADDED_TOKENS_FILE, SPECIAL_TOKENS_FILE),
 )
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 

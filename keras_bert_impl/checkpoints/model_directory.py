@@ -26,7 +26,7 @@ from keras_bert_impl.checkpoints.sources import (
     VOCABULARY_FILE,
     WEIGHTS_FILE,
 )
-from keras_bert_impl.config import BertConfig, architecture_of
+from keras_bert_impl.config import MASKED_LM_ENTRY, BertConfig, architecture_of
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import followed, open_whole, whole_folder
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -132,6 +132,9 @@ def heads_of(paths: Any) -> tuple[str, ...]:
 def _model_config(
     config: BertConfig, heads: tuple[str, ...], weights: Mapping[str, Any], text: TextSettings
 ) -> dict[str, Any]:
+    if "masked_lm" not in heads:  # what says how it is computed goes with it
+        extra = {name: one for name, one in config.extra.items() if name != MASKED_LM_ENTRY}
+        config = config.replace(extra=extra)
     values, labels = config.to_hugging_face(), _labels(weights)
     values.pop("transformers_version", None)
     # A file that was read may name other heads than those that are written.

@@ -23,6 +23,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from keras_bert_impl.checkpoints.formats import keras_hub, tf_models
 from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
 from keras_bert_impl.checkpoints.names import label_names_of_heads
 from keras_bert_impl.checkpoints.restore import check_sizes, open_source
@@ -31,6 +32,7 @@ from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
     FAST_TOKENIZER_FILE,
     GOOGLE_CONFIG_FILE,
+    PARAMS_FILE,
     TOKENIZER_FILE,
     VOCABULARY_FILE,
     WEIGHTS_FILE,
@@ -43,12 +45,17 @@ from keras_bert_impl.checkpoints.sources import (
     weight_shape,
 )
 from keras_bert_impl.checkpoints.task_settings import task_settings, with_task_settings
-from keras_bert_impl.checkpoints.text_files import read_casing, refuse_foreign_tokenizer
+from keras_bert_impl.checkpoints.text_files import (
+    foreign_tokenizer,
+    read_casing,
+    refuse_foreign_tokenizer,
+)
 from keras_bert_impl.config import BertConfig, architecture_of, named_config
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import is_named, real_path
 from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.options import option
+from keras_bert_impl.tokenization.model_files import check_keys
 from keras_bert_impl.tokenization.reference import as_name
 from keras_bert_impl.tokenization.text_settings import AS_IS, NFC, Casing, TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -178,17 +185,24 @@ def find_model(
     if checkpoint is not None:
         config = _with_length(config, folder_of(checkpoint))
     if tensors is not None:
+        config = config.replace(extra={**tensors.extra, **config.extra})
         # Before a model is made: a configuration may ask for more memory than there is.
         check_sizes(tensors, config)
     try:
         if checkpoint is not None and not any_tokenizer:
             refuse_foreign_tokenizer(folder_of(checkpoint))
         vocab_file = vocab_file or _find_vocabulary(checkpoint, bert_config_file)
-        vocabulary = _read_vocabulary(vocab_file, checkpoint, config)
-        own = _NOTHING_SAID if checkpoint is None else read_casing(folder_of(checkpoint))
+        vocabulary = _read_vocabulary(vocab_file, checkpoint)
+        own = _NOTHING_SAID if checkpoint is None else _own_casing(checkpoint, any_tokenizer)
         lower, accents = _find_casing(own, checkpoint, do_lower_case, told, default_lower_case)
         form = NFC if NFC in (own.unicode_form, told.unicode_form) else AS_IS
-        text = Casing(lower, accents, form).settings(vocabulary)
+        text = Casing(lower, accents, form, own.added, own.longest_word).settings(vocabulary)
+        if len(text.vocabulary) > config.vocab_size:
+            raise UserError(
+                f"{vocab_file}: has {len(text.vocabulary)} tokens, but the model only knows "
+                f"{config.vocab_size}; name the vocabulary that the model was made with "
+                "(`vocab_file`)."
+            )
         if lower not in (own.do_lower_case, told.do_lower_case):
             _check_choice(text, vocab_file)
     except UserError as error:
@@ -293,11 +307,18 @@ def _find_config(
     if checkpoint.is_dir():
         path = folder / CONFIG_FILE
         if path.exists():
-            return BertConfig.from_hugging_face(read_json_object(path), str(path))
+            values = read_json_object(path)
+            if keras_hub.is_preset(values):
+                return keras_hub.read_config(folder)
+            config = BertConfig.from_hugging_face(values, str(path))
+            check_keys(path, config.extra, CONFIG_FILE)
+            return config
     else:
         for name in (GOOGLE_CONFIG_FILE, CONFIG_FILE):
             if (folder / name).exists():
                 return BertConfig.from_google_file(folder / name)
+        if (folder / PARAMS_FILE).exists():
+            return tf_models.read_params(folder / PARAMS_FILE)
         path = folder / GOOGLE_CONFIG_FILE
     raise UserError(f"{path}: no such file; name the configuration with `bert_config_file`.")
 
@@ -342,19 +363,23 @@ def _find_vocabulary(
 
 
 def _vocabulary_in(folder: Path) -> Path | None:
-    paths = (folder / name for name in (VOCABULARY_FILE, FAST_TOKENIZER_FILE))
+    names = (VOCABULARY_FILE, keras_hub.VOCABULARY_PATH, FAST_TOKENIZER_FILE)
+    paths = (folder / name for name in names)
     return next(filter(is_named, paths), None)
 
 
-def _read_vocabulary(
-    path: str | os.PathLike[str], checkpoint: Path | None, config: BertConfig
-) -> Vocabulary:
+def _own_casing(checkpoint: Path, any_tokenizer: bool) -> Casing:
+    """What the files beside the weights say; a foreign tokenizer's are only copied."""
+    folder = folder_of(checkpoint)
+    if not any_tokenizer or foreign_tokenizer(folder) is None:
+        return read_casing(folder)
+    path = folder / TOKENIZER_FILE
+    values = read_json_object(path) if is_named(path) else {}
+    return Casing(values.get("do_lower_case"), values.get("strip_accents"))
+
+
+def _read_vocabulary(path: str | os.PathLike[str], checkpoint: Path | None) -> Vocabulary:
     vocabulary = Vocabulary.load(path)
-    if len(vocabulary) > config.vocab_size:
-        raise UserError(
-            f"{path}: has {len(vocabulary)} tokens, but the model only knows {config.vocab_size}; "
-            "name the vocabulary that the model was made with (`vocab_file`)."
-        )
     if checkpoint is not None:
         _check_same_tokens(vocabulary, path, folder_of(checkpoint))
     return vocabulary

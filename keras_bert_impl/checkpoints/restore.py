@@ -6,16 +6,22 @@ A configuration is a small file that says any size: only the weights' own file b
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from keras_bert_impl.checkpoints.formats import google_tf1
+from keras_bert_impl.checkpoints.formats import google_tf1, keras_hub, tf_models, transformers_tf
 from keras_bert_impl.checkpoints.formats.hugging_face import HuggingFaceSource
 from keras_bert_impl.checkpoints.formats.run_checkpoint import RunCheckpointSource
 from keras_bert_impl.checkpoints.names import BILSTM, HEADS, Names, all_names
 from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
 from keras_bert_impl.checkpoints.sources import (
+    INDEX_FILE,
+    TF_INDEX_FILE,
+    TF_WEIGHTS_FILE,
+    WEIGHTS_FILE,
+    WHOLE_WEIGHTS,
     FoundTensor,
     TensorSource,
     find_checkpoint,
@@ -88,15 +94,29 @@ def open_source(checkpoint: str | os.PathLike[str]) -> TensorSource:
     """Opens a model directory, a TF1 checkpoint or a checkpoint of a run."""
     found = find_checkpoint(checkpoint)
     if is_google_checkpoint(found):
-        return google_tf1.GoogleSource(found)
+        objects = google_tf1.is_of_objects(found)
+        return tf_models.open_objects(found) if objects else google_tf1.GoogleSource(found)
     if is_run_checkpoint(found):
         return RunCheckpointSource(found)
     if found.is_dir():
-        return HuggingFaceSource(found)
+        return _open_folder(found)
     raise UserError(
         f"{checkpoint}: is neither a model directory nor the prefix of a TF1 checkpoint; check the "
         "path (a prefix is the path without '.index')."
     )
+
+
+def _open_folder(folder: Path) -> TensorSource:
+    """Opens a folder by the weights that lie in it; safetensors come first."""
+    there = {name for name in WHOLE_WEIGHTS if (folder / name).exists()}
+    if there & {WEIGHTS_FILE, INDEX_FILE} or not there:
+        source = HuggingFaceSource(folder)
+        if transformers_tf.is_tensorflows(source.shapes):
+            return transformers_tf.open_safetensors(folder / WEIGHTS_FILE)
+        return source
+    if there & {TF_WEIGHTS_FILE, TF_INDEX_FILE}:
+        return transformers_tf.open_hdf5(folder)
+    return keras_hub.open_preset(folder)
 
 
 def restore(model: Any, checkpoint: str | os.PathLike[str] | TensorSource) -> RestoreReport:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.checkpoints.formats import keras_hub
 from keras_bert_impl.checkpoints.formats.safetensors_file import (
     read_header,
     read_tensor,
@@ -29,6 +30,7 @@ from keras_bert_impl.errors import UserError, reading, shown
 from keras_bert_impl.files import is_named, make_folder
 from keras_bert_impl.json_files import read_json_object, read_typed, typed
 from keras_bert_impl.models.head_settings import CLS, MEAN, POOLER, POOLINGS
+from keras_bert_impl.tokenization.model_files import check_keys
 
 MODULES_FILE = "modules.json"
 PROMPTS_FILE = "config_sentence_transformers.json"
@@ -47,6 +49,7 @@ SENTENCE_PATTERNS = (
     PROMPTS_FILE,
     f"*_Pooling/{CONFIG_FILE}",
     f"*_Dense/{CONFIG_FILE}",
+    f"*_Normalize/{CONFIG_FILE}",
     f"*_Dense/{WEIGHTS_FILE}",
 )
 """What is fetched of a model of the hub besides the encoder."""
@@ -115,9 +118,12 @@ def read_sentence_settings(folder: Path) -> SentenceSettings | None:
     """
     path = folder / MODULES_FILE
     if not is_named(path):
-        return None
+        return _of_keras_hub(folder)
     modules = _read_modules(path)
     pooling = _read_pooling(folder / modules["Pooling"] / CONFIG_FILE)
+    scaled = folder / modules.get("Normalize", "") / CONFIG_FILE
+    if "Normalize" in modules and is_named(scaled):
+        check_keys(scaled, read_json_object(scaled), "Normalize")
     if "Dense" in modules:
         _check_dense(folder / modules["Dense"] / CONFIG_FILE, pooling)
         pooling = POOLER
@@ -127,6 +133,11 @@ def read_sentence_settings(folder: Path) -> SentenceSettings | None:
         max_seq_length=read_length(folder),
         prompt=_read_prompt(folder / PROMPTS_FILE),
     )
+
+
+def _of_keras_hub(folder: Path) -> SentenceSettings | None:
+    found = keras_hub.read_pooling(folder) if keras_hub.is_preset_folder(folder) else None
+    return found and SentenceSettings(*found, read_length(folder))
 
 
 def module_files(folder: Path) -> list[Path]:
@@ -174,6 +185,8 @@ def _read_modules(path: Path) -> dict[str, str]:
     Their classes are never imported: a name only says which of the modules here is meant.
     """
     modules = read_typed(path, list[_Module], _AGAIN)
+    for module in modules:
+        check_keys(path, module, MODULES_FILE)
     kinds = [one["type"].rpartition(".")[2] for one in modules]
     if kinds not in _KNOWN:
         found = shown(", ".join(kinds))[1:-1] or "no module"
@@ -201,6 +214,7 @@ def _is_outside(name: str) -> bool:
 
 def _check_dense(path: Path, pooling: str) -> None:
     values = read_json_object(path)
+    check_keys(path, values, "Dense")
     sizes = values.get("in_features"), values.get("out_features")
     activation = values.get("activation_function")
     if (
@@ -219,6 +233,7 @@ def _check_dense(path: Path, pooling: str) -> None:
 
 def _read_pooling(path: Path) -> str:
     values = read_json_object(path)
+    check_keys(path, values, "Pooling")
     if "pooling_mode" in values:  # the later form names the mode
         named = typed(values["pooling_mode"], str | list[str], f"{path}: pooling_mode")
         modes = [named] if isinstance(named, str) else named
@@ -239,6 +254,8 @@ def _read_pooling(path: Path) -> str:
 
 def read_length(folder: Path) -> int | None:
     """The most tokens of a text, as sentence-transformers' file says it, or the tokenizer's."""
+    if keras_hub.is_preset_folder(folder):
+        return keras_hub.read_sequence_length(folder)
     for name, entry in ((LENGTH_FILE, "max_seq_length"), (TOKENIZER_FILE, "model_max_length")):
         path = folder / name
         length = read_json_object(path).get(entry) if is_named(path) else None
@@ -254,6 +271,7 @@ def read_length(folder: Path) -> int | None:
 
 def _read_prompt(path: Path) -> str:
     values = read_typed(path, _Prompts, _AGAIN) if is_named(path) else _Prompts()
+    check_keys(path, values, PROMPTS_FILE)
     prompts, name = values.get("prompts") or {}, values.get("default_prompt_name")
     with reading(path, "prompts with a default one", "add it, or remove the name"):
         return "" if name is None else prompts[name]

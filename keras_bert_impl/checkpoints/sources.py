@@ -2,10 +2,14 @@
 
 import abc
 import dataclasses
+import glob
+import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +23,14 @@ from keras_bert_impl.checkpoints.run_folder import (
 from keras_bert_impl.errors import UserError
 
 WEIGHTS_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"
+TF_WEIGHTS_FILE, TF_INDEX_FILE = "tf_model.h5", "tf_model.h5.index.json"  # of transformers 4
+KERAS_WEIGHTS_FILE = "model.weights.h5"  # of KerasHub's presets
 CONFIG_FILE, GOOGLE_CONFIG_FILE = "config.json", "bert_config.json"
+PARAMS_FILE = "params.yaml"  # of TF Model Garden's runs
 VOCABULARY_FILE = "vocab.txt"
 TOKENIZER_FILE = "tokenizer_config.json"
 FAST_TOKENIZER_FILE = "tokenizer.json"  # all that transformers itself writes of a tokenizer today
+ADDED_TOKENS_FILE, SPECIAL_TOKENS_FILE = "added_tokens.json", "special_tokens_map.json"
 LENGTH_FILE = "sentence_bert_config.json"  # of sentence-transformers
 PICKLE_FILES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "pytorch_model.pt")
 SAVE_AGAIN = (
@@ -32,9 +40,10 @@ SAVE_AGAIN = (
 """How a pickle becomes a file that is opened here."""
 _PICKLE_ENDINGS = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 _PART_OF_TF1 = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
+WHOLE_WEIGHTS = (WEIGHTS_FILE, INDEX_FILE, TF_WEIGHTS_FILE, TF_INDEX_FILE, KERAS_WEIGHTS_FILE)
+_PART_OF_NUMBERS = re.compile(r"\.(index|data-\d{5}-of-\d{5})")
 _PART_OF_DIRECTORY = (
-    WEIGHTS_FILE,
-    INDEX_FILE,
+    *WHOLE_WEIGHTS,
     CONFIG_FILE,
     GOOGLE_CONFIG_FILE,
     VOCABULARY_FILE,
@@ -42,7 +51,7 @@ _PART_OF_DIRECTORY = (
     FAST_TOKENIZER_FILE,
 )
 _PICKLE = "pytorch_model.bin"
-_SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
+_SHARD = re.compile(r"(model-\d+-of-\d+\.safetensors|tf_model-\d+-of-\d+\.h5)")
 _LATEST = re.compile(r'^model_checkpoint_path:\s*"(.+)"\s*$', re.MULTILINE)
 
 
@@ -74,7 +83,7 @@ def find_checkpoint(path: str | os.PathLike[str]) -> Path:
 
 
 def _has_weights(folder: Path) -> bool:
-    return any((folder / name).exists() for name in (WEIGHTS_FILE, INDEX_FILE))
+    return any((folder / name).exists() for name in WHOLE_WEIGHTS)
 
 
 def is_saved_model(path: str | os.PathLike[str]) -> bool:
@@ -103,6 +112,13 @@ def pickle_refused(path: Path, instead: str) -> UserError:
         f"{path}: is a pickle, which can run any code and is never opened here; {instead}, or "
         f"{SAVE_AGAIN}."
     )
+
+
+def parts_of(prefix: str | os.PathLike[str]) -> list[Path]:
+    """The files of a TensorFlow checkpoint, by its prefix."""
+    path = Path(prefix)
+    parts = path.parent.glob(f"{glob.escape(path.name)}.*")
+    return sorted(part for part in parts if _PART_OF_NUMBERS.fullmatch(part.suffix))
 
 
 def is_google_checkpoint(path: str | os.PathLike[str]) -> bool:
@@ -155,13 +171,18 @@ class TensorSource(abc.ABC):
 
     Attributes:
         location: where it lies, for messages.
+        files: that hold its numbers.
         shapes: of its tensors as they lie there, by their names.
         reasons: why tensors that no model needs are there ("optimizer slot"), by their names.
+        extra: entries of the configuration that only the checkpoint says, such as what its heads
+            make of it (`architectures`).
     """
 
     location: str
+    files: Sequence[Path]
     shapes: Mapping[str, tuple[int, ...]]
     reasons: Sequence[tuple[re.Pattern[str], str]] = ()
+    extra: Mapping[str, Any] = MappingProxyType({})
 
     @abc.abstractmethod
     def find(self, names: Names) -> FoundTensor | None:
@@ -178,6 +199,62 @@ class TensorSource(abc.ABC):
     def reason_to_ignore(self, name: str) -> str | None:
         """Why a tensor that no model needs is there, or None if unknown."""
         return next((reason for pattern, reason in self.reasons if pattern.search(name)), None)
+
+
+class TranslatedSource(TensorSource):
+    """A checkpoint of another library, whose tensors are found by Hugging Face's names.
+
+    TensorFlow's libraries write matrices [in, out], as they stand here; some split the width of an
+    attention by heads, which is only another shape of the same numbers.
+
+    Args:
+        location: where it lies, for messages.
+        files: that hold its numbers.
+        stored: the shapes of its tensors by the names that they have there.
+        translated: those names by Hugging Face's, with the "bert." prefix.
+        reader: gives a tensor by the name that it has there.
+    """
+
+    def __init__(
+        self,
+        location: str,
+        files: Sequence[Path],
+        stored: Mapping[str, tuple[int, ...]],
+        translated: Mapping[str, str],
+        reader: Callable[[str], np.ndarray],
+    ) -> None:
+        self.location, self.files = location, files
+        self._translated, self._reader = translated, reader
+        wanted = {theirs: name for name, theirs in translated.items()}
+        self.shapes = {
+            name: _without_heads(wanted.get(name, ""), shape) for name, shape in stored.items()
+        }
+
+    def find(self, names: Names) -> FoundTensor | None:
+        """The tensor that answers to a weight."""
+        found = self._translated.get(names.hugging_face)
+        return None if found is None else FoundTensor(found, transposed=False)
+
+    def read(self, name: str) -> np.ndarray:
+        """A tensor of its own type, its width whole."""
+        return self._reader(name).reshape(self.shapes[name])
+
+
+def _without_heads(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape without the split by heads.
+
+    [in, heads, size] and [heads, size] end in the width; the output's [heads, size, out] begins so.
+
+    Example:
+        >>> _without_heads("bert.encoder.layer.0.attention.self.query.weight", (32, 4, 8))
+        (32, 32)
+    """
+    if len(shape) == 3 and name.endswith("attention.output.dense.weight"):
+        return (shape[0] * shape[1], shape[2])
+    if len(shape) > 1 and ".attention.self." in name:
+        kept = 1 if name.endswith(".weight") else 0
+        return (*shape[:kept], math.prod(shape[kept:]))
+    return shape
 
 
 def read_weight(source: TensorSource, found: FoundTensor) -> np.ndarray:

@@ -1,20 +1,43 @@
 """The text settings in the files next to a model's weights: casing, accents, tokenizer."""
 
+import contextlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
+from keras_bert_impl.checkpoints.formats import keras_hub
 from keras_bert_impl.checkpoints.sources import (
+    ADDED_TOKENS_FILE,
     CONFIG_FILE,
     FAST_TOKENIZER_FILE,
     LENGTH_FILE,
+    SPECIAL_TOKENS_FILE,
     TOKENIZER_FILE,
+    VOCABULARY_FILE,
 )
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import is_named, real_path
-from keras_bert_impl.json_files import read_json_object, read_typed
+from keras_bert_impl.json_files import read_json_object, read_typed, typed_entries
+from keras_bert_impl.options import bounded
+from keras_bert_impl.tokenization.added_tokens import AddedToken
+from keras_bert_impl.tokenization.model_files import (
+    TokenizerFile,
+    WordLength,
+    check_keys,
+    check_reachable,
+    read_added_tokens,
+    read_tokenizer_json,
+)
 from keras_bert_impl.tokenization.text_settings import AS_IS, NFC, Casing
-from keras_bert_impl.tokenization.vocabulary import read_tokenizer_json
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+_SAID = {
+    "do_lower_case": bool | None,
+    "strip_accents": bool | None,
+    "unicode_form": bounded(str, choices=(AS_IS, NFC)) | None,
+    "max_input_chars_per_word": WordLength | None,
+}
 
 _BERT_TOKENIZERS = (  # those that cut text by BERT's rules, or leave them to tokenizer.json
     "BertTokenizer",
@@ -37,34 +60,102 @@ class _Cutting(TypedDict, total=False):
 
 
 def read_casing(folder: Path) -> Casing:
-    """Reads how a model's text is treated; `tokenizer_config.json` comes first."""
+    """Reads how a model's text is treated; what is not followed here is refused."""
+    if keras_hub.is_preset_folder(folder):
+        return keras_hub.read_casing(folder)
     path, fast = folder / TOKENIZER_FILE, folder / FAST_TOKENIZER_FILE
     values = read_json_object(path) if is_named(path) else {}
-    lower, accents = values.get("do_lower_case"), values.get("strip_accents")
-    form = values.get("unicode_form")
-    if not isinstance(lower, bool) and is_named(fast):
-        described = read_tokenizer_json(fast)
+    check_keys(path, values, TOKENIZER_FILE)
+    said = typed_entries(values, _SAID, str(path), "correct it")
+    lower, accents, form, longest_word = map(said.get, _SAID)
+    archive = _GOOGLE_FOLDER.match(real_path(folder).name)
+    described = read_tokenizer_json(fast) if is_named(fast) else None
+    if lower is None and described is not None:
         lower = described.do_lower_case
         accents = described.strip_accents if accents is None else accents
-    if accents is not None and not isinstance(accents, bool):
-        raise UserError(
-            f"{path}: strip_accents is {shown(accents)}; it must be true, false or null."
-        )
-    if form not in (None, AS_IS, NFC):
-        raise UserError(f"{path}: unicode_form is {shown(form)}; it must be {AS_IS} or {NFC}.")
-    if values.get("tokenize_chinese_chars") is False:
-        raise UserError(
-            f"{path}: tokenize_chinese_chars is false, but BERT's tokenizer always puts spaces "
-            "around Chinese characters; name a model that was trained that way."
-        )
-    archive = _GOOGLE_FOLDER.match(real_path(folder).name)
-    if not isinstance(lower, bool) and archive:
+    if lower is None and archive:
         lower = archive[1] not in _CASED_FOLDERS
-    # sentence-transformers lower-cases before its tokenizer, which then keeps accents if cased.
-    sentence = folder / LENGTH_FILE
-    if lower is False and is_named(sentence) and read_json_object(sentence).get("do_lower_case"):
+    own = Casing(lower, accents, form)
+    if _sentence_settings(folder).get("do_lower_case") and lower is False:
+        # sentence-transformers lower-cases before its tokenizer, which then keeps the accents.
         lower, accents = True, bool(accents)
-    return Casing(lower if isinstance(lower, bool) else None, accents, form)
+    tokens = _own_tokens(folder)
+    if described is not None:
+        _check_same(folder, described, tokens, own, Casing(lower, accents))
+        form = NFC if described.composes else form
+        longest_word = described.longest_word
+    added = _added_tokens(folder, values, described)
+    check_reachable(added, tokens or [token.content for token in added], bool(lower), folder)
+    return Casing(lower, accents, form, added, longest_word)
+
+
+def _sentence_settings(folder: Path) -> dict[str, Any]:
+    path = folder / LENGTH_FILE
+    values = read_json_object(path) if is_named(path) else {}
+    check_keys(path, values, LENGTH_FILE)
+    return values
+
+
+def _own_tokens(folder: Path) -> tuple[str, ...]:
+    """The tokens of a `vocab.txt` beside the weights; one that cannot be read says nothing."""
+    path = folder / VOCABULARY_FILE
+    with contextlib.suppress(UserError):
+        return Vocabulary.load(path).tokens if is_named(path) else ()
+    return ()
+
+
+def _check_same(
+    folder: Path, described: TokenizerFile, tokens: tuple[str, ...], *casings: Casing
+) -> None:
+    """Refuses a `tokenizer.json` that contradicts the files beside it."""
+    found = (described.do_lower_case, _removes_accents(described))
+    if found not in [(one.do_lower_case, _removes_accents(one)) for one in casings]:
+        raise UserError(
+            f"{folder / FAST_TOKENIZER_FILE}: lower-cases text ({found[0]}) or removes accents "
+            f"({found[1]}) otherwise than {folder / TOKENIZER_FILE} says; correct one of them."
+        )
+    for number, (token, other) in enumerate(zip(tokens, described.tokens, strict=False)):
+        if token not in (other, other.strip()):
+            raise UserError(
+                f"{folder / VOCABULARY_FILE}: token {number} is {shown(token)}, but "
+                f"{FAST_TOKENIZER_FILE} beside it has {shown(other)}; remove the file that is "
+                "not the model's."
+            )
+
+
+def _removes_accents(casing: Casing | TokenizerFile) -> bool | None:
+    return casing.do_lower_case if casing.strip_accents is None else casing.strip_accents
+
+
+def _added_tokens(
+    folder: Path, values: Mapping[str, Any], described: TokenizerFile | None
+) -> tuple[AddedToken, ...]:
+    """All tokens that are taken out of a text; of what two files say of one the first counts."""
+    special, plain = folder / SPECIAL_TOKENS_FILE, folder / ADDED_TOKENS_FILE
+    mapped = read_json_object(special) if is_named(special) else {}
+    check_keys(special, mapped, SPECIAL_TOKENS_FILE)
+    found = [*(described.added if described else ())]
+    found += read_added_tokens(values, folder / TOKENIZER_FILE)
+    found += read_added_tokens(mapped, special)
+    names = {token.content for token in found}
+    numbers = read_typed(plain, dict[str, int], "save it again") if is_named(plain) else {}
+    found += [
+        AddedToken(content, number, normalized=content not in names)
+        for content, number in numbers.items()
+    ]
+    tokens: dict[str, AddedToken] = {}
+    for token in found:
+        if token.content in SPECIAL_TOKENS:
+            continue
+        known = tokens.setdefault(token.content, token)
+        if known.id is None:
+            tokens[token.content] = known._replace(id=token.id)
+        elif token.id not in (None, known.id):
+            raise UserError(
+                f"{folder}: the added token {shown(token.content)} has the id {known.id} in one "
+                f"file and {token.id} in another; get the model's files again."
+            )
+    return tuple(tokens.values())
 
 
 def foreign_tokenizer(folder: Path) -> tuple[Path, str] | None:

@@ -16,19 +16,20 @@ _PACKAGES = {FLOAT32: ("openvino",), BFLOAT16: ("openvino",), INT8: ("openvino",
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EngineConfig:
-    """Which engine computes a trained model's outputs."""
+    """What computes a trained model's outputs, which may lie there as a graph of OpenVINO's."""
 
-    engine: str = option(
-        TENSORFLOW,
-        "What computes: tensorflow, or openvino, which is faster on CPUs and needs the extra "
-        "openvino.",
+    engine: str | None = option(
+        None,
+        "What computes: tensorflow, or openvino, which is faster on CPUs, needs the extra "
+        "openvino, and starts in a second from the second time on; by default openvino for an "
+        "export for it, else tensorflow.",
         choices=ENGINES,
     )
     precision: str = option(
         FLOAT32,
         "The number format to compute in: bfloat16 is about twice as fast where the processor "
         "supports it, and accurate to two digits; int8 (openvino only) is faster still, its "
-        "scales are found once on some of the texts and kept next to the model.",
+        "scales are found once on the first texts of a file and kept next to the model.",
         choices=PRECISIONS,
     )
     deterministic: bool = option(
@@ -39,33 +40,11 @@ class EngineConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
-        check_engine(self.engine, self.precision)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class EngineChoice:
-    """What computes a model that may lie there as a graph of OpenVINO's alone."""
-
-    engine: str | None = option(
-        None,
-        "What computes: tensorflow, or openvino, which is faster on CPUs and starts in a second "
-        "from the second time on; by default openvino for an export for it, else tensorflow.",
-        choices=ENGINES,
-    )
-    engine_precision: str = option(
-        FLOAT32,
-        "The number format to compute in; the scales of int8 (openvino only) are found once on "
-        "the first texts of a file, and kept next to the model.",
-        choices=PRECISIONS,
-    )
-
-    def __post_init__(self) -> None:
-        check_options(self)
         if self.engine is not None:
-            check_engine(self.engine, self.engine_precision, "engine_precision")
+            check_engine(self.engine, self.precision)
 
 
-def check_engine(engine: str, precision: str, name: str = "precision") -> None:
+def check_engine(engine: str, precision: str) -> None:
     """Refuses an engine that does not exist, or that has no such precision.
 
     Example:
@@ -74,11 +53,12 @@ def check_engine(engine: str, precision: str, name: str = "precision") -> None:
         Traceback (most recent call last):
         keras_bert_impl.errors.UserError: `precision=int8` needs `engine=openvino`; give both.
     """
-    for option_name, value, choices in (("engine", engine, ENGINES), (name, precision, PRECISIONS)):
+    named = (("engine", engine, ENGINES), ("precision", precision, PRECISIONS))
+    for name, value, choices in named:
         if value not in choices:
-            raise UserError(f"`{option_name}={value}` is unknown; choose {', '.join(choices)}.")
+            raise UserError(f"`{name}={value}` is unknown; choose {', '.join(choices)}.")
     if engine == TENSORFLOW and precision == INT8:
-        raise UserError(f"`{name}=int8` needs `engine=openvino`; give both.")
+        raise UserError("`precision=int8` needs `engine=openvino`; give both.")
 
 
 def need_openvino(precision: str = FLOAT32) -> None:

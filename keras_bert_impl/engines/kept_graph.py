@@ -9,18 +9,15 @@ there than was written, or a link, which may have come with the model.
 import contextlib
 import dataclasses
 import functools
-import glob
 import hashlib
 import json
 import logging
-import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER
-from keras_bert_impl.checkpoints.formats.hugging_face import weight_files
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
 from keras_bert_impl.checkpoints.sentence_modules import module_files
@@ -42,7 +39,6 @@ _FORM = 1  # raised when what a description says changes
 _PACKAGE = Path(__file__).parent.parent
 _SHAPED_BY = ("checkpoints", "cpu_kernels", "engines", "layers", "models")  # folders of our code
 _CONVERTERS = ("keras", "openvino", "tensorflow")
-_PART = re.compile(r"\.(index|data-\d{5}-of-\d{5})")
 _SOURCE, _OF, _QUANTIZATION = "source", "of", "quantization"
 _FORM_OF_INT8 = 3  # raised when the same graph would be quantized in another way
 
@@ -79,11 +75,7 @@ class UnbuiltModel:
 
 def _files_of(source: ModelSource) -> list[Path]:
     """The files that hold the numbers, and those that say what is done with them."""
-    folder, checkpoint = source.folder, source.checkpoint
-    if checkpoint != folder:  # the prefix of a TF1 checkpoint
-        parts = folder.glob(f"{glob.escape(Path(str(checkpoint)).name)}.*")
-        return sorted(path for path in parts if _PART.fullmatch(path.suffix))
-    return [*weight_files(folder), *module_files(folder)]
+    return [*source.tensors().files, *module_files(source.folder)]
 
 
 @functools.cache

@@ -92,10 +92,35 @@ class ConfiguredModel(keras.Model):
         self.trainable = trainable
         freeze_layers(self, frozen or {})
 
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """Runs the model on a dict of inputs."""
+    def __call__(
+        self,
+        inputs: Any,
+        *args: Any,
+        output_hidden_states: bool = False,
+        output_attentions: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Runs the model on a dict of inputs.
+
+        Args:
+            output_hidden_states: also give `hidden_states`: the embeddings' output and that of
+                each block, [batch, length, hidden] each.
+            output_attentions: also give `attentions`: of each block [batch, heads, from, to].
+                Both are computed in a pass of their own, in which nothing is dropped.
+        """
         # Before Keras compares names and shapes: its messages know nothing of the defaults.
-        return super().__call__(self._complete(inputs), *args, **kwargs)
+        completed = self._complete(inputs)
+        outputs = super().__call__(completed, *args, **kwargs)
+        if output_hidden_states or output_attentions:
+            from keras_bert_impl.models.inner_outputs import hidden_states, recorded_probabilities
+
+            more = {}
+            if output_hidden_states:
+                more["hidden_states"] = tuple(hidden_states(self, completed))
+            if output_attentions:
+                more["attentions"] = tuple(recorded_probabilities(self, completed))
+            outputs = {**outputs, **more}
+        return outputs
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         """Runs the model on a dict of inputs; on JAX, `fit` comes here directly."""

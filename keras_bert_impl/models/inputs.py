@@ -62,6 +62,8 @@ def _as_tensor(value: Any) -> Any:
 
 
 def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
+    if "inputs_embeds" in given:
+        raise UserError("inputs_embeds: the models here take ids only; give input_ids.")
     known = [*names, *OTHER_NAMES]
     for name in (name for name in given if name not in known):
         near = difflib.get_close_matches(name, known, n=1, cutoff=_NEARLY)

@@ -32,7 +32,7 @@ class BertPretrainer(ConfiguredModel):
     def __init__(self, config: BertConfig, **kwargs: Any) -> None:
         dtype = kwargs.pop("dtype", None)
         encoder = BertEncoder(config, name="encoder", dtype=dtype)
-        masked_lm = MaskedLmHead(config, name="masked_lm", dtype=dtype)
+        masked_lm = MaskedLmHead(config.of_masked_lm(), name="masked_lm", dtype=dtype)
         next_sentence = Logits(config, 2, dropout=False, name="next_sentence", dtype=dtype)
 
         inputs = encoder_inputs()

@@ -113,7 +113,7 @@ class AttentionModel:
     def _opened(self) -> Callable[[Batch], NDArray[np.float32]]:
         """What computes [layers, heads, from, to] of a batch of one row."""
         if self._engine_name == TENSORFLOW:
-            from keras_bert_impl.models.attention import attention_probabilities
+            from keras_bert_impl.models.inner_outputs import attention_probabilities
 
             encoder = self._built()
             return lambda batch: attention_probabilities(encoder, batch)[:, 0]
@@ -122,7 +122,7 @@ class AttentionModel:
         return lambda batch: engine.compute_one(batch)["attention"][0]
 
     def _outputs(self) -> Any:
-        from keras_bert_impl.models.attention import AttentionOutputs
+        from keras_bert_impl.models.inner_outputs import AttentionOutputs
 
         return AttentionOutputs(self._built())
 

@@ -1,45 +1,87 @@
-"""Writing a model directory as a verified SavedModel that takes ids and raw text."""
+"""A model directory written for a server or a runtime: every format, verified, with a client."""
 
-import os
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
+import keras
 import tensorflow as tf
 
-from keras_bert_impl.checkpoints.destination import check_nothing_else
+from keras_bert_impl.backend import need_extra, need_tensorflow
+from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER, check_nothing_else
 from keras_bert_impl.checkpoints.model_directory import write_json
-from keras_bert_impl.checkpoints.sentence_modules import read_sentence_settings
+from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
+from keras_bert_impl.checkpoints.sources import CONFIG_FILE, TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert_impl.checkpoints.task_settings import (
     long_texts_of,
+    num_texts,
     served_length,
     task_settings,
+    with_task_settings,
 )
+from keras_bert_impl.engines.openvino_graph import beside_the_main_thread, openvino_graph
+from keras_bert_impl.engines.portable_kernels import PortableKernels
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import followed, make_folder, not_written, whole_folder
+from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.embedder import BertEmbedder
+from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.pretrainer import BertPretrainer
-from keras_bert_impl.serving.clients import (
-    CLIENT_FILE,
+from keras_bert_impl.serving import client
+from keras_bert_impl.serving.exported import (
+    DIGESTS_FILE,
+    EMBEDDING,
+    LABEL,
+    LABELS,
+    OUTPUTS,
+    SCORE,
     SETTINGS_FILE,
-    label_settings,
-    text_client_program,
+    write_digests,
 )
-from keras_bert_impl.serving.exported import DIGESTS_FILE, write_digests
 from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.served_models import ServedClassifier, ServedEncoder, ServedPretrainer
 from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
-from keras_bert_impl.serving.verify import Verification, verify_saved_model
+from keras_bert_impl.serving.verify import (
+    Arrays,
+    Ask,
+    InputSpec,
+    Specs,
+    Verification,
+    random_inputs,
+    verify_export,
+)
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
+from keras_bert_impl.tokenization.portable_tokenizer import client_tokenizer
 from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 
-_SAVED_MODEL_ENTRIES = (
-    "saved_model.pb",
-    "fingerprint.pb",
-    "variables",
-    "assets",
-    CLIENT_FILE,
-    DIGESTS_FILE,
+SAVED_MODEL, ONNX, OPENVINO, LITERT = "saved_model", "onnx", "openvino", "litert"
+
+_CLIENT, _TOKENIZER, _ASSETS = "client.py", "tokenizer.json", "assets"
+_PACKAGES = {
+    ONNX: ("tf2onnx", "onnxruntime"),
+    OPENVINO: ("openvino",),
+    LITERT: ("ai_edge_litert",),
+}
+_FILES = {
+    SAVED_MODEL: ("saved_model.pb", "fingerprint.pb", "variables", _ASSETS),
+    ONNX: ("model.onnx",),
+    OPENVINO: ("model.xml", "model.bin"),
+    LITERT: ("model.tflite",),
+}
+_BESIDE = (
+    *(_CLIENT, DIGESTS_FILE, SETTINGS_FILE, _TOKENIZER, VOCABULARY_FILE, CONFIG_FILE),
+    *(TOKENIZER_FILE, GRAPHS_FOLDER),
 )
-VOCABULARY_ASSET, CASING_ASSET = "vocab.txt", "tokenizer_config.json"
+_ANSWERS = {
+    frozenset({"label", "logits", "probabilities"}): LABEL,
+    frozenset({"labels", "logits", "probabilities"}): LABELS,
+    frozenset({"score"}): SCORE,
+    frozenset({"embedding"}): EMBEDDING,
+}
 
 
 def serve_model(
@@ -61,8 +103,7 @@ def serve_model(
     graph_tokenizer = GraphTokenizer(opened.text, "keep" if keeps else "split")
     tokenizer = graph_function(graph_tokenizer, text_specs("texts"))
     if isinstance(opened.model, BertClassifier):
-        long_texts = long_texts_of(config)
-        return ServedClassifier(opened, tokenizer, length, long_texts)
+        return ServedClassifier(opened, tokenizer, length, long_texts_of(config))
     sentence = read_sentence_settings(opened.source.folder)
     if sentence and sentence.max_seq_length and not max_seq_length:
         length = min(sentence.max_seq_length, length)
@@ -75,64 +116,21 @@ class ExportResult:
 
     Attributes:
         signatures: each signature's name and what goes in and comes out.
+        answers: what the client answers, a name of `exported`; None where there is no client,
+            because the model takes more than texts are: positions of masks, choices.
         size: bytes of all files.
         verification: what the comparison found; None where it was not asked for.
     """
 
     signatures: dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
+    answers: str | None
     size: int
     verification: Verification | None
 
 
-def export_saved_model(
-    served: ServedModel, opened: OpenedModel, folder: str | os.PathLike[str], verify: bool = True
-) -> ExportResult:
-    """Writes a SavedModel; the folder appears when it is complete and, if asked for, verified.
-
-    Its assets hold the vocabulary (`vocab.txt`), the casing (`tokenizer_config.json`), labels and
-    thresholds (`settings.json`) for clients that send ids; `client.py` next to them sends texts.
-
-    Args:
-        folder: where to; an older SavedModel of that name is replaced.
-    """
-    final = followed(folder)
-    free = not final.exists() or (final.is_dir() and not any(final.iterdir()))
-    if not free and not (final / "saved_model.pb").exists():
-        raise UserError(
-            f"{final}: exists and is no SavedModel; name another `output_dir`, so that nothing of "
-            "yours is replaced."
-        )
-    if not free:
-        check_nothing_else(final, _SAVED_MODEL_ENTRIES)
-    make_folder(final.parent)
-    with whole_folder(final) as aside:
-        try:
-            tf.saved_model.save(served, str(aside), signatures=served.signatures())
-        except tf.errors.OpError as error:
-            raise not_written(final, reason_of(error)) from error
-        _write_assets(opened, aside / "assets")
-        if signatures := served.text_signatures():
-            program = text_client_program(signatures)
-            (aside / CLIENT_FILE).write_text(program, encoding="utf-8")
-        try:
-            verification = verify_saved_model(served, opened, aside) if verify else None
-        except UserError as error:
-            raise UserError(f"{final}: {error}") from error
-        write_digests(aside)
-        size = sum(path.stat().st_size for path in aside.rglob("*") if path.is_file())
-    return ExportResult(served.interface(), size, verification)
-
-
-def _write_assets(opened: OpenedModel, folder: Path) -> None:
-    make_folder(folder)
-    opened.text.vocabulary.write(folder / VOCABULARY_ASSET)
-    write_json(folder / CASING_ASSET, opened.text.as_json())
-    write_json(folder / SETTINGS_FILE, label_settings(opened))
-
-
 def export_model(
-    model: str | os.PathLike[str],
-    output_dir: str | os.PathLike[str],
+    model: str | PathLike[str],
+    output_dir: str | PathLike[str],
     *,
     max_seq_length: int | None = None,
     verify: bool = True,
@@ -152,3 +150,242 @@ def export_model(
     opened = open_model(model)
     served = serve_model(opened, max_seq_length=max_seq_length)
     return export_saved_model(served, opened, output_dir, verify)
+
+
+def export_saved_model(
+    served: ServedModel, opened: OpenedModel, folder: str | PathLike[str], verify: bool = True
+) -> ExportResult:
+    """Writes a SavedModel; its assets hold what a client that sends ids needs besides."""
+    asked = served.text_signatures()
+    first = min(asked, key=lambda one: len(one.inputs), default=None)
+    answers = first and _ANSWERS.get(first.outputs, OUTPUTS)
+    asks: dict[str, Any] = {"asks": [[one.name, *one.inputs] for one in asked]}
+    if first and first.endings:
+        asks["endings"] = first.endings
+
+    def fill(aside: Path) -> None:
+        tf.saved_model.save(served, str(aside), signatures=served.signatures())
+        make_folder(aside / _ASSETS)
+        settings = {"answers": answers, **label_settings(opened), **asks}
+        _write_beside(opened, aside, aside / _ASSETS, settings)
+
+    specs = {
+        name: {
+            one.name: InputSpec(one.shape.as_list(), one.dtype == tf.string)
+            for one in served.specs(name)
+        }
+        for name in served.names
+    }
+    written = _write(opened, Path(folder), SAVED_MODEL, fill, specs, served.call, verify)
+    return ExportResult(served.interface(), answers, *written)
+
+
+def export_portable(
+    opened: OpenedModel,
+    folder: Path,
+    form: str,
+    max_seq_length: int | None = None,
+    verify: bool = True,
+) -> ExportResult:
+    """Writes a model of ids for another runtime.
+
+    Args:
+        max_seq_length: the client truncates texts to it; by default as in fine-tuning.
+    """
+    if form not in _PACKAGES:
+        raise UserError(f"`format={form}` is unknown; choose {', '.join(_PACKAGES)}.")
+    need_tensorflow(f"the format {form}")
+    need_extra(form, _PACKAGES[form], f"`format={form}`")
+    sentence = read_sentence_settings(opened.source.folder)
+    model = _model_of_ids(opened, sentence)
+    answers, config = _answers_of_ids(opened, model), opened.model.config
+    length = served_length(config, max_seq_length, sentence.max_seq_length if sentence else None)
+    settings = {"answers": answers, **_text_settings(opened, length), **label_settings(opened)}
+    settings |= _asks_of_ids(opened, answers)
+    if answers == EMBEDDING and sentence is not None and sentence.prompt:
+        settings["prompt"] = sentence.prompt
+    specs = {"serving_default": {name: InputSpec(x.shape) for name, x in model.input.items()}}
+
+    def expected(_: str, features: Arrays) -> Arrays:
+        return dict(model(features))
+
+    def fill(aside: Path) -> None:
+        # Keras exports what was called once.
+        model(random_inputs(specs["serving_default"], opened.text.vocabulary, 1, 5))
+        _WRITERS[form](model, aside / _FILES[form][0])
+        _write_beside(opened, aside, aside, settings)
+        keeps = task_settings(config).get("special_tokens") == "keep"
+        client_tokenizer(opened.text, length, keeps).save(str(aside / _TOKENIZER))
+        kept = {
+            **task_settings(config),
+            **({"max_seq_length": max_seq_length} if max_seq_length else {}),
+        }
+        write_json(aside / CONFIG_FILE, with_task_settings(config, kept).to_hugging_face())
+
+    written = _write(opened, folder, form, fill, specs, expected, verify)
+    names = tuple(model.input), tuple(sorted(model.output))
+    return ExportResult({"serving_default": names}, answers, *written)
+
+
+def _write(
+    opened: OpenedModel,
+    folder: Path,
+    form: str,
+    fill: Callable[[Path], None],
+    specs: Specs,
+    expected: Ask,
+    verified: bool,
+) -> tuple[int, Verification | None]:
+    """Writes an export; the folder appears when it is complete and, if asked for, verified.
+
+    An older export of the same format is replaced.
+    """
+    final = followed(folder)
+    is_free = not final.exists() or (final.is_dir() and not any(final.iterdir()))
+    if not is_free and not (final / _FILES[form][0]).is_file():
+        title = "SavedModel" if form == SAVED_MODEL else f"export of the format {form}"
+        raise UserError(
+            f"{final}: exists and is no {title}; name another `output_dir`, so that nothing of "
+            "yours is replaced."
+        )
+    if not is_free:
+        check_nothing_else(final, (*_FILES[form], *_BESIDE))
+    make_folder(final.parent)
+    with whole_folder(final) as aside:
+        try:
+            fill(aside)
+        except tf.errors.OpError as error:
+            raise not_written(final, reason_of(error)) from error
+        sizes = opened.text.vocabulary, opened.model.config.max_position_embeddings
+        try:
+            found = _loaded(form, aside) if verified else None
+            verification = found and verify_export(specs, expected, found, *sizes)
+        except UserError as error:
+            raise UserError(f"{final}: {error}") from error
+        write_digests(aside)
+        size = sum(path.stat().st_size for path in aside.rglob("*") if path.is_file())
+    return size, verification
+
+
+def _loaded(form: str, folder: Path) -> Ask:
+    """An export in its own runtime, as its client loads it."""
+    if form != SAVED_MODEL:
+        file = _FILES[form][0]
+        compute = beside_the_main_thread(lambda: client.RUNTIMES[file](folder / file))
+        return lambda _, features: compute(dict(features))
+    import tensorflow_text  # noqa: F401  # registers the tokenizer's operations
+
+    try:
+        loaded = tf.saved_model.load(str(folder))
+    except (OSError, ValueError, LookupError, tf.errors.OpError) as error:
+        raise UserError(f"the SavedModel cannot be loaded again ({reason_of(error)}).") from error
+
+    def ask(name: str, arrays: Arrays) -> Arrays:
+        tensors = {key: tf.constant(value) for key, value in arrays.items()}
+        return dict(loaded.signatures[name](**tensors))
+
+    return ask
+
+
+def _write_beside(opened: OpenedModel, root: Path, folder: Path, settings: dict[str, Any]) -> None:
+    """Writes vocabulary, casing, settings, and the client where it can ask with texts."""
+    opened.text.vocabulary.write(folder / VOCABULARY_FILE)
+    write_json(folder / TOKENIZER_FILE, opened.text.as_json())
+    write_json(folder / SETTINGS_FILE, settings)
+    if settings["answers"] is not None:
+        (root / _CLIENT).write_bytes(Path(client.__file__).read_bytes())
+
+
+def _model_of_ids(opened: OpenedModel, sentence: SentenceSettings | None) -> Any:
+    """The model; where the directory says how a text becomes a vector, with its pooling.
+
+    An output of weights that the directory does not hold is left out.
+    """
+    model = opened.model
+    if sentence is not None and isinstance(model, BertEncoder):
+        embedder = BertEmbedder(model.config, sentence.pooling, sentence.normalize)
+        embedder.encoder.set_weights(model.get_weights())
+        return embedder
+    outputs = opened.trained(model.output)
+    return model if len(outputs) == len(model.output) else keras.Model(model.input, outputs)
+
+
+def _answers_of_ids(opened: OpenedModel, model: Any) -> str | None:
+    if isinstance(model, BertEmbedder):
+        return EMBEDDING
+    if set(model.input) != set(ENCODER_INPUTS) or len(model.input["input_ids"].shape) > 2:
+        return None
+    if not isinstance(model, BertClassifier):
+        return OUTPUTS
+    if model.num_labels == 1:
+        return SCORE
+    return LABELS if opened.is_multi_label else LABEL
+
+
+def _asks_of_ids(opened: OpenedModel, answers: str | None) -> dict[str, Any]:
+    """How many texts a client takes, and what it does with long ones."""
+    texts = 1 if answers == EMBEDDING else num_texts(opened.source.config)
+    asks = [["", "text"], ["", "text_a", "text_b"]]
+    return {
+        "asks": asks if texts is None else [asks[texts - 1]],
+        "long_text": long_texts_of(opened.source.config).long_text,
+    }
+
+
+def label_settings(opened: OpenedModel) -> dict[str, Any]:
+    """The names of a model's labels in the order of its logits, and its thresholds.
+
+    Returns:
+        JSON values: `labels`, where there are several; `threshold`, the probability from which on
+        a label holds, where each is a question of its own; and the thresholds of its task.
+    """
+    settings: dict[str, Any] = {}
+    if len(opened.labels) > 1:
+        settings["labels"] = list(opened.labels)
+    if opened.is_multi_label:
+        settings["threshold"] = 0.5
+    own = task_settings(opened.source.config)
+    return {**settings, **{name: x for name, x in own.items() if name.endswith("_threshold")}}
+
+
+def _text_settings(opened: OpenedModel, max_seq_length: int) -> dict[str, Any]:
+    """How a text becomes ids, for clients in any language."""
+    text = opened.text
+    return {
+        "max_seq_length": max_seq_length,
+        "pad_id": text.vocabulary.pad_id,
+        "tokenizer": {
+            "lowercase": text.do_lower_case,
+            "strip_accents": text.removes_accents,
+            "unicode_form": text.unicode_form,
+        },
+    }
+
+
+def _write_onnx(model: Any, path: Path) -> None:
+    with kernels.use(PortableKernels()):
+        model.export(str(path), format="onnx", verbose=False)
+
+
+def _write_openvino(model: Any, path: Path) -> None:
+    import openvino
+
+    openvino.save_model(openvino_graph(model), path, compress_to_fp16=False)
+
+
+def _write_litert(model: Any, path: Path) -> None:
+    # Its own operations only: those of TensorFlow, which Keras lets in as well, need TensorFlow.
+    own = {"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS]}
+    try:
+        with kernels.use(PortableKernels()):
+            model.export(str(path), format="litert", verbose=False, target_spec=own)
+    except Exception as error:  # the converter's has no public name
+        named = re.search(r"'(tf\.\w+)' op", str(error))
+        reason = named[1] if named else str(error).strip().splitlines()[0]
+        raise UserError(
+            f"`format=litert`: LiteRT has not all operations of this model ({reason}), as of one "
+            "with a BiLSTM; choose another format."
+        ) from error
+
+
+_WRITERS = {ONNX: _write_onnx, OPENVINO: _write_openvino, LITERT: _write_litert}

@@ -8,17 +8,20 @@ from typing import TypedDict
 
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE, TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
-from keras_bert_impl.checkpoints.text_files import read_casing
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.kept_graph import GRAPH_FILE, WEIGHTS_FILE
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import file_sha256, is_named, is_there, read_small
 from keras_bert_impl.json_files import read_json_object, read_typed
-from keras_bert_impl.serving.clients import EMBEDDING, LABELS, OUTPUTS, SCORE, SETTINGS_FILE
-from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 _LOGGER = logging.getLogger(__name__)
+
+SETTINGS_FILE = "settings.json"
+LABEL, LABELS, SCORE, EMBEDDING, OUTPUTS = "label", "labels", "score", "embedding", "outputs"
+"""What an export answers: the best label with all probabilities, all labels that hold with them, a
+number, a vector; or what the model gives, by name, where the answer is none of these."""
 
 DIGESTS_FILE = "SHA256SUMS"
 """A line for each file, as `sha256sum` writes and checks them."""
@@ -79,7 +82,8 @@ def read_exported(folder: Path) -> ExportedModel:
     """Reads what stands beside an exported graph, the one place where an export is checked."""
     check_digests(folder, _READ)
     settings = read_typed(folder / SETTINGS_FILE, ExportSettings, _AGAIN)
-    vocabulary, casing = Vocabulary.load(folder / VOCABULARY_FILE), read_casing(folder)
+    vocabulary = Vocabulary.load(folder / VOCABULARY_FILE)
+    casing = Casing.taken_from(read_json_object(folder / TOKENIZER_FILE))
     if casing.do_lower_case is None or "max_seq_length" not in settings:
         raise UserError(f"{folder}: does not say how its text is cut; {_AGAIN}.")
     answers, length = settings.get("answers"), settings["max_seq_length"]

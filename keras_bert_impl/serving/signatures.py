@@ -1,7 +1,7 @@
 """Parts that served models share: input shapes, the module that holds the weights, its calls."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -9,9 +9,25 @@ import tensorflow as tf
 from keras_bert_impl.backend import need_tensorflow
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.serving.answerer import default_first
-from keras_bert_impl.serving.clients import TextSignature
 
 Function = Callable[..., dict[str, tf.Tensor]]
+
+
+class TextSignature(NamedTuple):
+    """A signature that takes texts.
+
+    Attributes:
+        name: its name.
+        inputs: the names of its inputs, in the order of the task: a question, then a passage.
+        outputs: the names of what it gives.
+        endings: how many texts the last input of each example holds: the endings of a context;
+            0 where it is one text.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: frozenset[str]
+    endings: int = 0
 
 
 def ids_specs(*names: str) -> list[tf.TensorSpec]:

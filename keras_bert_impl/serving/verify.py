@@ -1,64 +1,19 @@
-"""Checking a SavedModel: it is loaded again and must give what the model gives."""
+"""Checking an export: it is loaded again by its own runtime and must give what the model gives."""
 
 import math
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
-from keras_bert_impl.errors import UserError, reason_of
-from keras_bert_impl.serving.opened_model import OpenedModel
-from keras_bert_impl.serving.signatures import ServedModel
-from keras_bert_impl.tokenization.vocabulary import MASK
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.vocabulary import MASK, Vocabulary
 
-Arrays = dict[str, np.ndarray]
-
-
-class Call(NamedTuple):
-    """One call of a signature.
-
-    Attributes:
-        signature: its name.
-        inputs: arrays by the names of its inputs; texts as bytes.
-    """
-
-    signature: str
-    inputs: Arrays
-
-
-def load_again(folder: Path) -> Callable[[Call], Arrays]:
-    """Loads a SavedModel as any program of TensorFlow does; gives what calls it."""
-    import tensorflow_text  # noqa: F401  # registers the tokenizer's operations
-
-    loaded = tf.saved_model.load(str(folder))
-
-    def ask(call: Call) -> Arrays:
-        tensors = {key: tf.constant(value) for key, value in call.inputs.items()}
-        return _as_arrays(loaded.signatures[call.signature](**tensors))
-
-    return ask
-
-
-def _as_arrays(outputs: Mapping[str, object]) -> Arrays:
-    """Values of tensors; strings as NumPy's bytes instead of Python objects."""
-    arrays = {name: np.asarray(tensor) for name, tensor in outputs.items()}
-    return {name: x.astype("S") if x.dtype == object else x for name, x in arrays.items()}
-
-
-def milliseconds_of(call: Callable[[], object]) -> float:
-    """The time of a call, the fastest of five."""
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return 1000 * min(times)
-
+Arrays = Mapping[str, Any]
+Ask = Callable[[str, Arrays], Arrays]
+"""Calls a signature with arrays by the names of its inputs, texts as bytes."""
 
 _TIMED, _TIMED_LENGTH = "serving_default", 32
 # Of the range of an output's numbers, and last places (of float32) of the largest of them: runtimes
@@ -66,89 +21,87 @@ _TIMED, _TIMED_LENGTH = "serving_default", 32
 _TOLERANCE, _LAST_PLACES = 1e-4, 16
 
 
+class InputSpec(NamedTuple):
+    """An input: its sizes, None where one is free, and whether it holds texts."""
+
+    sizes: Sequence[int | None]
+    is_text: bool = False
+
+
+Specs = Mapping[str, Mapping[str, InputSpec]]
+"""Of each signature its inputs by name."""
+
+
 @dataclass(frozen=True)
 class Verification:
     """The result of a comparison.
 
     Attributes:
-        signatures: the signatures that were called.
         calls: how many calls were compared.
         largest_difference: the largest absolute difference of any two numbers.
         timed: the signature that was called against the clock.
         milliseconds: such a call with a row of 32 tokens, the fastest of five.
     """
 
-    signatures: tuple[str, ...]
     calls: int
     largest_difference: float
     timed: str
     milliseconds: float
 
 
-def verify_saved_model(
-    served: ServedModel, opened: OpenedModel, folder: str | os.PathLike[str]
+def verify_export(
+    specs: Specs, expected: Ask, found: Ask, vocabulary: Vocabulary, positions: int
 ) -> Verification:
-    """Loads a SavedModel and compares every signature with the model.
+    """Compares every signature of an export with the model, at two sizes.
 
-    Each signature is called twice, with another number of rows and another length.
+    Args:
+        expected: asks the model.
+        found: asks the export.
+        positions: the most tokens of a row.
     """
-    calls = [
-        Call(name, _inputs(served, name, opened, rows)) for name in served.names for rows in (1, 3)
-    ]
-    name = _TIMED if _TIMED in served.names else served.names[0]
-    timed = Call(name, _inputs(served, name, opened, 1, _TIMED_LENGTH))
-    try:
-        ask = load_again(Path(folder))
-        compared = [
-            [
-                {f"{call.signature}.{name}": array for name, array in one.items()}
-                for one in (_as_arrays(served.call(*call)), ask(call))
-            ]
-            for call in calls
-        ]
-    except (OSError, ValueError, LookupError, tf.errors.OpError) as error:
-        raise UserError(f"the SavedModel cannot be loaded again ({reason_of(error)}).") from error
-    difference = largest_difference(compared)
-    milliseconds = milliseconds_of(lambda: ask(timed))
-    return Verification(served.names, len(calls), difference, name, milliseconds)
+    calls = []
+    for name, inputs in specs.items():
+        for rows in (1, 3):
+            length = min(4 + 3 * rows, positions)
+            arrays = random_inputs(inputs, vocabulary, rows, length)
+            both = _as_arrays(name, expected(name, arrays)), _as_arrays(name, found(name, arrays))
+            calls.append(both)
+    timed = _TIMED if _TIMED in specs else next(iter(specs))
+    arrays = random_inputs(specs[timed], vocabulary, 1, min(_TIMED_LENGTH, positions))
+    difference, times = largest_difference(calls), list[float]()
+    for _ in range(5):
+        start = time.perf_counter()
+        found(timed, arrays)
+        times.append(1000 * (time.perf_counter() - start))
+    return Verification(len(calls), difference, timed, min(times))
 
 
-def _inputs(
-    served: ServedModel, name: str, opened: OpenedModel, rows: int, length: int | None = None
-) -> Arrays:
+def _as_arrays(signature: str, outputs: Arrays) -> dict[str, np.ndarray]:
+    """Values of tensors; strings as NumPy's bytes instead of Python objects."""
+    arrays = {f"{signature}.{name}": np.asarray(tensor) for name, tensor in outputs.items()}
+    return {name: x.astype("S") if x.dtype == object else x for name, x in arrays.items()}
+
+
+def random_inputs(
+    inputs: Mapping[str, InputSpec], vocabulary: Vocabulary, rows: int, length: int
+) -> dict[str, np.ndarray]:
     """Random ids, or texts of the vocabulary's own tokens, for one signature."""
-    draws = np.random.default_rng(rows)
-    words = (length or 9) - 4  # beside them [MASK], a word again, [CLS] and [SEP]
-    length = min(length or 4 + 3 * rows, opened.model.config.max_position_embeddings)
-    vocab_size = len(opened.text.vocabulary)
-    arrays: Arrays = {}
-    for spec in served.specs(name):
-        sizes = spec.shape.as_list()  # a row may hold several choices
-        if spec.dtype == tf.string:
-            shape = [rows, *sizes[1:]]
-            texts = [_text(opened, draws, words) for _ in range(math.prod(shape))]
-            arrays[spec.name] = np.array(texts).reshape(shape)
+    draws, arrays = np.random.default_rng(rows), dict[str, np.ndarray]()
+    for name, (sizes, is_text) in inputs.items():  # a row may hold several choices
+        if is_text:
+            shape = [rows, *(size or 1 for size in sizes[1:])]
+            texts = [_text(vocabulary, draws, max(1, length - 4)) for _ in range(math.prod(shape))]
+            arrays[name] = np.array(texts).reshape(shape)
         else:
-            shape = [rows, *sizes[1:-1], length]
-            arrays[spec.name] = random_feature(spec.name, shape, vocab_size, draws)
+            shape = [rows, *(size or 1 for size in sizes[1:-1]), length]
+            arrays[name] = _random_feature(name, shape, len(vocabulary), draws)
     return arrays
 
 
-def random_feature(
+def _random_feature(
     name: str, shape: Sequence[int], vocab_size: int, draws: np.random.Generator
 ) -> np.ndarray:
-    """Gives numbers that an input of a model may have.
-
-    Args:
-        shape: [rows, ..., length].
-
-    Returns:
-        int32 of the shape: ids, a mask with some padding, one segment, or positions of the row.
-
-    Example:
-        >>> random_feature("segment_ids", [1, 3], 9, np.random.default_rng(0))
-        array([[0, 0, 0]], dtype=int32)
-    """
+    """Ids, a mask with some padding, one segment, or positions of the row."""
     length = shape[-1]
     if name == "input_mask":
         lengths = draws.integers(1, length, [*shape[:-1], 1], endpoint=True)
@@ -157,8 +110,8 @@ def random_feature(
     return draws.integers(0, below, list(shape), np.int32)
 
 
-def _text(opened: OpenedModel, draws: np.random.Generator, count: int) -> bytes:
-    words = draws.choice(np.array(opened.text.vocabulary.tokens), count).tolist()
+def _text(vocabulary: Vocabulary, draws: np.random.Generator, count: int) -> bytes:
+    words = draws.choice(np.array(vocabulary.tokens), count).tolist()
     return " ".join([*words, MASK, words[0]]).encode()
 
 

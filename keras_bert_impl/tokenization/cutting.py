@@ -5,20 +5,20 @@ only then, and only for the lines or words concerned, something is done about th
 
 * The lower-case form of a capital sigma depends on its neighbors. The normalizer leaves a mark;
   `settle_sigmas` writes the right form and cuts those lines again.
-* The kernel's limit on the length of words is in bytes, BERT's in characters. With a limit of 200
-  bytes no word is cut that BERT does not cut; `cut_long_words` cuts those that BERT does.
+* The kernel's limit on the length of words is in bytes, BERT's in characters. With the same number
+  of bytes no word is cut that BERT does not cut; `cut_long_words` cuts those that BERT does.
 """
 
 import itertools
-import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.tokenization import kernels
+from keras_bert_impl.tokenization.added_tokens import Extraction, extractions
 from keras_bert_impl.tokenization.character_table import (
     CASE_IGNORABLE,
     CASED,
@@ -32,13 +32,7 @@ from keras_bert_impl.tokenization.kernel_models import (
 )
 from keras_bert_impl.tokenization.kernels import CutTokens, Replaced
 from keras_bert_impl.tokenization.reference import joining_characters
-from keras_bert_impl.tokenization.vocabulary import (
-    MAX_CHARACTERS_PER_WORD,
-    SPECIAL_TOKENS,
-    Vocabulary,
-)
-
-_MAX_BYTES_PER_WORD = 4 * MAX_CHARACTERS_PER_WORD  # UTF-8 has at most four a character
+from keras_bert_impl.tokenization.text_settings import TextSettings
 
 
 class ExactCutting:
@@ -50,6 +44,7 @@ class ExactCutting:
 
     def __init__(self, models: KernelModels, unk_id: int) -> None:
         self._models, self._unk_id = models, unk_id
+        self._longest, self._most_bytes = models.longest_word, 4 * models.longest_word
         self._limit_position = longest_word_position(models.wordpiece)
         self._settle = _sigma_settler(models.sigma_mark) if models.sigma_mark else None
         self._patient_model: Any = None
@@ -69,7 +64,7 @@ class ExactCutting:
                 lambda: (lines, tokens),
             )
         return tf.cond(
-            tf.reduce_any(tokens.ends - tokens.starts > MAX_CHARACTERS_PER_WORD),
+            tf.reduce_any(tokens.ends - tokens.starts > self._longest),
             lambda: self.cut_long_words(lines, tokens, wordpiece_model),
             lambda: tokens,
         )
@@ -91,7 +86,7 @@ class ExactCutting:
         # A word over the kernel's limit is one of the unknown ones, which are few.
         unknown = np.flatnonzero(tokens.ids == self._unk_id)
         lengths = tokens.ends[unknown] - tokens.starts[unknown]
-        long = unknown[lengths > MAX_CHARACTERS_PER_WORD]
+        long = unknown[lengths > self._longest]
         return self._cut_long_words_now(lines, tokens, long) if long.size else tokens
 
     def _cut_long_words_now(
@@ -101,13 +96,13 @@ class ExactCutting:
         rows = tf.gather(lines, _row_in_numpy(positions, tokens.row_splits)).numpy()
         spans = zip(rows, tokens.starts[positions], tokens.ends[positions], strict=True)
         words = [row[start:end] for row, start, end in spans]
-        few = [i for i, word in enumerate(words) if len(word.decode()) <= MAX_CHARACTERS_PER_WORD]
+        few = [i for i, word in enumerate(words) if len(word.decode()) <= self._longest]
         if not few:
             return tokens
         if self._patient_model is None:
             with tf.device("CPU"):
                 self._patient_model = tf.constant(
-                    with_longest_word(self._models.wordpiece, _MAX_BYTES_PER_WORD)
+                    with_longest_word(self._models.wordpiece, self._most_bytes)
                 )
         cut = _in_numpy(kernels.cut_tokens([words[i] for i in few], self._patient_model))
         moved = np.repeat(tokens.starts[positions[few]], np.diff(cut.row_splits))
@@ -130,17 +125,17 @@ class ExactCutting:
         return lines, replace_rows(tokens, rows, again)
 
     def cut_long_words(self, lines: Any, tokens: CutTokens, wordpiece_model: Any) -> CutTokens:
-        """Cuts words of more than 200 bytes and at most 200 characters."""
+        """Cuts words of more bytes and at most as many characters as the longest word may have."""
         lengths = tokens.ends - tokens.starts
-        positions = tf.where(lengths > MAX_CHARACTERS_PER_WORD)[:, 0]  # [words]
+        positions = tf.where(lengths > self._longest)[:, 0]  # [words]
         starts, lengths = tf.gather(tokens.starts, positions), tf.gather(lengths, positions)
         rows = _row_of(positions, tokens.row_splits)
         words = tf.strings.substr(tf.gather(lines, rows), starts, lengths)
-        short = tf.strings.length(words, unit="UTF8_CHAR") <= MAX_CHARACTERS_PER_WORD
+        short = tf.strings.length(words, unit="UTF8_CHAR") <= self._longest
         words, positions, starts = (tf.boolean_mask(x, short) for x in (words, positions, starts))
 
         # Made of the first model: a second constant would stand in every SavedModel, too.
-        limit = tf.constant(np.frombuffer(struct.pack("<i", _MAX_BYTES_PER_WORD), np.uint8))
+        limit = tf.constant(np.frombuffer(struct.pack("<i", self._most_bytes), np.uint8))
         after = self._limit_position + 4
         patient_model = tf.concat(
             [wordpiece_model[: self._limit_position], limit, wordpiece_model[after:]], axis=0
@@ -242,27 +237,20 @@ def _sigma_settler(mark: str) -> Callable[[Any], Any]:
     return settle
 
 
-_SPECIAL_TOKEN = "|".join(re.escape(token) for token in SPECIAL_TOKENS)
-
-
 class LineCutter:
     """Cuts lines into tokens, the same in eager mode and in a graph.
 
     Args:
-        keep_special_tokens: whether a literal "[MASK]" and its like become that one token; the
-            text on both sides is then cut on its own.
+        keeps_special_tokens: whether a literal "[MASK]" and its like become that one token; the
+            text on both sides is then cut on its own, as around added tokens.
     """
 
     def __init__(
-        self,
-        models: KernelModels,
-        vocabulary: Vocabulary,
-        keep_special_tokens: bool,
-        composes: bool = False,
+        self, models: KernelModels, settings: TextSettings, keeps_special_tokens: bool
     ) -> None:
-        self._cutting = ExactCutting(models, vocabulary.unk_id)
-        self._keep, self._composes = keep_special_tokens, composes
-        self._special_ids = [vocabulary.id_of(token) for token in SPECIAL_TOKENS]
+        self._cutting = ExactCutting(models, settings.vocabulary.unk_id)
+        self._steps = extractions(settings, keeps_special_tokens=keeps_special_tokens)
+        self._composes = settings.composes
 
     def cut(self, lines: Any, normalizer: Any, wordpiece: Any, with_spans: bool) -> CutTokens:
         """Cuts lines.
@@ -277,9 +265,7 @@ class LineCutter:
         Returns:
             The tokens; in eager mode `ids` may be a NumPy array of int32.
         """
-        if self._keep:
-            return self._cut_around_special_tokens(lines, normalizer, wordpiece, with_spans)
-        return self._cut_text(lines, normalizer, wordpiece, with_spans)
+        return self._cut_around(self._steps, lines, normalizer, wordpiece, with_spans)
 
     def _cut_text(self, lines: Any, normalizer: Any, wordpiece: Any, with_spans: bool) -> CutTokens:
         if not self._composes:
@@ -296,38 +282,39 @@ class LineCutter:
         tokens = run(replaced.lines, wordpiece)
         return _in_original_lines(tokens, replaced, lines) if with_spans else tokens
 
-    def _cut_around_special_tokens(
-        self, lines: Any, normalizer: Any, wordpiece: Any, with_spans: bool
+    def _cut_around(
+        self, steps: Sequence[Extraction], lines: Any, normalizer: Any, wordpiece: Any, spans: bool
     ) -> CutTokens:
+        """Takes the tokens of each step out of the lines, and cuts what is left."""
+        if not steps:
+            return self._cut_text(lines, normalizer, wordpiece, spans)
         # NUL marks the borders. Where a line has it, any other control character will do: all of
         # them are dropped.
         free_of_nul = tf.strings.regex_replace(lines, "\\x00", "\x01")
-        parts = tf.strings.split(
-            tf.strings.regex_replace(free_of_nul, f"({_SPECIAL_TOKEN})", "\0\\1\0"), "\0"
-        )
+        step, marked = steps[0], f"({steps[0].pattern})"
+        parts = tf.strings.split(tf.strings.regex_replace(free_of_nul, marked, "\0\\1\0"), "\0")
         after = tf.cumsum(tf.cast(tf.strings.length(parts.values), tf.int64))
         before = tf.concat([[tf.constant(0, tf.int64)], after], axis=0)
         line_starts = tf.gather(before, parts.row_splits[:-1])
         begins = before[:-1] - tf.repeat(line_starts, parts.row_lengths())  # [parts]
-        is_special = tf.stack([parts.values == token for token in SPECIAL_TOKENS])  # [5, parts]
-        # A part is one special token at most: its column's sum is that id + 1.
-        special_id = tf.reduce_sum(
-            tf.where(is_special, tf.constant(self._special_ids, tf.int64)[:, tf.newaxis] + 1, 0),
-            axis=0,
-        )  # [parts], 0 for text
-        text = tf.where(special_id > 0, "", parts.values)
-        tokens = self._cut_text(text, normalizer, wordpiece, with_spans)
+        is_token = tf.strings.regex_full_match(parts.values, step.pattern)
+        text = tf.where(is_token, "", parts.values)
+        tokens = self._cut_around(steps[1:], text, normalizer, wordpiece, spans)
         tokens = tokens._replace(ids=tf.cast(tokens.ids, tf.int64))
 
-        rows = tf.where(special_id > 0)[:, 0]
-        count = tf.size(rows, tf.int64)
-        specials = CutTokens(
-            ids=tf.gather(special_id, rows) - 1,
+        rows = tf.where(is_token)[:, 0]
+        found, count = tf.gather(parts.values, rows), tf.size(rows, tf.int64)
+        ids = tf.zeros([count], tf.int64)
+        for pattern, number in reversed(step.tokens):  # the first that matches is written last
+            is_this = tf.strings.regex_full_match(found, pattern)
+            ids = tf.where(is_this, tf.constant(number, tf.int64), ids)
+        taken_out = CutTokens(
+            ids=ids,
             row_splits=tf.range(count + 1),
-            starts=tf.zeros(count[tf.newaxis], tf.int64),
-            ends=tf.cast(tf.strings.length(tf.gather(parts.values, rows)), tf.int64),
+            starts=tf.zeros([count], tf.int64),
+            ends=tf.cast(tf.strings.length(found), tf.int64),
         )
-        tokens = replace_rows(tokens, rows, specials)
+        tokens = replace_rows(tokens, rows, taken_out)
         shift = tf.repeat(begins, tokens.row_splits[1:] - tokens.row_splits[:-1])
         return CutTokens(
             ids=tokens.ids,

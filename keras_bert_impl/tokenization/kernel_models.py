@@ -49,16 +49,18 @@ class KernelModels(NamedTuple):
 
     Attributes:
         normalizer: the model of `FastBertNormalize`, uint8 [bytes].
-        wordpiece: the model of `FastWordpieceTokenizeWithOffsets` for words of at most 200 bytes,
-            uint8 [bytes].
+        wordpiece: the model of `FastWordpieceTokenizeWithOffsets` for words of at most
+            `longest_word` bytes, uint8 [bytes].
         sigma_mark: how the normalizer writes a capital sigma; "" where text keeps its case.
         sigma_id: the id that the kernel gives to that mark, one more than the vocabulary's last.
+        longest_word: the most characters of a word that is cut.
     """
 
     normalizer: np.ndarray
     wordpiece: np.ndarray
     sigma_mark: str
     sigma_id: int
+    longest_word: int
 
 
 def load_kernel_models(settings: TextSettings) -> KernelModels:
@@ -74,10 +76,9 @@ def load_kernel_models(settings: TextSettings) -> KernelModels:
         arrays = content[_DIGEST_BYTES:]
         if content.startswith(_digest(path, arrays)):
             with np.load(io.BytesIO(arrays)) as kept:
-                mark = str(kept["sigma_mark"])
-                return KernelModels(
-                    kept["normalizer"], kept["wordpiece"], mark, len(settings.vocabulary)
-                )
+                mark, sigma_id = str(kept["sigma_mark"]), len(settings.vocabulary)
+                longest = settings.longest_word
+                return KernelModels(kept["normalizer"], kept["wordpiece"], mark, sigma_id, longest)
     models = build_kernel_models(settings)
     packed = io.BytesIO()
     np.savez(
@@ -103,7 +104,7 @@ def cache_name(settings: TextSettings) -> str:
     digest = hashlib.sha256()
     for name in _SHAPED_BY:
         digest.update((Path(__file__).parent / name).read_bytes())
-    casing = settings.do_lower_case, settings.removes_accents
+    casing = settings.do_lower_case, settings.removes_accents, settings.longest_word
     words = (version("tensorflow-text"), settings.vocabulary.sha256, *casing)
     digest.update(repr(words).encode())
     return f"tokenizer-{digest.hexdigest()[:32]}.bin"
@@ -126,9 +127,10 @@ def build_kernel_models(settings: TextSettings) -> KernelModels:
     tokens = [_kernel_token(token, number, rules) for number, token in enumerate(all_tokens)]
     return KernelModels(
         normalizer=build_normalizer_model(rules.changes()),
-        wordpiece=_wordpiece_model([*tokens, *rules.sigma_mark], MAX_CHARACTERS_PER_WORD),
+        wordpiece=_wordpiece_model([*tokens, *rules.sigma_mark], settings.longest_word),
         sigma_mark=rules.sigma_mark,
         sigma_id=len(settings.vocabulary),
+        longest_word=settings.longest_word,
     )
 
 

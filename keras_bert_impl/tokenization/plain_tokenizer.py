@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from keras_bert_impl.tokenization.added_tokens import cut_out, extractions
 from keras_bert_impl.tokenization.character_table import (
     ACCENT,
     ASSIGNED,
@@ -41,8 +42,6 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import SpanBlock, SpecialTokens, TokenBlock
 from keras_bert_impl.tokenization.vocabulary import (
     CONTINUATION,
-    MAX_CHARACTERS_PER_WORD,
-    SPECIAL_TOKENS,
     Vocabulary,
 )
 
@@ -206,7 +205,6 @@ _REMEMBERED_IDS = 2_000_000
 _LONGEST_REMEMBERED = 100  # characters
 # Stands between two lines; UTF-8 has no such character, so text cannot have it.
 _LINE_END = "\udfff"
-_SPECIAL_TOKEN = re.compile("(" + "|".join(map(re.escape, SPECIAL_TOKENS)) + ")")
 
 
 class _Part(NamedTuple):
@@ -241,8 +239,8 @@ class PlainTokenizer:
         self._rules = PinnedRules(
             CharacterTable.load(), settings.do_lower_case, settings.removes_accents
         )
-        self._word_ids = _WordIds(settings.vocabulary)
-        self._special = {token: settings.vocabulary.id_of(token) for token in SPECIAL_TOKENS}
+        self._word_ids = _WordIds(settings.vocabulary, settings.longest_word)
+        self._steps = extractions(settings, keeps_special_tokens=special_tokens == "keep")
         self._lock = threading.Lock()  # over what is remembered
         self._forget()
 
@@ -255,8 +253,8 @@ class PlainTokenizer:
         if not lines:
             return TokenBlock(np.zeros(0, np.int32), np.zeros(1, np.int64))
         text = [line if isinstance(line, str) else as_text(line) for line in lines]
-        if self.special_tokens == "keep" and any(map(_SPECIAL_TOKEN.search, text)):
-            return self._encode_around_special_tokens(text)
+        if any(re.search(step.pattern, line) for step in self._steps for line in text):
+            return self._encode_around(text)
         return self._encode(text)
 
     def encode_lines_with_spans(
@@ -264,7 +262,7 @@ class PlainTokenizer:
     ) -> SpanBlock:
         """Cuts lines into ids and says where in its line each token stands.
 
-        See `Tokenizer.encode_lines_with_spans`; special tokens are text here.
+        See `Tokenizer.encode_lines_with_spans`.
 
         Args:
             lines: lines of text; bytes are UTF-8.
@@ -282,14 +280,20 @@ class PlainTokenizer:
         )
 
     def _line_with_spans(self, line: str) -> _Part:
-        ids, starts, ends, begin = list[int](), list[int](), list[int](), 0
-        for part in line.split(" "):
-            with self._lock:
-                found = self._part_with_spans(part)
-            ids += found.ids
-            starts += [begin + start for start in found.starts]
-            ends += [begin + end for end in found.ends]
-            begin += len(part) + 1
+        ids, starts, ends = list[int](), list[int](), list[int]()
+        for text, begin, end in cut_out(line, self._steps):
+            if isinstance(text, int):
+                ids.append(text)
+                starts.append(begin)
+                ends.append(end)
+                continue
+            for part in text.split(" "):
+                with self._lock:
+                    found = self._part_with_spans(part)
+                ids += found.ids
+                starts += [begin + start for start in found.starts]
+                ends += [begin + end for end in found.ends]
+                begin += len(part) + 1  # noqa: PLW2901
         return _Part(ids, starts, ends)
 
     def _part_with_spans(self, part: str) -> _Part:
@@ -330,15 +334,15 @@ class PlainTokenizer:
                 first += size
         return _Part(ids, starts, ends)
 
-    def _encode_around_special_tokens(self, lines: Sequence[str]) -> TokenBlock:
-        cut = [_SPECIAL_TOKEN.split(line) for line in lines]  # each second part is a special token
-        block = self._encode([part for parts in cut for part in parts[::2]])
+    def _encode_around(self, lines: Sequence[str]) -> TokenBlock:
+        """Cuts lines around the tokens that are taken out of them."""
+        cut = [[part for part, _, _ in cut_out(line, self._steps)] for line in lines]
+        block = self._encode([part for parts in cut for part in parts if isinstance(part, str)])
         texts = iter(np.split(block.ids, block.offsets[1:-1]))
-        ids = list[int]()
-        offsets = [0]
+        ids, offsets = list[int](), [0]
         for parts in cut:
-            for number, part in enumerate(parts):
-                ids += [self._special[part]] if number % 2 else next(texts).tolist()
+            for part in parts:
+                ids += [part] if isinstance(part, int) else next(texts).tolist()
             offsets.append(len(ids))
         return TokenBlock(np.array(ids, np.int32), np.array(offsets, np.int64))
 
@@ -399,15 +403,15 @@ class _Numbers(dict[str, int]):
 class _WordIds:
     """The ids of words."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self._tokens = vocabulary.tokens
+    def __init__(self, vocabulary: Vocabulary, longest_word: int) -> None:
+        self._tokens, self._longest_word = vocabulary.tokens, longest_word
         self._ids = {token: number for number, token in enumerate(vocabulary.tokens)}
         self._longest = max(map(len, self._ids))
         self._unknown = (vocabulary.unk_id,)
 
     def of(self, word: str) -> Sequence[int]:
         """The ids of a word."""
-        if len(word) > MAX_CHARACTERS_PER_WORD:
+        if len(word) > self._longest_word:
             return self._unknown
         whole = self._ids.get(word)
         if whole is not None:  # nothing is longer than the word: most words end here

@@ -23,7 +23,6 @@ from keras_bert_impl.tokenization.reference import CHINESE, UNKNOWN_HALF
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import (
     CLS,
-    MAX_CHARACTERS_PER_WORD,
     PAD,
     SEP,
     SPECIAL_TOKENS,
@@ -55,7 +54,7 @@ def client_tokenizer(text: TextSettings, max_seq_length: int, keeps_special_toke
     vocabulary = text.vocabulary
     ids = {token: number for number, token in enumerate(vocabulary.tokens)}
     tokenizer = tokenizers.Tokenizer(
-        models.WordPiece(ids, unk_token=UNK, max_input_chars_per_word=MAX_CHARACTERS_PER_WORD)
+        models.WordPiece(ids, unk_token=UNK, max_input_chars_per_word=text.longest_word)
     )
     table = CharacterTable.load()
     tokenizer.normalizer = _normalizer(table, text)
@@ -64,6 +63,13 @@ def client_tokenizer(text: TextSettings, max_seq_length: int, keeps_special_toke
     tokenizer.post_processor = processors.BertProcessing(*ends)
     if keeps_special_tokens:
         tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
+    names = ("content", "lstrip", "rstrip", "normalized")
+    tokenizer.add_tokens(
+        [
+            tokenizers.AddedToken(**{name: getattr(token, name) for name in names})
+            for token in text.added
+        ]
+    )
     tokenizer.enable_truncation(max_seq_length)
     tokenizer.enable_padding(pad_id=vocabulary.pad_id, pad_token=PAD)
     return tokenizer
@@ -79,6 +85,8 @@ def _normalizer(table: CharacterTable, text: TextSettings) -> Any:
     )
     steps: list[Any] = [normalizers.NFC()] if text.composes else []
     steps.append(replace(dropped, ""))
+    if text.added:  # in whose normal form every blank is a space
+        steps.append(replace(r"\s", " "))
     if text.do_lower_case or text.removes_accents:
         newer = table.facts & ASSIGNED == 0  # and unknown, whatever a later Unicode says of them
         for first, last in CHINESE:

@@ -43,8 +43,7 @@ class StringLayer(keras.layers.Layer):
     def from_config(cls, config: dict[str, Any]) -> Self:
         """Makes the layer that `get_config` described."""
         values = dict(config)
-        names = Casing._fields
-        casing = Casing(**{name: values.pop(name) for name in names if name in values})
+        casing = Casing.taken_from(values)
         return cls(casing.settings(Vocabulary(values.pop("vocabulary"))), **values)
 
 
@@ -72,8 +71,7 @@ class GraphTokenizer(StringLayer):
         super().__init__(settings, special_tokens, **kwargs)
         self.with_spans = with_spans
         self._models = load_kernel_models(settings)
-        keep = special_tokens == "keep"
-        self._cutter = LineCutter(self._models, settings.vocabulary, keep, settings.composes)
+        self._cutter = LineCutter(self._models, settings, special_tokens == "keep")
 
     def call(self, lines: Any) -> Any:
         """Cuts lines.

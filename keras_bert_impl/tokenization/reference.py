@@ -232,6 +232,10 @@ def joining_characters() -> str:
             found.add(int(parts[1], 16))
         if unicodedata.combining(chr(number)):
             found.add(number)
-    numbers = np.array(sorted(found))
+    return character_ranges(np.array(sorted(found)))
+
+
+def character_ranges(numbers: np.ndarray) -> str:
+    """The inside of a class of a regular expression for some code points in rising order."""
     runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
     return "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in runs)

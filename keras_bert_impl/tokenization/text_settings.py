@@ -7,27 +7,74 @@ the description of shards. Two models whose settings are equal read the same tex
 import dataclasses
 from typing import Any, NamedTuple
 
+from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.tokenization.added_tokens import AddedToken
 from keras_bert_impl.tokenization.reference import without_accents
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from keras_bert_impl.tokenization.vocabulary import MAX_CHARACTERS_PER_WORD, Vocabulary
 
 AS_IS, NFC = "as_is", "nfc"
+_LONGEST_WORD = "max_input_chars_per_word"
 
 
 class Casing(NamedTuple):
-    """Casing, accents and form as a file, or a caller, gives them; None is "nothing is said"."""
+    """Casing, accents and form as a file, or a caller, gives them; None is "nothing is said".
+
+    Attributes:
+        added: the tokens that are taken out of a text; they may lack in the vocabulary.
+        longest_word: see `TextSettings`.
+    """
 
     do_lower_case: bool | None = None
     strip_accents: bool | None = None
     unicode_form: str | None = None
+    added: tuple[AddedToken, ...] = ()
+    longest_word: int | None = None
+
+    @classmethod
+    def taken_from(cls, values: dict[str, Any]) -> "Casing":
+        """Takes what `TextSettings.as_json` wrote out of an object."""
+        added = values.pop("added_tokens_decoder", {})
+        longest_word = values.pop(_LONGEST_WORD, None)
+        names = ("do_lower_case", "strip_accents", "unicode_form")
+        said = {name: values.pop(name) for name in names if name in values}
+        flags = ("content", "lstrip", "rstrip", "normalized")
+        return cls(
+            **said,
+            added=tuple(
+                AddedToken(id=int(number), **{name: token[name] for name in flags})
+                for number, token in added.items()
+            ),
+            longest_word=longest_word,
+        )
 
     def settings(self, vocabulary: Vocabulary) -> "TextSettings":
         """The settings with a vocabulary; what is not said is as in google's code."""
+        whole = _with_added(vocabulary, self.added)
         return TextSettings(
-            vocabulary,
+            whole,
             self.do_lower_case is not False,
             self.strip_accents,
             self.unicode_form or AS_IS,
+            tuple(token._replace(id=whole.id_of(token.content)) for token in self.added),
+            self.longest_word or MAX_CHARACTERS_PER_WORD,
         )
+
+
+def _with_added(vocabulary: Vocabulary, added: tuple[AddedToken, ...]) -> Vocabulary:
+    """The vocabulary with the added tokens that it lacks, at its end."""
+    tokens = [*vocabulary.tokens]
+    known = {token: number for number, token in enumerate(tokens)}
+    for token in sorted(added, key=lambda one: len(tokens) if one.id is None else one.id):
+        number = known.setdefault(token.content, len(tokens))
+        if number == len(tokens):
+            tokens.append(token.content)
+        if token.id not in (None, number):
+            raise UserError(
+                f"{vocabulary.name}: the added token {shown(token.content)} has the id {token.id} "
+                f"in a file beside it, but would be {number} here; get the model's files again."
+            )
+    whole = len(tokens) > len(vocabulary)
+    return Vocabulary(tokens, vocabulary.name) if whole else vocabulary
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +88,9 @@ class TextSettings:
             as in google's code. (Hugging Face calls the same choice `strip_accents`.)
         unicode_form: "nfc" composes text before anything else; "as_is" does not, as in google's
             code. Tokens keep their places in the text as it is.
+        added: the tokens of the vocabulary that are taken out of a text before anything else.
+        longest_word: the most characters of a word; a longer one is [UNK]. It is 200 in google's
+            code and 100 in Hugging Face's, whose files say it.
 
     Example:
         >>> vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "word"])
@@ -55,6 +105,8 @@ class TextSettings:
     do_lower_case: bool = True
     strip_accents: bool | None = None
     unicode_form: str = AS_IS
+    added: tuple[AddedToken, ...] = ()
+    longest_word: int = MAX_CHARACTERS_PER_WORD
 
     @property
     def composes(self) -> bool:
@@ -72,7 +124,15 @@ class TextSettings:
         `transformers` leaves the form alone.
         """
         form = {"unicode_form": self.unicode_form} if self.composes else {}
-        return {"do_lower_case": self.do_lower_case, "strip_accents": self.strip_accents, **form}
+        added = {str(token.id): token.as_json() for token in self.added}
+        usual = self.longest_word == MAX_CHARACTERS_PER_WORD
+        return {
+            "do_lower_case": self.do_lower_case,
+            "strip_accents": self.strip_accents,
+            **form,
+            **({"added_tokens_decoder": added} if added else {}),
+            **({} if usual else {_LONGEST_WORD: self.longest_word}),
+        }
 
     def contradiction(self) -> str | None:
         """Says what is wrong where the casing does not go with the vocabulary."""

@@ -117,8 +117,7 @@ class Tokenizer:
         # alone has the kernels.
         with tf.init_scope(), tf.device("CPU"):
             self._models = tf.constant(models.normalizer), tf.constant(models.wordpiece)
-        keep = special_tokens == "keep"
-        self._cutter = LineCutter(models, settings.vocabulary, keep, settings.composes)
+        self._cutter = LineCutter(models, settings, special_tokens == "keep")
 
     @classmethod
     def from_pretrained(

@@ -4,66 +4,13 @@ import hashlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import not_utf8, open_whole, read_small
-from keras_bert_impl.json_files import read_json_object, typed
-
-
-class TokenizerFile(NamedTuple):
-    """The content of a `tokenizer.json`."""
-
-    tokens: tuple[str, ...]
-    do_lower_case: bool | None
-    strip_accents: bool | None
-
-
-class _Model(TypedDict):
-    type: NotRequired[Literal["WordPiece"]]
-    vocab: dict[str, int]
-
-
-class _AddedToken(TypedDict):
-    content: str
-    id: int
-
-
-_REMEDY = "save the tokenizer again, or name BERT's own vocab.txt"
-
-
-def read_tokenizer_json(path: str | os.PathLike[str]) -> TokenizerFile:
-    """Reads a `tokenizer.json`."""
-    values = read_json_object(path)
-    ids: dict[str, int] = dict(
-        typed(values.get("model"), _Model, f"{path}: model", _REMEDY)["vocab"]
-    )
-    added = values.get("added_tokens") or []
-    for row in typed(added, list[_AddedToken], f"{path}: added_tokens", _REMEDY):
-        ids[row["content"]] = row["id"]
-    if sorted(ids.values()) != list(range(len(ids))):
-        raise UserError(
-            f"{path}: its {len(ids)} tokens do not have the ids from 0 to {len(ids) - 1}, each "
-            f"once; {_REMEDY}."
-        )
-    normalizer = values.get("normalizer")
-    rules = normalizer if isinstance(normalizer, dict) else {}
-    rules = rules if rules.get("type") == "BertNormalizer" else {}
-    if rules.get("handle_chinese_chars") is False:
-        raise UserError(
-            f"{path}: does not put spaces round Chinese characters (handle_chinese_chars is "
-            "false), which BERT's tokenizer always does; name a tokenizer of the original's kind."
-        )
-    casing = (rules.get(name) for name in ("lowercase", "strip_accents"))
-    return TokenizerFile(
-        tuple(sorted(ids, key=ids.__getitem__)),
-        *(value if isinstance(value, bool) else None for value in casing),
-    )
-
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 CONTINUATION = "##"  # how a token begins that continues a word
-MAX_CHARACTERS_PER_WORD = 200  # a longer word is [UNK]
+MAX_CHARACTERS_PER_WORD = 200  # a longer word is [UNK], in google's code
 
 _MOST_MEBIBYTES, _MOST_TOKENS = 64, 1 << 24
 _LONGEST_TOKEN = 256  # bytes; the kernels take no more
@@ -109,6 +56,8 @@ class Vocabulary:
             UserError: the file is missing, empty, not UTF-8, or its tokens are no vocabulary.
         """
         if Path(path).suffix == ".json":
+            from keras_bert_impl.tokenization.model_files import read_tokenizer_json
+
             return cls(read_tokenizer_json(path).tokens, str(path))
         content = read_small(path, _MOST_MEBIBYTES, "no vocabulary needs; name a vocab.txt")
         try:

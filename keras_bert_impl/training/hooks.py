@@ -291,10 +291,9 @@ class EvaluateHeldOut(Hook):
             run.save()
             return
         run.paused_seconds += time.monotonic() - start
-        badness = self._badness_of(results)
-        if badness < self._least_badness(run):
+        self._badness[run.step] = badness(results, self._best_by)
+        if self._badness[run.step] < self._least_badness(run):
             self._save_best(run)
-        self._badness[run.step] = badness
         run.writer.write("eval", run.step, {**results, **self._name})
         if run.is_chief:
             figures = (f"{name.replace('_', ' ')} {value:.4g}" for name, value in results.items())
@@ -321,13 +320,6 @@ class EvaluateHeldOut(Hook):
             f"{patience} evaluations since."
         )
 
-    def _badness_of(self, results: Mapping[str, Any]) -> float:
-        """The figure that decides, as a number that is to be low."""
-        figure = results[self._best_by]
-        if math.isnan(figure):
-            return math.inf
-        return figure if self._best_by.endswith(LOW_IS_GOOD) else -figure
-
     def _least_badness(self, run: Run) -> float:
         """That of the checkpoint that is there as the best: writing a better one may fail."""
         run.checkpoints.settle()
@@ -349,4 +341,12 @@ class EvaluateHeldOut(Hook):
                 "without them."
             )
         comparable = [line for line in same if self._best_by in line]
-        return {line["step"]: self._badness_of(line) for line in comparable}
+        return {line["step"]: badness(line, self._best_by) for line in comparable}
+
+
+def badness(figures: Mapping[str, Any], best_by: str) -> float:
+    """The figure that decides, as a number that is to be low."""
+    figure = figures[best_by]
+    if math.isnan(figure):
+        return math.inf
+    return figure if best_by.endswith(LOW_IS_GOOD) else -figure

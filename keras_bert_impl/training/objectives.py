@@ -240,6 +240,39 @@ class SpanObjective(Objective):
         return loss, {"exact_match": ops.sum(start_right * end_right * weights)}
 
 
+class TagObjective(Objective):
+    """Mean cross entropy over the tokens that have a tag, in whatever rows.
+
+    Tags are `tag_ids` int32 [batch, length]: 0 where there is none (a word's further tokens,
+    padding), else the number of the tag plus 1.
+
+    Example:
+        >>> objective = TagObjective()
+        >>> batch = {"tag_ids": np.array([[0, 2, 0]])}
+        >>> outputs = {"logits": ops.convert_to_tensor([[[9.0, 0.0], [0.0, 9.0], [9.0, 0.0]]])}
+        >>> loss, metrics = objective.loss(outputs, batch, objective.normalizers(batch))
+        >>> round(float(loss), 4), float(metrics["accuracy"])
+        (0.0001, 1.0)
+    """
+
+    def normalizers(self, batch: Batch) -> dict[str, np.float32]:
+        """Counts the tokens with a tag; see `Objective.normalizers`."""
+        tagged = (batch["tag_ids"] > 0) * np.reshape(batch.get(EXAMPLE_WEIGHTS, 1.0), [-1, 1])
+        return {"tags": np.float32(np.sum(tagged))}
+
+    def loss(
+        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
+    ) -> Figures:
+        """Gives the part's share of the loss, and of the tags that are right."""
+        tags = ops.cast(batch["tag_ids"], "int32")  # [rows, length]
+        losses, right = _cross_entropies(outputs["logits"], ops.maximum(tags - 1, 0))
+        # A batch may be without any tag: rows in which other windows own all words.
+        count = ops.maximum(ops.cast(normalizers["tags"], "float32"), 1.0)
+        share = weights_of(batch, tags) / count
+        weights = ops.cast(tags > 0, "float32") * share[:, None]
+        return ops.sum(losses * weights), {"accuracy": ops.sum(right * weights)}
+
+
 _IMPOSSIBLE = -1e9  # e to this power is 0, and no gradient of it is NaN as infinity's may be
 _NO_DIVISION_BY_ZERO = 1e-5  # what the original adds to the sum of masked_lm_weights
 

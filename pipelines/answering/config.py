@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from keras_bert_impl.checkpoints.model_source import CheckpointOptions
-from keras_bert_impl.engines.config import EngineChoice
+from keras_bert_impl.engines.config import EngineConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, nested, option
 from keras_bert_impl.serving.answerer import REFUSE, TRUNCATE, WINDOWS
@@ -14,18 +14,13 @@ from pipelines.corpora.encodings import TextEncoding
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AnsweringConfig(CheckpointOptions, EngineChoice):
+class AnsweringConfig(CheckpointOptions, EngineConfig):
     """Which model answers, and what computes it."""
 
     model: str = option(
         REQUIRED,
         "A model directory, a TF1 checkpoint, a run's folder or checkpoint, a name on the Hugging "
         "Face hub, or an export for OpenVINO.",
-    )
-    deterministic: bool = option(
-        False,
-        "Compute every text alone, so that it gets the same numbers whatever else is asked; "
-        "otherwise the last digits depend on the texts that are computed together.",
     )
     max_seq_length: int | None = option(
         None,
@@ -51,7 +46,8 @@ class AnsweringConfig(CheckpointOptions, EngineChoice):
         return cls(
             model=str(job.model),
             engine=job.engine,
-            engine_precision=job.engine_precision,
+            precision=job.precision,
+            deterministic=job.deterministic,
             **job.description(),
             **more,
         )
@@ -122,7 +118,7 @@ class PredictConfig(AnsweringConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FillMaskConfig(CheckpointOptions, EngineChoice):
+class FillMaskConfig(CheckpointOptions, EngineConfig):
     """Which texts to fill in, and with which model."""
 
     model: str = option(REQUIRED, "A model in any form, or an export for OpenVINO.")
@@ -135,7 +131,7 @@ class FillMaskConfig(CheckpointOptions, EngineChoice):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AnswerConfig(CheckpointOptions, EngineChoice):
+class AnswerConfig(CheckpointOptions, EngineConfig):
     """Which questions to answer by which passage, and with which model."""
 
     model: Path = option(

@@ -120,7 +120,7 @@ def open_answering_model(
 def no_texts() -> Iterable[Any]:
     """Refuses to find the scales of int8 on a few texts: they are kept for all that come."""
     raise UserError(
-        "`engine_precision=int8` finds its scales on the first texts of a file and keeps them: "
+        "`precision=int8` finds its scales on the first texts of a file and keeps them: "
         "answer an `input_file` with some hundred by `keras-bert predict`, no stream, first."
     )
 
@@ -140,7 +140,7 @@ def _of_export(
                 "name the model directory."
             )
     config = dataclasses.replace(config, engine=OPENVINO)
-    precision, same = config.engine_precision, config.deterministic
+    precision, same = config.precision, config.deterministic
     engine = open_graph(folder, FLOAT32 if precision == INT8 else precision, deterministic=same)
     forms = _forms_of_export(config, folder, exported, engine.output_sizes)
     if precision != INT8:
@@ -204,7 +204,7 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
         "max_seq_length": form.max_seq_length,
         "long_text": WINDOWS if form.has_windows else config.long_text,
         "engine": config.engine,
-        "precision": config.engine_precision,
+        "precision": config.precision,
     }
     if form.kind in _WITH_OFFSETS:
         about["offsets"] = "characters (code points); those called utf16 count as JavaScript does"
@@ -213,7 +213,7 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
 
 def _of_source(config: AnsweringConfig, source: ModelSource) -> tuple[Sequence[Form], OpenEngine]:
     """Of a model whose weights are here: in a directory, a TF1 checkpoint, a run."""
-    engine, precision = config.engine or TENSORFLOW, config.engine_precision
+    engine, precision = config.engine or TENSORFLOW, config.precision
     forms, unbuilt = _forms_and_model(
         config, source, dtype_policy(precision if engine == TENSORFLOW else FLOAT32)
     )

@@ -6,7 +6,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from keras_bert_impl.engines.config import FLOAT32
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Answer, ask, asked_answerer, instances_of
 from pipelines.answering.config import AnsweringConfig
 from pipelines.answering.opening import OpenAnsweringModel, open_answering_model
@@ -69,22 +68,19 @@ class Predictor:
         Raises:
             UserError: there is no such model, it answers nothing, or its engine is not installed.
         """
-        try:
-            config = AnsweringConfig(
-                model=os.fspath(path_or_name),
-                engine=engine,
-                engine_precision=precision,
-                deterministic=deterministic,
-                max_seq_length=max_seq_length,
-                top_k=top_k,
-                vectors=vectors,
-                bert_config_file=bert_config_file,
-                vocab_file=vocab_file,
-                do_lower_case=do_lower_case,
-            )
-            return cls(open_answering_model(config, lambda: calibration_texts))
-        except UserError as error:  # of the command's option
-            raise UserError(str(error).replace("`engine_precision", "`precision")) from error
+        config = AnsweringConfig(
+            model=os.fspath(path_or_name),
+            engine=engine,
+            precision=precision,
+            deterministic=deterministic,
+            max_seq_length=max_seq_length,
+            top_k=top_k,
+            vectors=vectors,
+            bert_config_file=bert_config_file,
+            vocab_file=vocab_file,
+            do_lower_case=do_lower_case,
+        )
+        return cls(open_answering_model(config, lambda: calibration_texts))
 
     def __call__(self, texts: Any, *, signature: str | None = None) -> Any:
         """Answers texts.

@@ -1,17 +1,28 @@
-"""How somebody's text stands in bytes: its encoding, and whether its characters are composed.
+"""Reads files as blocks of lines of UTF-8: unpacks, recodes and composes them on the way.
 
-What is read is UTF-8 from here on: a file in another encoding is recoded while it is read, a block
-after the other, so that lines, positions and everything behind them know of one encoding only.
+A packed file is recognised by its first bytes, because names lie. Text in another encoding is
+recoded a block after the other, so that lines and positions know of one encoding only.
+
+Memory is bounded whatever a file holds: a line has at most `MOST_LINE_BYTES`, a file that is read
+at once `MOST_WHOLE_BYTES`, and what unpacks to far more than any text does (`MOST_TIMES`) is
+refused. Text that is read once may come through a pipe.
 """
 
+import bz2
 import codecs
+import contextlib
 import functools
+import gzip
 import io
+import logging
+import lzma
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
 from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.files import MOST_LINE_BYTES, line_too_long, open_input
 from keras_bert_impl.options import check_options, option
 from keras_bert_impl.tokenization.reference import composed
 from keras_bert_impl.tokenization.text_settings import AS_IS, NFC
@@ -154,3 +165,226 @@ class _Recoded(io.RawIOBase):
 
 UTF_8 = TextEncoding()
 """What nearly all files are."""
+
+
+MOST_WHOLE_BYTES = 1 << 30
+"""The largest file that is read at once, unpacked; TriviaQA's have some hundred megabytes."""
+
+MOST_TIMES, _SMALL_BYTES = 200, 64 << 20
+"""How many times its size a packed file may unpack to; text is packed to a tenth or so."""
+
+_LOGGER = logging.getLogger(__name__)
+_MOST_ILL_FORMED = 0.01  # a larger share of bytes that are not UTF-8 means another encoding
+_FEW_BYTES, _MOST_OF_FEW = 8, 0.25  # in a short text a few bytes prove nothing
+# How other kinds of files begin, and what they are.
+_OTHERS = {
+    b"\xff\xfe\0\0": "UTF-32",
+    b"\0\0\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+    b"PK\x03\x04": "zip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"7z\xbc\xaf\x27\x1c": "7z",
+}
+
+
+_told_of: set[str] = set()  # the files of which bytes were left out
+
+
+def decode(name: str, first_line: int, data: bytes, encoding: TextEncoding | None = None) -> str:
+    """Decodes a part of a file; a few bytes that are not UTF-8 are left out, which is said once."""
+    try:
+        text, dropped = data.decode("utf-8"), 0
+    except UnicodeDecodeError:
+        text = data.decode("utf-8", "ignore")
+        dropped = len(data) - len(text.encode())
+    ill_formed = dropped + data.count(b"\0")
+    few = min(_FEW_BYTES, _MOST_OF_FEW * len(data))
+    if ill_formed > max(few, _MOST_ILL_FORMED * len(data)):
+        raise UserError(
+            f"{name}: is not UTF-8, the encoding that is needed (from line {first_line} on, "
+            f"{ill_formed / len(data):.0%} of the bytes are ill-formed); "
+            f"{remedy_of_encoding(encoding)} or, if it is no text, unpack it or leave it out."
+        )
+    if dropped and name not in _told_of:
+        _told_of.add(name)
+        _LOGGER.warning(
+            "%s: %d bytes from line %d on are not UTF-8, and such bytes are left out; if they "
+            "matter, correct the file (iconv -f UTF-8 -t UTF-8 FILE names the first position).",
+            *(name, dropped, first_line),
+        )
+    return text
+
+
+def remedy_of_encoding(encoding: TextEncoding | None) -> str:
+    """What to do about bytes that are not UTF-8, after a semicolon."""
+    convert = "convert the file (iconv -f ITS_ENCODING -t UTF-8)"
+    return convert if encoding is None else f"give its `encoding` (cp949, latin-1), or {convert}"
+
+
+# How a packed file begins, longer than any text would begin by chance.
+_UNPACKERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
+    b"\x1f\x8b\x08": gzip.open,
+    b"\xfd7zXZ\0": lzma.open,
+    **{b"BZh%d1AY&SY" % level: bz2.open for level in range(1, 10)},
+}
+_TAR_AT, _TAR = 257, b"ustar"
+_LONGEST_MAGIC = 16
+SAMPLE_BYTES = 1 << 16  # that say what form a text has
+BLOCK_BYTES = 1 << 20
+
+
+class _Bounded(io.RawIOBase):
+    """What an unpacker gives, unless it is far more than the packed file can have meant."""
+
+    def __init__(self, path: str, packed: IO[bytes], unpacked: Any) -> None:
+        self._path, self._packed, self._unpacked = path, packed, unpacked
+        self._bytes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._unpacked.readinto(buffer)
+        self._bytes += count
+        if self._bytes > max(_SMALL_BYTES, MOST_TIMES * self._packed.tell()):
+            raise UserError(
+                f"{self._path}: unpacks to more than {MOST_TIMES} times its size, which no text "
+                "does; if it is meant, unpack it first, and name what comes out."
+            )
+        return count
+
+
+class Unpacked(io.BufferedReader):
+    """A file read through its unpacker; `packed` is the file itself."""
+
+    def __init__(self, packed: IO[bytes], unpacked: Any) -> None:
+        super().__init__(unpacked, buffer_size=BLOCK_BYTES)
+        self.packed = packed
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it can be read once only."""
+        return not self.packed.seekable()
+
+    def close(self) -> None:
+        """Closes the file and its unpacker."""
+        super().close()
+        self.packed.close()
+
+
+@contextlib.contextmanager
+def _unpacking(path: str) -> Iterator[None]:
+    """Inside the block what a damaged file raises becomes one sentence."""
+    try:
+        yield
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise UserError(f"{path}: cannot be unpacked ({error}); get the file again.") from error
+
+
+class LineBlock(NamedTuple):
+    """Some whole lines of a file, and how much of the file on disk was read for them."""
+
+    first_line: int
+    text: bytes
+    packed_bytes: int
+
+
+_begun: dict[str, Unpacked] = {}  # streams whose beginning was looked at
+
+
+def open_unpacked(
+    path: str, *, stream: bool = False, encoding: TextEncoding | None = None
+) -> Unpacked:
+    """Opens a file for reading bytes, unpacking it by its first bytes."""
+    if stream and path in _begun:
+        return _begun.pop(path)
+    packed = open_input(path, stream=stream)
+    try:
+        start = packed.peek(_LONGEST_MAGIC)  # type: ignore[attr-defined]
+        unpack = next((one for magic, one in _UNPACKERS.items() if start.startswith(magic)), None)
+        plain = _Bounded(path, packed, unpack(packed)) if unpack else packed
+        return Unpacked(packed, encoding.recoded(path, plain) if encoding else plain)
+    except BaseException:
+        packed.close()
+        raise
+
+
+def read_line_blocks(
+    path: str,
+    block_bytes: int = BLOCK_BYTES,
+    *,
+    stream: bool = False,
+    longest: int | None = None,
+    encoding: TextEncoding | None = None,
+) -> Iterator[LineBlock]:
+    """Reads a file in blocks of about `block_bytes` that end where a line ends.
+
+    A byte-order mark at the file's beginning is no text: it is left out here, for all readers.
+    """
+    most = MOST_LINE_BYTES if longest is None else longest
+    line, position = 1, 0
+    compose = encoding.composed if encoding else bytes
+    with _unpacking(path), open_unpacked(path, stream=stream, encoding=encoding) as file:
+        refuse_no_text(path, file.peek(_TAR_AT + len(_TAR)), encoding)
+        while text := file.read(block_bytes):
+            text += b"" if text.endswith(b"\n") else file.readline(most + 1)
+            if len(text) - 1 - text.rfind(b"\n", 0, -1) > most:
+                raise line_too_long(path, line + text.count(b"\n", 0, -1))
+            if not position:
+                text = text.removeprefix(codecs.BOM_UTF8)
+            now = file.packed.tell()
+            if text:
+                yield LineBlock(line, compose(text), now - position)
+            line, position = line + text.count(b"\n"), now
+
+
+def read_whole(
+    path: str, most_bytes: int = MOST_WHOLE_BYTES, encoding: TextEncoding | None = None
+) -> bytes:
+    """All bytes of a file, unpacked, without a byte-order mark at their beginning."""
+    content = io.BytesIO()
+    with _unpacking(path), open_unpacked(path, encoding=encoding) as file:
+        while part := file.read(BLOCK_BYTES):
+            content.write(part)
+            if content.tell() > most_bytes:
+                raise UserError(
+                    f"{path}: has more than {most_bytes >> 20:,} MiB, the most that is read at "
+                    "once; cut it into several files."
+                )
+    return content.getvalue().removeprefix(codecs.BOM_UTF8)
+
+
+def beginning_of_text(path: str, encoding: TextEncoding | None = None) -> bytes:
+    """The first bytes of a file, unpacked, without a byte-order mark and blanks in front.
+
+    Of a stream they are kept for the one who reads it next.
+    """
+    with _unpacking(path), contextlib.ExitStack() as stack:
+        file = stack.enter_context(open_unpacked(path, stream=True, encoding=encoding))
+        start = file.peek(SAMPLE_BYTES)[:SAMPLE_BYTES]
+        if file.is_stream:
+            stack.pop_all()
+            _begun[path] = file
+    refuse_no_text(path, start, encoding)
+    return start.removeprefix(codecs.BOM_UTF8).lstrip()
+
+
+def lines_of(block: LineBlock) -> Iterator[bytes]:
+    """The lines of a block without their ends."""
+    lines = block.text.split(b"\n")
+    for line in lines if lines[-1] else lines[:-1]:
+        yield line.removesuffix(b"\r")
+
+
+def refuse_no_text(path: str, start: bytes, encoding: TextEncoding | None = None) -> None:
+    """Refuses a file whose (unpacked) beginning is not that of a UTF-8 text."""
+    found = next((kind for mark, kind in _OTHERS.items() if start.startswith(mark)), None)
+    found = "tar" if start[_TAR_AT:].startswith(_TAR) else found
+    if found and found.startswith("UTF"):
+        give = "" if encoding is None else f"give `encoding={found.lower()}`, or "
+        raise UserError(
+            f"{path}: is {found}; {give}convert it to UTF-8 (iconv -f {found} -t UTF-8)."
+        )
+    if found:
+        raise UserError(f"{path}: is a {found} archive; unpack it, or pack it with gzip.")

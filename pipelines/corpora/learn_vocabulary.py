@@ -26,14 +26,12 @@ from keras_bert_impl.tokenization.learner import (
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import (
     Reading,
-    TextBlock,
-    raw_paragraphs_of,
-    read_blocks,
-)
-from pipelines.corpora.sources import (
     Source,
+    TextBlock,
     find_sources,
     packed_size,
+    raw_paragraphs_of,
+    read_blocks,
     refuse_output_among_input,
 )
 from pipelines.processes import in_order

@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import itertools
 import logging
 import re
 from collections.abc import Iterator, Sequence
@@ -16,23 +15,19 @@ from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.progress import Progress
 from pipelines.corpora.documents import (
     Reading,
+    Source,
     TextBlock,
+    find_sources,
+    packed_size,
     paragraphs_of,
     raw_paragraphs_of,
     read_blocks,
-)
-from pipelines.corpora.sentences import are_cut, split_paragraph
-from pipelines.corpora.sources import (
-    Source,
-    find_sources,
-    packed_size,
     refuse_output_among_input,
 )
+from pipelines.corpora.sentences import are_cut, split_paragraph
 from pipelines.processes import in_order
 
 _LOGGER = logging.getLogger(__name__)
-# A file that unpacks to far more than a text does is known after 64 of them.
-_BLOCKS_LOOKED_AT = 80
 _PART = re.compile(rb"(?:.+\n)*\n|(?:.+\n)+")
 _SHARD = re.compile(r"sentences-\d{5,}-of-\d{5,}\.txt")
 _LANGUAGES_BY_SCRIPT = (
@@ -141,21 +136,6 @@ def _read(source: Source, config: SplitSentencesConfig, wrapped: list[str]) -> I
             is_cut = are_cut(raw_paragraphs_of(block, reading))
             wrapped += [source.name] if is_cut else []
         yield block._replace(is_cut=is_cut)
-
-
-def check_text(config: SplitSentencesConfig) -> None:
-    """Looks at the beginning of the text, for a job that has other long work before it reads all.
-
-    What is wrong with its form, its encoding, its fields or its packing shows in a second or two.
-    Pipes and data sets are left alone: they are read once.
-    """
-    reading = config.reading
-    sources = find_sources(config.input_file, encoding=reading.text_encoding)
-    files = (source for source in sources if Path(source.name).is_file())
-    blocks = (block for source in files for block in read_blocks(source, reading))
-    for block in itertools.islice(blocks, _BLOCKS_LOOKED_AT):
-        for _ in raw_paragraphs_of(block, reading):
-            pass
 
 
 def split_block(block: TextBlock, reading: Reading, language: str) -> SplitBlock:

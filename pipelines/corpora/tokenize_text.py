@@ -13,16 +13,17 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import SpecialTokens, Tokenizer
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.corpora.documents import Reading, raw_paragraphs_of, read_blocks
-from pipelines.corpora.encodings import UTF_8, TextEncoding
-from pipelines.corpora.sources import (
+from pipelines.corpora.documents import (
+    Reading,
     Source,
     expand_patterns,
     other_kind,
+    raw_paragraphs_of,
+    read_blocks,
     refuse_output_among_input,
     with_content,
 )
-from pipelines.corpora.unpacking import beginning_of_text, decode, lines_of
+from pipelines.corpora.encodings import UTF_8, TextEncoding, beginning_of_text, decode, lines_of
 
 Offsets = Literal["none", "bytes", "characters"]
 _LINES_AT_ONCE = 1024

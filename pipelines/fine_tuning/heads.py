@@ -16,14 +16,8 @@ if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
 
 
-_MOST_NAMED = 12
-
-
 class ClassificationHead:
-    """A score for each label over the pooled first token.
-
-    Args:
-        class_weights: how much an example of each class counts in the loss; None: all alike.
+    """A score for each label over the pooled first token; `class_weights` count in the loss.
 
     Example:
         >>> head = ClassificationHead({"0": "unacceptable", "1": "acceptable"})
@@ -45,7 +39,9 @@ class ClassificationHead:
     def encode(self, label: str) -> int:
         """Gives the class of a label."""
         if label not in self._ids:
-            raise UserError(f"unknown label {shown(label)}; it must be {_some_of(self.labels)}.")
+            raise UserError(
+                f"unknown label {shown(label)}; it must be one of {some_of(self.labels)}."
+            )
         return self._ids[label]
 
     def encode_all(self, labels: list[str]) -> np.ndarray:
@@ -53,11 +49,7 @@ class ClassificationHead:
         return np.array([self.encode(label) for label in labels], np.int32)
 
     def values(self, logits: np.ndarray) -> np.ndarray:
-        """Gives the probabilities of the classes: float64 [examples, labels].
-
-        Args:
-            logits: float32 [examples, labels].
-        """
+        """Gives the probabilities of the classes: float64 [examples, labels]."""
         logits = logits.astype(np.float64)
         powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
         return powers / powers.sum(axis=-1, keepdims=True)
@@ -84,12 +76,9 @@ class ClassificationHead:
 
 
 class MultiLabelHead:
-    """Any number of labels at once: for each label, whether it holds.
+    """Any number of labels at once; a label of an example is a JSON list of those that hold.
 
-    A label of an example is text, as everywhere: a JSON list of the labels that hold.
-
-    Args:
-        positive_weights: how much each label counts in the loss where it holds; None: all alike.
+    `positive_weights` are how much each label counts in the loss where it holds.
 
     Example:
         >>> head = MultiLabelHead(["toxic", "rude"])
@@ -112,9 +101,7 @@ class MultiLabelHead:
         held = bounded_loads(label)
         unknown = [one for one in held if one not in self._ids]
         if unknown:
-            raise UserError(
-                f"unknown label {shown(unknown[0])}; it must be {_some_of(self.labels)}."
-            )
+            raise _unknown(unknown[0], self.labels)
         return [int(name in held) for name in self.labels]
 
     def encode_all(self, labels: list[str]) -> np.ndarray:
@@ -122,11 +109,7 @@ class MultiLabelHead:
         return np.array([self.encode(label) for label in labels], np.int32)
 
     def values(self, logits: np.ndarray) -> np.ndarray:
-        """Gives the probability of each label: float64 [examples, labels].
-
-        Args:
-            logits: float32 [examples, labels].
-        """
+        """Gives the probability of each label: float64 [examples, labels]."""
         # By the hyperbolic tangent, which no large number overflows.
         return 0.5 * (1.0 + np.tanh(0.5 * logits.astype(np.float64)))
 
@@ -163,13 +146,9 @@ def as_label_list(labels: Iterable[str]) -> str:
 
 
 class RegressionHead:
-    """One number over the pooled first token.
+    """One number over the pooled first token, learned in `units` (see `LabelUnits`).
 
-    `settings` are what a task that is trained with it keeps of it.
-
-    Args:
-        high: the largest label; without bounds answers have nine digits, else three decimals.
-        units: in which the head learns; None for those of the labels. See `LabelUnits`.
+    Without bounds answers have nine digits, else three decimals.
 
     Example:
         >>> head = RegressionHead(0.0, 5.0)
@@ -243,8 +222,17 @@ def _with_labels(config: "BertConfig", problem_type: str, names: Sequence[str]) 
     return config.replace(extra={**config.extra, **labels})
 
 
-def _some_of(labels: Sequence[str]) -> str:
-    """The labels in words, where there are many the first ones."""
-    if len(labels) <= _MOST_NAMED:
-        return " or ".join(map(repr, labels))
-    return f"one of {', '.join(map(repr, labels[:_MOST_NAMED]))}, ... ({len(labels)} labels)"
+def _unknown(label: str, known: Iterable[str]) -> UserError:
+    return UserError(f"unknown label {shown(label)}; it must be one of {some_of(known)}.")
+
+
+def some_of(labels: Iterable[str], most: int = 12) -> str:
+    """Labels in words, of many the first ones.
+
+    Example:
+        >>> some_of("abcd", 2)
+        'a, b and 2 more'
+    """
+    labels = list(labels)
+    first, more = ", ".join(labels[:most]), len(labels) - most
+    return f"{first} and {more} more" if more > 0 else first

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
 from pipelines.fine_tuning.row_set import RowSet
-from pipelines.inputs.order import RecordOrder, shuffled
+from pipelines.inputs.pretraining import RecordOrder, shuffled
 from pipelines.pretraining_data.draws import mix, seed_word
 from pipelines.records.rows import Numbers
 
@@ -48,9 +48,7 @@ class BatchLengths:
     def fitted(cls, longest: NDArray[np.integer], enough: int) -> Self:
         """The at most eight lengths with which batches have the fewest positions.
 
-        Args:
-            longest: int [batches], the tokens of each batch's longest row.
-            enough: the length of the longest row of all; the last of the lengths.
+        `longest` is that of each batch, int [batches]; `enough` is the last of the lengths.
 
         Example:
             >>> BatchLengths.fitted(np.array([9, 9, 12, 30]), 30).allowed
@@ -72,10 +70,7 @@ def _last_of_groups(values: NDArray[np.integer], counts: NDArray[np.integer]) ->
     """Cuts ascending values into groups, each padded to its last value, at the least cost.
 
     The least cost of the first n values in k groups follows from that in k - 1 (dynamic
-    programming); 512 different lengths take some milliseconds.
-
-    Returns:
-        The index of each group's last value, upwards.
+    programming). Gives the index of each group's last value, upwards.
     """
     size = len(values)
     before = np.concatenate([[0], np.cumsum(counts)])
@@ -123,9 +118,6 @@ class LengthOrder:
     the batches are shuffled. So every epoch still has each row once, the last one as well, and a
     step's batch is a pure function of (seed, step).
 
-    Args:
-        lengths: int [rows], the tokens of each row.
-
     Example:
         >>> order = LengthOrder(np.array([9, 2, 9, 2]), batch_size=2, seed=1)
         >>> sorted(row for step in (0, 1) for row in order.rows_of(step).tolist())
@@ -168,9 +160,7 @@ class LengthOrder:
 class RowBatches:
     """Endless training batches; the batch at a step is a pure function of (seed, step).
 
-    Args:
-        fixed_length: pad all batches to it; otherwise a batch has one of at most eight lengths,
-            chosen for these rows so that the padding is least.
+    All batches are padded to `fixed_length`, or each to one of at most eight lengths.
     """
 
     def __init__(
@@ -214,13 +204,9 @@ class RowBatches:
 
 
 class RowEvaluation:
-    """One pass over all rows, those of like lengths together.
+    """One pass over all rows, those of like lengths together; padded as in `RowBatches`.
 
-    The last batch is filled up with copies of its first row, of weight 0 in `example_weights`
-    [batch].
-
-    Args:
-        fixed_length: pad all batches to it; otherwise as in `RowBatches`.
+    The last batch is filled up with copies of its first row, of weight 0 in `example_weights`.
     """
 
     def __init__(self, rows: RowSet, batch_size: int, fixed_length: int | None = None) -> None:

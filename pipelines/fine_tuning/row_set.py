@@ -1,16 +1,37 @@
-"""The rows of a split in memory, and a model's outputs for them."""
+"""The rows of a task's splits in memory, a model's outputs for them, and the answers of both."""
 
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.checkpoints.model_source import ModelSource
+from keras_bert_impl.engines.engine import Features
+from keras_bert_impl.engines.open_engine import EnginePrediction, open_engine, real_features
+from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.head_settings import frozen_features
+from keras_bert_impl.progress import Progress
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, EvaluationSource
+from keras_bert_impl.training.evaluation import Prediction
+from keras_bert_impl.training.objectives import Objective
+from pipelines.fine_tuning.counts import RowCounts
+from pipelines.fine_tuning.options import FineTuningConfig
+from pipelines.fine_tuning.task import Head, Task
 from pipelines.fine_tuning.text_rows import ranges
 from pipelines.records.rows import Numbers, Rows
+
+if TYPE_CHECKING:
+    from pipelines.fine_tuning.row_batches import RowEvaluation
+
 
 _READ_AT_ONCE = 2048
 _MOST_OF_MEMORY = 0.5
@@ -20,11 +41,7 @@ class RowSet:
     """The rows of one split in memory, read by their numbers.
 
     Integers take the fewest bytes that hold all of a feature: a token of a pair of texts takes
-    three to four with its mask and segment.
-
-    Args:
-        blocks: the rows of the examples in their order; each block counts its examples from 0.
-        source: what they are of, for the message that there is not the memory for them.
+    three to four with its mask and segment. Each block counts its examples from 0.
     """
 
     def __init__(self, blocks: Iterable[Rows], source: str = "rows") -> None:
@@ -154,11 +171,7 @@ def _memory() -> int:
 
 
 class RowOutputs:
-    """A model's outputs for all rows by name; of token outputs those of real tokens only.
-
-    Args:
-        token_outputs: the outputs that are [batch, length, ...]; all others are [batch, ...].
-    """
+    """A model's outputs for all rows by name; of token outputs those of real tokens only."""
 
     def __init__(self, rows: RowSet, token_outputs: Iterable[str] = ()) -> None:
         self._token_outputs = frozenset(token_outputs)
@@ -167,12 +180,7 @@ class RowOutputs:
         self._arrays: dict[str, NDArray] = {}
 
     def add(self, numbers: Numbers, outputs: Mapping[str, NDArray]) -> None:
-        """Keeps the outputs of some rows.
-
-        Args:
-            numbers: int64 [n], which rows, each once.
-            outputs: float32 [n, ...], or [n, length, ...] of token outputs.
-        """
+        """Keeps the outputs of some rows: [n, ...], or [n, length, ...] of token outputs."""
         for name, array in outputs.items():
             places, values, size = numbers, array, len(self._lengths)
             if name in self._token_outputs:
@@ -189,12 +197,7 @@ class RowOutputs:
             self._arrays[name][places] = values
 
     def read(self, start: int, stop: int) -> dict[str, NDArray]:
-        """The outputs of the rows `start` to `stop`.
-
-        Returns:
-            Each output [rows, ...]; of token outputs [tokens of these rows, ...], row after row, as
-            in the token features of `Rows`.
-        """
+        """The outputs of the rows `start` to `stop`; token outputs flat, [tokens of these, ...]."""
         first, last = self._offsets[[start, stop]].tolist()
         return {
             name: array[first:last] if name in self._token_outputs else array[start:stop]
@@ -202,11 +205,7 @@ class RowOutputs:
         }
 
     def padded(self, start: int, rows: Rows) -> dict[str, NDArray]:
-        """The outputs of some rows as a loss takes them: token outputs [rows, length, ...].
-
-        Args:
-            rows: the rows; their longest is the length.
-        """
+        """The outputs of some rows as a loss takes them: token outputs [rows, length, ...]."""
         outputs = self.read(start, start + len(rows))
         inside = np.arange(int(rows.lengths.max())) < rows.lengths[:, None]  # [rows, length]
         for name in self._token_outputs & outputs.keys():
@@ -214,3 +213,150 @@ class RowOutputs:
             padded[inside] = outputs[name]
             outputs[name] = padded
         return outputs
+
+
+_EXAMPLES_AT_ONCE = 2048
+
+Predicts = Callable[[EvaluationSource], Iterator[Mapping[str, NDArray]]]
+
+
+@dataclass(frozen=True)
+class Split:
+    """A split of a task with its rows, and what was counted of them."""
+
+    name: str
+    rows: RowSet
+    counts: RowCounts
+
+    @classmethod
+    def make(
+        cls, task: Task[Any, Any], name: str, tokenizer: Tokenizer, max_seq_length: int
+    ) -> "Split":
+        """Reads a split's files to their end and makes its rows."""
+        counts = RowCounts(task, name, tokenizer.vocabulary)
+        blocks = _row_blocks(task, name, tokenizer, max_seq_length, counts)
+        return cls(name, RowSet(blocks, counts.name), counts)
+
+
+def _row_blocks(
+    task: Task[Any, Any], split: str, tokenizer: Tokenizer, max_seq_length: int, counts: RowCounts
+) -> Iterator[Rows]:
+    progress = Progress(f"tokenize {split}", None, "examples")
+    examples = iter(task.examples(split))
+    training = split == task.train_split
+    while block := list(islice(examples, _EXAMPLES_AT_ONCE)):
+        rows = task.rows(block, tokenizer, max_seq_length, training=training)
+        if not np.array_equal(np.unique(rows.examples), np.arange(len(block))):
+            raise ValueError("a task must make one row or more for every example, in their order")
+        counts.add(block, rows)
+        yield rows
+        progress.advance(len(block))
+    progress.close()
+
+
+@dataclass(frozen=True)
+class AnsweredSplit:
+    """The examples of a split with their answers, made anew each time they are read."""
+
+    task: Task[Any, Any]
+    split: Split
+    outputs: RowOutputs
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        examples = iter(self.task.examples(self.split.name))
+        first_example = 0
+        for start, rows in self.split.rows.blocks():
+            count = int(rows.examples[-1]) + 1 - first_example
+            own = rows.of(0, len(rows), first_example)
+            outputs = self.outputs.read(start, start + len(rows))
+            some = list(islice(examples, count))
+            yield from zip(some, self.task.answers(some, own, outputs), strict=True)
+            first_example += count
+
+
+def engine_prediction(
+    config: FineTuningConfig, head: Head, source: ModelSource, rows: RowSet
+) -> Predicts:
+    """The outputs of a task's model by the engine of the options; rows give the scales of int8."""
+    if frozen_features(source.config) is not None:
+        raise UserError(
+            f"`engine={config.engine}` computes no BiLSTM over frozen layers; leave it out."
+        )
+    names = head.objective.input_names
+    folder: Path = source.folder
+    engine = open_engine(
+        head.model,
+        config.engine,
+        config.engine_precision,
+        folder,
+        partial(_calibration, rows, names),
+    )
+    return EnginePrediction(engine, names)
+
+
+def _calibration(rows: RowSet, names: tuple[str, ...]) -> list[Features]:
+    features: list[Features] = []
+    for number in evenly_spread(range(len(rows)), CALIBRATION_ROWS):
+        one = np.array([number])
+        batch = rows.read(one).padded(int(rows.lengths[number]))
+        features.append(real_features(batch, names))
+    return features
+
+
+def compute_outputs(
+    split: str, rows: RowSet, source: "RowEvaluation", predict: Predicts, head: Head
+) -> RowOutputs:
+    """Computes the outputs of all rows."""
+    outputs = RowOutputs(rows, head.token_outputs)
+    progress, before = Progress(f"compute {split}", source.num_rows, "rows"), _compiled(predict)
+    for numbers, values in zip(source.numbers(), predict(source), strict=True):
+        outputs.add(numbers, values)
+        compiled, before = _compiled(predict) - before, _compiled(predict)
+        progress.advance(len(numbers), compiled=compiled > 0)
+    progress.close()
+    return outputs
+
+
+def _compiled(predict: Predicts) -> int:
+    """How often the model was compiled so far."""
+    return predict.num_compiled if isinstance(predict, Prediction) else 0
+
+
+def mean_loss(
+    task: Task[Any, Any],
+    objective: Objective,
+    rows: RowSet,
+    outputs: RowOutputs,
+    labels: Sequence[str],
+) -> float | None:
+    """The loss over all answers of a split; None where its rows do not have the `labels` for it.
+
+    Where the task joins the rows of an example, it is that of the joined outputs, which answer: an
+    example counts once, however many windows it has. Else all rows count alike.
+    """
+    if missing_labels(rows, labels):
+        return None
+    counts: dict[str, Any] = {}
+    for _, block in rows.blocks():
+        for name, count in objective.normalizers(_compared(block, task.joins)).items():
+            counts[name] = counts.get(name, np.float64(0)) + count
+    total = 0.0
+    for start, block in rows.blocks():
+        given: Mapping[str, Any] = outputs.padded(start, block)
+        given = task.joined(block, given) if task.joins else given
+        total += float(objective.loss(given, _compared(block, task.joins), counts)[0])
+    return total
+
+
+def missing_labels(rows: RowSet, labels: Sequence[str]) -> list[str]:
+    """The features among `labels` that rows do not have, sorted: without them there is no loss."""
+    return sorted(set(labels) - rows.features)
+
+
+def _compared(rows: Rows, joins: bool) -> dict[str, np.ndarray]:
+    """What outputs are compared with: the features of rows, or of each example once."""
+    features = rows.padded(int(rows.lengths.max()))
+    if not joins:
+        return features
+    firsts = np.flatnonzero(np.diff(rows.examples, prepend=-1))
+    return {name: x[firsts] for name, x in features.items() if name != EXAMPLE_WEIGHTS}

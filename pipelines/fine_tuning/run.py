@@ -22,17 +22,23 @@ from keras_bert_impl.training.batches import one_phase
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.evaluation import Prediction
 from keras_bert_impl.training.hooks import standard_hooks
-from keras_bert_impl.training.learning_curve import Guess, draw_learning_curve, write_guesses
+from keras_bert_impl.training.learning_curve import (
+    Guess,
+    draw_learning_curve,
+    read_guesses,
+    write_guesses,
+)
 from keras_bert_impl.training.loop import TrainingResult
 from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import Devices, make_devices
 from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.fine_tuning.row_batches import RowBatches, RowEvaluation
-from pipelines.fine_tuning.row_set import RowOutputs, RowSet
-from pipelines.fine_tuning.splits import (
+from pipelines.fine_tuning.row_set import (
     AnsweredSplit,
     Predicts,
+    RowOutputs,
+    RowSet,
     Split,
     compute_outputs,
     engine_prediction,
@@ -49,6 +55,7 @@ from pipelines.fine_tuning.start import (
     wanted_splits,
 )
 from pipelines.fine_tuning.task import Head, Task, figure_prefixes
+from pipelines.metrics.guessing import guesses_of
 from pipelines.runs.remarks import device_remarks
 from pipelines.runs.training_run import (
     DescribeModel,
@@ -104,7 +111,8 @@ def fine_tune_checked(checked: CheckedRun[Any]) -> FineTuningResults:
     finished = "training is finished, its model is kept, and the same command evaluates"
     with kept_so_far(finished if config.do_train else unchanged):
         if config.do_eval:
-            results = replace(results, evaluation=job.evaluate(trained), guesses=job.guesses())
+            guesses = {f"eval_{name}": one for name, one in read_guesses(directory).items()}
+            results = replace(results, evaluation=job.evaluate(trained), guesses=guesses)
         if config.do_predict:
             results = replace(results, prediction_files=job.predict())
     return results
@@ -132,7 +140,6 @@ class _Job:
     ) -> None:
         self._config, self._task, self._start = config, task, start
         self._directory, self._devices = directory, devices
-        self._guesses: dict[str, Mapping[str, Guess]] = {}
         self._kept: dict[str, RowOutputs] = {}
         self._model_config = self._configured(start.config)
         self._check_start()
@@ -143,9 +150,26 @@ class _Job:
             for name in wanted_splits(config, task)
         }
         self._rows = {name: split.rows for name, split in self._splits.items()}
+        training = self._splits[task.train_split].counts if config.do_train else None
+        for one in self._splits.values() if devices.is_chief else ():
+            one.counts.tell(training)
         self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
+        self._guesses = self._write_guesses() if config.do_eval else {}
         self._head = self._build_head(start, self._model_config)
         self._predict = self._predicts(self._head, start)
+
+    def _write_guesses(self) -> dict[str, dict[str, Guess]]:
+        """Writes what guessing reaches on each split, once: log, picture and report read it."""
+        prefixes = figure_prefixes(self._task.evaluation_splits)
+        found = {split: guesses_of(self._task, split) for split in prefixes}
+        if self._devices.is_chief:
+            named = {
+                f"{prefixes[split]}{name}".removeprefix("eval_"): guess
+                for split, guesses in found.items()
+                for name, guess in guesses.items()
+            }
+            write_guesses(self._directory, named)
+        return found
 
     def _predicts(self, head: Head, source: ModelSource) -> Predicts:
         names = head.objective.input_names
@@ -228,23 +252,7 @@ class _Job:
 
     def _draw(self) -> None:
         """Draws the run's figures as they stand, beside what guessing reaches."""
-        if self._config.do_eval:
-            write_guesses(self._directory, self._guesses_of(self._task.evaluation_splits[0]))
         draw_learning_curve(self._directory, self._task.curve_style)
-
-    def guesses(self) -> dict[str, Guess]:
-        """What guessing reaches, by the names of the figures in `eval_results.txt`."""
-        return {
-            f"{prefix}{name}": guess
-            for split, prefix in figure_prefixes(self._task.evaluation_splits).items()
-            for name, guess in self._guesses_of(split).items()
-        }
-
-    def _guesses_of(self, split: str) -> Mapping[str, Guess]:
-        """What guessing reaches on a labelled split, whose file is read for it once."""
-        if split not in self._guesses:
-            self._guesses[split] = self._task.guesses(split)
-        return self._guesses[split]
 
     def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
         """Scores the evaluation splits and writes `eval_results.txt`."""
@@ -258,7 +266,8 @@ class _Job:
         if training is not None:
             main = self._task.evaluation_splits[0]
             held_out = {"held_out": self._rows[main].identity}
-            self._run.log_final_evaluation(training.weights_step, scores[main] | held_out)
+            found = scores[main] | held_out
+            self._run.log_final_evaluation(training.weights_step, found, self._best_by)
             figures["global_step"] = training.step
             if training.best_step is not None:
                 figures["best_step"] = training.best_step
@@ -302,7 +311,7 @@ class _Job:
         if final and self._devices.is_chief:
             self._task.illustrate(self._directory.path, split, answered)
         if final:
-            tell_of_nothing_learned(self._task, split, scores, self._guesses_of(split))
+            tell_of_nothing_learned(self._task, split, scores, self._guesses[split])
         return {**({} if loss is None else {"loss": loss}), **scores}
 
     def _hooks(self) -> list[Hook]:
@@ -311,13 +320,19 @@ class _Job:
         if not (self._config.do_eval and self._run.config.steps_between_evaluations):
             return standard_hooks()
         split = self._task.evaluation_splits[0]
-        missing = missing_labels(self._rows[split], self._head.labels)
         return standard_hooks(
             lambda: self._score(split),
             held_out=self._rows[split].identity,
-            best_by=self._task.deciding_figure if missing else "loss",
+            best_by=self._best_by,
             keep_best=asked,
         )
+
+    @property
+    def _best_by(self) -> str:
+        """The loss, or the figure that decides where the rows have no labels for it."""
+        rows = self._rows[self._task.evaluation_splits[0]]
+        missing = missing_labels(rows, self._head.labels)
+        return self._task.deciding_figure if missing else "loss"
 
     def _fixed_length(self, training: TrainingConfig) -> int | None:
         """The common length of training batches, where one compiled call takes several."""

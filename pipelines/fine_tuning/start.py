@@ -1,14 +1,16 @@
-"""The model that a fine-tuning run starts from, or scores; what both must have, and may be told.
+"""From options and files to a checked run: its task, and the model that it starts from or scores.
 
-Nothing here loads TensorFlow, so that a mistake in a file or an option is told at once.
+All files are read once before anything else, and nothing here loads TensorFlow, so that a mistake
+in a file or an option shows at once, not after hours of training.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from keras_bert_impl.checkpoints.hub import may_be_hub_name
 from keras_bert_impl.checkpoints.model_source import (
@@ -27,9 +29,10 @@ from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.training.learning_curve import Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
-from pipelines.fine_tuning.task import Task
+from pipelines.fine_tuning.task import Task, TaskDefaults
 
 _LOGGER = logging.getLogger(__name__)
+
 
 AnyConfig = TypeVar("AnyConfig", bound=FineTuningConfig)
 
@@ -230,3 +233,118 @@ def _label_names(config: BertConfig) -> list[str]:
     names = label_names(config)
     by_class = sorted(names, key=lambda number: (len(number), number))
     return [names[number].lower() for number in by_class]
+
+
+class TaskBuilder(ABC):
+    """The steps by which a task is opened: the files, the labels in them, the check of each file.
+
+    The `trained` model is scored or answers and knows its labels; None where one is trained. The
+    sentences say that there is no file to train on, none at all, none to score, none to answer.
+    """
+
+    CONFIG: ClassVar[type[FineTuningConfig]]
+    TRAINING_IS_MISSING: ClassVar[str]
+    FILES_ARE_MISSING: ClassVar[str]
+    NOTHING_TO_SCORE: ClassVar[str]
+    NOTHING_TO_ANSWER: ClassVar[str] = (
+        "`do_predict=True`: there is no file to predict; name one with `test_file`."
+    )
+
+    def __init__(self, config: Any, trained: ModelSource | None) -> None:
+        self._config, self._trained = config, trained
+        self._known = {} if trained is None else self.CONFIG.known(trained.config)
+
+    @classmethod
+    def for_run(cls, run: FineTuningConfig, config: Any) -> Any:
+        """The task of a run; `config` names its files.
+
+        Raises:
+            UserError: a file is not what it should be, there is no model where nothing is trained,
+                or nothing to score or to answer.
+        """
+        trained = None
+        if not run.do_train:
+            trained = starting_point(run, RunDirectory(run.output_dir))
+        task = cls(config, trained).task()
+        if run.do_eval and not task.evaluation_splits:
+            raise UserError(cls.NOTHING_TO_SCORE)
+        if run.do_predict and not task.test_splits:
+            raise UserError(cls.NOTHING_TO_ANSWER)
+        return task
+
+    def task(self) -> Any:
+        """Opens all files, finds what their labels mean, and holds every file against it.
+
+        Raises:
+            UserError: a file, a column or a label is not what it should be.
+        """
+        files = self._files()
+        found = self._find(files)
+        checked = {split: self._check(split, file, found) for split, file in files.items()}
+        return self._make(checked, found)
+
+    def _files(self) -> dict[str, Any]:
+        splits = ("train", "dev", "test") if self._needs_training else ("dev", "test")
+        named = {split: self._config.file(split) for split in splits}
+        named = {split: name for split, name in named.items() if name}
+        if self._trained is None and "train" not in named:
+            raise UserError(self.TRAINING_IS_MISSING)
+        if not named:
+            raise UserError(self.FILES_ARE_MISSING)
+        return {split: self._open(split, name) for split, name in named.items()}
+
+    @property
+    def _needs_training(self) -> bool:
+        return self._trained is None
+
+    @abstractmethod
+    def _open(self, split: str, name: Any) -> Any:
+        """A file with its form known; that of training comes first."""
+
+    @abstractmethod
+    def _find(self, files: Mapping[str, Any]) -> Any:
+        """Gives the labels and their meaning.
+
+        The trained model says so, or a first pass over the training file.
+        """
+
+    @abstractmethod
+    def _check(self, split: str, file: Any, found: Any) -> Any:
+        """A file that is read to its end and has such labels, or none where it need not."""
+
+    @abstractmethod
+    def _make(self, sources: Mapping[str, Any], found: Any) -> Any:
+        """The task of the checked files."""
+
+
+class FilesOfSplits(TaskDefaults):
+    """Base of the tasks that have a file for each split; see `Task`.
+
+    Attributes:
+        sources: the files of the splits "train", "dev" and "test" that there are; each has
+            its `path`, and says whether it is `labelled`.
+        NEEDED: what such a file is, for messages.
+    """
+
+    NEEDED: ClassVar[str]
+    sources: Mapping[str, Any]
+
+    @property
+    def evaluation_splits(self) -> Sequence[str]:
+        """The dev and the test file, where they have labels."""
+        return [split for split in self.test_splits if self.sources[split].labelled]
+
+    @property
+    def test_splits(self) -> Sequence[str]:
+        """The dev and the test file."""
+        return [split for split in ("dev", "test") if split in self.sources]
+
+    def files(self, split: str) -> Sequence[Path]:
+        """The split's file."""
+        return [self.source(split).path]
+
+    def source(self, split: str) -> Any:
+        """The split's file with what is known of it."""
+        if split not in self.sources:
+            raise UserError(f"`{split}_file` is missing; name {self.NEEDED}.")
+        return self.sources[split]

@@ -26,7 +26,7 @@ numbers in `pipelines.fine_tuning.heads`, all that tasks of labelled texts share
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
@@ -41,8 +41,8 @@ if TYPE_CHECKING:  # only for the types: a task must be listable without loading
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import LineTokenizer
-    from keras_bert_impl.training.learning_curve import Guess
     from keras_bert_impl.training.objectives import Objective
+    from pipelines.metrics.guessing import Guessing
 
 Example = TypeVar("Example")
 Answer = TypeVar("Answer")
@@ -75,8 +75,27 @@ class Head:
     token_outputs: tuple[str, ...] = ()
 
 
+class Facts(NamedTuple):
+    """What is counted of an example.
+
+    Attributes:
+        classes: its labels; None where there are none to count.
+        line: its line in a file that has lines.
+        note: what else is odd about it.
+    """
+
+    classes: Sequence[str] | None = None
+    line: int = 0
+    note: str = ""
+
+
 class TaskDefaults(Protocol):
     """What a task may say besides, and what holds where it says nothing; tasks inherit it."""
+
+    def facts(self, example: Any) -> Facts:
+        """What is counted of an example before a run, besides its texts."""
+        del example
+        return Facts()
 
     joins: bool = False
     """Whether the outputs of an example's rows are joined before it is answered: `joined`."""
@@ -117,13 +136,10 @@ class TaskDefaults(Protocol):
         """
         return ()
 
-    def guesses(self, split: str) -> "Mapping[str, Guess]":
-        """Gives what guessing reaches of the figures of a labelled split, and of the `loss`.
-
-        A run that is not better has failed; of a figure that is not named guessing reaches 0.
-        """
+    def guessing(self, split: str) -> "Guessing | None":
+        """The best single answer to all examples of a labelled split: a run must be better."""
         del split
-        return {}
+        return None
 
     @property
     def curve_style(self) -> CurveStyle:
@@ -197,18 +213,9 @@ class Task(TaskDefaults, Protocol[Example, Answer]):
     ) -> Rows:
         """Makes what the model reads for some examples (a few thousand: tokenize them together).
 
-        Rows hold the model's inputs, the labels where there are any, and whatever `answers` needs
-        to undo them (offsets of words, the number of a window): a feature that the model does not
-        name is stored and left aside.
-
-        Args:
-            examples: some of a split, in their order; rows count them from 0.
-            tokenizer: the model's.
-            max_seq_length: the most tokens of a row.
-            training: whether the rows are for training.
-
-        Returns:
-            One row or more for every example, in the order of the examples.
+        One row or more for each, in their order, which count the examples from 0. Rows hold the
+        model's inputs, the labels where there are any, and whatever `answers` needs to undo them
+        (offsets of words, the number of a window): a feature that the model does not name is kept.
         """
         ...
 
@@ -217,24 +224,15 @@ class Task(TaskDefaults, Protocol[Example, Answer]):
         ...
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
-        """Builds the model.
-
-        Args:
-            config: from `configure`.
-            dtype: a Keras dtype policy to compute by, or its name.
-        """
+        """Builds the model by a configuration from `configure` and a Keras dtype policy."""
         ...
 
     def answers(
         self, examples: Sequence[Example], rows: Rows, outputs: Mapping[str, NDArray]
     ) -> Sequence[Answer]:
-        """Makes one answer for each of some examples.
+        """Makes one answer for each of some examples of all their rows.
 
-        Args:
-            examples: some of a split, in their order.
-            rows: all their rows, which count the examples from 0.
-            outputs: the model's outputs for these rows: [rows, ...]; token outputs flat, for the
-                real tokens only: [tokens of all rows, ...].
+        Outputs are [rows, ...]; token outputs flat, of the real tokens only: [tokens, ...].
         """
         ...
 
@@ -251,10 +249,8 @@ class Task(TaskDefaults, Protocol[Example, Answer]):
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
         """Gives the signatures by which a trained model answers strings, inside a graph.
 
-        Args:
-            opened: the trained model; `serving.task_settings.task_settings(opened.model.config)`
-                has the task's settings and the `max_seq_length` that it was trained with.
-            max_seq_length: the most tokens of a row; None is as in training.
+        `task_settings(opened.model.config)` has the task's settings; `max_seq_length` is as in
+        training where it is None.
         """
         ...
 
@@ -263,20 +259,12 @@ class Asked(Task[Example, Answer], Protocol[Example, Answer]):
     """A task whose models answer texts by forms of its own, see `keras_bert_impl.serving.forms`."""
 
     def forms(self, model: "KnownModel", max_seq_length: int | None) -> "Sequence[Form]":
-        """Gives what a trained model is asked, without TensorFlow; the main form first.
-
-        Args:
-            model: all that is known of it.
-            max_seq_length: the most tokens of a row; None is as in training.
-        """
+        """Gives what a trained model is asked, without TensorFlow; the main form first."""
         ...
 
 
 def figure_prefixes(splits: Sequence[str]) -> dict[str, str]:
-    """Gives the prefix of a split's figures in `eval_results.txt`, as in the original.
-
-    Args:
-        splits: the labelled splits, the main one first.
+    """Gives the prefix of each split's figures in `eval_results.txt`, the main split's first.
 
     Example:
         >>> figure_prefixes(["dev", "dev_mismatched", "test"])

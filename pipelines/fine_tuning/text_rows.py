@@ -5,7 +5,7 @@ then `join_windows` makes one answer of theirs.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -43,6 +43,8 @@ class TextExample:
         text_a: the first (or only) text.
         text_b: the second text, or None.
         label: the label as the task's head understands it, or None in a test set.
+        note: what is odd about it, to be counted.
+        line: its line in a file that has lines.
 
     Example:
         >>> TextExample("0", "It rains.", "The street is wet.", "entailment").label
@@ -53,6 +55,8 @@ class TextExample:
     text_a: str
     text_b: str | None = None
     label: str | None = None
+    note: str = ""
+    line: int = field(default=0, compare=False)
 
 
 class Spans(NamedTuple):
@@ -84,14 +88,9 @@ class Spans(NamedTuple):
 def pack(
     vocabulary: "Vocabulary", first: Spans, second: Spans | None = None
 ) -> tuple[Numbers, dict[str, NDArray[np.int32]]]:
-    """Packs one span or two into each row, nothing truncated.
+    """Packs one span or two into each row, nothing truncated: the `lengths` and `tokens` of `Rows`.
 
-    Args:
-        second: `b` of each row; a row where it has no token is `[CLS] a [SEP]`.
-
-    Returns:
-        The lengths of the rows, int64 [rows], and `input_ids`, `input_mask` and `segment_ids`, each
-        int32 [tokens of all rows]: the `lengths` and `tokens` of `Rows`.
+    A row where `second` has no token is `[CLS] a [SEP]`.
 
     Example:
         >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -142,13 +141,9 @@ def text_rows(
 ) -> Rows:
     """Tokenizes texts and pairs and packs each example into one row, or one row a window.
 
-    A second text that is empty, or has no tokens, counts as none, as in the original.
-
-    Args:
-        max_seq_length: the most tokens of a row; of a pair the longer text loses tokens first.
-        long_texts: what becomes of longer texts; truncated by default. Windows move over the
-            second text of a pair, with the first one in front, and have `example_weights`: a text
-            counts once, however many windows it has.
+    A second text that is empty, or has no tokens, counts as none, as in the original. Of a pair the
+    longer text loses tokens first. Windows move over the second text of a pair, with the first one
+    in front, and have `example_weights`: a text counts once, however many windows it has.
 
     Example:
         >>> from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -215,13 +210,7 @@ def _window_rows(
 def join_windows(
     rows: Rows, logits: NDArray[np.float32], window_answers: str
 ) -> NDArray[np.float32]:
-    """One answer an example: the mean of its windows' logits, or of each label the highest.
-
-    Args:
-        logits: float32 [rows, labels].
-
-    Returns:
-        float32 [examples, labels]; of one row an example, its logits.
+    """One answer an example, [examples, labels]: the mean of its windows' logits, or the highest.
 
     Example:
         >>> rows = Rows(np.array([0, 0, 1]), np.array([4, 4, 2]), {})

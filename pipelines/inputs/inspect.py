@@ -2,9 +2,9 @@
 
 import dataclasses
 import html
-import io
 import itertools
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,119 @@ from keras_bert_impl.files import check_output, followed, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, items_of, option
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.inputs.order import RecordOrder
+from pipelines.inputs.pretraining import RecordOrder
 from pipelines.inputs.pretraining_records import PretrainingRecords, stored_shape
 from pipelines.pretraining_data.recipe import VocabularyFacts
-from pipelines.pretraining_data.statistics import PairStatistics, random_next
 from pipelines.records.check import described_words, find_shards
+from pipelines.records.description import random_next
+
+KINDS = ("mask", "kept", "random")
+_DECILES = 10
+
+
+class PairStatistics:
+    """Adds up figures over batches of features.
+
+    "Kept" means that the token at a masked position equals the true one, so a random draw that hits
+    it counts as kept.
+
+    Attributes:
+        examples: how many were added.
+        random_next: how many of them are labelled random.
+        lengths, lengths_a, lengths_b: int64 [length + 1], how many examples have so many tokens;
+            `lengths` counts [CLS] and [SEP], the others do not.
+        masks: int64 [predictions + 1], how many examples have so many masked positions.
+        kinds: masked positions by what is shown there.
+        deciles: int64 [10], masked positions by their tenth of the example.
+        shares_of_a: int64 [10], examples by A's share of the tokens.
+        whole_labels: masked tokens that begin a word.
+    """
+
+    def __init__(
+        self, length: int, predictions: int, facts: VocabularyFacts, pairs: bool = True
+    ) -> None:
+        self._length, self._facts, self._framing = length, facts, 3 if pairs else 2
+        self.examples = self.random_next = self.whole_labels = 0
+        self.lengths = np.zeros(length + 1, np.int64)
+        self.lengths_a = np.zeros(length + 1, np.int64)
+        self.lengths_b = np.zeros(length + 1, np.int64)
+        self.masks = np.zeros(predictions + 1, np.int64)
+        self.kinds: Counter[str] = Counter()
+        self.deciles = np.zeros(_DECILES, np.int64)
+        self.shares_of_a = np.zeros(_DECILES, np.int64)
+
+    def add(self, features: Mapping[str, NDArray]) -> None:
+        """Adds a batch."""
+        total = features["input_mask"].sum(axis=1, dtype=np.int64)
+        len_b = np.maximum(features["segment_ids"].sum(axis=1, dtype=np.int64) - 1, 0)
+        # Segments of another maker's records may lie on padding.
+        len_a = np.maximum(total - len_b - self._framing, 0)
+        self.examples += len(total)
+        self.random_next += int(features["next_sentence_labels"].sum())
+        self.lengths += np.bincount(total, minlength=self._length + 1)
+        self.lengths_a += np.bincount(len_a, minlength=self._length + 1)
+        self.lengths_b += np.bincount(len_b, minlength=self._length + 1)
+        share = _DECILES * len_a // np.maximum(len_a + len_b, 1)
+        self.shares_of_a += _counted(share)
+        self._add_masks(features, total)
+
+    def _add_masks(self, features: Mapping[str, NDArray], total: NDArray[np.int64]) -> None:
+        real = features["masked_lm_weights"] > 0
+        row, slot = np.nonzero(real)
+        position = features["masked_lm_positions"][row, slot]
+        true_id = features["masked_lm_ids"][row, slot]
+        shown = features["input_ids"][row, position]
+        self.masks += np.bincount(real.sum(axis=1), minlength=len(self.masks))
+        kept = shown == true_id
+        hidden = (shown == self._facts.special.mask) & ~kept
+        self.kinds["kept"] += int(kept.sum())
+        self.kinds["mask"] += int(hidden.sum())
+        self.kinds["random"] += int((~kept & ~hidden).sum())
+        self.deciles += _counted(_DECILES * position // total[row])
+        self.whole_labels += int((~self._facts.continuation[true_id]).sum())
+
+    def figures(self) -> dict[str, float]:
+        """Shares and means by name."""
+        examples, masked = max(1, self.examples), max(1, sum(self.kinds.values()))
+        tokens = _weighted(self.lengths)
+        return {
+            "examples": self.examples,
+            "random_next": self.random_next / examples,
+            "full_length": self.lengths[-1] / examples,
+            "mean_length": tokens / examples,
+            "sd_length": _deviation(self.lengths),
+            "mean_length_a": _weighted(self.lengths_a) / examples,
+            "sd_length_a": _deviation(self.lengths_a),
+            "mean_length_b": _weighted(self.lengths_b) / examples,
+            "sd_length_b": _deviation(self.lengths_b),
+            "padding": 1 - tokens / (examples * self._length),
+            "masks_per_example": masked / examples,
+            "masked_share": masked / max(1, tokens),
+            "whole_labels_per_example": self.whole_labels / examples,
+            **{f"share_{kind}": self.kinds[kind] / masked for kind in KINDS},
+        }
+
+
+def _counted(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.bincount(np.minimum(values, _DECILES - 1), minlength=_DECILES)
+
+
+def _weighted(histogram: NDArray[np.int64]) -> int:
+    return int((histogram * np.arange(len(histogram))).sum())
+
+
+def _deviation(histogram: NDArray[np.int64]) -> float:
+    count = max(1, int(histogram.sum()))
+    mean = _weighted(histogram) / count
+    return float(np.sqrt((histogram * (np.arange(len(histogram)) - mean) ** 2).sum() / count))
+
 
 _BATCH = 1024
 _BAR = 40
-_STYLE = "body { max-width: 1080px; margin: 2em auto } pre { white-space: pre-wrap }"
+_STYLE = (
+    "body { max-width: 1080px; margin: 2em auto } pre { white-space: pre-wrap } "
+    "svg { width: 100%; height: 10em; fill: #2f6fde; border-bottom: 1px solid }"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,55 +290,33 @@ def _histogram(counts: NDArray[np.int64], bins: int = 8) -> str:
 
 def page(inspection: Inspection) -> str:
     """The same with plots as an HTML page, complete in one file."""
+    found = inspection.statistics
+    plots = (
+        _plot("Tokens an example", found.lengths, len(found.lengths) - 1),
+        _plot("Masked positions an example", found.masks, len(found.masks) - 1),
+        _plot("Where masked positions are in the example, %", found.deciles, 100),
+        _plot("A's share of the tokens, %", found.shares_of_a, 100),
+    )
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
         f"<title>Pre-training data</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{html.escape(inspection.title)}</h1>{_plots(inspection.statistics)}",
+        f"<h1>{html.escape(inspection.title)}</h1>",
+        *plots,
         f"<pre>{html.escape(as_text(inspection))}</pre></body></html>\n",
     ]
     return "\n".join(parts)
 
 
-def _plots(statistics: PairStatistics) -> str:
-    """Four histograms as SVG."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    tenths = np.linspace(0, 100, 11)
-    plots = (
-        ("Tokens an example", statistics.lengths, None),
-        ("Masked positions an example", statistics.masks, None),
-        ("Where masked positions are in the example, %", statistics.deciles, tenths),
-        ("A's share of the tokens, %", statistics.shares_of_a, tenths),
+def _plot(title: str, counts: NDArray[np.int64], last: int) -> str:
+    """A histogram as SVG; of roots, because most examples have the full length."""
+    heights = 100 * np.sqrt(counts / max(1, counts.max()))
+    bars = "".join(
+        f"<rect x='{number}.05' y='{100 - height:.1f}' width='.9' height='{height:.1f}'/>"
+        for number, height in enumerate(heights)
+        if height
     )
-    # Text as text, not as outlines: a small file. The salt makes the same data the same file.
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "pre-training data"}):
-        figure = Figure(figsize=(10, 6.5), layout="constrained")
-        all_axes = figure.subplots(2, 2).flat
-        for axes, (title, counts, edges) in zip(all_axes, plots, strict=True):
-            values = np.arange(len(counts)) if edges is None else (edges[1:] + edges[:-1]) / 2
-            bins = _whole_bins(len(counts)) if edges is None else edges
-            axes.hist(values, bins, weights=counts, rwidth=0.9, color="#2f6fde")
-            axes.set_title(title, fontsize=11)
-            if edges is None:
-                # Most examples have the full length: square roots let the others show as well.
-                axes.set_yscale("function", functions=(_root, np.square))
-            axes.set_ylim(0)
-            axes.spines[["top", "right"]].set_visible(False)
-        drawing = io.StringIO()
-        figure.savefig(drawing, format="svg", metadata={"Date": None})
-    text = drawing.getvalue()
-    return text[text.index("<svg") :]
-
-
-def _whole_bins(count: int) -> NDArray:
-    """Edges of at most 32 bins of whole numbers; the last bin ends with `count - 1`."""
-    step = -(-count // 32)
-    return np.arange(count - 0.5, -step, -step)[::-1]
-
-
-def _root(counts: NDArray) -> NDArray:
-    return np.sqrt(np.maximum(counts, 0))
+    size = f"viewBox='0 0 {len(counts)} 100' preserveAspectRatio='none'"
+    return f"<figure><figcaption>{title}: 0 to {last}</figcaption><svg {size}>{bars}</svg></figure>"
 
 
 def _percent(share: float) -> str:

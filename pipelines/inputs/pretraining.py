@@ -1,18 +1,78 @@
-"""Batches for pre-training: from indexed shards, in an order that is arithmetic."""
+"""Batches for pre-training: from indexed shards, in an order that is arithmetic.
+
+Which record comes at a position of the endless sequence of epochs is a pure function of the seed
+and the position. So a checkpoint needs to hold only the step, and a resumed run reads exactly the
+records that an uninterrupted one would have read, even with another number of workers.
+"""
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
-from pipelines.inputs.order import RecordOrder
 from pipelines.inputs.pretraining_records import PretrainingRecords
-from pipelines.pretraining_data.language_model import Targets
+from pipelines.pretraining_data.draws import below, mix, seed_word
+from pipelines.pretraining_data.masking import Targets
 from pipelines.records.check import Expected
+
+Numbers = NDArray[np.int64]
+_ROUNDS = 6
+
+
+def shuffled(positions: Numbers, size: int, key: np.uint64) -> Numbers:
+    """A pseudo-random permutation of 0 .. size - 1, evaluated at some positions [n].
+
+    Nothing of the size of the set is kept: a Feistel network over pairs (left, right) with
+    `width * height >= size`.
+
+    Example:
+        >>> sorted(shuffled(np.arange(10), 10, np.uint64(7)).tolist()) == list(range(10))
+        True
+    """
+    width = math.isqrt(size - 1) + 1
+    height = -(-size // width)
+    result = _network(positions, width, height, key)
+    # A result outside the set is permuted again until it lies inside ("cycle walking"), which keeps
+    # the whole a permutation; width * height exceeds the size only a little, so that is rare.
+    while (outside := np.flatnonzero(result >= size)).size:
+        result[outside] = _network(result[outside], width, height, key)
+    return result
+
+
+def _network(numbers: Numbers, width: int, height: int, key: np.uint64) -> Numbers:
+    left, right = numbers // width, numbers % width
+    for step in range(_ROUNDS):
+        salt = mix(np.array([step + 1], np.uint64) + key)
+        if step % 2 == 0:
+            left = (left + below(mix(mix(right.astype(np.uint64) + salt)), height)) % height
+        else:
+            right = (right + below(mix(mix(left.astype(np.uint64) + salt)), width)) % width
+    return left * width + right
+
+
+class RecordOrder:
+    """Which record comes at each position of an endless sequence of epochs."""
+
+    def __init__(self, records: int, seed: int, shuffle: bool = True) -> None:
+        self._records, self._shuffle = records, shuffle
+        self._key = seed_word(seed)
+
+    def at(self, positions: Numbers) -> tuple[Numbers, Numbers]:
+        """The epoch and the record at each position: two int64 [n]."""
+        epochs, inside = np.divmod(positions, self._records)
+        if not self._shuffle:
+            return epochs, inside
+        records = np.empty_like(inside)
+        for epoch in np.unique(epochs).tolist():
+            chosen = epochs == epoch
+            key = mix(np.array([epoch], np.uint64) + self._key)[0]
+            records[chosen] = shuffled(inside[chosen], self._records, key)
+        return epochs, records
+
 
 Batch = Mapping[str, np.ndarray]
 
@@ -30,15 +90,11 @@ class PretrainingBatches:
         self,
         input_files: Sequence[str],
         batch_size: int,
-        max_seq_length: int,
-        max_predictions_per_seq: int,
+        expected: Expected,
         seed: int,
         shuffle: bool = True,
-        vocabulary_sha256: str | None = None,
-        do_lower_case: bool | None = None,
         worker: int = 0,
         num_workers: int = 1,
-        model_config: BertConfig | None = None,
         targets: Targets | None = None,
     ) -> None:
         if batch_size < num_workers:
@@ -46,9 +102,6 @@ class PretrainingBatches:
                 f"`train_batch_size={batch_size}` leaves some of the {num_workers} workers without "
                 "an example; raise it."
             )
-        expected = Expected(
-            max_seq_length, max_predictions_per_seq, vocabulary_sha256, do_lower_case, model_config
-        )
         self._records = PretrainingRecords(input_files, expected, seed, targets)
         self._order = RecordOrder(len(self._records), seed, shuffle)
         self._part = np.array_split(np.arange(batch_size), num_workers)[worker]
@@ -91,19 +144,11 @@ class PretrainingEvaluation:
         self,
         input_files: Sequence[str],
         batch_size: int,
-        max_seq_length: int,
-        max_predictions_per_seq: int,
-        vocabulary_sha256: str | None = None,
-        do_lower_case: bool | None = None,
+        expected: Expected,
         max_batches: int | None = None,
-        seed: int = 0,
-        model_config: BertConfig | None = None,
         targets: Targets | None = None,
     ) -> None:
-        expected = Expected(
-            max_seq_length, max_predictions_per_seq, vocabulary_sha256, do_lower_case, model_config
-        )
-        self._records = PretrainingRecords(input_files, expected, seed, targets)
+        self._records = PretrainingRecords(input_files, expected, 0, targets)
         self.batch_size = batch_size
         batches = -(-len(self._records) // batch_size)
         self.num_batches = min(batches, max_batches or batches)

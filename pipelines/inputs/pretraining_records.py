@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from pipelines.pretraining_data.draws import example_keys, seed_word
-from pipelines.pretraining_data.examples import PaddedExamples
-from pipelines.pretraining_data.language_model import MASKED_LM, Targets, predict_neighbours
-from pipelines.pretraining_data.masking import mask_examples
+from pipelines.pretraining_data.masking import MASKED_LM, Targets, mask_examples, predict_neighbours
+from pipelines.pretraining_data.pairs import PaddedExamples
 from pipelines.records.check import Expected, Shard, check_shape, check_shards, find_shards
 from pipelines.records.description import Description
-from pipelines.records.features import example_parser, feature_sizes, pair_features
 from pipelines.records.reader import RecordReader
 from pipelines.records.record_maker import masked_features
+from pipelines.records.serialise import example_parser, feature_sizes, pair_features
 
 Numbers = NDArray[np.int64]
 

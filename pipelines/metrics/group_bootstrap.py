@@ -24,16 +24,10 @@ class Interval(NamedTuple):
 def resampled_totals(
     counts: ArrayLike, samples: int = SAMPLES, seed: int = 0
 ) -> NDArray[np.float64]:
-    """The sums of counts over groups that are drawn with replacement, as many as there are.
+    """The sums [samples, figures] of counts [groups, figures] over groups drawn with replacement.
 
     The same seed and number of groups give the same draws, so figures of two systems may be
     subtracted sample by sample.
-
-    Args:
-        counts: [groups, figures].
-
-    Returns:
-        [samples, figures].
     """
     table = np.asarray(counts, np.float64)
     groups = len(table)
@@ -50,10 +44,7 @@ def interval_of(figures: NDArray[np.float64]) -> Interval:
 def bootstrap_interval(
     values: Sequence[float], groups: Sequence[str], samples: int = SAMPLES, seed: int = 0
 ) -> Interval | None:
-    """The interval that holds 95 % of the means of resampled groups.
-
-    Returns:
-        None where there are fewer than two groups.
+    """The interval that holds 95 % of the means of resampled groups; None of fewer than two.
 
     Example:
         >>> bootstrap_interval([1.0, 1.0, 0.0, 0.0], ["a", "a", "b", "b"])

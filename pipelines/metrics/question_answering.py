@@ -116,9 +116,6 @@ def best_threshold(
 ) -> BestThreshold:
     """Finds the threshold with the highest score, as the official script of SQuAD 2.0 does.
 
-    Args:
-        predictions: identifier to the answer; "" is no answer.
-
     Example:
         >>> best_threshold({"x": 1.0, "y": 0.0}, {"x": "red", "y": "blue"},
         ...                {"x": -3.5, "y": 2.0}, {"x": True, "y": False})
@@ -147,39 +144,6 @@ def threshold_between(null_odds: Iterable[float], threshold: float) -> float:
     """
     greater = min((odds for odds in null_odds if odds > threshold), default=math.inf)
     return min((threshold + greater) / 2, threshold + 1.0)
-
-
-class PrecisionRecall(NamedTuple):
-    """A precision-recall curve over all thresholds.
-
-    Attributes:
-        precision: of the answered questions, the share answered rightly; 1.0 at the beginning.
-        recall: of the questions with an answer, the share answered rightly; rises from 0.0.
-        average: the mean precision over the recall, in percent.
-    """
-
-    precision: list[float]
-    recall: list[float]
-    average: float
-
-
-def precision_recall(
-    scores: Mapping[str, float], null_odds: Mapping[str, float], has_answer: Mapping[str, bool]
-) -> PrecisionRecall:
-    """Makes the curve of the official script of SQuAD 2.0."""
-    order = sorted(null_odds, key=null_odds.__getitem__)
-    right, average = 0.0, 0.0
-    precision, recall = [1.0], [0.0]
-    total = sum(has_answer.values())
-    for count, identifier in enumerate(order, start=1):
-        if has_answer[identifier]:
-            right += scores[identifier]
-        if count < len(order) and null_odds[identifier] == null_odds[order[count]]:
-            continue  # no threshold lies between equal odds
-        precision.append(right / count)
-        recall.append(right / total if total else 0.0)
-        average += precision[-1] * (recall[-1] - recall[-2])
-    return PrecisionRecall(precision, recall, 100.0 * average)
 
 
 Predictions = Mapping[str, str]
@@ -218,12 +182,7 @@ def korquad_question(prediction: str, answers: Iterable[str]) -> Scores:
 def trivia_scores(
     predictions: Predictions, answers: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, float]:
-    """The figures of TriviaQA; a question without a prediction counts as wrong.
-
-    Returns:
-        `exact_match` and `f1`, and the counts `common` (questions with a prediction),
-        `denominator` (all questions), `pred_len` and `gold_len`.
-    """
+    """The figures of TriviaQA and their counts; a question without a prediction counts as wrong."""
 
     def score(prediction: str, answer: Mapping[str, Any]) -> Scores:
         human = [" ".join(trivia_words(text)) for text in answer.get("HumanAnswers", [])]
@@ -247,14 +206,8 @@ def squad_v2_scores(
 ) -> dict[str, float]:
     """The figures of SQuAD 2.0, under the names of its official script.
 
-    Args:
-        predictions: identifier to the answer; "" is no answer.
-        null_odds: identifier to how sure "no answer" is; with them come the best thresholds.
-
-    Returns:
-        `exact`, `f1` and `total`; the same for the questions with (`HasAns_`) and without
-        (`NoAns_`) an answer, where there are any; with `null_odds` also `best_exact`,
-        `best_exact_thresh`, `best_f1` and `best_f1_thresh`.
+    A prediction "" is no answer. With `null_odds`, how sure "no answer" is, come the best
+    thresholds.
 
     Example:
         >>> scores = squad_v2_scores({"x": "red house", "y": ""}, {"x": ["house"], "y": []})

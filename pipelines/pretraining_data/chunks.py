@@ -54,13 +54,7 @@ def pair_starts(sentence_lengths: Numbers, document_sizes: Numbers, token_budget
 
 @dataclasses.dataclass(frozen=True)
 class ChunkRules:
-    """The settings that the plan of chunks depends on, apart from the corpus.
-
-    Attributes:
-        token_budget: tokens that fit besides [CLS] and [SEP].
-        short_seq_prob: how often a document is cut to a random, shorter target length.
-        pairs: A and B (True), or one run of full sentences (False).
-    """
+    """The settings that the plan of chunks depends on; without `pairs` there are no Bs."""
 
     token_budget: int
     short_seq_prob: float = 0.1
@@ -120,18 +114,7 @@ def plan_chunks(
     copies: range,
     sentences_in_corpus: int,
 ) -> Chunks:
-    """Plans all chunks of a batch's documents.
-
-    Example:
-        >>> from pipelines.pretraining_data.draws import seed_word
-        >>> batch = DocumentBatch(np.array([0, 5, 9, 14, 20]), np.array([0, 4]))
-        >>> rules = ChunkRules(token_budget=61, short_seq_prob=0.0)
-        >>> chunks = plan_chunks(batch, rules, seed_word(3), range(1), 4)
-        >>> chunks.start_a[0].item()
-        0
-        >>> bool((chunks.len_a >= 1).all())
-        True
-    """
+    """Plans all chunks of a batch's documents."""
     active = _first_sentences(batch, rules, seed, copies, sentences_in_corpus)
     offsets = batch.sentence_offsets
     steps: list[tuple[NDArray, ...]] = []

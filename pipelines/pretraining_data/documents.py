@@ -7,6 +7,7 @@ runner makes the same blocks. The end of a file also ends its last document.
 """
 
 import dataclasses
+import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -16,9 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import MOST_LINE_BYTES
-from pipelines.corpora.encodings import UTF_8, TextEncoding
-from pipelines.corpora.unpacking import remedy_of_encoding
+from keras_bert_impl.options import items_of
+from pipelines.corpora.documents import kind_of, other_kind
+from pipelines.corpora.encodings import SAMPLE_BYTES, UTF_8, TextEncoding, remedy_of_encoding
+from pipelines.corpora.sentences import are_cut
+from pipelines.pretraining_data.recipe import PretrainingDataConfig
+
+_LOGGER = logging.getLogger(__name__)
+
+_EXAMPLES_PER_SHARD = 65_536
+_MOST_SHARDS = 1024
+_MAKE_SENTENCES = (
+    "take the text out of it first; split_sentences makes sentences of plain text, of JSON lines "
+    "and of WikiExtractor's output"
+)
+_FEW_STARTS = 0.2  # a lower share of lines with a true next one makes 90 % random pairs or more
 
 BLOCK_BYTES = 4 << 20
 MOST_BYTES = 256 << 20  # a block is held in memory; no real document is that long
@@ -108,16 +121,9 @@ def cut_into_blocks(path: str, file: IO[bytes], block_bytes: int = BLOCK_BYTES) 
 def read_lines(
     block: TextBlock, data: bytes, encoding: TextEncoding = UTF_8, *, drop_invalid: bool = False
 ) -> list[str]:
-    r"""The lines of a block, as text.
-
-    Example:
-        >>> read_lines(TextBlock("x.txt", 0, 9), "Ja.\r\n\nNö.".encode())
-        ['Ja.', '', 'Nö.']
-    """
+    r"""The lines of a block, as text."""
     if block.start == 0:
         data = data.removeprefix(_BYTE_ORDER_MARK)
-    if len(data) > MOST_LINE_BYTES:
-        _check_line_lengths(block, data)
     try:
         text = data.decode(encoding.encoding, "ignore" if drop_invalid else "strict")
     except UnicodeDecodeError as error:
@@ -127,18 +133,6 @@ def read_lines(
             f"{block.path}: {where} is not {encoding.name}; {remedy_of_encoding(encoding)}."
         ) from error
     return [line.strip() for line in encoding.composed(text).split("\n")]
-
-
-def _check_line_lengths(block: TextBlock, data: bytes) -> None:
-    start = 0
-    while len(data) - start > MOST_LINE_BYTES:
-        end = data.rfind(b"\n", start, start + MOST_LINE_BYTES + 1)
-        if end < 0:
-            raise UserError(
-                f"{block.path}: the line at byte {block.start + start} has more than "
-                f"{MOST_LINE_BYTES >> 20} MiB, the longest that is read; write a sentence a line."
-            )
-        start = end + 1
 
 
 def sample_lines(
@@ -160,12 +154,7 @@ def sample_lines(
 
 
 def iterate_documents(lines: list[str]) -> Iterator[list[str]]:
-    """Groups stripped lines into documents; empty documents are left out.
-
-    Example:
-        >>> list(iterate_documents(["One.", "Two.", "", "", "Three."]))
-        [['One.', 'Two.'], ['Three.']]
-    """
+    """Groups stripped lines into documents; empty documents are left out."""
     document: list[str] = []
     for line in [*lines, ""]:
         if line:
@@ -182,9 +171,6 @@ def encode_block(
 
     Sentences without a token (nothing but control characters) and documents without a sentence are
     left out, as the reference does.
-
-    Args:
-        encode_lines: gives an object with `ids` [tokens] and `offsets` [lines + 1].
     """
     sizes = [len(document) for document in iterate_documents(lines)]
     sentences = [line for line in lines if line]
@@ -197,3 +183,69 @@ def encode_block(
         sentence_lengths=lengths[lengths > 0],
         document_sizes=filled[filled > 0].astype(np.int64),
     )
+
+
+def split_names(patterns: str) -> list[str]:
+    """The names and globs of `input_file`, read as `items_of` does."""
+    names = [name for name in items_of(patterns) if name]
+    if not names:
+        raise UserError("`input_file` names no file; name at least one.")
+    return names
+
+
+def look_at_input(path: str, file: IO[bytes], told: set[str]) -> None:
+    """Looks at what is read as sentences: refuses JSON, warns of what is probably no sentences."""
+    file.seek(0)
+    start = file.read(SAMPLE_BYTES)
+    if are_cut(start.decode("utf-8", "ignore").split("\n")):
+        _LOGGER.warning(
+            "%s: lines seem to be cut at one width, so that they are parts of sentences; make "
+            "sentences of the text with split_sentences, which joins them.",
+            path,
+        )
+    if kind_of(start.decode("utf-8", "ignore")) == "JSON":
+        raise UserError(
+            f"{path}: holds JSON, but sentences are needed, one a line; make them with "
+            "split_sentences, which reads JSON lines (`text_field` names the field), and give "
+            "its output."
+        )
+    other_kind(path, start, _MAKE_SENTENCES, told)
+
+
+def check_partners(
+    config: PretrainingDataConfig, documents: int, sentences: int, starts: int
+) -> None:
+    """Refuses a corpus without sentences, or where no true or no random next one can be found."""
+    recipe = config.recipe
+    if documents == 0:
+        raise UserError(
+            f"{config.input_file}: has no sentence with a token; write one sentence a line and an "
+            "empty line between documents."
+        )
+    if documents == 1 and recipe.do_next_sentence and not recipe.same_document_tries:
+        raise UserError(
+            f"{config.input_file}: holds one document, so no random next sentence can be taken "
+            "from another; separate documents by empty lines, pass `do_next_sentence=False`, or "
+            "`same_document_tries=10` to label sentences of the same document random."
+        )
+    if recipe.do_next_sentence and starts < _FEW_STARTS * sentences:
+        message = (
+            f"{config.input_file}: {starts:,} of {sentences:,} lines can be followed by their true "
+            "next one (the others are the last of their document, or fill an example of "
+            f"`max_seq_length={recipe.max_seq_length}` alone), so that {'nearly ' * (starts > 0)}"
+            "all next sentences are random; make sentences of the text with split_sentences, or "
+            "pass `do_next_sentence=False`, and nonext_sentence to run_pretraining."
+        )
+        if not starts:
+            raise UserError(message)
+        _LOGGER.warning("%s", message)
+
+
+def choose_shards(examples: int, asked: int) -> int:
+    """The number of shards: as asked, or one for about 65 thousand examples, at most 1024.
+
+    Example:
+        >>> choose_shards(200_000, 0), choose_shards(10, 0), choose_shards(10, 3)
+        (4, 1, 3)
+    """
+    return asked or min(_MOST_SHARDS, -(-examples // _EXAMPLES_PER_SHARD)) or 1

@@ -57,13 +57,7 @@ def seed_word(seed: int) -> np.uint64:
 
 
 def example_keys(identities: Words, seed: np.uint64) -> Words:
-    """The keys of examples.
-
-    Args:
-        identities: uint64 [examples], `copy * sentences in the corpus + first sentence`.
-
-    Returns:
-        uint64 [examples]; different identities get different keys.
+    """The keys of examples, by `copy * sentences in the corpus + first sentence`: one-to-one.
 
     Example:
         >>> keys = example_keys(np.arange(1000, dtype=np.uint64), seed_word(5))
@@ -74,15 +68,7 @@ def example_keys(identities: Words, seed: np.uint64) -> Words:
 
 
 def draw(keys: Words, purpose: Purpose, index: int | Words = 0) -> Words:
-    """64 random bits for each key.
-
-    Example:
-        >>> keys = np.array([7, 8], np.uint64)
-        >>> bool((draw(keys, Purpose.NEXT) == draw(keys, Purpose.NEXT)).all())
-        True
-        >>> bool((draw(keys, Purpose.NEXT) == draw(keys, Purpose.SPLIT)).any())
-        False
-    """
+    """64 random bits for each key."""
     first = purpose * _INDEXES_PER_PURPOSE + 1
     if isinstance(index, int):
         return mix(keys + np.uint64((first + index) * int(_GOLDEN) & 0xFFFFFFFFFFFFFFFF))

@@ -1,8 +1,11 @@
-"""Chooses masked positions and what is shown there: 15 % of the tokens, words or n-grams; 80/10/10.
+"""Which tokens a model predicts: masked ones (15 %, 80/10/10), or each from those on one side.
 
 One mechanism serves all three: the candidates are *units* (a token, a word, a run of up to three
 words), put in random order by sorting random numbers, and taken one after the other while they
 still fit; a unit that would overflow the number of predictions is skipped.
+
+The paper's left-to-right ablation (section 5.1) is trained as a standard language model on unmasked
+pairs: at a position of the text, the token that comes next to it is predicted.
 """
 
 import dataclasses
@@ -11,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.pretraining_data.draws import Purpose, Words, below, draw
-from pipelines.pretraining_data.examples import PaddedExamples, Tokens
+from pipelines.pretraining_data.pairs import PaddedExamples, Tokens
 
 Numbers = NDArray[np.int64]
 
@@ -59,25 +62,13 @@ class Masked:
 
 
 def predictions_wanted(lengths: Numbers, rules: MaskingRules) -> Numbers:
-    """How many positions to mask: the share of the length, at least 1, at most the maximum.
-
-    Args:
-        lengths: int64 [examples], tokens with [CLS] and [SEP].
-
-    Example:
-        >>> rules = MaskingRules(20, 0.15, 4, np.zeros(9, bool), np.arange(9))
-        >>> predictions_wanted(np.array([5, 30, 128, 512]), rules).tolist()
-        [1, 4, 19, 20]
-    """
+    """How many positions to mask: the share of the length, at least 1, at most the maximum."""
     wanted = np.rint(lengths * rules.probability).astype(np.int64)
     return np.minimum(rules.max_predictions, np.maximum(1, wanted))
 
 
 def mask_examples(examples: PaddedExamples, keys: Words, rules: MaskingRules) -> Masked:
     """Chooses positions, replaces the tokens there **in place** and gives back the true ones.
-
-    Args:
-        keys: uint64 [examples].
 
     Example:
         >>> rules = MaskingRules(2, 0.15, 4, np.zeros(99, bool), np.arange(5, 99), mask_share=1.0,
@@ -121,23 +112,7 @@ def choose_positions(
 
 
 def replace(true_ids: Tokens, keys: Words, positions: Numbers, rules: MaskingRules) -> Tokens:
-    """Draws what is shown at masked positions: [MASK], the token itself or a random token.
-
-    Args:
-        true_ids: unsigned [chosen].
-        keys: uint64 [chosen], the key of each one's example.
-        positions: int64 [chosen], its position in the example.
-
-    Returns:
-        unsigned [chosen].
-
-    Example:
-        >>> rules = MaskingRules(20, 0.15, 4, np.zeros(9, bool), np.array([7]), mask_share=0.0)
-        >>> keys = np.arange(1000, dtype=np.uint64)
-        >>> new = replace(np.full(1000, 8), keys, np.zeros(1000, np.int64), rules)
-        >>> sorted(set(new.tolist())), bool(0.07 < (new == 8).mean() < 0.13)
-        ([7, 8], True)
-    """
+    """What is shown at masked positions [chosen]: [MASK], the token itself or a random token."""
     bits = draw(keys, Purpose.REPLACE, positions.astype(np.uint64))
     kind = bits >> np.uint64(32)
     word = below(bits << np.uint64(32), len(rules.replacements))
@@ -236,3 +211,46 @@ def _join_words(
         left = np.where(fresh, more[:, column], left - start)
         joined[:, column] = fresh
     return joined
+
+
+MASKED_LM, NEXT_TOKEN, PREVIOUS_TOKEN = "masked_lm", "next_token", "previous_token"
+OBJECTIVES = (MASKED_LM, NEXT_TOKEN, PREVIOUS_TOKEN)
+
+
+@dataclasses.dataclass(frozen=True)
+class Targets:
+    """The prediction targets of a run; objectives other than masked_lm take unmasked records.
+
+    Without `mask_probabilities` dynamic masks are those of the shards' recipe.
+    """
+
+    objective: str = MASKED_LM
+    mask_probabilities: tuple[float, float, float] | None = None
+
+
+def most_predictions(max_seq_length: int) -> int:
+    """Predictions of a full record: all its tokens but [CLS] and one [SEP]."""
+    return max_seq_length - 2
+
+
+def predict_neighbours(examples: PaddedExamples, objective: str) -> Masked:
+    """Every token of the text as the prediction at the position in front of it, or after it.
+
+    [CLS], [SEP] and padding are never predicted, as they are never masked.
+
+    Example:
+        >>> ids = np.array([[1, 50, 51, 2, 60, 2, 0]])
+        >>> examples = PaddedExamples(ids, len_a=np.array([2]), len_b=np.array([1]))
+        >>> found = predict_neighbours(examples, NEXT_TOKEN)
+        >>> found.positions.tolist(), found.ids.tolist()
+        ([[0, 1, 3, 0, 0]], [[50, 51, 60, 0, 0]])
+    """
+    chosen = ordinary_tokens(examples)  # [examples, length]
+    counts = np.count_nonzero(chosen, axis=1)
+    row, position = np.nonzero(chosen)  # ordered by row, then by position
+    slot = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    shape = (len(counts), most_predictions(examples.ids.shape[1]))
+    positions, ids = np.zeros(shape, np.int64), np.zeros(shape, examples.ids.dtype)
+    positions[row, slot] = position + (-1 if objective == NEXT_TOKEN else 1)
+    ids[row, slot] = examples.ids[row, position]
+    return Masked(positions, ids, counts)

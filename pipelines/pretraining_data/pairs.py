@@ -18,28 +18,87 @@ from numpy.typing import NDArray
 from keras_bert_impl.tokenization.packing import truncated_lengths
 from pipelines.pretraining_data.chunks import Chunks
 from pipelines.pretraining_data.draws import Purpose, Words, below, draw
-from pipelines.pretraining_data.examples import Spans
 
 Numbers = NDArray[np.int64]
+Tokens = NDArray[np.unsignedinteger]
+
+
+@dataclasses.dataclass(frozen=True)
+class SpecialIds:
+    """The ids of the tokens that frame and hide tokens."""
+
+    pad: int
+    cls: int
+    sep: int
+    mask: int
+
+
+@dataclasses.dataclass
+class Spans:
+    """Where the tokens of examples lie in one flat array, int64 [examples]; no B has length 0."""
+
+    start_a: Numbers
+    len_a: Numbers
+    start_b: Numbers
+    len_b: Numbers
+
+
+@dataclasses.dataclass
+class PaddedExamples:
+    """Examples of a fixed length.
+
+    Attributes:
+        ids: unsigned [examples, length], padded.
+        len_a, len_b: int64 [examples], tokens of A and B.
+        pairs: False where the examples have no B and no second [SEP].
+    """
+
+    ids: Tokens
+    len_a: Numbers
+    len_b: Numbers
+    pairs: bool = True
+
+    def lengths(self) -> Numbers:
+        """int64 [examples]: tokens with [CLS] and [SEP], without padding."""
+        return self.len_a + self.len_b + (3 if self.pairs else 2)
+
+
+def gather_examples(
+    tokens: Tokens, spans: Spans, length: int, special: SpecialIds, *, pairs: bool = True
+) -> PaddedExamples:
+    """Copies the tokens of spans into padded examples.
+
+    Example:
+        >>> tokens = np.arange(10, 20, dtype=np.uint16)
+        >>> one = lambda number: np.array([number])
+        >>> spans = Spans(one(0), one(2), one(5), one(3))
+        >>> gather_examples(tokens, spans, 10, SpecialIds(0, 1, 2, 3)).ids.tolist()
+        [[1, 10, 11, 2, 15, 16, 17, 2, 0, 0]]
+    """
+    column = np.arange(length)
+    after_a = (spans.len_a + 1)[:, None]  # [examples, 1]: position of the first [SEP]
+    # The source of each position, as if B followed A with one position for [SEP] between.
+    source = (spans.start_a - 1)[:, None] + column  # [examples, length]
+    if pairs:
+        step = (spans.start_b - spans.start_a - spans.len_a - 1)[:, None]
+        np.add(source, step, out=source, where=column > after_a)
+    # Padding and special positions may point outside the array: they are overwritten below.
+    ids = tokens.take(source, mode="clip")
+    examples = PaddedExamples(ids, spans.len_a, spans.len_b, pairs)
+    ids[:, 0] = special.cls
+    each = np.arange(len(ids))
+    ids[each, spans.len_a + 1] = special.sep
+    lengths = examples.lengths()
+    ids[each, lengths - 1] = special.sep
+    np.copyto(ids, special.pad, where=column >= lengths[:, None], casting="unsafe")
+    return examples
+
+
 _WORDS_AT_ONCE = 16
 
 
 def dropped_from_front(lost: Numbers, keys: Words, purpose: Purpose) -> Numbers:
-    """How many of the lost tokens go from the front: Binomial(lost, 1/2).
-
-    Args:
-        lost: int64 [pairs], tokens that a side loses.
-        keys: uint64 [pairs], the examples' keys.
-
-    Returns:
-        int64 [pairs], between 0 and `lost`.
-
-    Example:
-        >>> keys = np.arange(4, dtype=np.uint64)
-        >>> front = dropped_from_front(np.array([0, 1, 64, 10_000]), keys, Purpose.TRUNCATE_A)
-        >>> front[0].item(), bool(abs(front[3] - 5000) < 300)
-        (0, True)
-    """
+    """How many of the lost tokens of each pair go from the front: Binomial(lost, 1/2)."""
     front = np.zeros(lost.shape, np.int64)
     waiting = np.flatnonzero(lost > 0)
     word = 0
@@ -69,20 +128,7 @@ def _ones_in_stream(lost: int, key: np.uint64, purpose: Purpose, first_word: int
 
 
 def partner_documents(keys: Words, own: Numbers, documents: int, same_tries: int = 0) -> Numbers:
-    """The document that a random B comes from.
-
-    Args:
-        keys: uint64 [requests].
-        own: int64 [requests], the document of A.
-
-    Returns:
-        int64 [requests], document numbers.
-
-    Example:
-        >>> keys = np.arange(5, dtype=np.uint64)
-        >>> partner_documents(keys, np.zeros(5, np.int64), 2).tolist()
-        [1, 1, 1, 1, 1]
-    """
+    """The document that each random B comes from; `own` is A's."""
     if same_tries == 0:
         chosen = below(draw(keys, Purpose.PARTNER_DOCUMENT), documents - 1)
         return chosen + (chosen >= own)
@@ -100,25 +146,7 @@ def partner_spans(
     document_start: Numbers,
     document_end: Numbers,
 ) -> tuple[Numbers, Numbers]:
-    """The tokens that a random B takes: from a uniform sentence on until the target is reached.
-
-    Args:
-        keys: uint64 [requests].
-        target_b: int64 [requests], tokens to reach (at least one sentence is taken).
-        sentence_offsets: int64 [sentences + 1], tokens before each sentence.
-        document_start: int64 [requests], first sentence of the asked document.
-        document_end: int64 [requests], the sentence after its last.
-
-    Returns:
-        int64 [requests] first token and int64 [requests] number of tokens.
-
-    Example:
-        >>> offsets, key = np.array([0, 5, 9, 14]), np.array([1], np.uint64)
-        >>> zero, three = np.array([0]), np.array([3])
-        >>> start, length = partner_spans(key, np.array([99]), offsets, zero, three)
-        >>> (start + length).tolist()
-        [14]
-    """
+    """The tokens that a random B takes: from a uniform sentence on until the target is reached."""
     sentences = (document_end - document_start).astype(np.uint64)
     first = document_start + below(draw(keys, Purpose.PARTNER_SENTENCE), sentences)
     start = sentence_offsets[first]
@@ -169,15 +197,7 @@ class PlannedExamples:
 def find_partners(
     chunks: Chunks, sentence_offsets: Numbers, document_bounds: Numbers, same_tries: int
 ) -> tuple[Numbers, Numbers]:
-    """Where B begins, for all chunks: right after A, or where a random partner was found.
-
-    Args:
-        sentence_offsets: int64 [sentences + 1] of the whole corpus (may be memory-mapped).
-        document_bounds: int64 [documents + 1] of the whole corpus (may be memory-mapped).
-
-    Returns:
-        int64 [chunks] first token and int64 [chunks] length, not yet truncated.
-    """
+    """Where B begins, for all chunks: right after A, or where a random partner was found."""
     start_b, len_b = chunks.start_a + chunks.len_a, chunks.len_b.copy()
     asking = np.flatnonzero(chunks.is_random)
     keys = chunks.keys[asking]
@@ -197,12 +217,7 @@ def find_partners(
 def truncate(
     chunks: Chunks, start_b: Numbers, len_b: Numbers, token_budget: int
 ) -> PlannedExamples:
-    """Cuts A and B so that they fit.
-
-    Args:
-        start_b: int64 [chunks], where B begins.
-        len_b: int64 [chunks], tokens of B, not yet truncated.
-    """
+    """Cuts A and B so that they fit."""
     kept_a, kept_b = truncated_lengths(chunks.len_a, len_b, token_budget)
     front_a = dropped_from_front(chunks.len_a - kept_a, chunks.keys, Purpose.TRUNCATE_A)
     front_b = dropped_from_front(len_b - kept_b, chunks.keys, Purpose.TRUNCATE_B)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from pipelines.pretraining_data.chunks import Chunks, DocumentBatch, plan_chunks
 from pipelines.pretraining_data.documents import SentenceBlock
 from pipelines.pretraining_data.draws import Words, seed_word
-from pipelines.pretraining_data.examples import Tokens
 from pipelines.pretraining_data.pairs import (
     PlannedExamples,
+    Tokens,
     partner_documents,
     partner_spans,
     truncate,
@@ -28,12 +28,7 @@ Numbers = NDArray[np.int64]
 
 @dataclasses.dataclass(frozen=True)
 class BlockBases:
-    """Where each block of a corpus begins, and how large the corpus is.
-
-    Attributes:
-        sentences: int64 [blocks + 1], sentences before each block.
-        documents: int64 [blocks + 1], documents before each block.
-    """
+    """Sentences and documents before each block of a corpus, and in all: int64 [blocks + 1]."""
 
     sentences: Numbers
     documents: Numbers
@@ -74,14 +69,7 @@ class ExampleBlock:
     is_random: NDArray[np.bool_]
 
     def split(self, edges: Words) -> Iterator[tuple[int, "ExampleBlock"]]:
-        """Cuts the block by ranges of keys.
-
-        Args:
-            edges: uint64 [ranges - 1], where ranges 1, 2, ... begin.
-
-        Yields:
-            (number of the range, its examples) for ranges that have examples.
-        """
+        """Cuts the block where new ranges of keys begin: (number of the range, its examples)."""
         ranges = np.searchsorted(edges, self.keys, side="right")
         start_a, start_b = _offsets(self.len_a)[:-1], _offsets(self.len_b)[:-1]
         for number in np.unique(ranges).tolist():
@@ -119,12 +107,7 @@ class RequestBlock:
 
 
 def take_spans(tokens: Tokens, starts: Numbers, lengths: Numbers) -> Tokens:
-    """Copies spans of a flat array, one after the other.
-
-    Example:
-        >>> take_spans(np.arange(10), np.array([7, 0]), np.array([2, 3])).tolist()
-        [7, 8, 0, 1, 2]
-    """
+    """Copies spans of a flat array, one after the other."""
     ends = np.cumsum(lengths)
     # The position in `tokens` of each copied token is its position in the result plus a shift.
     shift = np.repeat(starts - (ends - lengths), lengths)

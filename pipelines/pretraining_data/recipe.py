@@ -21,8 +21,8 @@ from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.encodings import TextEncoding
 from pipelines.pretraining_data.chunks import ChunkRules
-from pipelines.pretraining_data.examples import SpecialIds
 from pipelines.pretraining_data.masking import MaskingRules
+from pipelines.pretraining_data.pairs import SpecialIds
 
 _MOST_TOKENS = 1 << 24  # the largest vocabularies have a sixteenth of that
 
@@ -163,12 +163,6 @@ class PretrainingDataConfig:
         "PortableRunner, DataflowRunner, ...",
     )
     text_encoding: TextEncoding = nested(TextEncoding)
-    work_folder: str | None = option(
-        None,
-        "Where tokens and plans are kept. Named, they stay there, so that another length, seed or "
-        "masking of the same text costs no tokenizing; otherwise they are kept next to the shards "
-        "until the run is complete.",
-    )
     unknown: UnknownWords = nested(UnknownWords)
     beam_arguments: tuple[str, ...] = ()
 
@@ -233,11 +227,8 @@ class VocabularyFacts:
     """The part of a vocabulary that data work needs.
 
     Attributes:
-        size: number of tokens.
-        special: ids of the tokens that frame and hide tokens.
         continuation: bool [size], tokens that continue a word.
         ordinary: unsigned ids of all tokens but the special and the `[unused...]` ones.
-        sha256: of the vocabulary.
     """
 
     size: int

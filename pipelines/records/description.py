@@ -1,15 +1,20 @@
-"""The description of a set of shards, and the entry of each shard in it.
+"""The files of a set of shards: their names, the set's description, and TensorFlow Datasets' files.
 
-The description of a pre-training set stands next to its shards as `NAME.recipe.json`. It is written
-last, so a set that has one is complete. It holds all that decides the content of the records, so
-that a run can refuse shards that were made for another model.
+A set is named by its `output_file`, say `data/train.tfrecord`. Its shards are
+`data/train.tfrecord-00000-of-00008` and so on, or have names of their own where `output_file` lists
+them. Beside each shard is its index. Names are strings: they may be addresses on a remote store.
+
+The description, `NAME.recipe.json`, is written last, so a set that has one is complete. It holds
+all that decides the content of the records, so that a run can refuse shards of another model.
 """
 
 import dataclasses
 import json
+import os
 import platform
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -22,8 +27,59 @@ from keras_bert_impl.files import open_input, open_whole
 from keras_bert_impl.json_files import Count, FileName, parse_json, read_json_value, typed
 from keras_bert_impl.tokenization.text_settings import AS_IS
 from keras_bert_impl.tokenization.unknown_words import WordCount
-from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
-from pipelines.pretraining_data.statistics import random_next
+from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, VocabularyFacts
+from pipelines.records.serialise import Feature, pair_features
+
+DESCRIPTION_SUFFIX = ".recipe.json"
+_NUMBERED = re.compile(r"(?P<name>.+)-\d{5}-of-(?P<count>\d{5})")
+
+
+def base_name(path: str) -> str:
+    """The last part of a path or URL.
+
+    Example:
+        >>> base_name("gs://bucket/train.tfrecord")
+        'train.tfrecord'
+    """
+    return re.split(r"[\\/]", path)[-1]
+
+
+def shard_names(output_names: list[str], count: int) -> list[str]:
+    """The names of a set's shards: made from their common name, or the names that were given.
+
+    Example:
+        >>> shard_names(["data/train.tfrecord"], 2)
+        ['data/train.tfrecord-00000-of-00002', 'data/train.tfrecord-00001-of-00002']
+        >>> shard_names(["data/a.tfrecord", "data/b.tfrecord"], 2)
+        ['data/a.tfrecord', 'data/b.tfrecord']
+    """
+    if len(output_names) > 1:
+        return output_names
+    return [f"{output_names[0]}-{shard:05d}-of-{count:05d}" for shard in range(count)]
+
+
+def set_of_shard(path: str) -> tuple[str, str] | None:
+    """The common name and the number of shards, where a name ends in -NNNNN-of-NNNNN.
+
+    Example:
+        >>> set_of_shard("data/train.tfrecord-00001-of-00008")
+        ('data/train.tfrecord', '00008')
+        >>> set_of_shard("data/train.tfrecord") is None
+        True
+    """
+    match = _NUMBERED.fullmatch(path)
+    return (match["name"], match["count"]) if match else None
+
+
+def index_path(shard: str | os.PathLike[str]) -> str:
+    """The index of a shard."""
+    return f"{os.fspath(shard)}.index"
+
+
+def description_path(set_name: str | os.PathLike[str]) -> str:
+    """The description of a set of shards."""
+    return f"{os.fspath(set_name)}{DESCRIPTION_SUFFIX}"
+
 
 FORMAT = 1
 _READ_BYTES = 1 << 22
@@ -31,15 +87,7 @@ _REMEDY = "make the shards again, or delete it to read them without checks"
 
 
 def file_crc32c(path: Path) -> str:
-    """The CRC-32C of a file, as 8 hexadecimal digits.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "x"
-        >>> _ = path.write_bytes(b"123456789")
-        >>> file_crc32c(path)
-        'e3069283'
-    """
+    """The CRC-32C of a file, as 8 hexadecimal digits."""
     checksum = google_crc32c.Checksum()
     with open_input(path, may_be_empty=True) as file:
         while part := file.read(_READ_BYTES):
@@ -49,14 +97,7 @@ def file_crc32c(path: Path) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class ShardEntry:
-    """One shard.
-
-    Attributes:
-        file: its name, in the folder of the description.
-        bytes: its size.
-        crc32c: checksum of the whole file, hexadecimal.
-        counts: what it holds: examples, random_next, masked, tokens.
-    """
+    """A shard in the description's folder; counts of examples, random_next, masked and tokens."""
 
     file: FileName
     bytes: Count
@@ -82,13 +123,15 @@ class ShardEntry:
             )
 
 
-def versions_in_use() -> dict[str, str]:
-    """The versions of the packages that make the data."""
-    return {
-        "keras_bert_impl": __version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-    }
+def random_next(share: float) -> str:
+    """The share of examples labelled random as people read it, with a word where it is too large.
+
+    Example:
+        >>> random_next(0.545), random_next(1.0)
+        ('54.5 %', '100.0 % (hardly a true next to learn from: were the lines sentences?)')
+    """
+    remark = " (hardly a true next to learn from: were the lines sentences?)"
+    return f"{100 * share:.1f} %{remark if share > 0.9 else ''}"
 
 
 class _Tokenizer(TypedDict):
@@ -117,12 +160,7 @@ class _File(TypedDict):
 
 @dataclasses.dataclass(frozen=True)
 class Description:
-    """The description of a set of shards.
-
-    Attributes:
-        source: the text: its files, bytes, sha256, documents, sentences, tokens, words and how
-            many of them are [UNK] (`unknown_words`).
-    """
+    """The description of a set of shards; `source` has the figures of its text."""
 
     recipe: Recipe
     vocabulary: VocabularyFacts
@@ -132,6 +170,30 @@ class Description:
     shards: tuple[ShardEntry, ...]
     versions: Mapping[str, str]
     unicode_form: str = AS_IS
+
+    @classmethod
+    def of(
+        cls,
+        config: PretrainingDataConfig,
+        facts: VocabularyFacts,
+        source: Mapping[str, Any],
+        entries: Sequence[ShardEntry],
+    ) -> "Description":
+        """The description of a finished set."""
+        return cls(
+            recipe=config.recipe,
+            vocabulary=facts,
+            do_lower_case=config.do_lower_case,
+            strip_accents=config.strip_accents,
+            source=source,
+            shards=tuple(entries),
+            versions={
+                "keras_bert_impl": __version__,
+                "numpy": np.__version__,
+                "python": platform.python_version(),
+            },
+            unicode_form=config.text_encoding.unicode_form,
+        )
 
     def totals(self) -> dict[str, int]:
         """The counts of all shards added up."""
@@ -216,3 +278,73 @@ class Description:
             versions=described["versions"],
             unicode_form=described["tokenizer"].get("unicode_form", AS_IS),
         )
+
+
+_MODULE = "tensorflow_datasets.core.features"
+
+
+def split_name(output_name: str) -> str:
+    """The split that a set is: its name up to the first full stop, letters and digits only.
+
+    Example:
+        >>> split_name("wiki-128.tfrecord")
+        'wiki_128'
+    """
+    return re.sub(r"\W", "_", output_name.split(".", 1)[0]) or "train"
+
+
+def metadata_files(sets: Mapping[str, Description], latest: str) -> dict[str, str]:
+    """Makes the metadata of a folder."""
+    named = {
+        name.removesuffix(DESCRIPTION_SUFFIX): description for name, description in sets.items()
+    }
+    features = _features(named[latest.removesuffix(DESCRIPTION_SUFFIX)])
+    alike = {name: each for name, each in sorted(named.items()) if _features(each) == features}
+    info = {
+        "description": named[latest.removesuffix(DESCRIPTION_SUFFIX)].summary(),
+        "fileFormat": "tfrecord",
+        "name": "pretraining_examples",
+        "splits": [split for each in alike.items() for split in _splits(*each)],
+        "version": "1.0.0",
+    }
+    spec = {
+        "featuresDict": {"features": {feature.name: _tensor(feature) for feature in features}},
+        "pythonClassName": f"{_MODULE}.features_dict.FeaturesDict",
+    }
+    return {
+        "features.json": json.dumps(spec, indent=1) + "\n",
+        "dataset_info.json": json.dumps(info, indent=1) + "\n",
+    }
+
+
+def _features(description: Description) -> tuple[Feature, ...]:
+    recipe = description.recipe
+    return pair_features(recipe.max_seq_length, recipe.stored_predictions)
+
+
+def _splits(name: str, description: Description) -> list[dict]:
+    """The split that a set is; where its shards have names of their own, each is a split."""
+    shards = description.shards
+    if shards and not shards[0].file.startswith(f"{name}-"):
+        return [_split(shard.file, shard.file, [shard]) for shard in shards]
+    return [_split(name, f"{name}-{{SHARD_X_OF_Y}}", shards)]
+
+
+def _split(name: str, template: str, shards: Sequence[ShardEntry]) -> dict:
+    return {
+        "name": split_name(name),
+        "filepathTemplate": template,
+        "numBytes": str(sum(shard.bytes for shard in shards)),
+        "shardLengths": [str(shard.counts.get("examples", 0)) for shard in shards],
+    }
+
+
+def _tensor(feature: Feature) -> dict:
+    return {
+        "pythonClassName": f"{_MODULE}.tensor_feature.Tensor",
+        "tensor": {
+            "dtype": "float32" if feature.is_float else "int64",
+            "encoding": "none",
+            "shape": {"dimensions": [str(feature.size)]},
+        },
+    }

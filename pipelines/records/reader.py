@@ -10,18 +10,14 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_file
-from pipelines.records.names import index_path
+from pipelines.records.description import index_path
 from pipelines.records.serialise import FRAME_BYTES, masked_crcs
 
 _MOST_OF_FRAME = 1 << 30  # a record is read whole; an example has some thousand bytes
 
 
 def load_sizes(shard: str | os.PathLike[str]) -> NDArray[np.uint32]:
-    """The sizes of a shard's frames: from its index, or by walking the frames.
-
-    Returns:
-        uint32 [records], bytes of each frame.
-    """
+    """The bytes of each frame of a shard: from its index, or by walking the frames."""
     path = Path(shard)
     if not path.is_file() or path.stat().st_size:  # an empty shard is passed over
         check_file(path)
@@ -29,10 +25,7 @@ def load_sizes(shard: str | os.PathLike[str]) -> NDArray[np.uint32]:
     index = Path(index_path(path))
     if index.is_file():
         sizes = np.fromfile(index, "<u4")
-        # A damaged index is as good as none.
-        whole = int(sizes.sum(dtype=np.int64)) == size
-        least, most = sizes.min(initial=FRAME_BYTES), sizes.max(initial=0)
-        if whole and least >= FRAME_BYTES and most <= _MOST_OF_FRAME:
+        if int(sizes.sum(dtype=np.int64)) == size and sizes.min(initial=FRAME_BYTES) >= FRAME_BYTES:
             return sizes
     return walk_frames(path, size)
 
@@ -64,20 +57,13 @@ _OTHER_FILES = 256  # TensorFlow's threads, events, checkpoints
 _HEAD, _TAIL = 12, 4  # bytes of a frame before and after the record
 
 
-def allow_open_files(count: int) -> None:
-    """Lets this process keep so many more files open; systems allow 256 to 1,024 at first."""
+def _allow_open_files(count: int) -> None:
+    """Lets this process keep so many more files open, as far as the system lets it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = hard if hard != resource.RLIM_INFINITY else soft + count + _OTHER_FILES
-    if soft == resource.RLIM_INFINITY:
-        return
-    if most < count + _OTHER_FILES:
-        raise UserError(
-            f"The input's {count} shards cannot all be open: this system allows {hard} files; "
-            "raise the limit (`ulimit -Hn`), or make the set with a smaller `num_shards`."
-        )
-    # Other sets may be open already: room for as many again.
-    wanted = min(soft + count + _OTHER_FILES, most)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    if soft != resource.RLIM_INFINITY:
+        wanted = soft + count + _OTHER_FILES
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 class RecordReader:
@@ -98,7 +84,7 @@ class RecordReader:
         kind = np.uint32 if largest < 1 << 32 else np.uint64
         # Where each record ends in its shard.
         self._ends = np.concatenate([np.cumsum(each, dtype=kind) for each in sizes])
-        allow_open_files(len(self._paths))
+        _allow_open_files(len(self._paths))
         self._files = [os.open(path, os.O_RDONLY) for path in self._paths]
 
     def __len__(self) -> int:
@@ -120,11 +106,7 @@ class RecordReader:
         return [(self._paths[shard], n) for shard, n in zip(shards.tolist(), inside, strict=True)]
 
     def read(self, records: NDArray[np.int64]) -> list[bytes]:
-        """Reads records, whose checksums are compared.
-
-        Args:
-            records: int64 [n], numbers in the set.
-        """
+        """Reads records, whose checksums are compared."""
         shards = np.searchsorted(self._first, records, side="right") - 1
         inside = records - self._first[shards]
         ends = self._ends[records].astype(np.int64)

@@ -17,14 +17,17 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.files import open_whole
 from pipelines.pretraining_data.draws import Words
-from pipelines.pretraining_data.examples import PaddedExamples, Spans, Tokens, gather_examples
 from pipelines.pretraining_data.masking import Masked, mask_examples
-from pipelines.pretraining_data.pairs import PlannedExamples
+from pipelines.pretraining_data.pairs import (
+    PaddedExamples,
+    PlannedExamples,
+    Spans,
+    Tokens,
+    gather_examples,
+)
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
-from pipelines.records.description import ShardEntry
-from pipelines.records.features import pair_features
-from pipelines.records.names import base_name, index_path
-from pipelines.records.serialise import BlockSerialiser, Frames
+from pipelines.records.description import ShardEntry, base_name, index_path
+from pipelines.records.serialise import BlockSerialiser, Frames, pair_features
 
 BLOCK_EXAMPLES = 2048
 # Opens a file for writing bytes that appears under its name when the block ends without an error.
@@ -47,11 +50,7 @@ class RecordMaker:
         )
 
     def blocks(self, tokens: Tokens, plan: PlannedExamples) -> Iterator[Frames]:
-        """The framed records of planned examples, a block at a time.
-
-        Args:
-            tokens: unsigned [tokens], the array in which the examples' tokens lie.
-        """
+        """The framed records of planned examples, a block at a time."""
         for start in range(0, len(plan), BLOCK_EXAMPLES):
             part = slice(start, start + BLOCK_EXAMPLES)
             yield self.records(tokens, plan.spans(part), plan.keys[part], plan.is_random[part])
@@ -59,13 +58,7 @@ class RecordMaker:
     def records(
         self, tokens: Tokens, spans: Spans, keys: Words, is_random: NDArray[np.bool_]
     ) -> Frames:
-        """The framed records of a block and the bytes of each; counts what they hold.
-
-        Args:
-            tokens: unsigned [tokens], the array in which the spans lie.
-            keys: uint64 [examples].
-            is_random: bool [examples], the next-sentence labels.
-        """
+        """The framed records of a block and the bytes of each; counts what they hold."""
         recipe = self.recipe
         rows = gather_examples(
             tokens, spans, recipe.max_seq_length, self.facts.special, pairs=recipe.do_next_sentence
@@ -110,14 +103,7 @@ def write_shard(
     counts: Mapping[str, int],
     create: CreateFile | None = None,
 ) -> ShardEntry:
-    """Writes a shard and its index.
-
-    Example:
-        >>> import tempfile
-        >>> path, none = f"{tempfile.mkdtemp()}/x.tfrecord", (np.zeros(0, np.uint8), np.zeros(0))
-        >>> write_shard(path, [none], {"examples": 0})
-        ShardEntry(file='x.tfrecord', bytes=0, crc32c='00000000', counts={'examples': 0})
-    """
+    """Writes a shard and its index."""
     checksum = google_crc32c.Checksum()
     sizes: list[NDArray[np.int64]] = []
     create = create or partial(open_whole, mode="wb")

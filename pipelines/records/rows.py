@@ -26,12 +26,6 @@ class Rows:
         values: features of a fixed shape: int32 or float32 [rows, ...].
         choices: how many choices each row holds; None where rows are single texts.
         num_truncated: int64 [examples], the tokens of each example that are in no row.
-
-    Example:
-        >>> rows = Rows(np.array([0, 0]), np.array([2, 1]), {"input_ids": np.array([2, 3, 4])},
-        ...             {"label_ids": np.array([1, 1])})
-        >>> rows.padded(3)["input_ids"].tolist()
-        [[2, 3, 0], [4, 0, 0]]
     """
 
     examples: Numbers
@@ -40,6 +34,11 @@ class Rows:
     values: Mapping[str, NDArray] = dataclasses.field(default_factory=dict)
     choices: int | None = None
     num_truncated: Numbers | None = None
+
+    @property
+    def num_cut(self) -> int:
+        """How many examples lost text, being too long."""
+        return 0 if self.num_truncated is None else int(np.count_nonzero(self.num_truncated))
 
     def __len__(self) -> int:
         return len(self.lengths)

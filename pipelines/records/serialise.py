@@ -1,4 +1,4 @@
-"""Serialises blocks of fixed-size `tf.train.Example`s with NumPy alone, as TFRecord frames.
+"""The features of pre-training examples, serialised as TFRecord frames with NumPy alone.
 
 A protocol-buffer library takes tens of microseconds for an example, which would be most of the time
 of making pre-training data; here it is about one. All records of a block are laid out in one byte
@@ -9,13 +9,91 @@ for this order of features.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.records.features import Feature
+from keras_bert_impl.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Feature:
+    """A feature of so many numbers; integers are below `limit`, which a reader does not need."""
+
+    name: str
+    size: int
+    is_float: bool = False
+    limit: int = 0
+
+
+def pair_features(length: int, predictions: int | None, vocab_size: int = 0) -> tuple[Feature, ...]:
+    """The features of pre-training examples, by the reference's names and in its order.
+
+    Example:
+        >>> [feature.name for feature in pair_features(128, None)]
+        ['input_ids', 'input_mask', 'segment_ids', 'next_sentence_labels']
+    """
+    masked = (
+        ()
+        if predictions is None
+        else (
+            Feature("masked_lm_positions", predictions, limit=length),
+            Feature("masked_lm_ids", predictions, limit=vocab_size),
+            Feature("masked_lm_weights", predictions, is_float=True),
+        )
+    )
+    return (
+        Feature("input_ids", length, limit=vocab_size),
+        Feature("input_mask", length, limit=2),
+        Feature("segment_ids", length, limit=2),
+        *masked,
+        Feature("next_sentence_labels", 1, limit=2),
+    )
+
+
+def example_parser(
+    features: Sequence[Feature],
+) -> Callable[[list[bytes]], dict[str, NDArray]]:
+    """Makes a function from serialised examples to arrays [examples, size], int32 or float32."""
+    import tensorflow as tf
+
+    spec = {
+        feature.name: tf.io.FixedLenFeature(
+            [feature.size], tf.float32 if feature.is_float else tf.int64
+        )
+        for feature in features
+    }
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def parse(contents: tf.Tensor) -> dict[str, tf.Tensor]:
+        with tf.device("/cpu:0"):
+            parsed = tf.io.parse_example(contents, spec)
+            return {
+                name: tensor if tensor.dtype == tf.float32 else tf.cast(tensor, tf.int32)
+                for name, tensor in parsed.items()
+            }
+
+    return lambda contents: {name: each.numpy() for name, each in parse(contents).items()}
+
+
+def feature_sizes(content: bytes, where: str) -> dict[str, int]:
+    """How many numbers each feature of one serialised example holds."""
+    import tensorflow as tf
+    from google.protobuf.message import DecodeError
+
+    try:
+        example = tf.train.Example.FromString(content)
+    except DecodeError as error:
+        raise UserError(
+            f"{where}: is no tf.train.Example; name shards of create_pretraining_data."
+        ) from error
+    return {
+        name: len(feature.float_list.value or feature.int64_list.value)
+        for name, feature in example.features.feature.items()
+    }
+
 
 Bytes = NDArray[np.uint8]
 # The framed records of a block one after the other, uint8 [bytes], and the bytes of each, int64.
@@ -43,9 +121,6 @@ def varint(value: int) -> bytes:
 
 def masked_crcs(contents: Sequence[bytes]) -> NDArray[np.uint32]:
     """The checksums of TFRecord: CRC-32C, rotated and shifted so that a CRC of CRCs is harmless.
-
-    Returns:
-        uint32 [contents].
 
     Example:
         >>> masked_crcs([b"abc"]).tolist()
@@ -149,15 +224,7 @@ class BlockSerialiser:
         self._matrix = self._keep = np.zeros((0, len(self._template)), np.uint8)
 
     def frames(self, block: Mapping[str, NDArray]) -> Frames:
-        """Serialises a block.
-
-        Args:
-            block: for each feature an array [examples, size].
-
-        Returns:
-            The framed records one after the other, uint8 [bytes], and int64 [examples], the bytes
-            of each.
-        """
+        """Serialises a block: arrays [examples, size] by their features' names."""
         examples = len(block[self._fields[0].feature.name])
         self._reserve(examples)
         total = np.zeros(examples, np.int64)

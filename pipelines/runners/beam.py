@@ -17,7 +17,6 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.metrics import Metrics
 from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions
 from apache_beam.pvalue import AsSingleton, PCollection, TaggedOutput
 
@@ -29,29 +28,27 @@ from pipelines.pretraining_data import partner_join
 from pipelines.pretraining_data.chunks import pair_starts
 from pipelines.pretraining_data.documents import (
     TextBlock,
+    check_partners,
+    choose_shards,
     cut_into_blocks,
     encode_block,
+    look_at_input,
     read_lines,
     sample_lines,
+    split_names,
 )
 from pipelines.pretraining_data.draws import key_ranges
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, VocabularyFacts
-from pipelines.records.description import Description, ShardEntry
-from pipelines.records.names import (
+from pipelines.records.description import (
     DESCRIPTION_SUFFIX,
+    Description,
+    ShardEntry,
     base_name,
     description_path,
+    metadata_files,
     shard_names,
 )
 from pipelines.records.record_maker import RecordMaker, write_shard
-from pipelines.records.tfds_metadata import metadata_files
-from pipelines.runners.common import (
-    check_partners,
-    choose_shards,
-    describe,
-    look_at_input,
-    split_names,
-)
 
 _FINISHED, _REQUESTS = "finished", "requests"
 
@@ -166,9 +163,6 @@ class TokenizeBlock(beam.DoFn):
             data = file.read(block.end - block.start)
         lines = read_lines(block, data, self._config.text_encoding)
         sentences = encode_block(lines, self._tokenizer.encode_lines, self._dtype)
-        _count("documents", len(sentences.document_sizes))
-        _count("sentences", len(sentences.sentence_lengths))
-        _count("tokens", len(sentences.ids))
         yield number, (sentences, len(data), hashlib.sha256(data).digest())
 
 
@@ -183,10 +177,8 @@ class PlanBlock(beam.DoFn):
         """Plans a block."""
         number, (block, _, _) = element
         finished, requests = partner_join.plan_block(number, block, sizes["bases"], self._recipe)
-        _count("examples_following", len(finished.keys))
         yield TaggedOutput(_FINISHED, finished)
         for partner, request in requests.items():
-            _count("examples_random", len(request.keys))
             yield TaggedOutput(_REQUESTS, (partner, request))
 
 
@@ -225,7 +217,6 @@ class WriteShard(beam.DoFn):
         maker = RecordMaker(self._config.recipe, self._facts)
         target = shard_names(self._config.output_names, shards)[number]
         yield write_shard(target, maker.blocks(tokens, rows), maker.counts, _create_whole)
-        _count("examples_written", len(rows))
 
 
 def _pipeline(runner: str, options: PipelineOptions) -> beam.Pipeline:
@@ -354,7 +345,7 @@ def _write_description(
     """Writes what says that the set is complete; gives back its summary."""
     names = [base_name(shard) for shard in shard_names(config.output_names, len(entries))]
     ordered = sorted(entries, key=lambda entry: names.index(entry.file))
-    description = describe(config, facts, {"files": files, **sizes["source"]}, ordered)
+    description = Description.of(config, facts, {"files": files, **sizes["source"]}, ordered)
     name = base_name(config.set_name)
     folder = config.set_name[: len(config.set_name) - len(name)]
     sets = {}
@@ -375,7 +366,3 @@ def _read_description(output_file: str) -> Description:
     path = description_path(output_file)
     with FileSystems.open(path) as file:
         return Description.from_text(file.read(), path)
-
-
-def _count(name: str, number: int) -> None:
-    Metrics.counter("pretraining_data", name).inc(number)

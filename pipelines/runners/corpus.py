@@ -78,10 +78,6 @@ class TextFingerprint:
     def load(self) -> TextSettings:
         """Reads the vocabulary that is meant."""
         vocabulary = Vocabulary.load(self.vocab_file)
-        if vocabulary.sha256 != self.vocab_sha256:
-            raise UserError(
-                f"{self.vocab_file}: was changed while it was in use; start the same command again."
-            )
         return TextSettings(vocabulary, self.do_lower_case, self.strip_accents)
 
 

@@ -22,32 +22,34 @@ from keras_bert_impl.files import (
     remove,
     without_links,
 )
-from keras_bert_impl.locks import in_turn, owned
+from keras_bert_impl.locks import owned
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.corpora.sources import match_files, refuse_output_among_input, with_content
-from pipelines.pretraining_data.documents import TextBlock, cut_into_blocks, sample_lines
+from pipelines.corpora.documents import match_files, refuse_output_among_input, with_content
+from pipelines.pretraining_data.documents import (
+    TextBlock,
+    check_partners,
+    choose_shards,
+    cut_into_blocks,
+    look_at_input,
+    sample_lines,
+    split_names,
+)
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts, fingerprint
 from pipelines.processes import in_order
-from pipelines.records.description import Description, ShardEntry
-from pipelines.records.names import (
+from pipelines.records.description import (
     DESCRIPTION_SUFFIX,
+    Description,
+    ShardEntry,
     base_name,
     description_path,
     index_path,
+    metadata_files,
     set_of_shard,
     shard_names,
 )
-from pipelines.records.tfds_metadata import metadata_files
 from pipelines.runners import corpus as corpora
 from pipelines.runners import shards
-from pipelines.runners.common import (
-    check_partners,
-    choose_shards,
-    describe,
-    look_at_input,
-    split_names,
-)
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -78,7 +80,7 @@ def run_local(config: PretrainingDataConfig) -> Description:
             f"`output_file`: {output} is a folder; give the shards a name in it, such as "
             f"{output / 'train.tfrecord'}."
         )
-    work = Path(config.work_folder or without_links(output.with_name(f".{output.name}.work")))
+    work = without_links(output.with_name(f".{output.name}.work"))
     busy = f"{output}: another run is at work here; wait for it, or name another output."
     with owned(output.with_name(f".{output.name}.lock"), busy):
         make_folder(work)
@@ -87,12 +89,11 @@ def run_local(config: PretrainingDataConfig) -> Description:
         starts = corpus.pair_starts(config.recipe.token_budget)
         check_partners(config, corpus.documents, corpus.sentences, starts)
         entries = _shards(config, text, corpus, facts, work)
-        description = describe(config, facts, source_of(text, corpus), entries)
+        description = Description.of(config, facts, source_of(text, corpus), entries)
         _remove_older_shards(output, entries)
         _write_metadata(output, description)
         description.write(Path(description_path(output)))  # last: it says that the set is complete
-        if config.work_folder is None:
-            shutil.rmtree(work)  # still alone: the next run begins a work folder of its own
+        shutil.rmtree(work)  # still alone: the next run begins a work folder of its own
     return description
 
 
@@ -192,13 +193,7 @@ def _corpus(
     )
     key = {**settings.as_json, "format": _FORMAT}
     folder = make_folder(work / f"tokens-{fingerprint([text.stamps, key])}")
-    with in_turn(
-        folder / "tokens.lock",
-        lambda: _LOGGER.info("%s: waiting for another run's tokens of the same text", folder),
-    ):
-        if (finished := corpora.find_corpus(folder)) is not None:
-            return finished
-        return _tokenized(config, text, settings, folder)
+    return corpora.find_corpus(folder) or _tokenized(config, text, settings, folder)
 
 
 def _tokenized(

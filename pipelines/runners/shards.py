@@ -19,8 +19,7 @@ from pipelines.pretraining_data.chunks import DocumentBatch, plan_chunks
 from pipelines.pretraining_data.draws import key_ranges, seed_word
 from pipelines.pretraining_data.pairs import PlannedExamples, find_partners, truncate
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
-from pipelines.records.description import ShardEntry, file_crc32c
-from pipelines.records.names import index_path
+from pipelines.records.description import ShardEntry, file_crc32c, index_path
 from pipelines.records.record_maker import RecordMaker
 from pipelines.records.record_maker import write_shard as write_records
 from pipelines.records.serialise import Frames

@@ -1,6 +1,7 @@
 """Pre-training: from shards to a model directory, and to those of steps on the way."""
 
 import contextlib
+import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,11 +38,13 @@ from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.strategy import make_devices, telling_of_lost_workers
 from pipelines.inputs.pretraining import PretrainingBatches, PretrainingEvaluation
 from pipelines.metrics.guessing import (
+    ENOUGH_TOKENS,
     count_answers,
-    count_sample,
+    count_masked_tokens,
     pretraining_guesses,
 )
-from pipelines.pretraining_data.language_model import Targets
+from pipelines.pretraining_data.masking import Targets
+from pipelines.records.check import Expected
 from pipelines.runs.pretraining_config import (
     PhaseConfig,
     RunPretrainingConfig,
@@ -170,19 +173,26 @@ def open_phases(
             batches = PretrainingBatches(
                 list(config.input_file),
                 config.train_batch_size,
-                config.max_seq_length,
-                config.max_predictions_per_seq,
+                _expected(config, text, model_config),
                 seed,
                 shuffle=shuffle,
-                vocabulary_sha256=text.vocabulary.sha256,
-                do_lower_case=text.do_lower_case,
                 worker=worker,
                 num_workers=num_workers,
-                model_config=model_config,
                 targets=targets,
             )
         phases.append(Phase(batches, config.num_train_steps, config.learning_rate))
     return phases
+
+
+def _expected(config: PhaseConfig, text: TextSettings, model_config: BertConfig) -> Expected:
+    """What the shards of a phase must be for a model."""
+    return Expected(
+        config.max_seq_length,
+        config.max_predictions_per_seq,
+        text.vocabulary.sha256,
+        text.do_lower_case,
+        model_config,
+    )
 
 
 class _Job:
@@ -215,8 +225,11 @@ class _Job:
         self._held_out = self._open_held_out()
         # Every record that will be measured is looked at here, before hours of training.
         held_out = count_answers(self._held_out.batches(), self._model_config.vocab_size)
-        sample = self._phases[0].batches.batches_from(0)
-        counts = count_sample(sample, self._model_config.vocab_size)
+        batches: Any = self._phases[0].batches
+        epoch = itertools.islice(
+            batches.batches_from(0), -(-batches.num_examples // batches.batch_size)
+        )
+        counts = count_masked_tokens(epoch, self._model_config.vocab_size, ENOUGH_TOKENS)
         self.guesses = pretraining_guesses(counts, held_out)
         self._objective = PretrainingObjective(config.next_sentence)
         self._model, _ = self._run.build_model(
@@ -277,12 +290,8 @@ class _Job:
             return PretrainingEvaluation(
                 list(config.eval_input_file or last.input_file),
                 config.eval_batch_size,
-                last.max_seq_length,
-                last.max_predictions_per_seq,
+                _expected(last, self._text, self._model_config),
                 max_batches=config.max_eval_steps,
-                vocabulary_sha256=self._text.vocabulary.sha256,
-                do_lower_case=self._text.do_lower_case,
-                model_config=self._model_config,
                 # Masked as the shards say, so that runs with other masks can be compared.
                 targets=Targets(config.objective),
             )

@@ -16,7 +16,7 @@ from keras_bert_impl.options import (
     options_named,
 )
 from keras_bert_impl.training.config import MOST_EXAMPLES, TrainingConfig
-from pipelines.pretraining_data.language_model import (
+from pipelines.pretraining_data.masking import (
     MASKED_LM,
     NEXT_TOKEN,
     OBJECTIVES,

@@ -14,11 +14,12 @@ from keras_bert_impl.checkpoints.destination import check_apart, check_folder
 from keras_bert_impl.checkpoints.model_directory import describe_checkpoint
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
 from keras_bert_impl.interrupts import on_stop
+from keras_bert_impl.json_files import read_log
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.batches import Phase
 from keras_bert_impl.training.checkpoints import read_best
 from keras_bert_impl.training.config import TrainingConfig, dtype_policy
-from keras_bert_impl.training.hooks import standard_hooks
+from keras_bert_impl.training.hooks import badness, standard_hooks
 from keras_bert_impl.training.loop import TrainingResult, train
 from keras_bert_impl.training.metric_writers import add_evaluation
 from keras_bert_impl.training.objectives import Objective
@@ -149,10 +150,29 @@ class TrainingRun:
         if self.devices.is_chief:
             self.directory.write_eval_results(figures)
 
-    def log_final_evaluation(self, step: int, figures: Mapping[str, Any]) -> None:
-        """Adds the figures of the model of `step` to those of the evaluations during training."""
-        if self.devices.is_chief:
-            add_evaluation(self.directory, step, figures)
+    def log_final_evaluation(
+        self, step: int, figures: Mapping[str, Any], best_by: str = "loss"
+    ) -> None:
+        """Adds the figures of the model of `step` to those of the evaluations during training.
+
+        Says so where an evaluation before was better and its weights are not kept.
+        """
+        if not self.devices.is_chief:
+            return
+        add_evaluation(self.directory, step, figures)
+        lines = [
+            line
+            for line in read_log(self.directory.evaluations)
+            if best_by in line and line.get("held_out") == figures.get("held_out")
+        ]
+        best = min(lines, key=lambda line: badness(line, best_by), default=None)
+        last = {**figures, "step": step}
+        if best and not self.config.save_best and badness(best, best_by) < badness(last, best_by):
+            _LOGGER.warning(
+                "The best evaluation was that of step %s (%s %.4g, at the end %.4g); `save_best` "
+                "keeps its weights.",
+                *(f"{best['step']:,}", best_by.replace("_", " "), best[best_by], last[best_by]),
+            )
 
 
 class KeepFlags(Hook):

@@ -121,7 +121,8 @@ def choose_text_column(file: TableFile) -> str:
 
 def check_columns(file: TableFile, needed: Sequence[str]) -> None:
     """Refuses a file in which a column is missing or there twice."""
-    where = _first_line(file)
+    of_header = file.header and file.form in ("csv", "tsv")
+    where = f"{file.name}: line 1" + (", the header," if of_header else "")
     for column in needed:
         count = file.columns.count(column)
         if count == 0:
@@ -169,11 +170,6 @@ def _guess_texts(file: TableFile, taken: set[str | None]) -> tuple[str, str | No
     if len(found) == 1 and not pairs:
         return found[0], None
     raise _not_clear(file, "the text", "text_column", found)
-
-
-def _first_line(file: TableFile) -> str:
-    has_header = file.header and file.form in ("csv", "tsv")
-    return f"{file.name}: line 1" + (", the header," if has_header else "")
 
 
 def _not_clear(file: TableFile, what: str, parameter: str, candidates: Sequence[str]) -> UserError:

@@ -17,7 +17,7 @@ import json
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -31,8 +31,13 @@ from keras_bert_impl.files import MOST_LINE_BYTES
 from keras_bert_impl.json_files import bounded_loads, fault_of_json
 from keras_bert_impl.tokenization.reference import as_name, as_text
 from pipelines.corpora.documents import opening_data_set
-from pipelines.corpora.encodings import UTF_8, TextEncoding
-from pipelines.corpora.unpacking import MOST_WHOLE_BYTES, beginning_of_text, read_line_blocks
+from pipelines.corpora.encodings import (
+    MOST_WHOLE_BYTES,
+    UTF_8,
+    TextEncoding,
+    beginning_of_text,
+    read_line_blocks,
+)
 from pipelines.tables.lines import read_lines, read_text
 
 _LOGGER = logging.getLogger(__name__)
@@ -55,34 +60,19 @@ _BETWEEN_OBJECTS = re.compile(r"[\s,]*")
 
 
 class Record(NamedTuple):
-    """One record of a file.
+    """One record of a file."""
 
-    Attributes:
-        line: the number of the line on which it begins, from 1; of a data set, of the example.
-        values: column to value: text in CSV and TSV, any JSON value in JSON lines.
-    """
-
-    line: int
-    values: dict[str, Any]
+    line: int  # on which it begins, from 1; of a data set, the number of the example
+    values: dict[str, Any]  # text in CSV and TSV, any JSON value in JSON
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file of records, its form and its columns known.
+    """A file of records, its form and its columns known."""
 
-    Attributes:
-        name: the path, or "tfds:NAME:SPLIT".
-        form: what it is.
-        columns: the columns' names, composed (see `as_name`); without a header "1", "2", ... In
-            JSON those of the first object.
-        delimiter: what separates fields.
-        quoted: whether quotation marks enclose fields.
-        header: whether the first line names the columns.
-        encoding: how its text stands in bytes.
-    """
-
-    name: str
+    name: str  # the path, or "tfds:NAME:SPLIT"
     form: Form
+    # Composed (see `as_name`); "1", "2", ... without a header, in JSON those of the first object.
     columns: tuple[str, ...] = ()
     delimiter: str = "\t"
     quoted: bool = False
@@ -191,10 +181,8 @@ def read_table(
 ) -> Iterator[Record]:
     """Reads a file of GLUE's form: tabs, and quotation marks are characters like any other.
 
-    Args:
-        path: the file. Of several columns empty lines are left out; of one column they are empty
-            texts.
-        skip_broken_rows: leave out, and count in the log, rows with another number of columns.
+    Of several columns empty lines are left out; of one column they are empty texts. Rows with
+    another number of columns are refused, or left out and counted (`skip_broken_rows`).
     """
     lines = read_lines(path)
     if columns is None:
@@ -359,7 +347,7 @@ def _builder(name: str) -> tuple[Any, str]:
 
     data_set, _, split = name.removeprefix(TFDS).partition(":")
     split = split or "train"
-    with opening_data_set(name, "the data set's name, its split and the variable TFDS_DATA_DIR"):
+    with opening_data_set(name):
         builder = tfds.builder(data_set)
         if not builder.info.splits:
             raise ValueError("it is not on this machine; download and prepare it")
@@ -371,29 +359,21 @@ def _data_set_records(name: str) -> Iterator[Record]:
     import tensorflow_datasets as tfds
 
     builder, split = _builder(name)
-    plain = {key: _plain_value(feature) for key, feature in builder.info.features.items()}
+    features = builder.info.features
     examples = tfds.as_numpy(builder.as_dataset(split=split, shuffle_files=False))
     for number, example in enumerate(examples, start=1):
-        yield Record(number, {as_name(key): plain[key](value) for key, value in example.items()})
+        values = {as_name(key): _plain_value(features[key], one) for key, one in example.items()}
+        yield Record(number, values)
 
 
-def _plain_value(feature: Any) -> Callable[[Any], Any]:
-    """How a feature's values become what JSON has: classes become their names."""
-    import tensorflow_datasets as tfds
-
-    inner = feature.feature if isinstance(feature, tfds.features.Sequence) else feature
-    if not isinstance(inner, tfds.features.ClassLabel):
-        return _decoded
-
-    def name_of(number: Any) -> str | None:
-        return inner.int2str(int(number)) if number >= 0 else None  # -1 in an unlabelled split
-
-    return name_of if inner is feature else lambda numbers: [name_of(one) for one in numbers]
-
-
-def _decoded(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
+def _plain_value(feature: Any, value: Any) -> Any:
+    """A feature's value as JSON has it: a class is its name, null in a split without labels."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
-    return [_decoded(one) for one in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_plain_value(getattr(feature, "feature", feature), one) for one in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if hasattr(feature, "int2str"):
+        return feature.int2str(value) if value >= 0 else None
+    return value

@@ -2,7 +2,7 @@
 
 Files of labels, tags, choices, questions, passages, predictions and texts for vectors are opened
 here. They are plain or packed, in UTF-8 or the encoding that is said (see
-`pipelines.corpora.unpacking`, which also leaves out a byte-order mark), and a fault is one sentence
+`pipelines.corpora.encodings`, which also leaves out a byte-order mark), and a fault is one sentence
 with the file and the line.
 """
 
@@ -13,8 +13,8 @@ from typing import Any
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import MOST_LINE_BYTES
 from keras_bert_impl.json_files import bounded_loads, fault_of_json
-from pipelines.corpora.encodings import TextEncoding
-from pipelines.corpora.unpacking import (
+from pipelines.corpora.encodings import (
+    TextEncoding,
     read_line_blocks,
     read_whole,
     remedy_of_encoding,
@@ -81,18 +81,15 @@ def read_text(
 def read_json(path: AnyPath, wanted: str, encoding: TextEncoding | None = None) -> Any:
     """Reads a JSON file; `wanted` says in the message what it should be."""
     content = read_whole(os.fspath(path), encoding=encoding)
-    if sum(map(content.count, (b"{", b"[", b","))) > _MOST_VALUES:
-        raise _too_large(path)
     try:
+        if sum(map(content.count, (b"{", b"[", b","))) > _MOST_VALUES:
+            raise MemoryError
         return bounded_loads(content)
     except (ValueError, RecursionError) as error:
-        fault, remedy = fault_of_json(error), "mend it"
-        if isinstance(error, UnicodeDecodeError):
-            remedy = remedy_of_encoding(encoding)
-        raise UserError(f"{path}: {fault}; {remedy}, or name {wanted}.") from error
+        undecoded = isinstance(error, UnicodeDecodeError)
+        remedy = remedy_of_encoding(encoding) if undecoded else "fix it"
+        raise UserError(f"{path}: {fault_of_json(error)}; {remedy}, or name {wanted}.") from error
     except MemoryError as error:
-        raise _too_large(path) from error
-
-
-def _too_large(path: AnyPath) -> UserError:
-    return UserError(f"{path}: the memory does not suffice to read it; cut it into several files.")
+        raise UserError(
+            f"{path}: the memory does not suffice to read it; cut it into several files."
+        ) from error

@@ -10,9 +10,6 @@ import numpy as np
 
 from keras_bert_impl.files import open_whole
 
-FORMATS = {"tsv": "\t", "csv": ","}
-
-
 Item = TypeVar("Item")
 
 
@@ -29,9 +26,7 @@ def digits(number: float) -> str:
 def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
     r"""Writes a table with a header; fields are quoted where they must be, as in CSV.
 
-    Args:
-        path: the file; its ending, .tsv or .csv, says what separates the columns.
-        rows: the cells of each row; written while they are made.
+    The ending of the file, .tsv or .csv, says what separates the columns.
 
     Example:
         >>> import tempfile
@@ -39,7 +34,7 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]
         >>> write_table(path, ["text", "label"], [["Two\nlines", "b"]]).read_text()
         'text\tlabel\n"Two\nlines"\tb\n'
     """
-    delimiter = FORMATS[path.suffix.removeprefix(".")]
+    delimiter = "\t" if path.suffix == ".tsv" else ","
     with open_whole(path) as file:
         # Lines end in \n, but the writer encloses a field with a carriage return only if its own
         # line end has one.
@@ -74,11 +69,7 @@ def hardest(
 
 
 def write_values(path: Path, values: Iterable[np.ndarray]) -> Path:
-    """Writes one line an example, its numbers separated by tabs, without a header.
-
-    Args:
-        values: [numbers] of each example, e.g. the probabilities of the classes.
-    """
+    """Writes one line an example, its numbers separated by tabs, without a header."""
     with open_whole(path) as file:
         for row in values:
             file.write("\t".join(str(number) for number in row.astype(np.float32)) + "\n")

@@ -19,7 +19,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.forms import Form, KnownModel
 from pipelines.fine_tuning.task import Asked, Task
 from pipelines.tasks.choices.task import ChoiceTask
-from pipelines.tasks.labels.answerer import label_forms
+from pipelines.tasks.labels.rows import label_forms
 from pipelines.tasks.questions.task import QuestionTask
 from pipelines.tasks.tagging.task import TaggingTask
 

@@ -18,7 +18,7 @@ from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.names import encoder_names
 from keras_bert_impl.checkpoints.sentence_modules import read_dense
 from keras_bert_impl.checkpoints.sources import read_weight
-from keras_bert_impl.engines.config import check_engine
+from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import (
     check_output,
@@ -117,7 +117,6 @@ def _log_left_out(where: str, embedder: "Embedder", empty: int) -> None:
 def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> "Embedder":
     """The model of the options."""
     # Found again below: what is wrong with the options or the model is told without TensorFlow.
-    check_engine(config.engine, config.precision)
     find_model(config.model, do_lower_case=config.do_lower_case)
     from keras_bert_impl.serving.embedder import Embedder
 
@@ -126,7 +125,7 @@ def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> "Embedder"
         pooling=config.pooling,
         normalize=config.normalize,
         max_seq_length=config.max_seq_length,
-        engine=config.engine,
+        engine=config.engine or TENSORFLOW,
         precision=config.precision,
         deterministic=config.deterministic,
         calibration_texts=texts,
@@ -182,7 +181,7 @@ def _description(config: EmbedConfig, column: str | None, embedder: "Embedder") 
         **model_of_vectors(embedder),
         "normalize": embedder.settings.normalize,
         "max_seq_length": embedder.max_seq_length,
-        "engine": config.engine,
+        "engine": config.engine or TENSORFLOW,
         "precision": config.precision,
         "deterministic": config.deterministic,
         "scales": embedder.engine.identity(),

@@ -79,11 +79,11 @@ def vocabulary() -> None:
 
 def trivia_questions() -> None:
     """Reads TriviaQA's tree; what lies beside it must not be read."""
-    from pipelines.tasks.questions.files import read_questions, read_training_questions
+    from pipelines.tasks.questions.files import read_questions
 
     path = Path("qa/wikipedia-train.json")
-    for read in (read_questions, read_training_questions):
-        for question in read(path, version_2_with_negative=False):
+    for training in (False, True):
+        for question in read_questions(path, version_2_with_negative=False, training=training):
             if "the secret is" in question.passage.text:
                 raise RuntimeError("a file beside the tree was read")
 

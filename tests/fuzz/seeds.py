@@ -88,17 +88,11 @@ def encoder(folder: Path) -> None:
         write_sentence_files,
     )
     from tests.support.model_folders import write_start
+    from tests.support.tokenizer_files import write_tokenizer_json
 
     write_start(folder / "model")
     tokens = (folder / "model/vocab.txt").read_text().splitlines()
-    ids = {token: number for number, token in enumerate(tokens)}
-    values = {
-        "version": "1.0",
-        "added_tokens": [{"id": ids[one], "content": one, "special": True} for one in tokens[:5]],
-        "normalizer": {"type": "BertNormalizer", "lowercase": True, "strip_accents": None},
-        "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": ids},
-    }
-    (folder / "model/tokenizer.json").write_text(json.dumps(values))
+    write_tokenizer_json(folder / "model", tokens)
     pooler = DenseWeights(np.eye(16, dtype="float32"), np.ones(16, "float32"))
     settings = SentenceSettings("pooler", True, 10)
     write_sentence_files(folder / "model", settings, 16, pooler, write_json)

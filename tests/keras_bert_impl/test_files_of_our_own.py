@@ -25,8 +25,9 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import read_log
 from keras_bert_impl.models.head_settings import frozen_features, has_bilstm, pooling_of
-from keras_bert_impl.tokenization.vocabulary import read_tokenizer_json
+from keras_bert_impl.tokenization.model_files import read_tokenizer_json
 from tests.support.damage import other_files
+from tests.support.tokenizer_files import write_tokenizer_json
 
 CONFIG = {
     "model_type": "bert",
@@ -89,11 +90,6 @@ def write_all(root):
             "tokenizer_class": "BertTokenizer",
             "model_max_length": 16,
         },
-        model / "tokenizer.json": {
-            "model": {"type": "WordPiece", "vocab": {"[PAD]": 0, "a": 1}},
-            "normalizer": {"type": "BertNormalizer", "lowercase": True, "strip_accents": None},
-            "added_tokens": [{"id": 0, "content": "[PAD]"}],
-        },
         model / "model.safetensors.index.json": {
             "metadata": {"total_size": 4},
             "weight_map": {"x": "model-00001-of-00001.safetensors"},
@@ -101,6 +97,7 @@ def write_all(root):
     }
     for path, values in write.items():
         path.write_text(json.dumps(values))
+    write_tokenizer_json(model, ["[PAD]", "[CLS]", "[SEP]", "a"])
     write_safetensors(model / "model-00001-of-00001.safetensors", {"x": np.float32([1])})
     settings = SentenceSettings(normalize=True, max_seq_length=9, prompt="query: ")
     write_sentence_files(model, settings, 8, None, lambda path, v: path.write_text(json.dumps(v)))

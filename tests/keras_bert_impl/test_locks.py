@@ -2,12 +2,11 @@ import fcntl
 import os
 import subprocess
 import sys
-import threading
 
 import pytest
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.locks import in_turn, owned
+from keras_bert_impl.locks import owned
 from tests.support.pretraining_run import ROOT
 
 HOLD = """
@@ -64,33 +63,8 @@ def test_a_lock_file_that_was_removed_between_opening_and_locking_does_not_count
             pass
 
 
-def test_in_turn_does_not_wait_where_there_are_no_locks(tmp_path, monkeypatch):
-    def no_locks(*_):
-        raise OSError(95, "Operation not supported")
-
-    monkeypatch.setattr(fcntl, "flock", no_locks)
-    with in_turn(tmp_path / "lock", pytest.fail) as held:
-        assert held is False
-
-
-def test_in_turn_waits_and_says_so_once(tmp_path):
-    waited, order = threading.Event(), []
-
-    def second():
-        with in_turn(tmp_path / "lock", waited.set):
-            order.append("second")
-
-    with in_turn(tmp_path / "lock", pytest.fail):
-        thread = threading.Thread(target=second)
-        thread.start()
-        assert waited.wait(timeout=60)
-        order.append("first")
-    thread.join()
-    assert order == ["first", "second"]
-
-
 def test_a_pipe_in_the_place_of_a_lock_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "lock")
     wanted = pytest.raises(UserError, match="lock: cannot be opened to lock it")
-    with wanted, in_turn(tmp_path / "lock", lambda: None):
+    with wanted, owned(tmp_path / "lock", "busy"):
         pass

@@ -12,8 +12,8 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from pipelines.fine_tuning.start import with_kept_options
 from pipelines.records.check import described_words, find_shards
+from pipelines.records.description import metadata_files
 from pipelines.records.reader import RecordReader
-from pipelines.records.tfds_metadata import metadata_files
 from pipelines.tasks.choices.task import ChoiceTask
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.questions.answerer import ServingSettings

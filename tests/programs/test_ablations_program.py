@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from pipelines.ablations.config import RunAblationsConfig
-from pipelines.ablations.report import run_ablations
+from pipelines.studies.ablations import run_ablations
+from pipelines.studies.recipe import RunAblationsConfig
 from tools.table import ToolPrograms
 
 WORDS = (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert_impl.serving.portable_export import export_portable
+from keras_bert_impl.serving.export import export_portable
 from pipelines.tasks.register import open_and_serve
 from tests.support.model_folders import write_classifier
 from tools import predict

@@ -8,7 +8,7 @@ import numpy as np
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
-from pipelines.adaptation.config import AdaptConfig
+from pipelines.studies.adapt import AdaptConfig
 from tests.support.model_folders import tiny_config, write_any
 from tests.support.toy_study import folder_of
 from tools.table import ToolPrograms
@@ -35,11 +35,12 @@ def write_language(path, documents, seed=2):
     return path
 
 
-def write_model(folder, heads=True, tokens=TOKENS, **changes):
+def write_model(folder, heads=True, tokens=TOKENS, do_lower_case=True, **changes):
     """A tiny model that knows letters only, or certain tokens."""
     sizes = {"vocab_size": len(tokens), "max_position_embeddings": 32, **changes}
     build = BertPretrainer if heads else BertEncoder
-    return write_any(folder, build(tiny_config(**sizes)), Vocabulary(tokens))
+    model = build(tiny_config(**sizes))
+    return write_any(folder, model, Vocabulary(tokens), do_lower_case=do_lower_case)
 
 
 def toy_adaptation(folder, **changes):
@@ -52,7 +53,6 @@ def toy_adaptation(folder, **changes):
         "init_checkpoint": str(folder / "model"),
         "input_file": (str(folder / "text.txt"),),
         "output_dir": folder / "adapted",
-        "held_out_every": 4,
         "max_seq_length": 32,
         "max_predictions_per_seq": 5,
         "num_train_steps": 20,
@@ -85,8 +85,8 @@ class PretendingTrainers(ToolPrograms):
             self._train(config, folder)
         elif tool.startswith("run_"):
             score = 0.8 if "adapted" in folder.name else 0.6
-            score += 0.01 * config.training.seed
-            (folder / "eval_results.txt").write_text(f"eval_accuracy = {score}\neval_loss = 1.0\n")
+            runs = [{"eval_accuracy": score + 0.01 * n, "eval_loss": 1.0} for n in range(3)]
+            (folder / "runs.json").write_text(json.dumps({"runs": runs}))
         else:
             return super().run(tool, flags)
         return 0
@@ -96,7 +96,7 @@ class PretendingTrainers(ToolPrograms):
         figures = f"masked_lm_loss = {loss}\nmasked_lm_accuracy = {1 / loss}\n"
         figures += "next_sentence_accuracy = 0.5\nglobal_step = 20\n"
         (folder / "eval_results.txt").write_text(figures)
-        guess = {"masked_lm_loss": {"words": "guessing", "value": 3.5}}
+        guess = {"masked_lm_loss": {"words": "guessing", "value": 4.0}}
         (folder / "guesses.json").write_text(json.dumps(guess))
         if config.do_train:
             shutil.copytree(config.init_checkpoint, folder / "model", dirs_exist_ok=True)

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
+from pipelines.inputs.inspect import PairStatistics
 from pipelines.pretraining_data import chunks as chunking
 from pipelines.pretraining_data.documents import SentenceBlock
 from pipelines.pretraining_data.draws import seed_word
-from pipelines.pretraining_data.examples import gather_examples
 from pipelines.pretraining_data.masking import mask_examples
-from pipelines.pretraining_data.pairs import find_partners, truncate
+from pipelines.pretraining_data.pairs import find_partners, gather_examples, truncate
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
-from pipelines.pretraining_data.statistics import PairStatistics
 from pipelines.records.record_maker import example_features, masked_features
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "pairs" / "pairs.json"

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
-from pipelines.tasks.questions.passages import Passage, Question
+from pipelines.tasks.questions.files import Passage, Question
 
 WORDS = [
     *("rain", "Regen", "naïve", "e\u0301te\u0301", "(1895–1943),", "x\u200by", "🙂", "U.S."),

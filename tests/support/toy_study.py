@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from pipelines.ablations.config import RunAblationsConfig
+from pipelines.studies.recipe import RunAblationsConfig
 from tools.table import ToolPrograms
 
 _BETTER = {"bert": 0.9, "no-nsp": 0.9, "left-to-right": 0.7, "right-to-left": 0.6}

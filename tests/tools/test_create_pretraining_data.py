@@ -37,7 +37,7 @@ def test_shards_are_made_and_looked_into(tmp_path, capsys):
     assert code == 0
     assert "«" in shown
     assert "random next sentence" in shown
-    assert page.read_text().count("<svg") == 1
+    assert page.read_text().count("<svg") == 4
 
 
 def test_a_beam_that_is_not_installed_is_one_sentence(tmp_path, capsys, monkeypatch):

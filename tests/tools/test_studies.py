@@ -29,17 +29,15 @@ def test_the_recipe_of_the_paper_has_its_sizes_and_keeps_its_models(capsys):
     lines = plan(capsys, "ablations_paper.cfg", "--seeds=1")
     text = "\n".join(lines)
     for name in ("pretrain-bert", "pretrain-bert-3x768", "pretrain-bert-large"):
-        assert f"] {name}-seed-1 (for " in text
+        assert f"\n{name}-seed-1\n" in text
     kept = next(line for line in lines if "--output_dir=study/cells/pretrain-bert-seed-1" in line)
     assert "--save_model_steps=100000 " in f"{kept} "
 
 
 def test_the_small_recipe_shares_runs_between_its_tables(capsys):
     lines = plan(capsys, "ablations_small.cfg", "--seeds=1,2")
-    headers = [line for line in lines if line.startswith("[")]
-    pretrained = [line for line in headers if "] pretrain-" in line]
+    pretrained = [line for line in lines if line.startswith("pretrain-")]
     assert len(pretrained) == 12  # BERT, no NSP, two directions, three more sizes, five more masks
-    assert "pretraining_tasks, sizes, masking, steps" in pretrained[0]
 
 
 def test_what_the_command_line_says_stands_over_the_recipe():

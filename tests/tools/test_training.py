@@ -8,8 +8,8 @@ from keras_bert_impl.interrupts import what_is_kept
 from keras_bert_impl.training.loop import TrainingResult
 from pipelines.fine_tuning.options import Setting
 from pipelines.fine_tuning.run import FineTuningResults
-from pipelines.many_runs import seeds
-from pipelines.many_runs.seeds import RunsReport, SeedRun
+from pipelines.studies import seeds
+from pipelines.studies.seeds import RunsReport, SeedRun
 from pipelines.tasks.tagging.options import RunNerConfig
 from tools import run_ner
 from tools.config_flags import ConfigFlags

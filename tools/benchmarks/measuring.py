@@ -31,10 +31,6 @@ def in_turns(
 
     They take turns, so that a slow minute of the machine does not hit one of them alone. A way that
     fails with `LeftOutError` is left out from then on, and stderr says why.
-
-    Example:
-        >>> in_turns({"two": lambda: 2, "three": lambda: 3}, rounds=2)
-        {'two': [2, 2], 'three': [3, 3]}
     """
     figures: dict[str, list[Figure]] = {name: [] for name in ways}
     taking_part = dict(ways)
@@ -114,12 +110,7 @@ def seconds_of(call: Callable[[], Any], clock: Callable[[], float] = time.perf_c
 
 
 def spread(values: Sequence[float]) -> float:
-    """How far figures lie apart, in parts of their median.
-
-    Example:
-        >>> spread([2.0, 1.0, 3.0])
-        1.0
-    """
+    """How far figures lie apart, in parts of their median."""
     return (max(values) - min(values)) / statistics.median(values)
 
 

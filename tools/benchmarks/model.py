@@ -5,8 +5,7 @@ skipping padding. The peers run in their best settings for CPUs. Peak memory is 
 
 train: a pre-training step with forward and backward pass, clipping and AdamW; the encoder with the
 masked-LM head (ours computes the next-sentence head, too).
-inference: the encoder alone; ours_fast is the fused inference graph, torch_compiled is PyTorch's
-Inductor with constant weights (it needs a C++ compiler).
+inference: the encoder alone; ours_fast is the fused inference graph.
 
 Example:
   python -m tools.benchmarks.model --task=train --size=base --batch_size=16 --rounds=2
@@ -17,7 +16,6 @@ import json
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -34,6 +32,7 @@ from tools.benchmarks.measuring import (
     in_turns,
     machine,
     peak_bytes,
+    seconds_of,
     show_json,
     spread,
 )
@@ -94,8 +93,7 @@ class ModelConfig(Workload):
     task: str = option("train", "What to measure.", choices=("train", "inference"))
     rounds: int = option(2, "How often the contenders take turns.", at_least=1)
     contenders: tuple[str, ...] = option(
-        ("ours_fast", "ours_plain", "keras_hub", "torch"),
-        "Who takes part; torch_compiled and ours_recompute (train) can as well.",
+        ("ours_fast", "ours_plain", "keras_hub", "torch"), "Who takes part."
     )
     child: str | None = option(None, "Measures one of them here (used by the tool itself).")
 
@@ -106,7 +104,7 @@ class ModelConfig(Workload):
 FLAGS = ConfigFlags(__doc__, ModelConfig)
 
 
-def training_step(workload: Workload, kernels: str, recompute: bool = False) -> Step:
+def training_step(workload: Workload, kernels: str) -> Step:
     """Takes one step of the real trainer each time it is called (TensorFlow)."""
     from keras_bert_impl.models.pretrainer import BertPretrainer
     from keras_bert_impl.training.config import TrainingConfig, dtype_policy
@@ -126,7 +124,6 @@ def training_step(workload: Workload, kernels: str, recompute: bool = False) -> 
     devices = make_devices(config)
     with devices.strategy.scope():
         model = BertPretrainer(workload.config, dtype=dtype_policy(workload.precision))
-    model.encoder.recompute = recompute
     state = TrainingState(model, config, devices)
     objective = PretrainingObjective()
     step = TrainingStep(state, objective, config)
@@ -196,27 +193,24 @@ def keras_hub_inference(workload: Workload) -> Step:
     return lambda: np.asarray(compute(inputs)["pooled_output"])
 
 
-def torch_training_step(workload: Workload, compiled: bool = False) -> Step:
+def torch_training_step(workload: Workload) -> Step:
     """Hugging Face's BERT under bfloat16 autocast, fused AdamW, masked positions only."""
     import torch
 
     model = _torch_model(workload, "BertForMaskedLM").train()
-    encode, head = model.bert, model.cls
-    if compiled:
-        encode, head = torch.compile(encode), torch.compile(head)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4, weight_decay=0.01, fused=True)
     features = {name: torch.tensor(array).long() for name, array in workload.features().items()}
     positions = features["masked_lm_positions"][..., None]
 
     def run() -> float:
         with _autocast(workload):
-            sequence = encode(
+            sequence = model.bert(
                 input_ids=features["input_ids"],
                 attention_mask=features["input_mask"],
                 token_type_ids=features["segment_ids"],
             ).last_hidden_state
             masked = torch.gather(sequence, 1, positions.expand(-1, -1, sequence.shape[-1]))
-            scores = head(masked).float()
+            scores = model.cls(masked).float()
             loss = torch.nn.functional.cross_entropy(
                 scores.view(-1, workload.vocab_size), features["masked_lm_ids"].view(-1)
             )
@@ -229,18 +223,13 @@ def torch_training_step(workload: Workload, compiled: bool = False) -> Step:
     return run
 
 
-def torch_inference(workload: Workload, compiled: bool = False) -> Step:
+def torch_inference(workload: Workload) -> Step:
     """Hugging Face's encoder on one batch, its weights in bfloat16 (faster than autocast)."""
     import torch
 
     model = _torch_model(workload, "BertModel").eval()
     if workload.precision == "bfloat16":
         model = model.to(torch.bfloat16)
-    if compiled:
-        import torch._inductor.config as inductor
-
-        inductor.freezing = True
-        model = torch.compile(model)
     features = {name: torch.tensor(array).long() for name, array in workload.features().items()}
 
     def run() -> Any:
@@ -305,17 +294,14 @@ CONTENDERS: dict[str, dict[str, Callable[[Workload], Step]]] = {
     "train": {
         "ours_fast": partial(training_step, kernels="fast"),
         "ours_plain": partial(training_step, kernels="plain"),
-        "ours_recompute": partial(training_step, kernels="fast", recompute=True),
         "keras_hub": keras_hub_training_step,
         "torch": torch_training_step,
-        "torch_compiled": partial(torch_training_step, compiled=True),
     },
     "inference": {
         "ours_fast": partial(inference, kernels="fused"),
         "ours_plain": partial(inference, kernels="plain"),
         "keras_hub": keras_hub_inference,
         "torch": torch_inference,
-        "torch_compiled": partial(torch_inference, compiled=True),
     },
 }
 
@@ -326,13 +312,8 @@ def measure(task: str, contender: str, workload: dict[str, Any]) -> dict[str, An
     step = CONTENDERS[task][contender](settings)
     for _ in range(_WARM_UP):
         step()
-    seconds, processor = [], []
-    for _ in range(settings.steps):
-        start, busy = time.perf_counter(), time.process_time()
-        step()
-        seconds.append(time.perf_counter() - start)
-        processor.append(time.process_time() - busy)
-    return {"seconds": seconds, "processor_seconds": processor, "peak_bytes": [peak_bytes()]}
+    seconds = [seconds_of(step) for _ in range(settings.steps)]
+    return {"seconds": seconds, "peak_bytes": [peak_bytes()]}
 
 
 def _measure_in_child(task: str, contender: str, workload: dict[str, Any]) -> dict[str, Any]:
@@ -382,10 +363,9 @@ def _commit() -> str:
 
 def _run(config: ModelConfig) -> None:
     if config.child:
-        case = json.loads(config.child)
-        show_json(measure(**case))
-        return
-    _compare(config)
+        show_json(measure(**json.loads(config.child)))
+    else:
+        _compare(config)
 
 
 main = FLAGS.main_of(_run)

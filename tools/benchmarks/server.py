@@ -2,10 +2,8 @@
 
 Every server is a command that is started once; {port} in it is where it shall listen. It is given
 texts of mixed lengths, one a request, in OpenAI's form at /v1/embeddings. The load comes from wrk,
-whose own processor time is told. Servers take turns, round after round, and those whose turn it is
-not are stopped meanwhile (SIGSTOP). Beside the load a client of ours asks for the vectors of some
-texts and compares them with those that the same server gave before the load: the largest difference
-is told, as are the answers with status 429 and with any other.
+whose own processor time is shown. Servers take turns, round after round, and those whose turn it is
+not are stopped meanwhile (SIGSTOP). Answers with status 429 and with any other are counted apart.
 
 It needs wrk (Debian's package of that name) and psutil. Traffic goes to this machine only.
 
@@ -18,7 +16,6 @@ Examples:
 import contextlib
 import http.client
 import json
-import math
 import os
 import resource
 import shlex
@@ -28,15 +25,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, check_options, option
@@ -45,7 +39,6 @@ from tools.benchmarks.measuring import LeftOutError, Table, in_turns, show_json,
 from tools.config_flags import ConfigFlags
 
 _SECONDS_TO_START = 180
-_COMPARED = 20  # texts whose vectors are compared during the load
 _SCRIPT = """
 local bodies, at = {}, 0
 local threads = {}
@@ -87,7 +80,7 @@ class ServerConfig:
     )
     input_file: str = option(REQUIRED, "UTF-8 text, one text a line; texts are spread over it.")
     model_name: str = option("minilm", "What requests call the model.")
-    num_texts: int = option(2000, "How many different texts are sent.", at_least=_COMPARED)
+    num_texts: int = option(2000, "How many different texts are sent.", at_least=1)
     clients: int = option(500, "Clients at once; each sends on when it has its answer.", at_least=1)
     seconds: int = option(20, "How long each turn takes.", at_least=1)
     rounds: int = option(3, "How often servers take turns.", at_least=1)
@@ -107,9 +100,7 @@ class Turn:
     Attributes:
         a_second: answers with status 200.
         p50, p99: milliseconds of an answer.
-        refused: answers with status 429.
-        other: answers with another status, and connections that failed.
-        difference: the largest of any number of a vector from before the load, or NaN.
+        refused, other: answers with status 429; with another one, and connections that failed.
         load_seconds, server_seconds: processor time of the load generator and of the server.
         a_processor_second: answers in a second of the server's processor time.
         megabytes: of the server's memory at the end.
@@ -120,7 +111,6 @@ class Turn:
     p99: float
     refused: int
     other: int
-    difference: float
     load_seconds: float
     server_seconds: float
     a_processor_second: float
@@ -130,11 +120,11 @@ class Turn:
 class Server:
     """A server under test."""
 
-    def __init__(self, words: str, config: ServerConfig, texts: Sequence[str]) -> None:
+    def __init__(self, words: str, config: ServerConfig) -> None:
         self.name, _, command = words.partition("=")
         if not command:
             raise UserError(f"`server={words}`: write NAME=COMMAND.")
-        self._config, self._texts = config, texts[:_COMPARED]
+        self.config = config
         with listen("127.0.0.1", 0) as free:
             self.port = free.getsockname()[1]
         self._log = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
@@ -145,14 +135,13 @@ class Server:
             start_new_session=True,
         )
         self._await()
-        self._vectors = self._embed(self._texts)
         self._signal(signal.SIGSTOP)
 
     def _await(self) -> None:
         until = time.monotonic() + _SECONDS_TO_START
         while time.monotonic() < until and self._process.poll() is None:
             with contextlib.suppress(OSError, http.client.HTTPException, KeyError, ValueError):
-                self._embed(["a"])
+                self._embed()
                 return
             time.sleep(0.2)
         self._log.seek(0)
@@ -160,58 +149,37 @@ class Server:
         self.end()
         raise UserError(f"{self.name}: does not start ({reason.strip()}).")
 
-    def _embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Vectors of texts, asked one by one."""
+    def _embed(self) -> None:
+        """Asks for the vector of a text."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        with contextlib.closing(connection):
-            return np.array([self._vector(connection, text) for text in texts])
-
-    def _vector(self, connection: http.client.HTTPConnection, text: str) -> list[float]:
         headers = {"Content-Type": "application/json"}
-        connection.request("POST", "/v1/embeddings", body_of(self._config, text), headers)
-        return json.loads(connection.getresponse().read())["data"][0]["embedding"]
+        with contextlib.closing(connection):
+            connection.request("POST", "/v1/embeddings", body_of(self.config, "a"), headers)
+            json.loads(connection.getresponse().read())["data"][0]["embedding"]
 
     def turn(self, clients: int, bodies: Path) -> Turn:
         """Loads the server with clients for a while."""
         self._signal(signal.SIGCONT)
         try:
-            difference, stop = [math.nan], threading.Event()
-            watch = threading.Thread(target=self._compare, args=(difference, stop))
-            if clients > 1:
-                watch.start()
             before, spent = self._processor_seconds(), _children_seconds()
-            found = _wrk(self.port, clients, self._config.seconds, bodies)
+            found = _wrk(self.port, clients, self.config.seconds, bodies)
             load, server = _children_seconds() - spent, self._processor_seconds() - before
-            stop.set()
-            if clients > 1:
-                watch.join()
             return Turn(
                 found["good"] / found["seconds"],
                 found["p50"],
                 found["p99"],
                 found["refused"],
                 found["other"] + found["lost"],
-                difference[0],
                 load,
                 server,
                 found["good"] / max(server, 0.01),
                 self._megabytes(),
             )
         finally:
-            self._drain()
-            self._signal(signal.SIGSTOP)
-
-    def _drain(self) -> None:
-        """Lets the server finish what clients that are gone have asked, if it does."""
-        with contextlib.suppress(OSError, http.client.HTTPException, KeyError, ValueError):
-            self._embed(["a"])
-
-    def _compare(self, difference: list[float], stop: threading.Event) -> None:
-        """Asks until it is told to stop; keeps the largest difference."""
-        while not stop.is_set():
+            # Lets the server finish what clients that are gone have asked, if it does.
             with contextlib.suppress(OSError, http.client.HTTPException, KeyError, ValueError):
-                now = np.abs(self._embed(self._texts[:4]) - self._vectors[:4]).max()
-                difference[0] = float(np.nanmax([difference[0], now]))
+                self._embed()
+            self._signal(signal.SIGSTOP)
 
     def _members(self) -> list[Any]:
         """The server's processes."""
@@ -277,7 +245,7 @@ def _run(config: ServerConfig) -> None:
         bodies = Path(folder) / "bodies"
         bodies.write_bytes(b"".join(body_of(config, text) + b"\n" for text in texts))
         for words in config.server:
-            server = Server(words, config, texts)
+            server = Server(words, config)
             stack.callback(server.end)
             servers.append(server)
         for clients in (config.clients, *([1] if config.alone else [])):
@@ -290,7 +258,7 @@ def _compare_servers(servers: Sequence[Server], clients: int, bodies: Path, roun
     }
     turns = in_turns(ways, rounds, f"{clients} clients")
     columns = {"answers/s": ",.1f", "p50, ms": ",.1f", "p99, ms": ",.1f", "429": ",.0f"}
-    columns |= {"other": ",.0f", "differs": ".1e", "load, s": ".1f", "server, s": ".1f"}
+    columns |= {"other": ",.0f", "load, s": ".1f", "server, s": ".1f"}
     table = Table({f"{clients} clients": "", **columns, "a CPU-s": ",.1f", "MB": ",.0f"})
     for name, found in turns.items():
         median = _medians(found)

@@ -1,41 +1,38 @@
-r"""Compares tokenizers, certifies ours, and times the making and the reading of pre-training data.
+r"""Compares tokenizers, certifies ours, and times the making of pre-training data.
 
 --task=tokenizer: all read the same lines of text in batches of 1,024, in turns, on one thread. The
 table shows the median and the best speed in MB a second of processor time, and on how many lines
-the ids differ from the plain reference's; then start-up, one short line, and two threads.
+the ids differ from the plain reference's.
 
 --task=certify: all code points of Unicode, and every line of --input_file if it is given, are
 compared with the plain reference. The exit code is 1 where anything differs.
 
 --task=creation: create_pretraining_data from sentences to shards, each run a fresh process, and
 google's original, unmodified under TensorFlow 2's compat.v1, on the first --original_bytes.
---task=reading: examples a second that are read from shards, by an arithmetical order and in
-sequence.
 
 Examples:
   python -m tools.benchmarks.tokenizer --vocab_file=vocab.txt --input_file=wiki.jsonl.xz
   python -m tools.benchmarks.tokenizer --task=certify --vocab_file=vocab.txt --input_file=mine.txt
   python -m tools.benchmarks.tokenizer --task=creation --vocab_file=vocab.txt \
       --input_file=sentences.txt --original=PATH/TO/google-research-bert
-  taskset -c 0 python -m tools.benchmarks.tokenizer --task=reading --input_file=data/a.tfrecord
 """
 
 import itertools
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import check_options, option
+from keras_bert_impl.options import REQUIRED, check_options, option
 from tools.benchmarks.measuring import Table, in_turns, seconds_of, show_json
 from tools.config_flags import ConfigFlags
 
@@ -43,23 +40,19 @@ if TYPE_CHECKING:
     from keras_bert_impl.tokenization.text_settings import TextSettings
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
-TOKENIZER, CERTIFY, CREATION, READING = "tokenizer", "certify", "creation", "reading"
+TOKENIZER, CERTIFY, CREATION = "tokenizer", "certify", "creation"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizerConfig:
     """The options of the comparison."""
 
-    task: str = option(
-        TOKENIZER, "What to measure.", choices=(TOKENIZER, CERTIFY, CREATION, READING)
-    )
-    input_file: tuple[str, ...] = option(
-        (), "The text, sentences or shards: paths or glob patterns."
-    )
+    task: str = option(TOKENIZER, "What to measure.", choices=(TOKENIZER, CERTIFY, CREATION))
+    input_file: tuple[str, ...] = option((), "The text or sentences: paths or glob patterns.")
     text_field: str | None = option(
         None, "The field of JSON lines; by default `text` for .jsonl files, else plain lines."
     )
-    vocab_file: str | None = option(None, "The vocabulary: one token a line.")
+    vocab_file: str = option(REQUIRED, "The vocabulary: one token a line.")
     do_lower_case: bool = option(True, "Whether text is lower-cased.")
     num_lines: int = option(30 * 1024, "How many lines tokenizers read.", at_least=1024)
     rounds: int = option(5, "How often each tokenizer reads all lines.", at_least=1)
@@ -69,15 +62,10 @@ class TokenizerConfig:
     )
     workers: tuple[int, ...] = option((1, 2), "Numbers of workers to create data with.")
     max_seq_length: int = option(128, "Tokens of an example.", at_least=8)
-    whole_words: bool = option(False, "Mask whole words.")
     dupe_factor: int = option(10, "Copies of every document.", at_least=1)
-    batch_size: int = option(256, "Examples of a batch that is read.", at_least=1)
-    seconds: float = option(10.0, "How long each way of reading is timed.", more_than=0)
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.task != READING and not self.vocab_file:
-            raise UserError("tokens need a vocabulary; give `vocab_file`.")
         if self.task != CERTIFY and not self.input_file:
             raise UserError("there is nothing to read; give `input_file`.")
 
@@ -87,7 +75,7 @@ class TokenizerConfig:
         from keras_bert_impl.tokenization.text_settings import TextSettings
         from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
-        return TextSettings(Vocabulary.load(str(self.vocab_file)), self.do_lower_case)
+        return TextSettings(Vocabulary.load(self.vocab_file), self.do_lower_case)
 
     def tokenizer(self) -> "Tokenizer":
         """Ours."""
@@ -107,8 +95,7 @@ class TokenizerConfig:
 
 FLAGS = ConfigFlags(__doc__, TokenizerConfig)
 
-_BATCH, _SLOW_SHARE, _REPEATS, _SHORT_CALLS = 1024, 8, 4, 5000
-_SHORT_LINE = "The quick brown fox jumps over the lazy dog."
+_BATCH, _SLOW_SHARE = 1024, 8
 _Cut = Callable[[list[str]], Any]
 _Cuts = Mapping[str, tuple[_Cut, Callable[[Any], Iterable[list[int]]]]]
 _SHIM = """
@@ -143,7 +130,7 @@ def tokenizers_of(config: TokenizerConfig) -> _Cuts:
     fast = tf_text.FastBertTokenizer(
         list(settings.vocabulary.tokens), lower_case_nfd_strip_accents=lower
     )
-    rust = tokenizers.BertWordPieceTokenizer(str(config.vocab_file), lowercase=lower)
+    rust = tokenizers.BertWordPieceTokenizer(config.vocab_file, lowercase=lower)
     return {
         "this project": (
             config.tokenizer().encode_lines,
@@ -207,29 +194,6 @@ def _compare_tokenizers(config: TokenizerConfig) -> None:
         table.row(name, median, max(values), ours / median, differing[name])
         row = {"tokenizer": name, "mb_per_second": [round(value, 2) for value in values]}
         show_json(row | {"lines": len(lines), "differing_lines": differing[name]})
-    show_json(_further_figures(config, batches))
-
-
-def _further_figures(config: TokenizerConfig, batches: list[list[str]]) -> dict[str, float]:
-    """Start-up from the vocabulary's file to the first token; one short line; two threads."""
-    figures = {}
-    with tempfile.TemporaryDirectory() as os.environ["KERAS_BERT_CACHE"]:
-        for name in ("start_up_seconds", "start_up_seconds_cached"):
-            first = partial(lambda: config.tokenizer().encode(_SHORT_LINE))
-            figures[name] = round(seconds_of(first, time.process_time), 3)
-    del os.environ["KERAS_BERT_CACHE"]
-    ours = config.tokenizer()
-    one = seconds_of(
-        lambda: [ours.encode(_SHORT_LINE) for _ in range(_SHORT_CALLS)], time.process_time
-    )
-    figures["one_line_milliseconds"] = round(1000 * one / _SHORT_CALLS, 4)
-    for threads in (1, 2):
-        with ThreadPoolExecutor(threads) as pool:
-            work = partial(pool.map, ours.encode_lines, batches * _REPEATS)
-            seconds = seconds_of(lambda: list(work()))  # noqa: B023 -- called at once
-        size = _REPEATS * _megabytes(itertools.chain(*batches))
-        figures[f"mb_per_second_{threads}_threads"] = round(size / seconds, 1)
-    return figures
 
 
 def _certify(config: TokenizerConfig) -> None:
@@ -258,23 +222,13 @@ def _certify(config: TokenizerConfig) -> None:
 
 
 def timed(command: list[str]) -> dict[str, float]:
-    """Seconds and peak MiB of a command and all that it starts; shared memory counts once."""
-    import psutil
-
-    start, peak = time.monotonic(), 0
-    with tempfile.TemporaryFile("w+") as output:
-        process = psutil.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-        while process.poll() is None:
-            try:
-                tree = [process, *process.children(recursive=True)]
-                peak = max(peak, sum(one.memory_full_info().pss for one in tree))
-            except psutil.Error:
-                pass  # one ended in the meantime
-            time.sleep(0.2)
-        if process.returncode:
-            output.seek(0)
-            raise UserError(f"{' '.join(command)} failed: {output.read()[-2000:]}")
-    return {"seconds": time.monotonic() - start, "peak_mib": peak / 2**20}
+    """Seconds of a command, and the peak MiB of its largest process."""
+    start = time.monotonic()
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise UserError(f"{' '.join(command)} failed: {(result.stdout + result.stderr)[-2000:]}")
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return {"seconds": time.monotonic() - start, "peak_mib": peak / 2**10}
 
 
 def time_run(config: TokenizerConfig, workers: int | None, folder: Path) -> dict[str, Any]:
@@ -288,7 +242,6 @@ def time_run(config: TokenizerConfig, workers: int | None, folder: Path) -> dict
         f"--max_seq_length={config.max_seq_length}",
         f"--max_predictions_per_seq={max(1, round(config.max_seq_length * 0.15))}",
         f"--dupe_factor={config.dupe_factor}",
-        f"--do_whole_word_mask={str(config.whole_words).lower()}",
         f"--output_file={target}",
     ]
     if workers:
@@ -315,39 +268,10 @@ def _time_creation(config: TokenizerConfig) -> None:
             show_json({"who": who, "length": config.max_seq_length, **row})
 
 
-def _rate(read: Callable[[int], object], batch_size: int, seconds: float) -> float:
-    """Examples a second; the first batches are not counted."""
-    for step in range(5):
-        read(step)
-    start, step = time.perf_counter(), 5
-    while (passed := time.perf_counter() - start) < seconds:
-        read(step)
-        step += 1
-    return (step - 5) * batch_size / passed
-
-
-def _time_reading(config: TokenizerConfig) -> None:
-    from pipelines.inputs.pretraining import PretrainingBatches
-    from pipelines.inputs.pretraining_records import stored_shape
-    from pipelines.records.check import find_shards
-
-    patterns, size, table = list(config.input_file), config.batch_size, Table({"way": "", "/s": ""})
-    expected, _ = stored_shape(find_shards(patterns))
-    shape = (expected.max_seq_length, expected.max_predictions_per_seq)
-    for name, shuffle in (("arithmetical order", True), ("in sequence", False)):
-        read = PretrainingBatches(patterns, size, *shape, seed=1, shuffle=shuffle).batch_at
-        rate = _rate(read, size, config.seconds)
-        table.row(name, f"{rate:,.0f}")
-        show_json(
-            {"way": name, "length": shape[0], "batch_size": size, "examples_per_second": rate}
-        )
-
-
 _TASKS: Mapping[str, Callable[[TokenizerConfig], None]] = {
     TOKENIZER: _compare_tokenizers,
     CERTIFY: _certify,
     CREATION: _time_creation,
-    READING: _time_reading,
 }
 
 

@@ -1,11 +1,10 @@
 """Compares how fast texts become vectors: here, and with sentence-transformers, in one run.
 
-Raw text in, one mean vector a text out. Four workloads: mixed, texts of the file as they are;
-equal, texts of so many tokens; one, a text at a time; short, the first 3 to 12 words of these, one
-at a time. Every contender is a process of its own with the same threads, opened once; they take
-turns, round after round, so that a slow minute of the machine does not hit one of them alone. The
-figures are medians of the rounds. Each contender runs as its users are told to run it, tokenizing
-included; none pads more than it must.
+Raw text in, one mean vector a text out. Three workloads: mixed, texts of the file as they are;
+equal, texts of so many tokens; one, a text at a time. Every contender is a process of its own with
+the same threads, opened once; they take turns, so that a slow minute of the machine does not hit
+one of them alone. The figures are medians of the rounds. Each contender runs as its documentation
+says, tokenizing included; none pads more than it must.
 
 All are open at the same time: of a base model each takes 1 to 3 GB, so name those of one precision
 there. A contender that is not installed, or that fails, is left out with a sentence. Peers need
@@ -13,7 +12,7 @@ sentence-transformers, torch, optimum-intel and optimum-onnx.
 
 Examples:
   python -m tools.benchmarks.vectors --model=all-MiniLM-L6-v2 --input_file=lines.txt
-  python -m tools.benchmarks.vectors --model=all-MiniLM-L6-v2 --random_size=base
+  python -m tools.benchmarks.vectors --model=all-MiniLM-L6-v2
       --input_file=lines.txt --contenders=ours_openvino_int8,sentence_transformers_onnx_float32
 """
 
@@ -46,10 +45,8 @@ from tools.benchmarks.measuring import (
 )
 from tools.config_flags import ConfigFlags
 
-MIXED, EQUAL, ONE, SHORT = "mixed", "equal", "one", "short"
-_ALONE = (ONE, SHORT)
-_WORKLOADS = (MIXED, EQUAL, *_ALONE)
-_SHORTEST, _SHORT = 3, 12  # words
+MIXED, EQUAL, ONE = "mixed", "equal", "one"
+_WORKLOADS = (MIXED, EQUAL, ONE)
 _CALIBRATION = 300
 _WARM_UP = 300
 
@@ -65,12 +62,9 @@ class VectorsConfig:
     model: str = option(REQUIRED, "The model: a directory, or a name on the Hugging Face hub.")
     input_file: str = option(REQUIRED, "UTF-8 text, one text a line; texts are spread over it.")
     contenders: tuple[str, ...] = option((), "Who takes part; by default all.")
-    random_size: str | None = option(
-        None, "Take random weights of this size (such as base) in place of the model's."
-    )
     num_mixed: int = option(2000, "Texts of the workload mixed.", at_least=1)
     num_equal: int = option(500, "Texts of the workload equal.", at_least=1)
-    num_one: int = option(100, "Texts of the workloads one and short.", at_least=1)
+    num_one: int = option(100, "Texts of the workload one.", at_least=1)
     length: int = option(128, "Tokens of an equal text, and the most of any.", at_least=8)
     threads: int = option(2, "Threads of every contender.", at_least=1)
     rounds: int = option(5, "How often they take turns.", at_least=1)
@@ -177,7 +171,7 @@ def serve_child(words: str) -> None:
 
 def figure_of(embed: Any, workload: str, texts: Sequence[str]) -> float:
     """The unit of a workload: texts a second; alone, milliseconds."""
-    if workload in _ALONE:
+    if workload == ONE:
         return 1000 * statistics.median(seconds_of(partial(embed, [text])) for text in texts)
     return len(texts) / seconds_of(partial(embed, texts))
 
@@ -191,36 +185,19 @@ def read_texts(config: VectorsConfig) -> dict[str, list[str]]:
         " ".join(words[(number * config.length + n) % len(words)] for n in range(config.length))
         for number in range(config.num_equal)
     ]
-    one = spread_over(mixed, min(config.num_one, len(mixed)))
     return {
         MIXED: mixed,
         EQUAL: equal,
-        ONE: one,
-        SHORT: [_cut(text, number) for number, text in enumerate(one)],
+        ONE: spread_over(mixed, min(config.num_one, len(mixed))),
         "calibration": spread_over(mixed, min(_CALIBRATION, len(mixed))),
     }
 
 
-def _cut(text: str, number: int) -> str:
-    """The first words of a text; how many changes from number to number.
-
-    Example:
-        >>> [_cut("a b c d e", number) for number in range(2)]
-        ['a b c', 'a b c d']
-    """
-    return " ".join(text.split()[: _SHORTEST + number % (_SHORT - _SHORTEST + 1)])
-
-
 def write_model(config: VectorsConfig, folder: Path) -> None:
     """The model as every contender opens it: with mean pooling, not scaled."""
-    from keras_bert_impl.config import named_config
-    from keras_bert_impl.models.embedder import BertEmbedder
     from keras_bert_impl.serving.embedder import Embedder
 
     embedder = Embedder.from_pretrained(config.model, pooling="mean", normalize=False)
-    if config.random_size:
-        sizes = named_config(config.random_size, len(embedder.text.vocabulary))
-        embedder = Embedder(BertEmbedder(sizes.replace(hidden_act="gelu_erf")), embedder.text)
     embedder.save_pretrained(folder)
 
 
@@ -245,8 +222,8 @@ def compare(config: VectorsConfig, folder: Path) -> Figures:
             stack.callback(child.end)
             # The first texts open it, one after the other, and warm it up.
             child.ask({"workload": MIXED, "texts": texts[MIXED][:_WARM_UP]})
-            for alone in _ALONE:  # all of them: some compile for lengths in the background
-                child.ask({"workload": alone, "texts": texts[alone]})
+            # All of them: some compile for lengths in the background.
+            child.ask({"workload": ONE, "texts": texts[ONE]})
             return child
 
         names = config.contenders or tuple(CONTENDERS)
@@ -266,14 +243,8 @@ def compare(config: VectorsConfig, folder: Path) -> Figures:
 
 
 def show(figures: Figures) -> None:
-    """Prints the medians.
-
-    Example:
-        >>> show({"ours_openvino_float32": {"mixed": [4.0], "one": [2.0, 3.0, 2.5]}})
-        contender                                  mixed     equal    one ms  short ms
-        ours_openvino_float32                        4.0                2.50
-    """
-    formats = {MIXED: ".1f", EQUAL: ".1f", "one ms": ".2f", "short ms": ".2f"}
+    """Prints the medians."""
+    formats = {MIXED: ".1f", EQUAL: ".1f", "one ms": ".2f"}
     table = Table({"contender": "", **formats}, 38)
     for name, own in figures.items():
         found = (own.get(workload) for workload in _WORKLOADS)

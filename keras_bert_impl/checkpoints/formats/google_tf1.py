@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from keras_bert_impl.checkpoints.names import Names
-from keras_bert_impl.checkpoints.sources import FoundTensor, TensorSource
-from keras_bert_impl.errors import UserError, reading, reason_of
+from keras_bert_impl.checkpoints.sources import FoundTensor, TensorSource, parts_of
+from keras_bert_impl.errors import reading, reason_of
 from keras_bert_impl.files import check_parts, not_written, whole_files
 
 _REASONS = (
@@ -22,7 +22,7 @@ _REASONS = (
     ),
 )
 _ENCODER, _ROOT = "bert/", "embeddings/word_embeddings"
-_TF2_MARK = "_CHECKPOINTABLE_OBJECT_GRAPH"
+OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # what makes a checkpoint one of objects
 
 
 _REMEDY = (
@@ -45,23 +45,25 @@ def reading_variables(
             raise ValueError(reason_of(error)) from error
 
 
+def is_of_objects(prefix: str | os.PathLike[str]) -> bool:
+    """Whether a checkpoint is TF2's, of a graph of objects, and not TF1's of named variables."""
+    check_parts(prefix)
+    with reading_variables(prefix, "a TensorFlow checkpoint", _REMEDY) as load:
+        return bool(load(str(prefix)).has_tensor(OBJECT_GRAPH))
+
+
 class GoogleSource(TensorSource):
     """The tensors of a TF1 checkpoint."""
 
     reasons = _REASONS
 
     def __init__(self, prefix: str | os.PathLike[str]) -> None:
-        self.location = str(prefix)
+        self.location, self.files = str(prefix), parts_of(prefix)
         check_parts(prefix)
         with reading_variables(prefix, "a TF1 checkpoint", _REMEDY) as load:
             self._reader = load(self.location)
             found = self._reader.get_variable_to_shape_map()
         self.shapes = {name: tuple(shape) for name, shape in found.items()}
-        if _TF2_MARK in self.shapes:
-            raise UserError(
-                f"{prefix}: is a TF2 checkpoint of objects, not a TF1 one of named variables; name "
-                "a model directory (a training run writes one as 'model')."
-            )
         self._prefix = _encoder_prefix(self.shapes)
 
     def find(self, names: Names) -> FoundTensor | None:

@@ -48,7 +48,8 @@ class HuggingFaceSource(TensorSource):
         self.location = str(folder)
         self._files: dict[str, Path] = {}
         self._entries: dict[str, safetensors_file.TensorEntry] = {}
-        for file in weight_files(Path(folder)):
+        self.files = weight_files(Path(folder))
+        for file in self.files:
             for name, entry in safetensors_file.read_header(file).items():
                 self._files[name], self._entries[name] = file, entry
         self.shapes = {name: entry.shape for name, entry in self._entries.items()}

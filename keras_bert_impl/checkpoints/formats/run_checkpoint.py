@@ -17,7 +17,7 @@ from keras_bert_impl.checkpoints.run_folder import (
     check_state_files,
     variable_key,
 )
-from keras_bert_impl.checkpoints.sources import FoundTensor, TensorSource
+from keras_bert_impl.checkpoints.sources import FoundTensor, TensorSource, parts_of
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import read_typed
 from keras_bert_impl.models.head_settings import LabelUnits
@@ -45,6 +45,7 @@ class RunCheckpointSource(TensorSource):
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.location, folder = str(folder), Path(folder)
+        self.files = parts_of(folder / STATE)
         names, self._units = _read_names(folder)
         check_state_files(folder)
         with reading_variables(folder, _WHAT, _ANOTHER) as load:

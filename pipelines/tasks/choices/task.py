@@ -14,17 +14,15 @@ from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, 
 from keras_bert_impl.serving.forms import KnownModel, read_fields
 from keras_bert_impl.tokenization.packing import truncated_lengths
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
-from keras_bert_impl.training.learning_curve import Guess
 from pipelines.corpora.encodings import UTF_8, TextEncoding
-from pipelines.fine_tuning.task import Answered, Head
-from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
+from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder
+from pipelines.fine_tuning.task import Answered, Facts, Head
 from pipelines.fine_tuning.text_rows import Spans, pack, ranges
 from pipelines.metrics.classification import accuracy
-from pipelines.metrics.guessing import constant_answer
+from pipelines.metrics.guessing import Guessing, constant_answer
 from pipelines.records.rows import Numbers, Rows
 from pipelines.tables.writing import write_table
-from pipelines.tasks.choices.files import Choice, read_choices
-from pipelines.tasks.choices.options import ANY_NUMBER, RunSwagConfig
+from pipelines.tasks.choices.files import ANY_NUMBER, Choice, RunSwagConfig, read_choices
 from pipelines.tasks.row_form import RowForm, single_rows, truncated_tokens
 
 if TYPE_CHECKING:
@@ -92,6 +90,10 @@ class ChoiceTask(FilesOfSplits):
         # Of a file with some labels only, rows with and without would not fit together.
         return choices if labelled else (replace(choice, label=None) for choice in choices)
 
+    def facts(self, example: Choice) -> Facts:
+        """The number of the right ending; see `TaskDefaults`."""
+        return Facts(None if example.label is None else [str(example.label)], example.line)
+
     def texts(self, example: Choice) -> list[str]:
         """The context and the endings."""
         return [example.context, *example.endings]
@@ -157,11 +159,13 @@ class ChoiceTask(FilesOfSplits):
         chosen, right = zip(*pairs, strict=True)
         return {"accuracy": accuracy(chosen, right)}
 
-    def guesses(self, split: str) -> dict[str, Guess]:
-        """What the most frequent number of the right ending reaches; see `TaskDefaults`."""
-        labels = np.array([example.label for example in self.examples(split)])
+    def guessing(self, split: str) -> Guessing:
+        """The most frequent number of the right ending; see `TaskDefaults`."""
+        examples = list(self.examples(split))
+        best = constant_answer(np.array([example.label for example in examples]))
+        answer = ChoiceAnswer(best, np.array([], np.float32))
         words = "always the ending of the same number"
-        return {"accuracy": Guess(words, accuracy(constant_answer(labels), labels))}
+        return Guessing(words, [(example, answer) for example in examples])
 
     def write(
         self, folder: Path, split: str, answered: Answered[Choice, ChoiceAnswer]

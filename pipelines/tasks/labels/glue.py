@@ -1,14 +1,18 @@
-"""The tasks of GLUE, and XNLI in each of its languages: their files, labels and figures."""
+"""The tasks of GLUE, XNLI in each of its languages, and the archive that GLUE's server takes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import io
+import logging
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import is_there
+from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.files import check_output, is_there, open_whole
+from keras_bert_impl.options import REQUIRED, option
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.fine_tuning.heads import ClassificationHead, RegressionHead
 from pipelines.fine_tuning.task import Answered
@@ -20,11 +24,15 @@ from pipelines.metrics.classification import (
     pearson_correlation,
     spearman_correlation,
 )
-from pipelines.metrics.guessing import Metric, constant_scores
 from pipelines.tables.files import read_table
+from pipelines.tables.lines import read_lines
 from pipelines.tables.writing import write_submission, write_values
 from pipelines.tasks.labels.options import plain_name
 from pipelines.tasks.labels.rows import LabelAnswer, LabelHead, LabelTask
+
+_LOGGER = logging.getLogger(__name__)
+
+Metric = Callable[[np.ndarray, np.ndarray], float]
 
 
 @dataclass(frozen=True)
@@ -132,11 +140,6 @@ class GlueTask(LabelTask):
         labels = self.head_of.encode_all([label for _, label in pairs])
         return {name: metric(predictions, labels) for name, metric in self.metrics.items()}
 
-    def constant_scores(self, split: str) -> dict[str, float]:
-        """Gives the metrics of a labelled split where every example gets the same answer."""
-        labels = [str(example.label) for example in self.examples(split)]
-        return constant_scores(self.metrics, self.head_of.encode_all(labels))
-
     def write(self, folder: Path, split: str, answered: Labelled) -> list[Path]:
         """Writes `test_results.tsv`, as the original does, and GLUE's submission file."""
         number = self.test_splits.index(split)
@@ -172,7 +175,8 @@ class GlueTask(LabelTask):
             text_b = line.values[layout.text_b] if layout.text_b else None
             label = layout.spellings.get(line.values[layout.label], line.values[layout.label])
             self.check_label(path, line.line, label)
-            yield TextExample(str(count), line.values[layout.text_a], text_b, label)
+            text_a = line.values[layout.text_a]
+            yield TextExample(str(count), text_a, text_b, label, line=line.line)
             count += 1
         if value and not count:
             raise UserError(f"{path}: has no rows whose {column} is {value!r}; name another task.")
@@ -312,3 +316,76 @@ def find_task(name: str) -> GlueTask:
         if plain_name(known) == plain_name(name):
             return task
     raise UserError(f"`task_name={name}`: there is no such task; choose {', '.join(_TASKS)}.")
+
+
+_EARLIEST = (1980, 1, 1, 0, 0, 0)  # of a zip file: the same answers make the same archive
+
+ROWS: Mapping[str, int] = {
+    "AX": 1104,
+    "CoLA": 1063,
+    "MNLI-m": 9796,
+    "MNLI-mm": 9847,
+    "MRPC": 1725,
+    "QNLI": 5463,
+    "QQP": 390965,
+    "RTE": 3000,
+    "SST-2": 1821,
+    "STS-B": 1379,
+    "WNLI": 146,
+}
+"""The test sets of a submission, and their rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmissionConfig:
+    """The parts of an archive."""
+
+    run_dir: tuple[str, ...] = option(
+        REQUIRED,
+        "Folders with files of answers (CoLA.tsv, MNLI-m.tsv, ...): output folders of "
+        "run_classifier with do_predict, or a folder of such folders; separated by commas.",
+    )
+    output_file: Path = option(REQUIRED, "The archive to write, e.g. submission.zip.")
+
+
+def write_submission_archive(config: SubmissionConfig) -> dict[str, Path]:
+    """Checks the answers to GLUE's test sets and writes the archive; gives the files found."""
+    found: dict[str, Path] = {}
+    for folder in map(Path, config.run_dir):
+        for path in sorted((*folder.glob("*.tsv"), *folder.glob("*/*.tsv"))):
+            other = found.setdefault(path.stem, path) if path.stem in ROWS else path
+            if not other.samefile(path):
+                raise UserError(f"{path}: {other} is of the same test set; name one in `run_dir`.")
+    if not found:
+        raise UserError(
+            f"`run_dir={','.join(config.run_dir)}`: holds none of {'.tsv, '.join(ROWS)}.tsv; run "
+            "the tasks with `do_predict` first."
+        )
+    with open_whole(check_output(config.output_file), "wb") as file:
+        packed = io.BytesIO()  # a device has no place to go back to
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in sorted(found):
+                _check(name, found[name])
+                entry = zipfile.ZipInfo(f"{name}.tsv", _EARLIEST)
+                entry.external_attr = 0o644 << 16  # readable where it is unpacked
+                archive.writestr(entry, found[name].read_bytes(), zipfile.ZIP_DEFLATED)
+        file.write(packed.getvalue())
+    return found
+
+
+def _check(name: str, path: Path) -> None:
+    """Holds a file against its task: its labels, and how many rows it has."""
+    head, number = find_task(name.removesuffix("-mm").removesuffix("-m")).head_of, 1
+    for number, line in read_lines(path):
+        try:
+            _, label = line.split("\t")
+            if number == 1 and line != "index\tprediction":
+                raise ValueError
+            if number > 1:
+                head.encode(label)
+        except (ValueError, UserError) as error:
+            raise UserError(
+                f"{path}: line {number} is {shown(line)}, which is no answer here."
+            ) from error
+    if number - 1 != ROWS[name]:
+        _LOGGER.warning("%s: has %d answers, not %d, GLUE's.", path, number - 1, ROWS[name])

@@ -1,24 +1,38 @@
-"""Kinds of labels, and examples: texts, a label, the line they begin on."""
+"""Kinds of labels, and a first pass over files: what labels there are, and what is odd.
+
+Ten million rows take 8 bytes each: a hash of a row's texts, by which rows in two files are found
+and a dev set is cut off.
+"""
 
 import hashlib
+import logging
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.json_files import bounded_loads
 from keras_bert_impl.tokenization.reference import as_name
-from pipelines.fine_tuning.heads import as_label_list
+from pipelines.fine_tuning.counts import Counted
+from pipelines.fine_tuning.heads import as_label_list, some_of
 from pipelines.tables.columns import Columns, is_nan, type_of, value_of
 from pipelines.tables.files import Record, TableFile
+
+_LOGGER = logging.getLogger(__name__)
+
 
 Kind = Literal["one", "several", "columns", "number"]
 """What a label is: one of the labels; a list of them; a column each; a number."""
 
 _LIST_OF_PYTHON = re.compile(r"\[\s*'")
 _LARGEST = 3.4e38  # of float32, in which models compute
+EMPTY_CELLS = "rows with an empty cell in a column of a label, which is learned as no"
 _YES, _NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
 
 
@@ -148,6 +162,7 @@ class Labelled(NamedTuple):
     text_a: str
     text_b: str | None
     label: str | None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -167,7 +182,10 @@ class Source:
         file, labelling = self.file, self.labelling
         for record in file.records():
             label = None if labelling is None else labelling.read(file, record)
-            yield Labelled(record.line, *self.columns.read_texts(file, record), label)
+            cells = self.columns.labels if labelling and labelling.kind == "columns" else ()
+            empty = any(record.values.get(column) in (None, "") for column in cells)
+            note = EMPTY_CELLS if empty else ""
+            yield Labelled(record.line, *self.columns.read_texts(file, record), label, note)
 
 
 def text_key(seed: int, text_a: str, text_b: str | None) -> int:
@@ -197,3 +215,170 @@ def labels_in(labelling: Labelling | None, label: str) -> list[str]:
 def is_empty(example: Labelled) -> bool:
     """Whether an example has no text at all."""
     return not example.text_a.strip() and not (example.text_b or "").strip()
+
+
+_FEW_LABELS = 50  # so many are plausible for any number of rows
+_STAND_INS = {"None", "", "-1", "-1.0"}  # published in place of labels
+
+
+@dataclass
+class LabelStatistics:
+    """Counts of a training file.
+
+    Attributes:
+        labels: how many rows have each label (of several at once: each single label).
+        rows: how many rows have a text; the others are not trained on.
+        keys: a hash of each row's texts, by the group within which a dev set is cut off.
+    """
+
+    source: Source
+    labels: Counter[str] = field(default_factory=Counter)
+    rows: int = 0
+    keys: dict[str, "array[int]"] = field(default_factory=dict)
+
+    def count(self, example: Labelled, seed: int) -> None:
+        """Counts a row with a text and a label."""
+        held = labels_in(self.source.labelling, example.label or "")
+        self.rows += 1
+        self.labels.update(held)
+        key = text_key(seed, example.text_a, example.text_b)
+        self.keys.setdefault(held[0] if held else "", array("Q")).append(key)
+
+
+def training_statistics(source: Source, seed: int) -> LabelStatistics:
+    """Reads a whole training file."""
+    found, empty = LabelStatistics(source), Counted()
+    for example in source.examples():
+        if example.label is None:
+            raise UserError(_without_label(source, example.line))
+        if is_empty(example):
+            empty.add(f"on line {example.line}")
+        else:
+            found.count(example, seed)
+    empty.warn(source.file.name, "rows without text, which are left out of training")
+    _check_labels(found)
+    return found
+
+
+def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bool:
+    """Reads a dev or test file; says whether it has labels: `labels`, or () for numbers.
+
+    A test file in which no row has a label of training has none: such sets are published with a
+    stand-in such as -1 or ?.
+    """
+    labelling, file = source.labelling, source.file
+    assert labelling is not None
+    known, good, bad, unknown = frozenset(labels), 0, "", Counted()
+    cells = set[str]()
+    for record in file.records():
+        if labelling.kind != "one" and len(cells) <= len(_STAND_INS):
+            cells.update(str(record.values.get(column)) for column in labelling.columns)
+        try:
+            label = labelling.read(file, record)
+        except UserError as error:
+            bad = bad or str(error)
+            continue
+        if label is None:
+            bad = bad or _without_label(source, record.line)
+        elif strange := [one for one in labels_in(labelling, label) if one not in known]:
+            unknown.add(f"{shown(strange[0])} on line {record.line}")
+        else:
+            good += 1
+    if not required and (not good or (labelling.kind != "one" and cells <= _STAND_INS)):
+        return False
+    if unknown.count:
+        raise UserError(
+            f"{file.name}: {unknown.count} rows have labels that the model does not know, the "
+            f"first {unknown.first}; it knows {some_of(labels)}. Correct them, or remove the rows."
+        )
+    if bad:
+        raise UserError(bad)
+    return True
+
+
+def in_order(labels: Iterable[str]) -> tuple[str, ...]:
+    """Labels in the order of the classes: numbers by their value, anything else by its characters.
+
+    Example:
+        >>> in_order(["10", "9", "-1"]), in_order(["b", "10", "a"])
+        (('-1', '9', '10'), ('10', 'a', 'b'))
+    """
+    labels = sorted(labels)
+    numbers = {label: _number(label) for label in labels}
+    if None in numbers.values():
+        return tuple(labels)
+    return tuple(sorted(labels, key=lambda label: numbers[label] or 0.0))
+
+
+def dev_thresholds(statistics: LabelStatistics, share: float) -> Mapping[str, int]:
+    """The hash below which a row of each group belongs to the dev set.
+
+    Rows with the same texts have the same hash, so they are on the same side.
+    """
+    thresholds = {}
+    for group, keys in statistics.keys.items():
+        hashes = np.frombuffer(keys, np.uint64)
+        hashes.sort()  # in place: a copy of ten million would be the most that is held
+        first = np.flatnonzero(hashes[1:] != hashes[:-1]) + 1  # where the next distinct one begins
+        count = min(round(share * (len(first) + 1)), len(first))
+        thresholds[group] = int(hashes[first[count - 1]]) if count > 0 else 0
+    return thresholds
+
+
+def _without_label(source: Source, line: int) -> str:
+    return (
+        f"{source.file.name}: line {line} has no label in {_in_words(source)}; add it or remove "
+        "the line."
+    )
+
+
+def _in_words(source: Source) -> str:
+    return f"the column {', '.join(map(repr, source.columns.labels))}"
+
+
+def _check_labels(found: LabelStatistics) -> None:
+    """Refuses labels that cannot be learned."""
+    source, labels, name = found.source, found.labels, found.source.file.name
+    if not found.rows:
+        raise UserError(
+            f"{name}: no row is left to train on, for all of them have no text in the column "
+            f"{', '.join(map(repr, source.columns.texts))}; name another `text_column`."
+        )
+    if source.labelling is None or source.labelling.kind == "number":
+        return
+    numbers = [_number(label) for label in labels]
+    is_fraction = None not in numbers and any(one % 1 for one in numbers if one is not None)
+    if len(labels) > _FEW_LABELS and (is_fraction or 2 * len(labels) > found.rows):
+        raise UserError(
+            f"{name}: {_in_words(source)} has {len(labels)} different labels in {found.rows} rows; "
+            "for numbers to predict give `regression=True`, or name another `label_column`."
+        )
+    if len(labels) < 2:
+        raise UserError(
+            f"{name}: there must be two labels or more in {_in_words(source)}, but the only one "
+            f"is {', '.join(map(repr, labels)) or 'none'}; name another `label_column`, or add "
+            "examples."
+        )
+    seen = dict[object, str]()
+    for label, number in zip(labels, numbers, strict=True):
+        other = seen.setdefault(label.strip() if number is None else number, label)
+        if other != label:
+            raise UserError(
+                f"{name}: the labels {other!r} and {label!r} are the same; write each label in one "
+                "way."
+            )
+    if is_fraction:
+        _LOGGER.warning(
+            "%s: its labels are numbers, and are taken for %d classes; to predict numbers give "
+            "`regression=True`.",
+            *(name, len(labels)),
+        )
+
+
+def _number(label: str) -> float | None:
+    """The finite number that a label is; None of any other."""
+    try:
+        number = float(label)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

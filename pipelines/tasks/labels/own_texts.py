@@ -7,7 +7,6 @@ training file.
 """
 
 import json
-import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,13 +22,11 @@ from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, Regr
 from pipelines.fine_tuning.task import Answered
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics.classification import (
-    ClassFigures,
-    ClassScores,
-    LabelSetScores,
+    class_figures,
+    figures_by_class,
     pearson_correlation,
     spearman_correlation,
 )
-from pipelines.metrics.guessing import constant_answer
 from pipelines.tables.writing import digits, hardest, write_table
 from pipelines.tasks.labels.labelling import Kind, Labelled, Source, is_empty, labels_in, text_key
 from pipelines.tasks.labels.rows import LabelAnswer, LabelHead, LabelTask
@@ -127,7 +124,7 @@ class LabelledTexts(LabelTask):
         source = self.sources[split]
         for example in source.examples():
             if self._is_of(split, source, example):
-                yield TextExample(str(example.line), example.text_a, example.text_b, example.label)
+                yield TextExample(str(example.line), *example[1:], line=example.line)
 
     def _is_of(self, split: str, source: Source, example: Labelled) -> bool:
         cut = self.held_out if split in ("train", "dev") else None
@@ -137,27 +134,27 @@ class LabelledTexts(LabelTask):
 
     def score(self, answered: AnsweredTexts) -> dict[str, float]:
         """Gives the metrics that fit the labels; see `Task.score`."""
-        if self.kind == "number":
-            return _score_numbers(answered)
-        return self._count(answered).figures()
-
-    def constant_scores(self, split: str) -> dict[str, float]:
-        """Gives the metrics of a labelled split where every example gets the same answer."""
-        labels = [self._encoded(example) for example in self.examples(split)]
-        answer = constant_answer(np.array(labels))[0]
-        same = LabelAnswer("", answer.item() if answer.ndim == 0 else answer, np.array([]))
-        scores = self.score([(example, same) for example in self.examples(split)])
-        return {name: 0.0 if math.isnan(score) else score for name, score in scores.items()}
+        labels, predictions = self._decisions(answered)
+        return (
+            _score_numbers(labels, predictions)
+            if self.kind == "number"
+            else class_figures(labels, predictions)
+        )
 
     def illustrate(self, folder: Path, split: str, answered: AnsweredTexts) -> list[Path]:
         """Writes the figures of each label, and the confusion matrix; see `TaskDefaults`."""
         if self.kind == "number":
             return []
-        counts = self._count(answered)
-        rows = class_rows(self.labels, counts.by_class())
+        decisions = self._decisions(answered)
+        figures = figures_by_class(*decisions, len(self.labels))
+        rows = (
+            [label, *one[:2], *(f"{share:.4f}" for share in one[2:])]
+            for label, one in zip(self.labels, figures, strict=True)
+        )
         files = [write_table(folder / f"{split}_classes.tsv", _CLASS_COLUMNS, rows)]
-        if isinstance(counts, ClassScores):
-            files.append(draw_confusion(folder / f"{split}_confusion.png", self.labels, counts))
+        if self.kind == "one":
+            path = folder / f"{split}_confusion.png"
+            files.append(draw_confusion(path, self.labels, *decisions))
         return files
 
     def write(self, folder: Path, split: str, answered: AnsweredTexts) -> list[Path]:
@@ -172,11 +169,11 @@ class LabelledTexts(LabelTask):
             files.append(write_table(folder / f"{split}_mistakes.tsv", header, rows))
         return files
 
-    def _count(self, answered: AnsweredTexts) -> ClassScores | LabelSetScores:
-        scores: Any = (LabelSetScores, ClassScores)[self.kind == "one"](len(self.labels))
-        for example, answer in answered:
-            scores.add(self._encoded(example), answer.prediction)
-        return scores
+    def _decisions(self, answered: AnsweredTexts) -> tuple[np.ndarray, np.ndarray]:
+        """The labels and the predictions: [examples], of several labels [examples, labels]."""
+        pairs = [(self._encoded(example), answer.prediction) for example, answer in answered]
+        labels, predictions = zip(*pairs, strict=True)
+        return np.array(labels), np.array(predictions)
 
     def _encoded(self, example: TextExample) -> Any:
         """A class, a 0 or 1 for each label, or a number."""
@@ -210,12 +207,8 @@ class LabelledTexts(LabelTask):
         return None if right else float(np.abs(answer.values - label).max())
 
 
-def _score_numbers(answered: AnsweredTexts) -> dict[str, float]:
-    """Both correlations and both mean errors; takes 16 bytes an example."""
-    kind = np.dtype([("prediction", "f8"), ("label", "f8")])
-    pairs = ((answer.prediction, float(str(example.label))) for example, answer in answered)
-    numbers = np.fromiter(pairs, kind)
-    predictions, labels = numbers["prediction"], numbers["label"]
+def _score_numbers(labels: np.ndarray, predictions: np.ndarray) -> dict[str, float]:
+    """Both correlations and both mean errors."""
     errors = predictions - labels
     return {
         "pearson": pearson_correlation(predictions, labels),
@@ -225,20 +218,20 @@ def _score_numbers(answered: AnsweredTexts) -> dict[str, float]:
     }
 
 
-def class_rows(labels: Sequence[str], figures: ClassFigures) -> Iterator[list[Any]]:
-    """The rows of a table with the figures of each class."""
-    for label, examples, predicted, *shares in zip(labels, *figures, strict=True):
-        yield [label, examples, predicted, *(f"{share:.4f}" for share in shares)]
-
-
-def draw_confusion(path: Path, labels: Sequence[str], scores: ClassScores) -> Path:
+def draw_confusion(
+    path: Path, names: Sequence[str], labels: np.ndarray, predictions: np.ndarray
+) -> Path:
     """Draws a confusion matrix as a picture, of many classes the most frequent ones."""
     from matplotlib.figure import Figure
+    from sklearn.metrics import confusion_matrix
 
-    figures = scores.by_class()
-    order = np.argsort(-(figures.examples + figures.predicted), kind="stable")
-    shown = sorted(order[:_MOST_DRAWN].tolist())
-    matrix, names = scores.matrix(shown), [_short(labels[number]) for number in shown]
+    counts = np.bincount(labels, minlength=len(names)) + np.bincount(
+        predictions, minlength=len(names)
+    )
+    shown = sorted(np.argsort(-counts, kind="stable")[:_MOST_DRAWN].tolist())
+    matrix = confusion_matrix(labels, predictions, labels=range(len(names)))[np.ix_(shown, shown)]
+    titles = [name if len(name) <= 20 else f"{name[:19]}…" for name in names]
+    titles = [titles[number] for number in shown]
     size = 2.5 + 0.45 * len(shown)
     figure = Figure(figsize=(size + 1, size), layout="constrained")
     axes = figure.subplots()
@@ -246,17 +239,13 @@ def draw_confusion(path: Path, labels: Sequence[str], scores: ClassScores) -> Pa
     picture = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     figure.colorbar(picture, ax=axes, label="share of the label's examples", shrink=0.8)
     # A label such as $5-$10 is no formula.
-    axes.set_xticks(range(len(shown)), names, rotation=90, parse_math=False)
-    axes.set_yticks(range(len(shown)), names, parse_math=False)
+    axes.set_xticks(range(len(shown)), titles, rotation=90, parse_math=False)
+    axes.set_yticks(range(len(shown)), titles, parse_math=False)
     axes.set_xlabel("prediction")
     axes.set_ylabel("label")
-    if len(shown) < len(labels):
-        axes.set_title(f"the {len(shown)} most frequent of {len(labels)} labels")
+    if len(shown) < len(names):
+        axes.set_title(f"the {len(shown)} most frequent of {len(names)} labels")
     for (row, column), number in np.ndenumerate(matrix):
         colour = "white" if shares[row, column] > 0.5 else "black"
         axes.text(column, row, str(number), ha="center", va="center", color=colour, fontsize=8)
     return write_png(path, figure)
-
-
-def _short(label: str) -> str:
-    return label if len(label) <= 20 else f"{label[:19]}…"

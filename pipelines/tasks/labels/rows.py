@@ -1,4 +1,4 @@
-"""Rows with labels and answers made of logits, for tasks whose examples are texts with a label."""
+"""Texts with labels as rows, and logits as answers: of files, and of what a server is asked."""
 
 import logging
 import math
@@ -9,27 +9,41 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.checkpoints.task_settings import (
+    long_texts_of,
+    num_texts,
+    served_length,
+    task_settings,
+)
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.json_files import bounded_loads
+from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
+from keras_bert_impl.serving.forms import KnownModel, read_fields
 from keras_bert_impl.tokenization.long_texts import LongTexts
-from keras_bert_impl.training.learning_curve import CurveStyle, Guess
+from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
+from keras_bert_impl.training.learning_curve import CurveStyle
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
-from pipelines.fine_tuning.task import Head, TaskDefaults
+from pipelines.fine_tuning.task import Facts, Head, TaskDefaults
 from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows
+from pipelines.metrics.guessing import Guessing, constant_answer
 from pipelines.records.rows import Rows
 from pipelines.tables.writing import digits
+from pipelines.tasks.row_form import RowForm, single_rows, truncated_tokens
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
-    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
-
+    from keras_bert_impl.tokenization.tokenizer import LineTokenizer, SpecialTokens
 
 _LOGGER = logging.getLogger(__name__)
 
-_MOST_FREQUENT = "always the most frequent class"
-_COMMON_LABELS = "always the labels that most examples have"
-_MEAN = "always the mean"
+
+_GUESSED = {
+    ClassificationHead: "always the most frequent class",
+    MultiLabelHead: "always the labels that most examples have",
+    RegressionHead: "always the mean",
+}
 _COARSE = 1e-3  # a step of float32 may be so much of the labels' deviation without a word
 
 LabelHead = ClassificationHead | MultiLabelHead | RegressionHead
@@ -65,7 +79,6 @@ class LabelTask(TaskDefaults):
     long_texts: LongTexts
     joins = True
     examples: Callable[[str], Iterable[TextExample]]  # reads a split; see `Task.examples`
-    constant_scores: Callable[[str], Mapping[str, float]]  # of one answer to every example
 
     @property
     def curve_style(self) -> CurveStyle:
@@ -76,21 +89,23 @@ class LabelTask(TaskDefaults):
         several = isinstance(self.head_of, MultiLabelHead)
         return CurveStyle(trained=() if several else ("accuracy",))
 
-    def guesses(self, split: str) -> dict[str, Guess]:
-        """Gives what one answer to every example reaches; see `TaskDefaults`.
+    def guessing(self, split: str) -> Guessing:
+        """The most frequent class, the labels that most examples have, or the mean."""
+        examples = list(self.examples(split))
+        labels = self.head_of.encode_all([str(example.label) for example in examples])
+        answer = LabelAnswer("", constant_answer(labels), np.array([]))
+        is_number = isinstance(self.head_of, RegressionHead)
+        loss = float(np.var(labels, dtype=np.float64)) if is_number else None
+        words = _GUESSED[type(self.head_of)]
+        return Guessing(words, [(example, answer) for example in examples], loss)
 
-        Of a regression it is the mean: its squared error, the loss, is the labels' variance, and a
-        correlation with it is not defined.
-        """
-        scores = dict(self.constant_scores(split))
-        if not isinstance(self.head_of, RegressionHead):
-            several = isinstance(self.head_of, MultiLabelHead)
-            words = _COMMON_LABELS if several else _MOST_FREQUENT
-            return {name: Guess(words, score) for name, score in scores.items()}
-        labels = [str(example.label) for example in self.examples(split)]
-        errors = {name: score for name, score in scores.items() if name.endswith("error")}
-        errors["loss"] = float(np.var(self.head_of.encode_all(labels), dtype=np.float64))
-        return {name: Guess(_MEAN, error) for name, error in errors.items()}
+    def facts(self, example: TextExample) -> Facts:
+        """The label or labels of an example, none of a number; see `TaskDefaults`."""
+        if example.label is None or isinstance(self.head_of, RegressionHead):
+            return Facts(None, example.line, example.note)
+        several = isinstance(self.head_of, MultiLabelHead)
+        classes = bounded_loads(example.label) if several else [example.label]
+        return Facts(classes, example.line, example.note)
 
     def texts(self, example: TextExample) -> list[str]:
         """The text or the two texts of an example; see `Task.texts`."""
@@ -180,3 +195,98 @@ def label_units(examples: Iterable[TextExample], where: object) -> tuple[float, 
         *map(digits, (mean, deviation)),
     )
     return mean, deviation
+
+
+LABEL_PROBABILITIES = "label_probabilities"
+"""Labels beside their probabilities, for who reads an answer; columns and exports have none."""
+
+_LOGITS = {"logits": "one of each label"}
+_OUTPUTS = {
+    "label": {"label": "the best label", "probabilities": "of each label, in their order"},
+    "labels": {"labels": "all labels that hold", "probabilities": "of each label by itself"},
+    "number": {"score": "the number"},
+}
+
+
+class LabelForm(RowForm):
+    """Texts, or pairs of texts, to a label, labels or a number (where the model has one label)."""
+
+    model_outputs = ("logits",)
+
+    def __init__(
+        self, model: KnownModel, tokenizer: PlainTokenizer, max_seq_length: int, *, pairs: bool
+    ) -> None:
+        self.signature, self._pairs = ("text_pair" if pairs else "text"), pairs
+        self.inputs = _inputs(pairs)
+        self._labels, self._tokenizer = model.labels, tokenizer
+        self.max_seq_length = max_seq_length
+        self._long_texts = long_texts_of(model.config)
+        self.has_windows = self._long_texts.has_windows
+        self._head: LabelHead
+        if len(model.labels) == 1:
+            self.kind, self._head = "number", RegressionHead()
+        elif model.is_multi_label:
+            self.kind, self._head = "labels", MultiLabelHead(model.labels)
+        else:
+            names = dict(zip(model.labels, model.labels, strict=True))
+            self.kind, self._head = "label", ClassificationHead(names)
+        self.outputs = _OUTPUTS[self.kind] | ({} if self.kind == "number" else _LOGITS)
+
+    def prepare(self, instances: Sequence[Instance]) -> Prepared:
+        """See `Answerer.prepare`."""
+        fields = read_fields(self.inputs, instances)
+        texts = zip(*fields.values(), strict=True)
+        examples = [TextExample("", *some) for some in texts]
+        rows = text_rows(examples, self._tokenizer, self.max_seq_length, self._long_texts)
+        return Prepared(single_rows(rows), rows, truncated_tokens(rows))
+
+    def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
+        """See `Answerer.finish`."""
+        if not outputs:
+            return []
+        logits = self.joined(outputs)["logits"].astype(np.float32)
+        logits = join_windows(prepared.state, logits, self._long_texts.window_answers)
+        if isinstance(self._head, RegressionHead):
+            return [{"score": float(one[0])} for one in logits]
+        found = (self._head.predictions(logits), self._head.values(logits), logits)
+        return [
+            {
+                **self._said(best),
+                "probabilities": values,
+                "logits": scores,
+                LABEL_PROBABILITIES: self._label_probabilities(values),
+            }
+            for best, values, scores in zip(*(x.tolist() for x in found), strict=True)
+        ]
+
+    def _label_probabilities(self, values: list[float]) -> list[list[Any]]:
+        """Each label with its probability, the most probable first."""
+        pairs = [[*pair] for pair in zip(self._labels, values, strict=True)]
+        return sorted(pairs, key=lambda pair: -pair[1])
+
+    def _said(self, best: Any) -> Answer:
+        """The best label, or those of which a 1 says that they hold."""
+        if self.kind == "label":
+            return {"label": self._labels[best]}
+        return {"labels": [label for label, holds in zip(self._labels, best, strict=True) if holds]}
+
+
+def _inputs(pairs: bool) -> tuple[Input, ...]:
+    if not pairs:
+        return (Input("text", about="a text"),)
+    return Input("text_a", about="the first text"), Input("text_b", about="the second text")
+
+
+def label_forms(model: KnownModel, max_seq_length: int | None = None) -> list[LabelForm]:
+    """The forms of a classifier: texts or pairs, as in training; both where it is unknown."""
+    config = model.config
+    length = served_length(config, max_seq_length)
+    keeps = task_settings(config).get("special_tokens") == "keep"
+    special: SpecialTokens = "keep" if keeps else "split"
+    tokenizer = PlainTokenizer(model.text, special)
+    texts = num_texts(config)
+    return [
+        LabelForm(model, tokenizer, length, pairs=pairs)
+        for pairs in (False, True)
+        if texts in (None, 1 + pairs)
+    ]

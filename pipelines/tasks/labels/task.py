@@ -9,22 +9,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.tokenization.long_texts import LongTexts
-from pipelines.fine_tuning.task_builder import TaskBuilder, are_same_file
+from pipelines.fine_tuning.heads import some_of
+from pipelines.fine_tuning.start import TaskBuilder
 from pipelines.tables.columns import Columns, check_columns, check_first_row, choose_columns
 from pipelines.tables.files import TableFile, open_table
 from pipelines.tasks.labels.glue import GlueTask, find_task
-from pipelines.tasks.labels.labelling import Kind, Labelling, Source, as_label, find_labelling
+from pipelines.tasks.labels.labelling import (
+    Kind,
+    Labelling,
+    LabelStatistics,
+    Source,
+    as_label,
+    check_scored,
+    dev_thresholds,
+    find_labelling,
+    in_order,
+    training_statistics,
+)
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.labels.own_texts import HeldOut, LabelledTexts
 from pipelines.tasks.labels.rows import label_units
-from pipelines.tasks.labels.statistics import (
-    LabelStatistics,
-    check_scored,
-    dev_thresholds,
-    in_order,
-    training_statistics,
-    warn_of_shared_rows,
-)
 
 if TYPE_CHECKING:
     from pipelines.fine_tuning.run import FineTuningResults
@@ -40,10 +44,7 @@ def open_labelled_texts(
 ) -> LabelledTexts:
     """Reads all files once and makes the task, or says what is wrong with them.
 
-    Args:
-        long_texts: what becomes of texts that are longer than a row; None: they are truncated.
-        trained: the model that is scored or answers, which knows its labels; None where one is
-            trained from `train_file`.
+    A `trained` model knows its labels; without one they are those of `train_file`.
     """
     task = _Builder(config, trained).task()
     return task if long_texts is None else replace(task, long_texts=long_texts)
@@ -98,10 +99,7 @@ class _Builder(TaskBuilder):
         if split == "train":
             assert found.training is not None
             return found.training.source
-        source = self._scored(split, file, found)
-        if found.training and not are_same_file(self._config.file("train"), file.name):
-            warn_of_shared_rows(found.training, source, self._config.dev_seed)
-        return source
+        return self._scored(split, file, found)
 
     def _make(self, sources: Mapping[str, Source], found: _Found) -> LabelledTexts:
         if found.held_out:
@@ -192,8 +190,8 @@ class _Builder(TaskBuilder):
             return kind, columns.labels
         labels = in_order(training.labels)
         if labels:
-            counted = (f"{label} ({training.labels[label]:,})" for label in labels[:50])
-            _LOGGER.info("labels: %s", ", ".join(counted))
+            counted = [f"{label} ({training.labels[label]:,})" for label in labels]
+            _LOGGER.info("labels: %s", some_of(counted))
         return kind, labels
 
     def _weights(
@@ -277,7 +275,7 @@ def parse_weights(given: Sequence[str], labels: Sequence[str]) -> tuple[float, .
         if label not in weights:
             raise UserError(
                 f"`class_weights={one}`: there is no label {label!r}; give balanced, or "
-                f"LABEL=WEIGHT for some of {', '.join(labels[:12])}."
+                f"LABEL=WEIGHT for some of {some_of(labels)}."
             )
         if not (math.isfinite(weight) and weight > 0):
             raise UserError(f"`class_weights={one}`: the weight must be a number more than 0.")

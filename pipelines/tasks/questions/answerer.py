@@ -21,8 +21,8 @@ from pipelines.tasks.questions.answers import (
     find_null_logits,
     visible_end,
 )
+from pipelines.tasks.questions.files import Passage, Question
 from pipelines.tasks.questions.options import THRESHOLD, RunSquadConfig
-from pipelines.tasks.questions.passages import Passage, Question
 from pipelines.tasks.questions.rows import WindowSettings, question_rows
 from pipelines.tasks.row_form import RowForm, single_rows, truncated_tokens
 
@@ -47,11 +47,7 @@ class ServingSettings:
 
     @classmethod
     def of(cls, config: "BertConfig", max_seq_length: int | None = None) -> Self:
-        """Reads the settings in a model's configuration; the original's defaults where it has none.
-
-        Args:
-            max_seq_length: the most tokens of a row; None is as in training.
-        """
+        """The settings in a model's configuration; the original's defaults where it has none."""
         known = RunSquadConfig.known(config)
         positions = config.max_position_embeddings
         default = min(WindowSettings.max_seq_length, positions)
@@ -135,9 +131,7 @@ class QuestionForm(RowForm):
         ]
         if not questions:
             return Prepared([])
-        rows = question_rows(
-            questions, self._tokenizer, self._settings.windows, training=False, tell=False
-        )
+        rows = question_rows(questions, self._tokenizer, self._settings.windows, training=False)
         return Prepared(single_rows(rows), (questions, rows), truncated_tokens(rows))
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
@@ -203,10 +197,6 @@ def _float32(number: Any) -> float:
 
 
 def question_forms(model: KnownModel, max_seq_length: int | None) -> list[QuestionForm]:
-    """The forms of a model for questions: the answer, and the best answers.
-
-    Args:
-        max_seq_length: the most tokens of a row; None is as in training.
-    """
+    """The forms of a model for questions: the answer, and the best answers."""
     settings = ServingSettings.of(model.config, max_seq_length)
     return [QuestionForm(model, settings, best=best) for best in (False, True)]

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from keras_bert_impl.tokenization.reference import is_dropped, split_words
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
 from pipelines.records.rows import Numbers, Rows
-from pipelines.tasks.questions.passages import Question
+from pipelines.tasks.questions.files import Question
 
 
 def visible_end(text: str, start: int, end: int) -> int:
@@ -66,8 +66,7 @@ def join_tokens(tokens: Sequence[str]) -> str:
 def find_original_text(span: str, words: str, casing: Casing) -> str:
     """Finds the part of some words of the passage that a span of tokens stands for.
 
-    Returns:
-        A part of `words`, or all of it where the two cannot be aligned.
+    It is all of them where the two cannot be aligned.
 
     Example:
         >>> find_original_text("steve smith", "Steve Smith's", Casing(do_lower_case=True))
@@ -132,14 +131,7 @@ class NullLogits(NamedTuple):
 
 
 def dense_logits(rows: Rows, logits: ArrayLike) -> NDArray[np.float32]:
-    """Puts the logits of the real tokens of all rows into one array.
-
-    Args:
-        logits: float32 [tokens of all rows].
-
-    Returns:
-        float32 [rows, tokens of the longest row], minus infinity at padding.
-    """
+    """Puts logits [tokens of all rows] into float32 [rows, length], minus infinity at padding."""
     dense = np.full((len(rows), int(rows.lengths.max(initial=0))), -np.inf, np.float32)
     dense[np.arange(dense.shape[1]) < rows.lengths[:, None]] = np.asarray(logits)
     return dense
@@ -152,12 +144,8 @@ def find_best_spans(
 
     A span starts at a token that its window shows best, and does not leave the passage. Spans with
     equal scores stay in the order of their rows, then starts, then ends; equal logits in the order
-    of the text.
-
-    Args:
-        start: float [rows, length] logits; those of padding, where a model gave any, count among
-            the best but give no span.
-        end: float [rows, length] logits.
+    of the text. Logits are float [rows, length]; those of padding count among the best but give no
+    span.
     """
     starts, ends = np.asarray(start, np.float64), np.asarray(end, np.float64)
     firsts, lasts = _best_positions(starts, n_best_size), _best_positions(ends, n_best_size)
@@ -183,12 +171,7 @@ def _best_positions(logits: Logits, count: int) -> Numbers:
 
 
 def find_null_logits(rows: Rows, start: ArrayLike, end: ArrayLike) -> NullLogits:
-    """Finds the row of each question where the logits at [CLS] are lowest; the first of equals.
-
-    Args:
-        start: float [rows, length] logits.
-        end: float [rows, length] logits.
-    """
+    """Finds the row of each question where the logits at [CLS] are lowest; the first of equals."""
     starts = np.asarray(start, np.float64)[:, 0]
     ends = np.asarray(end, np.float64)[:, 0]
     order = np.lexsort((starts + ends, rows.examples))
@@ -260,14 +243,10 @@ def predict(
     text: TextSettings,
     settings: AnswerSettings,
 ) -> list[Prediction]:
-    """Answers questions by a model's logits.
+    """Answers questions by a model's logits, float32 [rows, length] from `dense_logits`.
 
-    Args:
-        start_logits: float32 [rows, length], with padding; `dense_logits` makes them.
-
-    Returns:
-        One prediction a question. A question for which no span is possible is answered "empty", as
-        in the original, or, where there may be no answer (and the original fails), with none.
+    A question for which no span is possible is answered "empty", as in the original, or, where
+    there may be no answer (and the original fails), with none.
     """
     limits = settings.n_best_size, settings.max_answer_length
     spans = find_best_spans(rows, start_logits, end_logits, *limits)

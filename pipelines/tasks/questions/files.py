@@ -1,106 +1,208 @@
-"""Files in SQuAD's form (1.1, 2.0, KorQuAD 1.0): articles, their paragraphs, their questions.
+"""Questions and passages, read from files in SQuAD's form (1.1, 2.0, KorQuAD 1.0) or TriviaQA's.
 
-Files in TriviaQA's form are known by what they hold; see `trivia`.
+Nobody marked where TriviaQA's answers are: the first position in a document where one of the
+answer's aliases occurs is taken for it (distant supervision). The paper on BERT trained on the
+first 400 words of Wikipedia's documents, those with an alias (section 4.2, the footnote).
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError, reading, shown
+from keras_bert_impl.files import real_path
 from pipelines.corpora.encodings import UTF_8, TextEncoding
+from pipelines.fine_tuning.counts import Counted
 from pipelines.tables.lines import read_json
-from pipelines.tasks.counts import Counted
-from pipelines.tasks.questions.passages import Passage, PlacedText, Question
-from pipelines.tasks.questions.trivia import BESIDE, Evidence, is_trivia, trivia_questions
+
+_LOGGER = logging.getLogger(__name__)
+
+
+_BLANKS = " \t\r\n\u202f"
+_IS_BLANK = np.isin(np.arange(max(map(ord, _BLANKS)) + 2), [ord(blank) for blank in _BLANKS])
+_WORDS = re.compile(f"[^{_BLANKS}]+")
+_OTHER_BLANKS = "\x0b\x0c\x1c\x1d\x1e\x1f"  # those of ASCII that only Python cuts at
+
+
+@dataclass(frozen=True, eq=False)
+class Passage:
+    r"""A text in which answers are looked for.
+
+    A word is what stands between two of the original's blanks: space, tab, carriage return, line
+    feed and the narrow no-break space (not the no-break space).
+
+    Example:
+        >>> passage = Passage("Rain", " It  rained.\n")
+        >>> passage.words, passage.word_of_character.tolist()
+        (['It', 'rained.'], [-1, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1])
+    """
+
+    article: str
+    text: str
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The words."""
+        if self.text.isascii() and not any(blank in self.text for blank in _OTHER_BLANKS):
+            return self.text.split()  # several times as fast
+        return _WORDS.findall(self.text)
+
+    @cached_property
+    def word_of_character(self) -> NDArray[np.int32]:
+        """The word that each character is of; a blank is of the word in front of it, or -1."""
+        if self.text.isascii():
+            blank = _IS_BLANK[np.frombuffer(self.text.encode(), np.uint8)]
+        else:  # a JSON file may hold half of a surrogate pair
+            codes = np.frombuffer(self.text.encode("utf-32-le", "surrogatepass"), "<u4")
+            blank = _IS_BLANK[np.minimum(codes, len(_IS_BLANK) - 1)]
+        begins = ~blank
+        begins[1:] &= blank[:-1]
+        return np.cumsum(begins, dtype=np.int32) - 1
+
+
+class PlacedText(NamedTuple):
+    """An answer as a file has it."""
+
+    text: str
+    start: int
+
+
+class WordSpan(NamedTuple):
+    """The first and the last word of an answer."""
+
+    first: int
+    last: int
+
+
+def find_words(passage: Passage, answer: PlacedText) -> WordSpan | None:
+    """Finds the words of a passage that an answer is in; None where it is not where it should be.
+
+    As in the original, words are compared with single blanks between them.
+
+    Example:
+        >>> find_words(Passage("Rain", "It rained all day."), PlacedText("rain", 3))
+        WordSpan(first=1, last=1)
+        >>> find_words(Passage("Rain", "It rained all day."), PlacedText("snow", 3))
+    """
+    word_of, end = passage.word_of_character, answer.start + len(answer.text)
+    wanted = " ".join(answer.text.split())
+    if not (wanted and answer.start >= 0 and end <= len(word_of)):
+        return None
+    first, last = int(word_of[answer.start]), int(word_of[end - 1])
+    if wanted not in " ".join(passage.words[first : last + 1]):
+        return None
+    return WordSpan(max(first, 0), last)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question about a passage.
+
+    Example:
+        >>> passage = Passage("Rain", "It rained all day.")
+        >>> Question("q1", "How long?", passage, (PlacedText("all day", 10),)).answer_words
+        WordSpan(first=2, last=3)
+    """
+
+    identifier: str
+    text: str
+    passage: Passage
+    answers: tuple[PlacedText, ...] = ()
+    is_impossible: bool = False
+
+    @cached_property
+    def answer_words(self) -> WordSpan | None:
+        """The words of the first answer; None where there is none, or not where it should be."""
+        if self.is_impossible or not self.answers:
+            return None
+        return find_words(self.passage, self.answers[0])
+
 
 WANTED = "a file in SQuAD's form"
 _KINDS = {str: "text", int: "a whole number", list: "a list"}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Where TriviaQA's documents are, and how many words of each beginning are read.
+
+    The folder has `wikipedia/` and `web/`; None is `evidence/` beside the file's own folder.
+    """
+
+    folder: Path | None = None
+    most_words: int = 400
+
+
+_HERE = Evidence()
 
 
 def read_questions(
     path: Path,
     *,
     version_2_with_negative: bool,
-    evidence: Evidence = BESIDE,
     training: bool = False,
+    evidence: Evidence = _HERE,
     encoding: TextEncoding = UTF_8,
 ) -> Iterator[Question]:
-    """Reads the questions of a file, in their order.
+    """Reads the questions of a file in their order; for training those that can be trained on.
 
-    Args:
-        encoding: how its text stands in bytes. Composed are passages, questions and answers, and
-            the places of answers with them; not TriviaQA's documents.
+    For training a question whose first answer is not where `answer_start` says is left out, as in
+    the original; further answers are not used; the log says how many there are. Where text is to be
+    composed, passages, questions and answers are, and the places of answers with them, but not
+    TriviaQA's documents.
     """
-    seen = set[str]()
-    for question in _questions(path, evidence, encoding, training=training):
+    content, seen = read_json(path, WANTED, encoding), set[str]()
+    if is_trivia(content):
+        questions = _trivia_questions(path, content, evidence, training=training)
+    else:
+        questions = _squad_questions(path, content, encoding)
+    for question in _trainable(path, questions) if training else questions:
         if question.identifier in seen:
             raise UserError(
-                f"{_where(path, question)} comes a second time; give every question an `id` of its "
-                "own."
+                f"{path}: {_name_of(question)} comes a second time; give every question an `id` of "
+                "its own."
             )
         seen.add(question.identifier)
         if question.is_impossible and not version_2_with_negative:
             raise UserError(
-                f"{_where(path, question)} is impossible to answer; set `version_2_with_negative`."
+                f"{path}: {_name_of(question)} is impossible to answer; set "
+                "`version_2_with_negative`."
             )
         yield question
     if not seen:
-        raise UserError(f"{path}: has no questions; name a file in SQuAD's form.")
+        raise UserError(f"{path}: has no questions; name {WANTED}.")
 
 
-def read_training_questions(
-    path: Path,
-    *,
-    version_2_with_negative: bool,
-    evidence: Evidence = BESIDE,
-    encoding: TextEncoding = UTF_8,
-) -> Iterator[Question]:
-    """Reads the questions that can be trained on.
-
-    A question whose first answer does not stand where `answer_start` says is left out, as in the
-    original; how many there are is logged. Further answers are not used.
-    """
+def _trainable(path: Path, questions: Iterable[Question]) -> Iterator[Question]:
     left_out, further = Counted(), Counted()
-    negative = version_2_with_negative
-    for question in read_questions(
-        path,
-        version_2_with_negative=negative,
-        evidence=evidence,
-        training=True,
-        encoding=encoding,
-    ):
+    for question in questions:
+        name = _name_of(question)
         if not (question.is_impossible or question.answers):
-            raise UserError(
-                f"{_where(path, question)} has no answer, so it cannot be trained on; remove it."
-            )
+            raise UserError(f"{path}: {name} has no answer to train on; remove it.")
         if len(question.answers) > 1 and not question.is_impossible:
-            further.add(_in_words(question))
+            further.add(name)
         if question.is_impossible or question.answer_words is not None:
             yield question
         else:
             text, start = question.answers[0]
-            left_out.add(f"{_in_words(question)}: {shown(text)} is not at {start}")
+            left_out.add(f"{name}: {shown(text)} is not at {start}")
     left_out.warn(path, "questions left out, whose answer is not where `answer_start` says")
     further.warn(path, "questions of which only the first answer is trained")
 
 
-def _where(path: Path, question: Question) -> str:
-    return f"{path}: {_in_words(question)}"
-
-
-def _in_words(question: Question) -> str:
+def _name_of(question: Question) -> str:
     return f"question {shown(question.identifier)} (article {shown(question.passage.article)})"
 
 
-def _questions(
-    path: Path, evidence: Evidence, encoding: TextEncoding, *, training: bool
-) -> Iterator[Question]:
-    content = read_json(path, WANTED, encoding)
-    if is_trivia(content):
-        yield from trivia_questions(path, content, evidence, training=training)
-        return
+def _squad_questions(path: Path, content: Any, encoding: TextEncoding) -> Iterator[Question]:
     with reading(path, WANTED):
         articles = _a(list, content["data"])
     for number, article in enumerate(articles):
@@ -110,16 +212,13 @@ def _questions(
                 context = _a(str, paragraph["context"])
                 passage = Passage(str(title), encoding.composed(context))
                 for entry in _a(list, paragraph["qas"]):
-                    yield _composed(_question(entry, passage), context, encoding)
-
-
-def _question(entry: Any, passage: Passage) -> Question:
-    answers = tuple(
-        PlacedText(_a(str, answer["text"]), _a(int, answer["answer_start"]))
-        for answer in _a(list, entry.get("answers") or [])
-    )
-    impossible = entry.get("is_impossible") is True
-    return Question(_a(str, entry["id"]), _a(str, entry["question"]), passage, answers, impossible)
+                    answers = tuple(
+                        _placed(answer, context, encoding)
+                        for answer in _a(list, entry.get("answers") or [])
+                    )
+                    text = encoding.composed(_a(str, entry["question"]))
+                    impossible = entry.get("is_impossible") is True
+                    yield Question(_a(str, entry["id"]), text, passage, answers, impossible)
 
 
 def _a(kind: type, value: Any) -> Any:
@@ -129,16 +228,154 @@ def _a(kind: type, value: Any) -> Any:
     return value
 
 
-def _composed(question: Question, context: str, encoding: TextEncoding) -> Question:
-    """The question composed like its passage, where that is asked for, and its answers' places.
+def _placed(answer: Any, context: str, encoding: TextEncoding) -> PlacedText:
+    """An answer and its place; what is before it is composed alone, as no answer begins inside."""
+    text, start = _a(str, answer["text"]), _a(int, answer["answer_start"])
+    if encoding.composes and start >= 0:
+        start = len(encoding.composed(context[:start]))
+    return PlacedText(encoding.composed(text), start)
 
-    What stands before an answer is composed alone: no answer begins inside a character.
+
+_FORM = "a file in TriviaQA's form"
+_FOLDERS = {"EntityPages": "wikipedia", "SearchResults": "web"}
+_NOT_BLANK, _WORDS_OF_ALIAS = re.compile(r"\S+"), re.compile(r"[^\W_]+")
+_ARTICLES = {"a", "an", "the"}
+_GAP = r"[\W_]+(?:(?:an?|the)[\W_]+)*"  # between two words of an alias
+_MOST_BYTES = 64 << 20  # of a document's beginning
+BETWEEN = "--"
+"""Between a question's name and its document's."""
+
+
+def is_trivia(content: Any) -> bool:
+    """Whether a file is of TriviaQA's form."""
+    return isinstance(content, Mapping) and "Data" in content
+
+
+def counts_questions(content: Any) -> bool:
+    """Whether TriviaQA's figures count questions, rather than questions with documents."""
+    return bool(content.get("Domain") == "Wikipedia")
+
+
+def _trivia_questions(
+    path: Path, content: Any, evidence: Evidence, *, training: bool
+) -> Iterator[Question]:
+    """Gives each question with each of its documents; for training those that have an alias.
+
+    A missing document counts as an empty one, as in the official figures.
     """
-    if not encoding.composes:
-        return question
-    compose = encoding.composed
-    answers = (
-        PlacedText(compose(text), len(compose(context[:start])) if start >= 0 else start)
-        for text, start in question.answers
-    )
-    return replace(question, text=compose(question.text), answers=tuple(answers))
+    folder = evidence.folder or path.parent.parent / "evidence"
+    count = missing = 0
+    with reading(path, _FORM):
+        for entry, kind, page in _pairs(content):
+            document = _document(path, folder / kind, page["Filename"])
+            count += 1
+            text = ""
+            if document.is_file():
+                with document.open("rb") as file:
+                    text = file.read(_MOST_BYTES).decode("utf-8", "replace")
+            else:
+                missing += 1
+            text = first_words(text, evidence.most_words)
+            answer = entry.get("Answer") or {}
+            found = find_alias(text, _texts(answer, "NormalizedAliases", "Aliases"))
+            if found or not training:
+                passage = Passage(str(page.get("Title", page["Filename"])), text)
+                answers = (found,) if found else ()
+                yield Question(_name(entry, page), str(entry.get("Question", "")), passage, answers)
+    if count == missing:
+        raise UserError(
+            f"{path}: none of its documents is in {folder}; unpack the evidence there, or name its "
+            "folder by `evidence_dir`."
+        )
+    if missing:
+        _LOGGER.warning("%s: %d of %d documents are missing.", path, missing, count)
+
+
+def trivia_right_answers(path: Path, content: Any) -> dict[str, Mapping[str, Any]]:
+    """The right answers by what the official figures count; no document is read."""
+    with reading(path, _FORM):
+        if counts_questions(content):
+            keys = {entry["QuestionId"]: entry for entry in _entries(content)}
+        else:
+            keys = {_name(entry, page): entry for entry, _, page in _pairs(content)}
+        right = dict[str, Mapping[str, Any]]()
+        for key, entry in keys.items():
+            answer = entry.get("Answer") or {}
+            if answer.get("NormalizedAliases") is None:
+                raise UserError(
+                    f"{path}: question {shown(key)} has no answer to evaluate by; name a file with "
+                    "answers."
+                )
+            right[key] = {x: _texts(answer, x) for x in ("NormalizedAliases", "HumanAnswers")}
+    return right
+
+
+def _entries(content: Any) -> Iterator[Any]:
+    """The questions of a file, of verified ones only these."""
+    for entry in content["Data"]:
+        if not content.get("VerifiedEval") or entry.get("QuestionPartOfVerifiedEval"):
+            yield entry
+
+
+def _pairs(content: Any) -> Iterator[tuple[Any, str, Any]]:
+    """Each question with each of its documents, and the folder that this lies in."""
+    only_verified = content.get("VerifiedEval") is True and content.get("Domain") == "Web"
+    for entry in _entries(content):
+        for name, folder in _FOLDERS.items():
+            for page in entry.get(name) or ():
+                if not only_verified or page.get("DocPartOfVerifiedEval"):
+                    yield entry, folder, page
+
+
+def _name(entry: Any, page: Any) -> str:
+    return f"{entry['QuestionId']}{BETWEEN}{page['Filename']}"
+
+
+def _texts(answer: Any, *names: str) -> list[str]:
+    """The texts in some lists of an answer; a list may be missing."""
+    return [_a(str, text) for name in names for text in answer.get(name) or []]
+
+
+def _document(path: Path, folder: Path, name: str) -> Path:
+    """Where a document is: in its folder, whatever its name and its links say."""
+    document = folder / name
+    try:
+        inside = name and real_path(document).is_relative_to(real_path(folder))
+    except (OSError, ValueError, RuntimeError):  # too long, with NUL, or links in a circle
+        inside = False
+    if not inside or ".." in Path(name).parts or Path(name).is_absolute():
+        raise UserError(
+            f"{path}: the Filename {shown(name)} does not lie in {folder}, where documents are; "
+            "fix it, or leave its question out."
+        )
+    return document
+
+
+def first_words(text: str, most: int) -> str:
+    """The beginning of a text, its blanks as they are.
+
+    Example:
+        >>> first_words("It  rained all day.", 2)
+        'It  rained'
+    """
+    last = next(islice(_NOT_BLANK.finditer(text), most - 1, None), None)
+    return text if last is None else text[: last.end()]
+
+
+def find_alias(text: str, aliases: Sequence[str]) -> PlacedText | None:
+    """Finds where an alias occurs first, as whole words, the longest one there.
+
+    Case, punctuation and articles do not count, as in TriviaQA's own figures.
+
+    Example:
+        >>> find_alias("He wrote The Lord of the Rings.", ["lord of rings", "lord"])
+        PlacedText(text='Lord of the Rings', start=13)
+    """
+    wanted = {
+        tuple(word for word in _WORDS_OF_ALIAS.findall(alias.lower()) if word not in _ARTICLES)
+        for alias in aliases
+    }
+    longest_first = sorted(wanted - {()}, key=lambda words: (-len(words), words))
+    some = "|".join(_GAP.join(map(re.escape, words)) for words in longest_first)
+    found = re.search(rf"(?<![^\W_])(?:{some})(?![^\W_])", text, re.IGNORECASE) if some else None
+    return PlacedText(found[0], found.start()) if found else None

@@ -10,20 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pipelines.records.rows import Numbers
-from pipelines.tasks.questions.passages import Passage, Question
+from pipelines.tasks.questions.files import Passage, Question
 
 if TYPE_CHECKING:
     pass
 from numpy.typing import NDArray
 
-from keras_bert_impl.errors import shown
 from keras_bert_impl.tokenization.long_texts import Windows
 from keras_bert_impl.tokenization.tokenizer import LineTokenizer, SpanBlock
 from pipelines.fine_tuning.text_rows import Spans, ranges
 
 if TYPE_CHECKING:
     from keras_bert_impl.tokenization.tokenizer import LineTokenizer
-import logging
 
 from keras_bert_impl.tokenization.long_texts import make_windows, owned_tokens
 from pipelines.fine_tuning.text_rows import pack
@@ -71,18 +69,10 @@ class TokenizedPassages:
     def tokens_of_words(
         self, questions: Numbers, first: Numbers, last: Numbers
     ) -> tuple[Numbers, Numbers]:
-        """Finds the tokens of words of passages.
+        """Finds the first and the last token, counted in the block, of words: int64 [n].
 
         A word may have no token (control characters are dropped); the original then counts from
         the token that follows, so that the last token is the one in front of the first.
-
-        Args:
-            questions: int64 [n], of whose passages the words are.
-            first: int64 [n], the first word.
-            last: int64 [n], the last word.
-
-        Returns:
-            The first and the last token, counted in the block: two int64 [n].
         """
         counts = np.diff(self.block.offsets)
         texts = np.repeat(np.arange(len(self.passages)), counts)  # [tokens]
@@ -106,11 +96,8 @@ def answer_positions(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Finds the first and the last token of each question's first answer in each window.
 
-    Args:
-        offset: int64 [windows], where the passage begins in each row.
-
-    Returns:
-        Two int32 [windows]; 0 where there is no answer, or the window does not have all of it.
+    `offset` is where the passage begins in each row. Gives two int32 [windows]; 0 where there is no
+    answer, or the window does not have all of it.
     """
     found = [(number, span) for number, q in enumerate(questions) if (span := q.answer_words)]
     numbers = np.array([number for number, _ in found], np.int64)
@@ -138,15 +125,7 @@ def improve_spans(
     """Narrows spans of whole words to the answer's own tokens, where these are in the span.
 
     "(1895-1943)." becomes "1895" if that is the answer; where the answer is part of a token, the
-    span stays as it is.
-
-    Args:
-        ids: int32 [tokens of all passages].
-        first: int64 [answers], the first token of each span.
-        last: int64 [answers], the last token of each span.
-
-    Returns:
-        The first and the last tokens: two int64 [answers].
+    span stays as it is. `ids` are those of all passages; first and last are int64 [answers].
 
     Example:
         >>> ids = np.array([7, 4, 5, 6, 5], np.int32)
@@ -170,9 +149,6 @@ def improve_spans(
     return first, last
 
 
-_LOGGER = logging.getLogger(__name__)
-
-
 @dataclass(frozen=True)
 class WindowSettings:
     """How questions and passages become rows."""
@@ -189,25 +165,17 @@ def question_rows(
     *,
     training: bool,
     answered: bool = True,
-    tell: bool = True,
 ) -> Rows:
     """Makes one row or more for each question: one for each window of its passage.
 
-    Args:
-        answered: whether rows get what undoes them; it is half of their bytes.
-
-    Returns:
-        Rows with the token features `input_ids`, `input_mask`, `segment_ids`, and with what undoes
-        the windows: `text_start` and `text_end`, the characters of the passage that a token came
-        from (`text_end` is 0 for other tokens), and `is_max_context`, 1 in the window that shows
-        most of the text around the token. For training also `start_positions` and
-        `end_positions`, int32 [rows]: the first and the last token of the answer, 0 where the
-        window does not have all of it. A passage without tokens has one row without a passage.
+    `text_start` and `text_end` are the characters of the passage that a token came from (`text_end`
+    is 0 for other tokens), and `is_max_context` is 1 in the window that shows most of the text
+    around the token; rows have them where they are to be `answered`. For training there are
+    `start_positions` and `end_positions`, int32 [rows]; see `answer_positions`. A passage without
+    tokens has one row without a passage.
     """
     passages = TokenizedPassages.of(questions, tokenizer)
     asked = Spans.of(tokenizer.encode_lines([question.text for question in questions]))
-    if tell:
-        _say_what_is_odd(questions, asked.length, passages.length, settings.max_query_length)
     cut = np.maximum(asked.length - settings.max_query_length, 0)
     asked = asked._replace(length=asked.length - cut)
     room = settings.max_seq_length - asked.length - 3  # [CLS], [SEP] and [SEP]
@@ -225,23 +193,6 @@ def question_rows(
         begins = np.cumsum(lengths) - lengths + offset
         tokens = {**tokens, **_places(passages, windows, shown, begins, int(lengths.sum()))}
     return Rows(number, lengths, tokens, values, num_truncated=cut)
-
-
-def _say_what_is_odd(
-    questions: Sequence[Question], asked: Numbers, read: Numbers, most: int
-) -> None:
-    """Logs what the original takes without a word: cut questions, and texts of nothing."""
-    for odd, what in (
-        (asked > most, f"more than `max_query_length={most}` tokens; the rest is not read"),
-        (asked == 0, "no token; only the passage is read"),
-        (read == 0, "a passage without a token, so that nothing can be found in it"),
-    ):
-        if odd.any():
-            first = questions[int(odd.argmax())]
-            where = f"question {shown(first.identifier)} (article {shown(first.passage.article)})"
-            _LOGGER.warning(
-                "%d of %d questions have %s: %s.", odd.sum(), len(questions), what, where
-            )
 
 
 def _places(

@@ -1,16 +1,16 @@
-"""The official figures of answered questions, with intervals, and the threshold of no answer.
+"""The official figures of answered questions, with intervals, and the files of answers."""
 
-They are those of a model's own answers, and of anybody's predictions (`score_answers`).
-"""
-
+import json
 import logging
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.files import open_whole
 from keras_bert_impl.json_files import typed
 from pipelines.metrics.group_bootstrap import bootstrap_interval
 from pipelines.metrics.question_answering import (
@@ -25,13 +25,21 @@ from pipelines.metrics.question_answering import (
     trivia_scores,
 )
 from pipelines.tables.lines import read_json
-from pipelines.tasks.questions.answers import Prediction
-from pipelines.tasks.questions.files import WANTED, read_questions
+from pipelines.tables.writing import digits, write_table
+from pipelines.tasks.questions.answers import Candidate, Prediction
+from pipelines.tasks.questions.files import (
+    BETWEEN,
+    WANTED,
+    Question,
+    counts_questions,
+    is_trivia,
+    read_questions,
+    trivia_right_answers,
+)
 from pipelines.tasks.questions.options import THRESHOLD, ScoreAnswersConfig
-from pipelines.tasks.questions.passages import Question
-from pipelines.tasks.questions.trivia import is_trivia, trivia_right_answers
 
 _LOGGER = logging.getLogger(__name__)
+
 
 METRICS = {
     "squad": (squad_v1_scores, squad_v1_question),
@@ -85,12 +93,7 @@ class ScoredAnswers:
         return figures | self._intervals(scores, ("exact_match", "f1"))
 
     def figures_v2(self, threshold: float | None) -> dict[str, float]:
-        """The figures of SQuAD 2.0, with their intervals.
-
-        Args:
-            threshold: a question with greater odds counts as unanswered; None finds the one with
-                the highest F1.
-        """
+        """The figures of SQuAD 2.0 with intervals, at a threshold or that of the highest F1."""
         self._check_some_are_right()
         if threshold is None:
             threshold = self._best_threshold()
@@ -101,12 +104,6 @@ class ScoredAnswers:
         ]
         intervals = self._intervals(scores, ("exact", "f1"))
         return {**figures, **intervals, THRESHOLD: threshold}
-
-    def guess_scores(self) -> dict[str, Scores]:
-        """The scores of the guesses by the rules of SQuAD 2.0, before any threshold."""
-        return {
-            name: squad_v2_question(self.guesses[name], right) for name, right in self.right.items()
-        }
 
     def _best_threshold(self) -> float:
         """The threshold with the highest F1, in the middle between two questions' odds.
@@ -211,8 +208,7 @@ def _check_same(
         raise UserError(
             f"{path}: has nothing for {len(missing)} of {len(questions)} questions, the first is "
             f"{shown(first.identifier)} (article {shown(first.passage.article)}); name the file "
-            f"made "
-            "for these questions."
+            "made for these questions."
         )
     _tell_of_missing(path, len(missing), len(questions))
 
@@ -223,3 +219,136 @@ def _tell_of_missing(path: Path, missing: int, questions: int) -> None:
             "%s: %d of %d questions have no answer there and count as wrong.",
             *(path, missing, questions),
         )
+
+
+PREDICTIONS, N_BEST, NULL_ODDS = "predictions.json", "nbest_predictions.json", "null_odds.json"
+
+
+def write_predictions(
+    folder: Path,
+    answered: Iterable[tuple[Question, Prediction]],
+    *,
+    version_2_with_negative: bool,
+    null_score_diff_threshold: float = 0.0,
+) -> list[Path]:
+    """Writes what the original writes, byte for byte, one question after the other."""
+    names = [PREDICTIONS, N_BEST, *([NULL_ODDS] if version_2_with_negative else [])]
+    paths = [folder / name for name in names]
+    with ExitStack() as stack:
+        files = [_JsonObject(stack.enter_context(open_whole(path))) for path in paths]
+        for question, prediction in answered:
+            answer = prediction.best(null_score_diff_threshold).text
+            values = (answer, n_best(prediction.candidates), prediction.null_odds)
+            for file, value in zip(files, values, strict=False):
+                file.add(question.identifier, value)
+        for file in files:
+            file.end()
+    return paths
+
+
+def n_best(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+    """The candidates as the original's file has them, with the softmax of their scores.
+
+    Example:
+        >>> n_best([Candidate("rain", 1.0, 2.0)])
+        [{'text': 'rain', 'probability': 1.0, 'start_logit': 1.0, 'end_logit': 2.0}]
+    """
+    highest = max(candidate.score for candidate in candidates)
+    weights = [math.exp(candidate.score - highest) for candidate in candidates]
+    total = 0.0
+    for weight in weights:  # one after the other: `sum` is more exact in newer versions of Python
+        total += weight
+    return [
+        {
+            "text": candidate.text,
+            "probability": weight / total,
+            "start_logit": candidate.start_logit,
+            "end_logit": candidate.end_logit,
+        }
+        for candidate, weight in zip(candidates, weights, strict=True)
+    ]
+
+
+class _JsonObject:
+    """One JSON object written member by member, as `json.dumps(..., indent=4)` writes it."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+        self._separator = "{\n"
+
+    def add(self, name: str, value: Any) -> None:
+        """Writes a member."""
+        member = json.dumps({name: value}, indent=4)
+        self._file.write(self._separator + member.removeprefix("{\n").removesuffix("\n}"))
+        self._separator = ",\n"
+
+    def end(self) -> None:
+        """Ends the object."""
+        self._file.write("{}\n" if self._separator == "{\n" else "\n}\n")
+
+
+ANSWER_TABLE, TRIVIA_PREDICTIONS = "answers.tsv", "triviaqa_predictions.json"
+
+_COLUMNS = (
+    *("f1", "exact_match", "probability", "question", "answer", "right_answers"),
+    *("article", "id", "start", "end", "null_odds"),
+)
+_BETWEEN_ANSWERS = " | "
+
+
+def write_answer_table(
+    path: Path,
+    answered: Iterable[tuple[Question, Prediction]],
+    threshold: float,
+    score: Callable[[str, Sequence[str]], Scores],
+) -> Path:
+    """Writes all answers as a table, the hardest mistakes first: the surest ones of the worst.
+
+    `answer` has the passage's own characters, those from `start` to `end`; what is scored is the
+    original's text, which may have more.
+    """
+    rows = []
+    for question, prediction in answered:
+        best, right = prediction.best(threshold), right_answers(question)
+        scores = score(best.text, right)
+        rank = prediction.candidates.index(best)
+        probability = n_best(prediction.candidates)[rank]["probability"]
+        texts = (
+            question.text,
+            question.passage.text[best.start : best.end],
+            _BETWEEN_ANSWERS.join(dict.fromkeys(right)),
+            question.passage.article,
+            question.identifier,
+        )
+        figures = f"{100 * scores.f1:.2f}", f"{100 * scores.exact:.0f}", digits(probability)
+        odds = "" if prediction.null_odds is None else digits(prediction.null_odds)
+        cells = [*figures, *map(_as_unicode, texts), best.start, best.end, odds]
+        rows.append(((scores.f1, -probability), cells))
+    rows.sort(key=lambda row: row[0])  # stable
+    return write_table(path, _COLUMNS, (cells for _, cells in rows))
+
+
+def _as_unicode(text: str) -> str:
+    """A text with a question mark for each half of a surrogate pair, which no file can hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def best_of_documents(
+    content: Any, answered: Iterable[tuple[Question, Prediction]]
+) -> dict[str, str]:
+    """The surest answer of each question over all its documents, by what the figures count."""
+    whole, best = counts_questions(content), dict[str, tuple[float, str]]()
+    for question, prediction in answered:
+        name = question.identifier
+        key, guess = name.partition(BETWEEN)[0] if whole else name, prediction.best(math.inf)
+        score = guess.score if guess.end else -math.inf  # a document without any span
+        if key not in best or score > best[key][0]:
+            best[key] = score, guess.text
+    return {key: text for key, (_, text) in best.items()}
+
+
+def write_trivia_predictions(folder: Path, best: Mapping[str, str]) -> Path:
+    """Writes the file that TriviaQA's official script takes: an object of answers."""
+    with open_whole(folder / TRIVIA_PREDICTIONS) as file:
+        file.write(json.dumps(best, indent=4) + "\n")
+    return folder / TRIVIA_PREDICTIONS

@@ -84,11 +84,7 @@ def _size(array: tf.Tensor) -> tf.Tensor:
 
 
 class QuestionPacker:
-    """Packs questions with windows of their passages; see `question_rows`.
-
-    Args:
-        tokenizer: takes strings [n]; gives ids, starts and ends, ragged [n, (tokens)].
-    """
+    """Packs questions with windows of their passages; see `question_rows`."""
 
     def __init__(
         self, tokenizer: GraphTokenizeWithSpans, vocabulary: Vocabulary, settings: WindowSettings
@@ -149,11 +145,7 @@ def best_spans_in_graph(
 ) -> GraphSpans:
     """Finds the spans between each row's best starts and best ends; see `find_best_spans`.
 
-    Args:
-        start_logits: float32 [rows, length].
-        end_logits: float32 [rows, length].
-        n_best_size: how many starts and ends of each row to combine, and how many spans of each
-            question to give at most.
+    Logits are float32 [rows, length]; a question gets `n_best_size` spans at most.
     """
     first, first_logit = _best_positions(rows, start_logits, n_best_size)  # [rows, k] both
     last, last_logit = _best_positions(rows, end_logits, n_best_size)
@@ -183,15 +175,7 @@ def best_spans_in_graph(
 def null_scores_in_graph(
     rows: GraphRows, start_logits: tf.Tensor, end_logits: tf.Tensor
 ) -> tf.Tensor:
-    """The sum of the logits at [CLS], of each question's row where it is lowest.
-
-    Args:
-        start_logits: float32 [rows, length].
-        end_logits: float32 [rows, length].
-
-    Returns:
-        float64 [questions].
-    """
+    """The sum of the logits at [CLS], of each question's row where it is lowest: [questions]."""
     starts, ends = (tf.cast(logits[:, 0], tf.float64) for logits in (start_logits, end_logits))
     return tf.math.segment_min(starts + ends, rows.question)
 
@@ -214,15 +198,9 @@ def _ranks(sorted_numbers: tf.Tensor) -> tf.Tensor:
 def _best_of_rows(
     scores: tf.Tensor, count: int
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
-    """The best possible spans of each row, row after row.
+    """The best possible spans of each row: its number, the ranks of start and end, the score.
 
-    Args:
-        scores: float64 [rows, starts, ends].
-        count: how many of a row at most.
-
-    Returns:
-        The row, the rank of the start and of the end, int64 [spans] each; the score, float64
-        [spans].
+    Scores are float64 [rows, starts, ends].
     """
     ends = tf.shape(scores, out_type=tf.int64)[2]
     flat = tf.reshape(scores, [tf.shape(scores)[0], -1])
@@ -242,15 +220,7 @@ def in_blocks(
     outputs: Sequence[str],
     rows_at_once: int = ROWS_AT_ONCE,
 ) -> dict[str, tf.Tensor]:
-    """Calls a function of rows with a few rows at a time, and puts its answers together.
-
-    Args:
-        function: takes tensors [rows, length]; gives float32 [rows, length] by name.
-        inputs: tensors [rows, length]; one row at least.
-        rows_at_once: how many rows a call gets at most.
-
-    Returns:
-        The outputs for all rows, float32 [rows, length] each.
+    """Calls a function of tensors [rows, length] with a few rows at a time; joins what it gives.
 
     Example:
         >>> double = lambda rows: {"doubled": 2.0 * rows}
@@ -290,8 +260,9 @@ class ServedQuestions(ServedModel):
     the sum of the logits at [CLS], which says nothing where questions always had an answer.
 
     `answers` gives the best answers instead, the best one first: answers, starts, ends and scores,
-    [batch, n_best_size], starts_utf16 and ends_utf16, which count as JavaScript does, and answer_counts, int32 [batch] (the rest is padding); no_answer_score as
-    above; has_answer, bool [batch], says whether `serving_default` gives the best one or none.
+    [batch, n_best_size], starts_utf16 and ends_utf16, which count as JavaScript does, and
+    answer_counts, int32 [batch] (the rest is padding); no_answer_score as above; has_answer, bool
+    [batch], says whether `serving_default` gives the best one or none.
 
     Passages of any length are read in windows, a few at a time.
     """
@@ -370,16 +341,7 @@ def _texts(spans: GraphSpans, passage: tf.Tensor, count: int) -> dict[str, tf.Te
 def _dense(
     question: tf.Tensor, values: tf.Tensor, batch: tf.Tensor, count: int, padding: Any
 ) -> tf.Tensor:
-    """The first values of each question.
-
-    Args:
-        question: int64 [n], never falling.
-        values: [n].
-        batch: [questions].
-
-    Returns:
-        [questions, count].
-    """
+    """The first values of each question, [questions, count]; question numbers never fall."""
     questions = tf.shape(batch, out_type=tf.int64)[0]
     ragged = tf.RaggedTensor.from_value_rowids(values, question, nrows=questions)
     return ragged.to_tensor(padding, shape=[None, count])

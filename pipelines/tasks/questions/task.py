@@ -13,41 +13,41 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.training.learning_curve import CurveStyle, Guess
+from keras_bert_impl.training.learning_curve import CurveStyle
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.fine_tuning.start import starting_point
-from pipelines.fine_tuning.task import Answered, Head, TaskDefaults
+from pipelines.fine_tuning.task import Answered, Facts, Head, TaskDefaults
+from pipelines.metrics.guessing import Guessing
 from pipelines.metrics.question_answering import squad_v2_question, trivia_scores
 from pipelines.records.rows import Rows
 from pipelines.tables.lines import read_json
-from pipelines.tasks.questions.answer_files import (
-    ANSWER_TABLE,
-    CURVE,
-    draw_precision_recall,
-    write_answer_table,
-    write_predictions,
-)
 from pipelines.tasks.questions.answerer import QuestionForm, ServingSettings, question_forms
 from pipelines.tasks.questions.answers import (
+    SURELY_NO_ANSWER,
     AnswerSettings,
+    Candidate,
     Prediction,
     dense_logits,
     predict,
 )
-from pipelines.tasks.questions.files import WANTED, read_questions, read_training_questions
+from pipelines.tasks.questions.files import (
+    WANTED,
+    Evidence,
+    Question,
+    is_trivia,
+    read_questions,
+    trivia_right_answers,
+)
 from pipelines.tasks.questions.options import THRESHOLD, RunSquadConfig
-from pipelines.tasks.questions.passages import Question
 from pipelines.tasks.questions.rows import WindowSettings, question_rows
 from pipelines.tasks.questions.scores import (
+    ANSWER_TABLE,
     METRICS,
     ScoredAnswers,
-)
-from pipelines.tasks.questions.trivia import (
-    Evidence,
     best_of_documents,
-    is_trivia,
-    trivia_right_answers,
+    write_answer_table,
+    write_predictions,
     write_trivia_predictions,
 )
 
@@ -148,29 +148,27 @@ class QuestionTask(TaskDefaults):
         return [path]
 
     def examples(self, split: str) -> Iterable[Question]:
-        """The questions of a split; for training those whose answer stands where it should."""
-        read = read_training_questions if split == self.train_split else read_questions
-        negative = self.answer_settings.version_2_with_negative
-        found = read(
+        """The questions of a split; for training those whose answer is where it should be."""
+        training = split == self.train_split
+        found = self._read(split, training=training)
+        if not self.dev_share:
+            return found
+        dev = self._dev_articles
+        return (one for one in found if (one.passage.article in dev) != training)
+
+    def _read(self, split: str, *, training: bool) -> Iterable[Question]:
+        return read_questions(
             *self.files(split),
-            version_2_with_negative=negative,
+            version_2_with_negative=self.answer_settings.version_2_with_negative,
+            training=training,
             evidence=self.evidence,
             encoding=self.encoding,
         )
-        if not self.dev_share:
-            return found
-        is_dev, dev = split != self.train_split, self._dev_articles
-        return (one for one in found if (one.passage.article in dev) == is_dev)
 
     @cached_property
     def _dev_articles(self) -> frozenset[str]:
         """The titles of the articles that are held out."""
-        questions = read_questions(
-            *self.files(self.train_split),
-            version_2_with_negative=True,
-            evidence=self.evidence,
-            encoding=self.encoding,
-        )
+        questions = self._read(self.train_split, training=False)
         titles = {one.passage.article for one in questions}
         if len(titles) < 2:
             raise UserError(
@@ -185,6 +183,12 @@ class QuestionTask(TaskDefaults):
         path = self.train_file if self.dev_share else self.predict_file
         content = None if path is None else read_json(path, WANTED, self.encoding)
         return content if is_trivia(content) else None
+
+    def facts(self, example: Question) -> Facts:
+        """Whether there is an answer, where there may be none; see `TaskDefaults`."""
+        if not self.answer_settings.version_2_with_negative:
+            return Facts()
+        return Facts(["no answer" if example.is_impossible else "an answer"])
 
     def texts(self, example: Question) -> list[str]:
         """The question and its passage."""
@@ -259,29 +263,24 @@ class QuestionTask(TaskDefaults):
         """
         return CurveStyle(self.compared_figures, full_score=100.0, trained=())
 
-    def guesses(self, split: str) -> dict[str, Guess]:
-        """What no answer to any question reaches, where that is right; see `TaskDefaults`."""
+    def guessing(self, split: str) -> Guessing | None:
+        """No answer to any question, where that may be right; see `TaskDefaults`."""
         if not self.answer_settings.version_2_with_negative:
-            return {}
-        unanswerable = [question.is_impossible for question in self.examples(split)]
-        score = 100.0 * sum(unanswerable) / len(unanswerable)
-        return dict.fromkeys(("exact", "f1"), Guess("no question answered", score))
+            return None
+        nothing = Prediction([Candidate("", 0.0, 0.0)], SURELY_NO_ANSWER)
+        return Guessing("no question answered", [(one, nothing) for one in self.examples(split)])
 
     def illustrate(
         self, folder: Path, split: str, answered: Answered[Question, Prediction]
     ) -> Sequence[Path]:
-        """Writes all answers as a table, the hardest first, and the curve over thresholds."""
+        """Writes all answers as a table, the hardest first."""
         del split  # there is one
         if self._trivia:
             return []
         negative = self.answer_settings.version_2_with_negative
         threshold = self.null_score_diff_threshold or 0.0 if negative else math.inf
         one = squad_v2_question if negative else METRICS[self.metric][1]
-        files = [write_answer_table(folder / ANSWER_TABLE, answered, threshold, one)]
-        if negative:
-            scored = ScoredAnswers.of(answered)
-            files.append(draw_precision_recall(folder / CURVE, scored, threshold))
-        return files
+        return [write_answer_table(folder / ANSWER_TABLE, answered, threshold, one)]
 
     def write(
         self, folder: Path, split: str, answered: Answered[Question, Prediction]

@@ -8,14 +8,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
+from keras_bert_impl.serving.forms import KnownModel, read_fields, utf16_offsets
+from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from pipelines.metrics.entities import OUTSIDE, Entity
 from pipelines.records.rows import Numbers, Rows
-from pipelines.tasks.tagging.files import Document
-from pipelines.tasks.tagging.rows import UNIT_END, UNIT_START
-from pipelines.tasks.tagging.schemes import Scheme
-from pipelines.tasks.tagging.statistics import CHARACTERS
-
-Span = tuple[int, int]
+from pipelines.tasks.row_form import RowForm, single_rows
+from pipelines.tasks.tagging.files import Document, Sentence
+from pipelines.tasks.tagging.rows import (
+    UNIT_END,
+    UNIT_START,
+    tag_rows,
+    tokenize_characters,
+    tokenize_words,
+)
+from pipelines.tasks.tagging.schemes import CHARACTERS, Scheme
+from pipelines.tasks.tagging.texts import Span, characters_of, words_of
 
 
 class TextEntity(NamedTuple):
@@ -166,7 +174,9 @@ def _without_shared_items(units: Units) -> Units:
 
 
 def laid_out(document: Document, unit: str) -> tuple[str, list[list[Span]]]:
-    """The text of a document, as `text_of` has it, and where the items of each sentence stand."""
+    """The text of a document, and where the items of each sentence stand in it."""
+    if document.text is not None:
+        return document.text, [list(spans) for spans in document.places]
     lines, begin, gap = list[list[Span]](), 0, 0 if unit == CHARACTERS else 1
     for sentence in document.sentences:
         spans = list[Span]()
@@ -196,7 +206,85 @@ def json_lines(answered: Iterable[tuple[Document, TagAnswer]], unit: str) -> Ite
     for document, given in answered:
         value: dict[str, Any] = {
             "line": document.sentences[0].numbers[0],
-            "text": text_of(document, unit),
+            "text": laid_out(document, unit)[0],
             "entities": [entity._asdict() for entity in given.entities],
         }
         yield json.dumps(value, ensure_ascii=False) + "\n"
+
+
+_OUTPUTS = {
+    "type": "the type of each entity",
+    "text": "its characters",
+    "start": "the position of its first character",
+    "end": "the position after its last one",
+    "start_utf16": "the same in UTF-16 units, as JavaScript counts",
+    "end_utf16": "the same in UTF-16 units",
+    "score": "the mean probability of its words' tags",
+    "count": "how many there are",
+}
+
+
+class EntityForm(RowForm):
+    """A text to its entities."""
+
+    kind = "entities"
+    inputs = (Input("text", about="a text"),)
+    outputs = _OUTPUTS
+    model_outputs = token_outputs = ("logits",)
+    has_windows = True
+
+    def __init__(
+        self,
+        model: KnownModel,
+        tags: Sequence[str],
+        scheme: Scheme,
+        unit: str,
+        max_seq_length: int,
+        doc_stride: int,
+        *,
+        raw: bool,
+    ) -> None:
+        self.signature, self._raw = ("raw_text" if raw else "text"), raw
+        self._scheme, self._unit, self._labels = scheme, unit, tags
+        self.max_seq_length, self._stride = max_seq_length, doc_stride
+        self._tokenizer = PlainTokenizer(model.text)
+
+    def prepare(self, instances: Sequence[Instance]) -> Prepared:
+        """See `Answerer.prepare`."""
+        texts = read_fields(self.inputs, instances)["text"]
+        if not texts:
+            return Prepared([])
+        items = [self._items(text) for text in texts]
+        documents = [_document(*one) for one in zip(texts, items, strict=True)]
+        if self._unit == CHARACTERS:
+            tokens = tokenize_characters(documents, self._tokenizer, self._labels, self._scheme)
+        else:
+            tokens = tokenize_words(documents, self._tokenizer, self._labels)
+        rows = tag_rows(tokens, self._tokenizer, self.max_seq_length, self._stride)
+        return Prepared(single_rows(rows), (texts, items, rows))
+
+    def _items(self, text: str) -> list[list[Span]]:
+        if self._unit != CHARACTERS:
+            return words_of(text, split_marks=self._raw)
+        return characters_of(text)
+
+    def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
+        """See `Answerer.finish`."""
+        if not outputs:
+            return []
+        texts, items, rows = prepared.state
+        units = units_of(rows, self.joined(outputs)["logits"])
+        how = self._labels, self._scheme, self._unit
+        found = [answer_text(*one, *how) for one in zip(texts, items, units, strict=True)]
+        return [_answer(text, one.entities) for text, one in zip(texts, found, strict=True)]
+
+
+def _document(text: str, lines: Sequence[Sequence[Span]]) -> Document:
+    words = (tuple(text[start:end] for start, end in items) for items in lines)
+    return Document(tuple(Sentence(items, None, (), ()) for items in words))
+
+
+def _answer(text: str, entities: Sequence[TextEntity]) -> Answer:
+    columns = {name: [getattr(one, name) for one in entities] for name in TextEntity._fields}
+    utf16 = {f"{name}_utf16": utf16_offsets(text, columns[name]) for name in ("start", "end")}
+    return {**columns, **utf16, "count": len(entities)}

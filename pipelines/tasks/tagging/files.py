@@ -1,43 +1,64 @@
-"""Files with a word (or a character) and its tag on each line, as CoNLL's shared tasks have them.
+"""Files of tagged words, sentences and texts: what a file is says a look at its start.
 
-An empty line ends a sentence, a line `-DOCSTART-` begins a document, comments begin with "#", or
-with ";" or "$" where they stand before a sentence. Columns stand between tabs or blanks.
+| form | a line |
+|---|---|
+| columns, as CoNLL's shared tasks have them | a word (or a character) and its tag |
+| sentences (Naver) | the words between blanks, a tab, and their tags between blanks |
+| texts (doccano, Label Studio) | JSON; see `pipelines.tasks.tagging.texts` |
+
+In columns an empty line ends a sentence, a line `-DOCSTART-` begins a document, comments begin with
+"#", or with ";" or "$" where they stand before a sentence. Columns stand between tabs or blanks.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.reference import as_name
-from pipelines.corpora.encodings import UTF_8, TextEncoding
-from pipelines.metrics.entities import OUTSIDE
+from pipelines.corpora.encodings import UTF_8, TextEncoding, beginning_of_text
+from pipelines.fine_tuning.counts import Counted
+from pipelines.metrics.entities import OUTSIDE, Entity
 from pipelines.tables.lines import read_lines
-from pipelines.tasks.tagging.schemes import spelled_out
+from pipelines.tasks.tagging.schemes import IOB2, spelled_out
+from pipelines.tasks.tagging.texts import (
+    INSIDE_WORDS,
+    OVER_LINES,
+    MarkedText,
+    Notes,
+    Span,
+    characters_of,
+    has_spans,
+    read_marked_texts,
+    words_of,
+)
 
 DOCUMENT_START = "-DOCSTART-"
 _COMMENT = re.compile(r"#+ +\S")
 _OTHER_MARKS = (";", "$")
 _TAG = re.compile(r"O|[BIESLU]-.+")
+_JSON = re.compile(rb'\{\s*"|\[\s*(\{|$)')
+_MARKUP = re.compile(rb"<(!doctype|\?xml|html)\b", re.IGNORECASE)
+_TAGS_OF_SENTENCE = re.compile(r"[^\t]+\t *(O|-|\S+[-_][BI]|[BI][-_]\S+)( +(O|-|\S*[-_]\S+))+ *")
+_CELLS = re.compile(r"[^\t]*[,;][^\t]*")
+_LOOKED_AT = 200  # lines at a file's start
+_UNEQUAL = "sentences with another number of tags than words (left out)"
 
 
 class Layout(NamedTuple):
-    """How a file's lines are made.
-
-    Attributes:
-        word: the number of the column of the word, from 0.
-        tag: the number of the column of the tag, from 0; None in a file without tags.
-        whole_lines: whether a line is a character, be it a blank: a file of characters alone.
-    """
+    """What a file is, and how its lines are made."""
 
     tabs: bool
     width: int
-    word: int
-    tag: int | None
-    whole_lines: bool = False
+    word: int  # the number of the column of the word, from 0
+    tag: int | None  # of the column of the tag; None in a file without tags
+    whole_lines: bool = False  # a line is a character, be it a blank; of texts: so are the items
     encoding: TextEncoding = UTF_8
+    form: Literal["columns", "sentences", "texts"] = "columns"
+    bare: bool = False  # a tag is a type, whatever it looks like
 
     @property
     def separator(self) -> str:
@@ -83,40 +104,36 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of a file.
+    """A sentence of a file."""
 
-    Attributes:
-        items: its words, or its characters.
-        numbers: the numbers of these lines, from 1.
-        document_start: the line by which a document begins in front of it; "" where none does.
-        start_counts: whether the official scorer counts that line as a word: it has all columns.
-    """
-
-    items: tuple[str, ...]
+    items: tuple[str, ...]  # its words, or its characters
     tags: tuple[str, ...] | None
     lines: tuple[str, ...]
-    numbers: tuple[int, ...]
-    document_start: str = ""
-    start_counts: bool = False
+    numbers: tuple[int, ...]  # of these lines, from 1
+    document_start: str = ""  # the line by which a document begins in front of it
+    start_counts: bool = False  # the official scorer counts that line as a word
     path: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Sentences that are read together."""
+    """Sentences that are read together, and where their items stand in a text of their own."""
 
     sentences: tuple[Sentence, ...]
+    text: str | None = None
+    places: tuple[tuple[Span, ...], ...] = ()
 
 
 def find_layout(
-    path: Path, word_column: int = 1, tag_column: int = -1, encoding: TextEncoding = UTF_8
+    path: Path,
+    word_column: int = 1,
+    tag_column: int = -1,
+    encoding: TextEncoding = UTF_8,
 ) -> Layout:
-    r"""Finds out how the lines of a file are made by its first word.
+    r"""Finds out what a file is by its start, and how its lines are made by its first word.
 
-    Args:
-        tag_column: the column of the tags, from 1; -1 is the last one and 0 none. A file of one
-            column has no tags.
-        encoding: how its text stands in bytes.
+    The columns are counted from 1; a `tag_column` of -1 is the last one and 0 none. A file of one
+    column has no tags.
 
     Example:
         >>> import tempfile
@@ -125,9 +142,19 @@ def find_layout(
         >>> find_layout(path)[:4]
         (False, 3, 0, 2)
     """
-    for number, line in _numbered_lines(path, encoding):
-        if not line.strip(" \t") or line.startswith(("#", *_OTHER_MARKS)) or _is_start(line):
-            continue
+    start = beginning_of_text(str(path), encoding)
+    if _JSON.match(start):
+        tag = 1 if has_spans(path, encoding) else None
+        return Layout(True, 1 + (tag or 0), 0, tag, encoding=encoding, form="texts")
+    if _MARKUP.match(start):
+        raise _foreign(path, "HTML or XML")
+    lines = (pair for pair in _numbered_lines(path, encoding) if _may_be_word(pair[1]))
+    looked_at = list(islice(lines, _LOOKED_AT))
+    if any(_TAGS_OF_SENTENCE.fullmatch(line) for _, line in looked_at):
+        return Layout(True, 2, 0, 1, encoding=encoding, form="sentences")
+    if len(looked_at) > 1 and all(_CELLS.fullmatch(line) for _, line in looked_at):
+        raise _foreign(path, "CSV")
+    for number, line in looked_at:
         tabs = "\t" in line
         width = len(Layout(tabs, 0, 0, None).columns(line))
         has_tags = width > 1 and tag_column != 0
@@ -144,8 +171,21 @@ def find_layout(
     raise UserError(f"{path}: has no words; name a file with a word and its tag on each line.")
 
 
-def read_documents(path: Path, layout: Layout, *, whole: bool) -> Iterator[Document]:
-    r"""Reads the documents of a file.
+def _may_be_word(line: str) -> bool:
+    return not (not line.strip(" \t") or line.startswith(("#", *_OTHER_MARKS)) or _is_start(line))
+
+
+def _foreign(path: Path, kind: str) -> UserError:
+    return UserError(
+        f"{path}: is {kind}; name a file with a word and its tag on each line, or an export of "
+        "doccano or Label Studio in JSON."
+    )
+
+
+def read_documents(
+    path: Path, layout: Layout, *, whole: bool, notes: Notes | None = None
+) -> Iterator[Document]:
+    r"""Reads the documents of a file, or each of its sentences; `notes` gets what is odd in it.
 
     Example:
         >>> import tempfile
@@ -154,9 +194,18 @@ def read_documents(path: Path, layout: Layout, *, whole: bool) -> Iterator[Docum
         >>> [d.sentences[0].items for d in read_documents(path, find_layout(path), whole=True)]
         [('Paris',), ('It', 'rains')]
     """
+    notes = Notes(Counted) if notes is None else notes
+    if layout.form == "texts":
+        found = read_marked_texts(
+            path, layout.encoding, labelled=layout.tag is not None, notes=notes
+        )
+        for one in found:
+            yield from _documents_of_text(path, layout, one, whole, notes)
+        return
     starts = whole and any(_is_start(line) for _, line in _numbered_lines(path, layout.encoding))
     together = list[Sentence]()
-    for sentence in read_sentences(path, layout):
+    read = _sentences_of_columns if layout.form == "columns" else _sentences_of_lines
+    for sentence in read(path, layout, notes):
         if together and (sentence.document_start or not starts):
             yield Document(tuple(together))
             together = []
@@ -165,8 +214,13 @@ def read_documents(path: Path, layout: Layout, *, whole: bool) -> Iterator[Docum
         yield Document(tuple(together))
 
 
-def read_sentences(path: Path, layout: Layout) -> Iterator[Sentence]:
+def read_sentences(path: Path, layout: Layout, notes: Notes | None = None) -> Iterator[Sentence]:
     """Reads the sentences of a file, whatever documents they are of."""
+    for document in read_documents(path, layout, whole=False, notes=notes):
+        yield from document.sentences
+
+
+def _sentences_of_columns(path: Path, layout: Layout, _: Notes) -> Iterator[Sentence]:
     own, start = list[tuple[int, str]](), ""
     for number, line in _numbered_lines(path, layout.encoding):
         is_start = _is_start(line)
@@ -181,6 +235,59 @@ def read_sentences(path: Path, layout: Layout) -> Iterator[Sentence]:
         start = line if is_start else start
     if own:
         yield _sentence(path, layout, own, start)
+
+
+def _sentences_of_lines(path: Path, layout: Layout, notes: Notes) -> Iterator[Sentence]:
+    for number, line in _numbered_lines(path, layout.encoding):
+        words, _, tags = line.partition("\t")
+        items, given = words.split(), tags.split()
+        if len(items) == len(given) or (layout.tag is None and not given):
+            if items:
+                yield _made(path, number, items, _spelled(layout, given) if given else None)
+        else:
+            notes[_UNEQUAL].add(f"on line {number}")
+
+
+def _spelled(layout: Layout, tags: Sequence[str]) -> tuple[str, ...]:
+    return tuple(map(as_name, tags)) if layout.bare else spelled_out(map(as_name, tags))
+
+
+def _made(path: Path, number: int, items: Sequence[str], tags: Sequence[str] | None) -> Sentence:
+    """A sentence of which the file has no line for each word."""
+    rows = (items,) if tags is None else (items, tags)
+    lines = tuple("\t".join(cells) for cells in zip(*rows, strict=True))
+    given = None if tags is None else tuple(tags)
+    return Sentence(tuple(items), given, lines, (number,) * len(items), path=path)
+
+
+def _documents_of_text(
+    path: Path, layout: Layout, found: MarkedText, whole: bool, notes: Notes
+) -> Iterator[Document]:
+    """A text as a document, or each of its lines."""
+    text, where = found.text, f"on line {found.line}"
+    lines = characters_of(text) if layout.whole_lines else words_of(text, split_marks=True)
+    sentences, places, left = list[Sentence](), list[tuple[Span, ...]](), list(found.entities or ())
+    for items in filter(None, lines):
+        own, count = list[Entity](), len(items)
+        while left and left[0].start < items[-1][1]:
+            kind, start, end = left.pop(0)
+            if end > items[-1][1]:
+                notes[OVER_LINES].add(where)
+                continue
+            inside = [n for n, item in enumerate(items) if item[0] < end and start < item[1]]
+            if (items[inside[0]][0], items[inside[-1]][1]) != (start, end):
+                notes[INSIDE_WORDS].add(where)
+            if not own or own[-1].end <= inside[0]:
+                own.append(Entity(kind, inside[0], inside[-1] + 1))
+        tags = None if found.entities is None else IOB2.write(own, count)
+        words = [layout.encoding.composed(text[start:end]) for start, end in items]
+        sentences.append(_made(path, found.line, words, tags))
+        places.append(tuple(items))
+    if whole and sentences:
+        yield Document(tuple(sentences), text, tuple(places))
+    elif not whole:
+        for sentence, own_places in zip(sentences, places, strict=True):
+            yield Document((sentence,), text, (own_places,))
 
 
 def _is_start(line: str) -> bool:
@@ -204,14 +311,14 @@ def _sentence(
             )
         if layout.tag is not None:
             # A blank behind a tag is no part of it.
-            row[layout.tag] = as_name(row[layout.tag].strip(" "))
+            row[layout.tag] = row[layout.tag].strip(" ")
         empty = [layout.word] if layout.tag is None else [layout.word, layout.tag]
         for column in empty:
             if not row[column]:
                 what = "word" if column == layout.word else "tag"
                 raise UserError(f"{path}: line {number} has an empty {what}; correct the line.")
     items = tuple(row[layout.word] for row in rows)
-    tags = None if layout.tag is None else spelled_out(row[layout.tag] for row in rows)
+    tags = None if layout.tag is None else _spelled(layout, [row[layout.tag] for row in rows])
     counts = len(layout.columns(document_start)) == layout.width and bool(document_start)
     return Sentence(items, tags, texts, numbers, document_start, counts, path)
 

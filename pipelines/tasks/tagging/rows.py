@@ -144,7 +144,7 @@ def tokenize_characters(
     shift = np.repeat(base, np.diff(block.offsets))  # [tokens]
     marks = None
     if sentences and sentences[0].tags is not None:
-        numbers = {label: number for number, label in enumerate(labels)}
+        numbers = _numbers(labels)
         parts = np.split(block.starts, block.offsets[1:-1])
         tags = [
             numbers[tag] + 1
@@ -199,10 +199,15 @@ def _classes(sentences: Sequence[Sentence], labels: Sequence[str]) -> NDArray[np
     """The number of each word's tag: int32 [words]; None without tags."""
     if not sentences or sentences[0].tags is None:
         return None
-    numbers = {label: number for number, label in enumerate(labels)}
+    numbers = _numbers(labels)
     for sentence in sentences:
         _check_tags(sentence, numbers)
     return np.array([numbers[tag] for x in sentences for tag in x.tags or ()], np.int32)
+
+
+def _numbers(labels: Sequence[str]) -> dict[str, int]:
+    """The number of each label; of several that are one tag the first."""
+    return {label: labels.index(label) for label in labels}
 
 
 def _check_tags(sentence: Sentence, known: Mapping[str, int]) -> None:

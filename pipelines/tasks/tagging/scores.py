@@ -22,8 +22,7 @@ from pipelines.tasks.tagging.files import (
     read_sentences,
 )
 from pipelines.tasks.tagging.options import AUTO, ScoreTagsConfig
-from pipelines.tasks.tagging.schemes import SCHEMES, Scheme
-from pipelines.tasks.tagging.statistics import TagStatistics
+from pipelines.tasks.tagging.schemes import SCHEMES, Scheme, TagStatistics
 
 _LOGGER = logging.getLogger(__name__)
 

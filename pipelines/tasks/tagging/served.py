@@ -20,7 +20,7 @@ from keras_bert_impl.tokenization.graph_rows import (
 )
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
-from pipelines.tasks.tagging.answerer import BLANKS, LINE_BREAK, MARKS, RARE_BLANKS
+from pipelines.tasks.tagging.texts import BLANKS, LINE_BREAK, MARKS, RARE_BLANKS
 
 
 class TextCharacters(NamedTuple):

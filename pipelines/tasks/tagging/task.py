@@ -1,6 +1,8 @@
 """The task of a run for tags: from files and options to rows, scores and entities, all checked."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -12,13 +14,14 @@ from keras_bert_impl.checkpoints.task_settings import served_length, task_settin
 from keras_bert_impl.errors import UserError, cut
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.models.head_settings import frozen_features
-from keras_bert_impl.training.learning_curve import CurveStyle, Guess
-from pipelines.fine_tuning.task import Answered, Head
-from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
-from pipelines.metrics.entities import OUTSIDE, EntityScorer
+from keras_bert_impl.training.learning_curve import CurveStyle
+from pipelines.fine_tuning.counts import Counted
+from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder
+from pipelines.fine_tuning.task import Answered, Facts, Head
+from pipelines.metrics.entities import OUTSIDE, EntityScorer, klue_scores
+from pipelines.metrics.guessing import Guessing
 from pipelines.records.rows import Rows
-from pipelines.tasks.tagging.answerer import EntityForm
-from pipelines.tasks.tagging.answers import TagAnswer, answer, json_lines, units_of
+from pipelines.tasks.tagging.answers import EntityForm, TagAnswer, answer, json_lines, units_of
 from pipelines.tasks.tagging.files import (
     Document,
     Layout,
@@ -35,8 +38,18 @@ from pipelines.tasks.tagging.rows import (
     tokenize_words,
     window_stride,
 )
-from pipelines.tasks.tagging.schemes import SCHEMES, Scheme, scheme_of_labels
-from pipelines.tasks.tagging.statistics import CHARACTERS, WORDS, TagStatistics
+from pipelines.tasks.tagging.schemes import (
+    BARE,
+    CHARACTERS,
+    IOB1,
+    SCHEMES,
+    WORDS,
+    Scheme,
+    TagStatistics,
+    scheme_of_labels,
+    tags_of_labels,
+)
+from pipelines.tasks.tagging.texts import Notes, cuts_words
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
@@ -48,6 +61,8 @@ if TYPE_CHECKING:
 
 
 NAME = "ner"
+_LOGGER = logging.getLogger(__name__)
+_UNNAMED = re.compile(r"LABEL_\d+")
 
 
 class TaggedFile(NamedTuple):
@@ -63,19 +78,18 @@ class TaggedFile(NamedTuple):
 
     def of_characters(self) -> "TaggedFile":
         """The file, known to hold characters: in one of a single column a blank is one of them."""
-        return self._replace(layout=self.layout._replace(whole_lines=self.layout.width == 1))
+        whole = self.layout.form == "texts" or self.layout.width == 1
+        return self._replace(layout=self.layout._replace(whole_lines=whole))
+
+    def cuts_words(self) -> bool:
+        """Whether its entities are parts of words; see `cuts_words`."""
+        layout = self.layout
+        return layout.form == "texts" and self.labelled and cuts_words(self.path, layout.encoding)
 
 
 @dataclass(frozen=True)
 class TaggingTask(FilesOfSplits):
-    """Tags on words or characters; see `pipelines.fine_tuning.task.Task`.
-
-    Attributes:
-        whole_documents: whether a word is seen in its document, or in its sentence.
-        doc_stride: tokens from the start of a window to the start of the next one; 0 is half a
-            window.
-        layout_settings: what else a model directory says of the files that it was trained on.
-    """
+    """Tags on words or characters; see `pipelines.fine_tuning.task.Task`."""
 
     NEEDED: ClassVar = "a file with a word and its tag on each line"
     ARCHITECTURE, MODEL = "BertForTokenClassification", "BertTokenClassifier"
@@ -83,10 +97,11 @@ class TaggingTask(FilesOfSplits):
     labels: tuple[str, ...]
     scheme: Scheme
     unit: str = WORDS
-    whole_documents: bool = True
-    doc_stride: int = 0
+    whole_documents: bool = True  # a word is seen in its document, else in its sentence
+    doc_stride: int = 0  # tokens from window to window; 0 is half a window
     sources: Mapping[str, TaggedFile] = field(default_factory=dict)
     layout_settings: Mapping[str, int] = field(default_factory=dict)
+    ours: bool = True  # the model's labels are tags as this project writes them
     name: str = NAME
     train_split: str = "train"
 
@@ -99,13 +114,16 @@ class TaggingTask(FilesOfSplits):
         ours = task_settings(model).get("task") == NAME
         needed = ("tagging_scheme", "tag_unit", "doc_stride") if ours else ()
         settings = RunNerConfig.known(model, needed)
-        name = settings.get("tagging_scheme")
-        return cls(
-            labels=(),
-            scheme=SCHEMES[name] if name else scheme_of_labels(label_names(model).values()),
-            unit=settings.get("tag_unit", WORDS),
-            doc_stride=settings.get("doc_stride", 0),
-        )
+        if ours:
+            scheme = SCHEMES[settings["tagging_scheme"]]
+        else:
+            scheme = scheme_of_labels(_named_tags(model))
+        unit, stride = settings.get("tag_unit", WORDS), settings.get("doc_stride", 0)
+        return cls((), scheme, unit, doc_stride=stride, ours=ours)
+
+    def tags_of(self, labels: Sequence[str]) -> tuple[str, ...]:
+        """A model's labels as tags; see `tags_of_labels`."""
+        return tuple(labels) if self.ours else tags_of_labels(labels)
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -121,6 +139,11 @@ class TaggingTask(FilesOfSplits):
     def examples(self, split: str) -> Iterable[Document]:
         """The documents of a split, or its sentences."""
         return read_documents(*self.source(split), whole=self.whole_documents)
+
+    def facts(self, example: Document) -> Facts:
+        """The tags of all words; see `TaskDefaults`."""
+        tags = [tag for sentence in example.sentences for tag in sentence.tags or ()]
+        return Facts(tags or None, next((n for one in example.sentences for n in one.numbers), 0))
 
     def texts(self, example: Document) -> list[str]:
         """The sentences of a document."""
@@ -159,7 +182,7 @@ class TaggingTask(FilesOfSplits):
         A saved model may be a BiLSTM over an encoder that did not learn; none is trained any more.
         """
         from keras_bert_impl.models.token_models import BertFeatureTagger, BertTokenClassifier
-        from pipelines.tasks.tagging.objective import TagObjective
+        from keras_bert_impl.training.objectives import TagObjective
 
         kind = BertTokenClassifier if frozen_features(config) is None else BertFeatureTagger
         model = kind(config, len(label_names(config)), dtype=dtype)
@@ -176,8 +199,19 @@ class TaggingTask(FilesOfSplits):
         ]
 
     def score(self, answered: Answered[Document, TagAnswer]) -> Mapping[str, float]:
-        """The figures of `conlleval` in percent, of all types and of each."""
-        return self._scorer(answered).scores()
+        """The figures of `conlleval` in percent, of all types and of each; KLUE's of characters."""
+        scores = self._scorer(answered).scores()
+        if self.unit == CHARACTERS and self.scheme not in (BARE, IOB1):
+            pairs = [
+                (self.scheme.as_iob(right), self.scheme.as_iob(tag))
+                for document, given in answered
+                for sentence, tags in zip(document.sentences, given.tags, strict=True)
+                for right, tag in zip(sentence.tags or (), tags, strict=True)
+            ]
+            labels = [self.scheme.as_iob(label) for label in self.labels]
+            expected, predicted = zip(*pairs, strict=True)
+            scores |= klue_scores(expected, predicted, labels)
+        return scores
 
     @property
     def compared_figures(self) -> Sequence[str]:
@@ -189,16 +223,13 @@ class TaggingTask(FilesOfSplits):
         """Draws the figures of all types, in percent; see `TaskDefaults`."""
         return CurveStyle(("accuracy", *self.compared_figures), full_score=100.0)
 
-    def guesses(self, split: str) -> dict[str, Guess]:
-        """The accuracy of tags where no entity is found; see `TaskDefaults`."""
-        nothing = self._scorer(self._nothing_found(split))
-        return {"accuracy": Guess("no entity anywhere", nothing.accuracy)}
-
-    def _nothing_found(self, split: str) -> Iterator[tuple[Document, TagAnswer]]:
-        """The answers of a model that finds no entity in a labelled split."""
-        for document in self.examples(split):
-            tags = [[OUTSIDE] * len(sentence.tags or ()) for sentence in document.sentences]
-            yield document, TagAnswer(tags, [])
+    def guessing(self, split: str) -> Guessing:
+        """No entity anywhere; see `TaskDefaults`."""
+        answered = [
+            (one, TagAnswer([[OUTSIDE] * len(x.tags or ()) for x in one.sentences], []))
+            for one in self.examples(split)
+        ]
+        return Guessing("no entity anywhere", answered)
 
     def illustrate(
         self, folder: Path, split: str, answered: Answered[Document, TagAnswer]
@@ -227,7 +258,7 @@ class TaggingTask(FilesOfSplits):
         """Texts; see `Asked`."""
         length = served_length(model.config, max_seq_length)
         model.config.check_length(length, at_least=5)
-        how = self.scheme, self.unit, length, self.doc_stride
+        how = self.tags_of(model.labels), self.scheme, self.unit, length, self.doc_stride
         return [EntityForm(model, *how, raw=raw) for raw in (False, True)]
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
@@ -237,9 +268,8 @@ class TaggingTask(FilesOfSplits):
         config = opened.model.config
         length = served_length(config, max_seq_length)
         config.check_length(length, at_least=5)
-        meanings = [
-            TagMeaning(*self.scheme.as_iob(label).partition("-")[::2]) for label in opened.labels
-        ]
+        tags = map(self.scheme.as_iob, self.tags_of(opened.labels))
+        meanings = [TagMeaning(*tag.partition("-")[::2]) for tag in tags]
         return ServedTagger(
             opened,
             meanings,
@@ -257,6 +287,25 @@ class TaggingTask(FilesOfSplits):
                 starts = [OUTSIDE] * sentence.start_counts
                 scorer.add(starts, starts)
         return scorer
+
+
+def _named_tags(model: "BertConfig") -> tuple[str, ...]:
+    """The tags of a model that was trained elsewhere, by the names of its labels."""
+    labels = [*label_names(model).values()]
+    if all(map(_UNNAMED.fullmatch, labels)):
+        raise UserError(
+            f"{model.origin}: its labels have no names ({cut(', '.join(labels), 60) or 'none'}), "
+            "so that it is not known which tag is which; write the tags (O, B-PER, ...) into its "
+            "`id2label`."
+        )
+    tags = tags_of_labels(labels)
+    left = [label for label, tag in zip(labels, tags, strict=True) if label != tag == OUTSIDE]
+    if left:
+        _LOGGER.info(
+            "%s: words with the labels %s are of no entity: they count as O.",
+            *(model.origin, cut(", ".join(left), 200)),
+        )
+    return tags
 
 
 def open_tagging(config: TaggingConfig, trained: ModelSource | None = None) -> TaggingTask:
@@ -325,22 +374,24 @@ class _Builder(TaskBuilder):
     def _find(self, files: Mapping[str, TaggedFile]) -> _Found:
         first = next(iter(files.values()))
         statistics = TagStatistics.of(first.path, read_sentences(*first))
-        scheme = self._scheme(statistics)
         if self._trained is None:
+            scheme = self._scheme(statistics.scheme)
             types = statistics.types(scheme)
             labels = scheme.tags(types)
         else:
-            labels = self._trained.labels
+            labels = self._trained.labels if self._known else tags_of_labels(self._trained.labels)
+            scheme = self._scheme(lambda: scheme_of_labels(labels))
             types = self._types(labels, scheme)
-        unit = self._known.get("tag_unit", WORDS if statistics.several else CHARACTERS)
+        by_character = not statistics.several or first.cuts_words()
+        unit = self._known.get("tag_unit", CHARACTERS if by_character else WORDS)
         return _Found(statistics, scheme, labels, types, unit)
 
     def _check(self, split: str, file: TaggedFile, found: _Found) -> TaggedFile:
         """Holds a file against scheme, types and unit."""
         file = file.of_characters() if found.unit == CHARACTERS else file
-        counted = found.statistics
+        notes = Notes(Counted)
+        counted = TagStatistics.of(file.path, read_sentences(*file, notes))
         if split != "train":
-            counted = TagStatistics.of(file.path, read_sentences(*file))
             if found.unit == CHARACTERS and counted.several:
                 raise UserError(
                     f"{file.path}: line {counted.several} has several characters, but those of "
@@ -348,6 +399,8 @@ class _Builder(TaskBuilder):
                 )
             counted.types(found.scheme, found.types)
         counted.log(found.scheme if file.labelled else None, found.unit)
+        for what, rows in notes.items():
+            rows.warn(file.path, what)
         return file
 
     def _make(self, sources: Mapping[str, TaggedFile], found: _Found) -> TaggingTask:
@@ -373,7 +426,9 @@ class _Builder(TaskBuilder):
         look like that of the training.
         """
         layout = find_layout(path, self._word_column, self._tag_column, self._config.text_encoding)
-        lacks_last = expected is not None and layout.width == expected - 1
+        asked = (self._config.tagging_scheme, self._known.get("tagging_scheme"))
+        layout = layout._replace(bare=BARE.name in asked)
+        lacks_last = layout.form == "columns" and layout.width == (expected or 0) - 1
         named = self._trained is not None and self._config.tag_column is not None
         if split == "test" and lacks_last and not named and self._tag_column in (-1, expected):
             layout = layout._replace(tag=None)
@@ -383,7 +438,7 @@ class _Builder(TaskBuilder):
             )
         return layout
 
-    def _scheme(self, statistics: TagStatistics) -> Scheme:
+    def _scheme(self, found: Callable[[], Scheme]) -> Scheme:
         known = self._known.get("tagging_scheme")
         name = self._config.tagging_scheme
         if name != AUTO:
@@ -393,7 +448,7 @@ class _Builder(TaskBuilder):
                     "out."
                 )
             return SCHEMES[name]
-        return SCHEMES[known] if known else statistics.scheme()
+        return SCHEMES[known] if known else found()
 
     def _types(self, labels: tuple[str, ...], scheme: Scheme) -> list[str]:
         """The types of a trained model's tags."""

@@ -21,6 +21,7 @@ from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.models.token_models import BertTokenClassifier
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.tiny_bert import TINY, VOCABULARY, scatter_weights
+from tests.support.tokenizer_files import write_tokenizer_json
 
 TABLE, BIAS = "bert.embeddings.word_embeddings.weight", "cls.predictions.bias"
 DECODER, DECODER_BIAS = "cls.predictions.decoder.weight", "cls.predictions.decoder.bias"
@@ -79,10 +80,7 @@ def test_every_spelling_gives_the_same_weights(folder, spelling):
 
 @pytest.mark.parametrize("name", ["tokenizer.json alone", "settings that say nothing"])
 def test_a_tokenizer_json_stands_for_what_is_missing(folder, name):
-    ids = {token: number for number, token in enumerate(VOCABULARY.tokens)}
-    normalizer = {"type": "BertNormalizer", "lowercase": False, "strip_accents": False}
-    content = {"model": {"type": "WordPiece", "vocab": ids}, "normalizer": normalizer}
-    (folder / "tokenizer.json").write_text(json.dumps(content))
+    write_tokenizer_json(folder, VOCABULARY.tokens, lowercase=False, strip_accents=False)
     (folder / "vocab.txt").unlink()
     if name == "tokenizer.json alone":
         (folder / "tokenizer_config.json").unlink()
@@ -163,9 +161,9 @@ def test_heads_and_labels_come_back_from_tf1(tmp_path, architecture):
             lambda f: (f / "tokenizer_config.json").write_text(
                 '{"do_lower_case": true, "tokenize_chinese_chars": false}'
             ),
-            "tokenize_chinese_chars is false",
+            "tokenize_chinese_chars is False",
         ),
-        (lambda f: shutil.move(f / WEIGHTS_FILE, f / "tf_model.h5"), "holds neither"),
+        (lambda f: shutil.move(f / WEIGHTS_FILE, f / "flax_model.msgpack"), "holds neither"),
     ],
 )
 def test_what_cannot_be_understood_gives_one_sentence(folder, damage, words):

@@ -10,16 +10,21 @@ from keras_bert_impl.checkpoints.grow import GrowConfig
 from keras_bert_impl.checkpoints.model_source import find_model, locate
 from keras_bert_impl.config import named_config
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.options import options_of
+from keras_bert_impl.tokenization.preprocessor import BertPreprocessor
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from pipelines.vectors.options import FeaturesConfig
+from tests.support.elsewhere import KERAS_HUB, TF_MODELS, TRANSFORMERS
 from tests.support.model_folders import (
     WORD_VOCABULARY,
     tiny_config,
     write_classifier,
     write_encoder,
     write_pretrainer,
+    write_start,
 )
 
 
@@ -249,9 +254,9 @@ def test_an_empty_name_is_refused(name):
 
 
 def test_another_file_is_refused_with_a_remedy(folder):
-    (folder / "tf_model.h5").touch()
-    with pytest.raises(UserError, match=r"tf_model\.h5: is no file of a model.*name the folder"):
-        find_model(folder / "tf_model.h5")
+    (folder / "flax_model.msgpack").touch()
+    with pytest.raises(UserError, match=r"msgpack: is no file of a model.*name the folder"):
+        find_model(folder / "flax_model.msgpack")
 
 
 def test_an_empty_folder_is_no_model(tmp_path):
@@ -385,3 +390,74 @@ def test_every_job_on_checkpoints_can_be_told_what_they_do_not_say(job):
         None,
         None,  # not False: only what is given is compared with the checkpoint
     ]
+
+
+def test_added_tokens_reach_every_door_and_are_written_again(tmp_path):
+    write_start(tmp_path / "model", vocab_size=18)
+    (tmp_path / "model/added_tokens.json").write_text('{"[E1]": 17}')
+    encoder = BertEncoder.from_pretrained(tmp_path / "model")
+    encoder.save_pretrained(tmp_path / "again")
+    for model in (tmp_path / "model", tmp_path / "again"):
+        expected = [[2, 17, 5, 6, 3]]
+        assert Tokenizer.from_pretrained(model)("[E1] the dog")["input_ids"].tolist() == expected
+        layer = BertPreprocessor.from_pretrained(model, pad_to_longest=True)
+        assert layer(["[E1] the dog"])["input_ids"].numpy().tolist() == expected
+    write_portable(read_portable(tmp_path / "model"), tmp_path / "tf1/m.ckpt", "google_tf1")
+    assert find_model(tmp_path / "tf1/m.ckpt").text == find_model(tmp_path / "model").text
+
+
+@pytest.mark.parametrize(
+    ("path", "architecture"),
+    [
+        (TF_MODELS / "more" / "v2_tags" / "ckpt-7.index", "BertForTokenClassification"),
+        (TF_MODELS / "more" / "v1_span", "BertForQuestionAnswering"),
+        (TF_MODELS / "pretrainer", "BertForMaskedLM"),
+        (TRANSFORMERS / "tags" / "tf_model.h5", "BertForTokenClassification"),
+        (KERAS_HUB / "masked_lm" / "model.weights.h5", "BertForMaskedLM"),
+    ],
+)
+def test_any_file_stands_for_the_model_and_its_head_is_known(path, architecture):
+    assert find_model(path, do_lower_case=None, needs_text=False).architecture == architecture
+
+
+@pytest.mark.parametrize(
+    ("source", "file", "change", "why"),
+    [
+        (
+            KERAS_HUB / "backbone",
+            "config.json",
+            {"class_name": "RobertaBackbone"},
+            "is a preset of RobertaBackbone; only BertBackbone",
+        ),
+        (
+            KERAS_HUB / "classifier",
+            "task.json",
+            {"class_name": "BertOther"},
+            "is a preset of BertOther",
+        ),
+        (
+            TRANSFORMERS / "encoder",
+            "config.json",
+            {"model_type": "albert"},
+            "model_type is 'albert'",
+        ),
+        (
+            TRANSFORMERS / "encoder",
+            "config.json",
+            {"hidden_size": 64},
+            r"has the shape \[70, 32\], but the configuration says \[70, 64\]",
+        ),
+        (
+            TF_MODELS / "encoder",
+            "bert_config.json",
+            {"num_hidden_layers": 3},
+            "lacks 16 of the encoder's weights",
+        ),
+    ],
+)
+def test_another_architecture_or_other_sizes_are_one_sentence(tmp_path, source, file, change, why):
+    shutil.copytree(source, tmp_path / "model")
+    path = tmp_path / "model" / file
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(UserError, match=why):
+        find_model(tmp_path / "model", do_lower_case=None, needs_text=False)

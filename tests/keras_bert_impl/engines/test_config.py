@@ -13,7 +13,10 @@ from keras_bert_impl.errors import UserError
     [
         ({"engine": "torch"}, "`engine=torch` is unknown; choose tensorflow or openvino"),
         ({"precision": "int4"}, "`precision=int4` is unknown"),
-        ({"precision": "int8"}, "`precision=int8` needs `engine=openvino`; give both"),
+        (
+            {"engine": "tensorflow", "precision": "int8"},
+            "`precision=int8` needs `engine=openvino`; give both",
+        ),
     ],
 )
 def test_what_does_not_exist_is_one_sentence(options, sentence):

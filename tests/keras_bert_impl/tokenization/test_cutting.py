@@ -55,8 +55,9 @@ def test_both_ways_exchange_the_same_rows(rows, data):
 
 
 VOCABULARY = alphabet_vocabulary()
-MODELS = load_kernel_models(TextSettings(VOCABULARY, strip_accents=True))
-CUTTER = LineCutter(MODELS, VOCABULARY, keep_special_tokens=False)
+SETTINGS = TextSettings(VOCABULARY, strip_accents=True)
+MODELS = load_kernel_models(SETTINGS)
+CUTTER = LineCutter(MODELS, SETTINGS, keeps_special_tokens=False)
 
 
 def now(lines):

@@ -1,5 +1,4 @@
 import hashlib
-import json
 import os
 
 import pytest
@@ -9,66 +8,20 @@ from keras_bert_impl.tokenization import reference
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from keras_bert_impl.tokenization.vocabulary import (
-    SPECIAL_TOKENS,
-    Vocabulary,
-    read_tokenizer_json,
-)
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.support.tokenizer_files import write_tokenizer_json
 
 TOKENS = [*SPECIAL_TOKENS, "word", "##s"]
 
 
-def write(folder, **changes):
-    values = {
-        "model": {"type": "WordPiece", "vocab": {p: n for n, p in enumerate(TOKENS)}},
-        "added_tokens": [{"content": "[PAD]", "id": 0}],
-        "normalizer": {"type": "BertNormalizer", "lowercase": True, "strip_accents": None},
-    }
-    path = folder / "tokenizer.json"
-    path.write_text(json.dumps({**values, **changes}))
-    return path
+def write(folder, token):
+    """A `tokenizer.json` with one added token."""
+    added = [{"content": token, "id": 7, "normalized": True}]
+    return write_tokenizer_json(folder, TOKENS, {"added_tokens": added})
 
 
-def test_tokens_and_casing_are_read(tmp_path):
-    file = read_tokenizer_json(write(tmp_path))
-    assert file.tokens == tuple(TOKENS)
-    assert (file.do_lower_case, file.strip_accents) == (True, None)
-    assert Vocabulary.load(tmp_path / "tokenizer.json") == Vocabulary(TOKENS)
-
-
-def test_added_tokens_have_their_ids(tmp_path):
-    file = read_tokenizer_json(write(tmp_path, added_tokens=[{"content": "stent", "id": 7}]))
-    assert file.tokens == (*TOKENS, "stent")
-
-
-@pytest.mark.parametrize("normalizer", [None, {"type": "Sequence", "normalizers": []}])
-def test_casing_that_is_not_said_is_not_guessed(tmp_path, normalizer):
-    assert read_tokenizer_json(write(tmp_path, normalizer=normalizer)).do_lower_case is None
-
-
-IDS = "do not have the ids from 0"
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"model": {"type": "BPE", "vocab": {}}}, "model: type is 'BPE'; it must be"),
-        ({"model": None}, "model: its content is None"),
-        ({"model": {"type": "WordPiece", "vocab": {"a": [0]}}}, r"model: vocab\.a is \[0\]"),
-        ({"added_tokens": [{"content": "far", "id": 99}]}, IDS),
-        ({"added_tokens": [{"content": "twice", "id": 0}]}, IDS),
-        ({"added_tokens": [{"content": "far", "id": -1}]}, IDS),
-        ({"added_tokens": [{"content": "true", "id": True}]}, "0.id is True; it must be a whole"),
-        ({"added_tokens": ["far"]}, "added_tokens: 0 is 'far'; it must be an object"),
-        (
-            {"normalizer": {"type": "BertNormalizer", "handle_chinese_chars": False}},
-            "handle_chinese_chars is false",
-        ),
-    ],
-)
-def test_another_tokenizer_is_refused_in_one_sentence(tmp_path, changes, words):
-    with pytest.raises(UserError, match=words):
-        read_tokenizer_json(write(tmp_path, **changes))
+def test_the_tokens_of_a_tokenizer_json_are_read(tmp_path):
+    assert Vocabulary.load(write(tmp_path, "stent")) == Vocabulary([*TOKENS, "stent"])
 
 
 def file_with(tmp_path, content):
@@ -131,14 +84,13 @@ def test_a_file_that_is_no_vocabulary_is_refused_by_name(tmp_path, content, sent
         (" blank", "or blanks around it"),
         ("\r", "or blanks around it"),
         ("한" * 100, "한', has more than 256 bytes"),
-        ("##" + "é" * 150, "é', has more than 256 bytes"),
         ("§" * 100, "§', has more than 256 bytes"),
     ],
 )
 def test_a_token_that_no_file_or_kernel_can_hold_is_refused_when_it_is_loaded(
     tmp_path, token, fault
 ):
-    write(tmp_path, added_tokens=[{"content": token, "id": 7}])
+    write(tmp_path, token)
     with pytest.raises(
         UserError, match=rf"tokenizer\.json: token 8, .*{fault}.*\[unused8\]"
     ) as said:

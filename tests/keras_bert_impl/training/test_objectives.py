@@ -9,6 +9,7 @@ from keras_bert_impl.training.objectives import (
     PretrainingObjective,
     RegressionObjective,
     SpanObjective,
+    TagObjective,
 )
 
 DRAWS = np.random.default_rng(0)
@@ -199,3 +200,18 @@ def test_huge_logits_of_several_labels_have_a_finite_loss():
         {"label_ids": np.array([[0, 1]])},
     )
     assert found["loss"] == pytest.approx(500.0)
+
+
+def test_tags_are_the_mean_over_tagged_tokens_of_rows_that_count():
+    tags = np.array([[0, 1, 0, 3, 0], [0, 2, 2, 0, 0], [0] * 5, [0, 3, 1, 1, 0]], np.int32)
+    outputs = {"logits": DRAWS.normal(size=[4, 5, 3]).astype("float32")}
+    batch = {"tag_ids": tags, "example_weights": np.array([1, 1, 1, 0], np.float32)}
+    objective, tagged = TagObjective(), tags[:3] > 0
+    losses = -np.take_along_axis(log_softmax(outputs["logits"]), tags[..., None] - 1, -1)[..., 0]
+    right = outputs["logits"].argmax(-1) == tags - 1
+    whole, counts = measured(objective, outputs, batch), objective.normalizers(batch)
+    assert whole["loss"] == pytest.approx(losses[:3][tagged].mean(), rel=1e-5)
+    assert whole["accuracy"] == pytest.approx(right[:3][tagged].mean())
+    ends = ((0, 2), (2, 3), (3, 4))
+    parts = [measured(objective, part(outputs, *at), part(batch, *at), counts) for at in ends]
+    assert sum(figures["loss"] for figures in parts) == pytest.approx(whole["loss"], rel=1e-5)

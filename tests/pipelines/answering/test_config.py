@@ -22,7 +22,7 @@ def test_what_is_asked_must_be_plain(options, sentence):
 
 
 def test_an_engine_has_certain_precisions():
-    AnsweringConfig(model="m", engine="openvino", engine_precision="int8")
-    AnsweringConfig(model="m", engine_precision="int8")  # an export is computed by OpenVINO
-    with pytest.raises(UserError, match="`engine_precision=int8` needs `engine=openvino`"):
-        AnsweringConfig(model="m", engine="tensorflow", engine_precision="int8")
+    AnsweringConfig(model="m", engine="openvino", precision="int8")
+    AnsweringConfig(model="m", precision="int8")  # an export is computed by OpenVINO
+    with pytest.raises(UserError, match="`precision=int8` needs `engine=openvino`"):
+        AnsweringConfig(model="m", engine="tensorflow", precision="int8")

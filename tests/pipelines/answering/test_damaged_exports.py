@@ -15,9 +15,8 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import remove
 from keras_bert_impl.models.classifier import BertClassifier
-from keras_bert_impl.serving.export import export_saved_model
+from keras_bert_impl.serving.export import export_portable, export_saved_model
 from keras_bert_impl.serving.exported import DIGESTS_FILE
-from keras_bert_impl.serving.portable_export import export_portable
 from pipelines.answering.config import AnsweringConfig
 from pipelines.answering.opening import open_answering_model
 from pipelines.tasks.register import open_and_serve
@@ -61,7 +60,7 @@ def export(tmp_path_factory):
 def opened(folder):
     """A SavedModel is opened by its client alone."""
     if (folder / "assets").is_dir():
-        return runpy.run_path(str(folder / "client.py"))
+        return runpy.run_path(str(folder / "client.py"))["opened"]()
     return open_answering_model(AnsweringConfig(model=str(folder)))
 
 
@@ -70,12 +69,12 @@ def refusals(folder):
     try:
         opened(folder)
         by_opener = ""
-    except (SystemExit, UserError) as error:
+    except (OSError, UserError) as error:
         by_opener = str(error)
     try:
-        runpy.run_path(str(folder / "client.py"))
+        runpy.run_path(str(folder / "client.py"))["opened"]()
         by_client = ""
-    except SystemExit as error:
+    except OSError as error:
         by_client = str(error)
     return by_client, by_opener
 

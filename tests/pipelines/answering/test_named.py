@@ -7,7 +7,7 @@ import pytest
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.models.token_models import BertSpanLabeler
-from keras_bert_impl.serving.portable_export import export_portable
+from keras_bert_impl.serving.export import export_portable
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from pipelines.tasks.register import open_and_serve
 from tests.support.model_folders import tiny_config, write_encoder, write_pretrainer

@@ -14,12 +14,12 @@ from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
 from keras_bert_impl.serving.answerer import instances_of
 from keras_bert_impl.serving.embedder import Embedder
-from keras_bert_impl.serving.portable_export import export_portable
+from keras_bert_impl.serving.export import export_portable
 from pipelines.answering.config import AnsweringConfig
 from pipelines.answering.opening import open_answering_model
 from pipelines.tasks.register import open_and_serve
 from tests.support.model_folders import WORDS, tiny_config, write_any
-from tests.support.two_ways import ODD_TEXTS, answers_of, check_same, served_answers
+from tests.support.two_ways import MORE, ODD_TEXTS, answers_of, check_same, served_answers
 
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 
@@ -113,7 +113,7 @@ def test_an_answerer_gives_what_the_signature_gives(folders, name):
         answers = answers_of(model, signature, asked)
         check_same(answers, served_answers(served, signature, asked))
         for answer in answers:
-            assert answer.keys() - answerer.outputs.keys() <= {"num_truncated"}
+            assert answer.keys() - answerer.outputs.keys() <= MORE
             assert answerer.outputs.keys() <= answer.keys()
 
 
@@ -192,7 +192,7 @@ def test_any_model_gives_vectors_where_they_are_asked_for(folders):
     [
         ({"vectors": True}, "gives no vectors"),
         ({"engine": "tensorflow"}, "is an export for OpenVINO, which tensorflow cannot compute"),
-        ({"engine_precision": "int8"}, "needs texts to find its scales on"),
+        ({"precision": "int8"}, "needs texts to find its scales on"),
     ],
 )
 def test_what_an_export_cannot_do_is_told(folders, tmp_path, options, sentence):

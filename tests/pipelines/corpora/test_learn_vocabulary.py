@@ -12,7 +12,8 @@ from keras_bert_impl.tokenization.learner import (
 )
 from keras_bert_impl.tokenization.reference import split_words
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.corpora.documents import Reading, TextBlock
+from pipelines.corpora.documents import Reading, Source, TextBlock
+from pipelines.corpora.encodings import LineBlock
 from pipelines.corpora.learn_vocabulary import (
     CountedBlock,
     LearnVocabularyConfig,
@@ -20,8 +21,6 @@ from pipelines.corpora.learn_vocabulary import (
     learn_vocabulary,
     merge_counts,
 )
-from pipelines.corpora.sources import Source
-from pipelines.corpora.unpacking import LineBlock
 from tests.support.tokenization import trouble_text
 
 

@@ -7,8 +7,8 @@ import pytest
 from keras_bert_impl.errors import UserError
 from pipelines.corpora import documents
 from pipelines.corpora.documents import Reading
+from pipelines.corpora.encodings import read_line_blocks
 from pipelines.corpora.split_sentences import SplitSentencesConfig, split_sentences
-from pipelines.corpora.unpacking import read_line_blocks
 
 TEXT = "One. Two!\nThree.\n\n\n\nFour.\n\nFive. Six.\n"
 SENTENCES = "One.\nTwo!\nThree.\n\nFour.\n\nFive.\nSix.\n\n"

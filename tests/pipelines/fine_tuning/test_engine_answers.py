@@ -10,7 +10,7 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.fine_tuning.splits import engine_prediction
+from pipelines.fine_tuning.row_set import engine_prediction
 from pipelines.tasks.labels.options import RunClassifierConfig
 from pipelines.tasks.labels.task import run_classifier
 from tests.support.glue_files import write_cola

@@ -16,7 +16,7 @@ SEVERAL = MultiLabelHead(["rude", "toxic", "other"])
 
 
 def test_an_unknown_label_is_named_with_the_known_ones():
-    with pytest.raises(UserError, match="unknown label '2'; it must be '0' or '1'"):
+    with pytest.raises(UserError, match="unknown label '2'; it must be one of 0, 1"):
         LABELS.encode("2")
 
 

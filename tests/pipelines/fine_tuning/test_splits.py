@@ -9,10 +9,9 @@ from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.objectives import ClassificationObjective
-from pipelines.fine_tuning import splits
+from pipelines.fine_tuning import row_set as splits
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
-from pipelines.fine_tuning.row_set import RowOutputs, RowSet
-from pipelines.fine_tuning.splits import AnsweredSplit, Split, mean_loss
+from pipelines.fine_tuning.row_set import AnsweredSplit, RowOutputs, RowSet, Split, mean_loss
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.tasks.labels.rows import LabelTask
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config

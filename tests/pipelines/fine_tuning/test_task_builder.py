@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.fine_tuning.task_builder import FilesOfSplits, TaskBuilder
+from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder
 from pipelines.tasks.labels.options import RunClassifierConfig
 
 
@@ -78,14 +78,3 @@ def test_what_is_to_be_done_needs_files(tmp_path):
     run.do_eval, run.do_predict = False, True
     with pytest.raises(UserError, match="`do_predict=True`: there is no file to predict"):
         ToyBuilder.for_run(run, named(train="a"))
-
-
-def test_one_file_for_two_splits_is_told(tmp_path, caplog):
-    (tmp_path / "a").write_text("a")
-    (tmp_path / "b").write_text("b")
-    ToyBuilder(named(train=tmp_path / "a", dev=tmp_path / "b", test=tmp_path / "b")).task()
-    ToyBuilder(named(train=tmp_path / "a", dev=tmp_path / "." / "a")).task()
-    assert [line.partition(",")[0] for line in caplog.messages] == [
-        "`dev_file` and `test_file` are the same file",
-        "`train_file` and `dev_file` are the same file",
-    ]

@@ -3,14 +3,50 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
-from pipelines.inputs.pretraining import PretrainingBatches, PretrainingEvaluation
+from pipelines.inputs.pretraining import (
+    PretrainingBatches,
+    PretrainingEvaluation,
+    RecordOrder,
+    shuffled,
+)
+from pipelines.records.check import Expected
 from tests.support.pretraining_corpus import RECIPE, make_shards
 
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 5000), st.integers(0, 2**64 - 1))
+def test_every_record_has_one_place(size, key):
+    order = shuffled(np.arange(size), size, np.uint64(key))
+    assert sorted(order.tolist()) == list(range(size))
+
+
+def test_neighbours_are_scattered():
+    order = shuffled(np.arange(10_000), 10_000, np.uint64(1)).astype(float)
+    assert abs(np.corrcoef(order[:-1], order[1:])[0, 1]) < 0.05
+    assert abs(np.corrcoef(order, np.arange(10_000))[0, 1]) < 0.05
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_every_epoch_holds_every_record_once(shuffle):
+    epochs, records = RecordOrder(37, seed=4, shuffle=shuffle).at(np.arange(37 * 3))
+    for epoch in range(3):
+        assert sorted(records[epochs == epoch].tolist()) == list(range(37))
+
+
+def test_epochs_differ_when_shuffled():
+    _, records = RecordOrder(100, seed=4).at(np.arange(200))
+    assert (records[:100] != records[100:]).any()
+    _, again = RecordOrder(100, seed=5).at(np.arange(100))
+    assert (records[:100] != again).any()
+
+
 GOLDEN = Path(__file__).parents[2] / "golden" / "pretrain" / "train.tfrecord"
-SHAPE = (RECIPE.max_seq_length, RECIPE.max_predictions_per_seq)
+SHAPE = Expected(RECIPE.max_seq_length, RECIPE.max_predictions_per_seq)
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +59,7 @@ def _same(first, second) -> bool:
 
 
 def test_batches_have_the_reference_features(made):
-    batch = PretrainingBatches([made], 4, *SHAPE, seed=1).batch_at(0)
+    batch = PretrainingBatches([made], 4, SHAPE, seed=1).batch_at(0)
     assert {name: (array.shape, array.dtype.name) for name, array in batch.items()} == {
         "input_ids": ((4, 32), "int32"),
         "input_mask": ((4, 32), "int32"),
@@ -36,23 +72,23 @@ def test_batches_have_the_reference_features(made):
 
 
 def test_any_step_can_be_entered(made):
-    stream = PretrainingBatches([made], 4, *SHAPE, seed=1).batches_from(0)
+    stream = PretrainingBatches([made], 4, SHAPE, seed=1).batches_from(0)
     passed = [next(stream) for _ in range(100)]
-    again = PretrainingBatches([made], 4, *SHAPE, seed=1)
+    again = PretrainingBatches([made], 4, SHAPE, seed=1)
     for step in (0, 7, 99):
         assert _same(next(again.batches_from(step)), passed[step])
 
 
 def test_an_epoch_holds_every_example_once(made):
-    batches = PretrainingBatches([made], 1, *SHAPE, seed=1)
+    batches = PretrainingBatches([made], 1, SHAPE, seed=1)
     count = batches.num_examples
     seen = {tuple(batches.batch_at(step)["input_ids"][0].tolist()) for step in range(count)}
-    evaluation = PretrainingEvaluation([made], 1, *SHAPE)
+    evaluation = PretrainingEvaluation([made], 1, SHAPE)
     assert seen == {tuple(batch["input_ids"][0].tolist()) for batch in evaluation.batches()}
 
 
 def test_the_original_s_shards_are_read_without_a_description(tmp_path):
-    batches = PretrainingBatches([str(GOLDEN)], 8, 64, 10, seed=0, shuffle=False)
+    batches = PretrainingBatches([str(GOLDEN)], 8, Expected(64, 10), seed=0, shuffle=False)
     assert batches.num_examples == 480
     assert batches.batch_at(0)["input_ids"][:, 0].tolist() == [2] * 8
 
@@ -85,29 +121,29 @@ def test_records_for_fine_tuning_are_refused(tmp_path):
 
     path = written(tmp_path / "tuned.tfrecord", map(tuned, recorded()))
     with pytest.raises(UserError, match=r"tuned\.tfrecord: its examples have no masked_lm_\w+, so"):
-        PretrainingBatches([path], 8, 64, 10, seed=0)
+        PretrainingBatches([path], 8, Expected(64, 10), seed=0)
 
 
 def test_bare_shards_with_other_numbers_of_predictions_are_not_mixed(tmp_path):
     path = written(tmp_path / "fewer.tfrecord", map(fewer_predictions, recorded()))
     with pytest.raises(UserError, match=r"fewer\.tfrecord: stores 5 predictions .* it 10; read"):
-        PretrainingBatches([str(GOLDEN), path], 8, 64, 10, seed=0)
+        PretrainingBatches([str(GOLDEN), path], 8, Expected(64, 10), seed=0)
 
 
 def test_a_record_of_any_bytes_is_named(tmp_path):
     contents = [example.SerializeToString() for example in recorded()]
     contents[5] = b"\xd7H\x9d\xc5&X\xdeL\xd5"  # TensorFlow's message repeats them
     batches = PretrainingBatches(
-        [written(tmp_path / "odd.tfrecord", contents)], 8, 64, 10, seed=0, shuffle=False
+        [written(tmp_path / "odd.tfrecord", contents)], 8, Expected(64, 10), seed=0, shuffle=False
     )
     with pytest.raises(UserError, match=r"record 5: is no example of the form of the first one"):
         batches.batch_at(0)
 
 
 def test_workers_shares_make_up_the_batch_and_each_names_all_of_it():
-    whole = PretrainingBatches([str(GOLDEN)], 9, 64, 10, seed=1)
+    whole = PretrainingBatches([str(GOLDEN)], 9, Expected(64, 10), seed=1)
     shares = [
-        PretrainingBatches([str(GOLDEN)], 9, 64, 10, seed=1, worker=n, num_workers=2)
+        PretrainingBatches([str(GOLDEN)], 9, Expected(64, 10), seed=1, worker=n, num_workers=2)
         for n in range(2)
     ]
     together = [share.batch_at(5) for share in shares]
@@ -118,7 +154,7 @@ def test_workers_shares_make_up_the_batch_and_each_names_all_of_it():
 
 
 def test_evaluation_is_one_pass_with_a_padded_last_batch(made):
-    evaluation = PretrainingEvaluation([made], 50, *SHAPE)
+    evaluation = PretrainingEvaluation([made], 50, SHAPE)
     batches = list(evaluation.batches())
     assert len(batches) == evaluation.num_batches
     assert {len(batch["input_ids"]) for batch in batches} == {50}

@@ -1,12 +1,15 @@
+"""What a model cannot look up is refused with the shard, the record and the feature."""
+
 import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from pipelines.inputs.pretraining_records import PretrainingRecords
-from pipelines.pretraining_data.language_model import Targets
+from pipelines.inputs.pretraining_records import PretrainingRecords, check_batch
+from pipelines.pretraining_data.masking import Targets
 from pipelines.records.check import Expected
 from tests.support.pretraining_corpus import RECIPE, make_shards
 
@@ -119,3 +122,45 @@ def test_dynamic_masks_may_show_something_else_at_the_same_positions(tmp_path):
 def test_sets_that_are_stored_in_other_ways_are_not_mixed(tmp_path, change):
     with pytest.raises(UserError, match="is stored in another way than"):
         PretrainingRecords([_sets(tmp_path), _sets(tmp_path, **change)], EXPECTED, seed=0)
+
+
+CONFIG = BertConfig(vocab_size=50, max_position_embeddings=16)
+
+
+def batch(**changes):
+    features = {
+        "input_ids": np.full([2, 8], 3),
+        "input_mask": np.ones([2, 8], int),
+        "segment_ids": np.zeros([2, 8], int),
+        "masked_lm_positions": np.zeros([2, 2], int),
+        "masked_lm_ids": np.full([2, 2], 4),
+        "masked_lm_weights": np.ones([2, 2], np.float32),
+        "next_sentence_labels": np.zeros([2, 1], int),
+    }
+    return {**features, **changes}
+
+
+def check(features):
+    check_batch(features, CONFIG, lambda row: f"a.tfrecord: record {row + 40}")
+
+
+def test_a_sound_batch_passes():
+    check(batch())
+    check(batch(masked_lm_ids=np.zeros([2, 0], int), masked_lm_weights=np.zeros([2, 0])))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("input_ids", -1),
+        ("segment_ids", 2),
+        ("masked_lm_positions", 8),
+        ("input_mask", 7),
+        ("masked_lm_weights", np.nan),
+    ],
+)
+def test_what_is_out_of_range_is_refused_with_record_value_and_feature(name, value):
+    wrong = batch()[name].copy()
+    wrong[1, 0] = value
+    with pytest.raises(UserError, match=f"a.tfrecord: record 41 has {value} in {name}"):
+        check(batch(**{name: wrong}))

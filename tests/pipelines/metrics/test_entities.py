@@ -3,8 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import f1_score
 
-from pipelines.metrics.entities import Entity, EntityScorer, find_entities
+from pipelines.metrics.entities import Entity, EntityScorer, find_entities, klue_scores
 from pipelines.tasks.tagging.schemes import SCHEMES
 from tests.support.official_answers import golden_folder
 
@@ -52,3 +53,24 @@ def plain_entities(tags):
 @given(TAGS)
 def test_entities_begin_and_end_where_the_scripts_rules_say(tags):
     assert find_entities(tags) == plain_entities(tags)
+
+
+@given(TAGS, TAGS)
+def test_klues_figures_are_those_of_its_two_calls(expected, predicted):
+    """`sklearn` counts tags; of types only entities that begin with "B-" count, as in seqeval."""
+    size = min(len(expected), len(predicted))
+    expected, predicted = [*expected[:size], "O"], [*predicted[:size], "O"]
+    labels = ["O", "B-A", "I-A", "B-B", "I-B"]
+    found = klue_scores(expected, predicted, labels)
+    tags = f1_score(expected, predicted, labels=labels, average="macro", zero_division=1)
+    assert found["character_macro_f1"] == pytest.approx(100 * tags)
+    counts = {}
+    for kind in "AB":
+        both = [
+            {tuple(x) for x in plain_entities(tags) if x[0] == kind and tags[x[1]][0] == "B"}
+            for tags in (expected, predicted)
+        ]
+        if both[0] | both[1]:
+            counts[kind] = 2 * len(both[0] & both[1]) / (len(both[0]) + len(both[1]))
+    mean = sum(counts.values()) / len(counts) if counts else 0
+    assert found["entity_macro_f1"] == pytest.approx(100 * mean)

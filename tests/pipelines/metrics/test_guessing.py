@@ -6,47 +6,27 @@ import pytest
 import tensorflow as tf
 
 from pipelines.inputs.pretraining import PretrainingEvaluation
-from pipelines.metrics.classification import (
-    accuracy,
-    f1_score,
-    pearson_correlation,
-    spearman_correlation,
-)
 from pipelines.metrics.guessing import (
     AnswerCounts,
-    constant_answer,
-    constant_scores,
     count_answers,
-    frequency_baseline,
+    count_masked_tokens,
     pretraining_guesses,
 )
+from pipelines.records.check import Expected
 from tests.support.pretraining_run import GOLDEN
 
 
-def test_of_several_labels_it_is_each_that_holds_more_often_than_not():
-    labels = np.array([[1, 0, 1], [1, 0, 0], [0, 1, 1]])
-    np.testing.assert_array_equal(constant_answer(labels), [[1, 0, 1]] * 3)
-
-
-def test_the_scores_are_those_of_the_majority_class():
-    labels = np.array([1] * 279 + [0] * 129)  # as many as in MRPC's dev set
-    scores = constant_scores({"accuracy": accuracy, "f1": f1_score}, labels)
-    assert scores["accuracy"] == pytest.approx(0.684, abs=1e-3)
-    assert scores["f1"] == pytest.approx(0.812, abs=1e-3)
-
-
-def test_a_correlation_with_a_constant_counts_as_zero():
-    metrics = {"pearson": pearson_correlation, "spearman": spearman_correlation}
-    scores = constant_scores(metrics, np.array([0.0, 2.5, 5.0], np.float32))
-    assert scores == {"pearson": 0.0, "spearman": 0.0}
+def test_enough_tokens_are_counted_however_few_a_batch_has():
+    batch = {"masked_lm_ids": np.array([[5]]), "masked_lm_weights": np.ones([1, 1])}
+    assert count_masked_tokens([batch] * 90, 6, enough=80).tolist() == [0] * 5 + [80]
 
 
 def test_the_loss_of_the_true_distribution_is_its_entropy():
     counts = np.array([3_000_000, 1_000_000])
+    guesses = pretraining_guesses(counts, AnswerCounts(counts, np.array([1, 1])))
     entropy = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25))
-    baseline = frequency_baseline(counts, counts)
-    assert baseline.loss == pytest.approx(entropy, rel=1e-5)
-    assert baseline.accuracy == 0.75
+    assert guesses["masked_lm_loss"].value == pytest.approx(entropy, rel=1e-5)
+    assert guesses["masked_lm_accuracy"].value == 0.75
 
 
 VOCABULARY = 1000
@@ -67,7 +47,7 @@ def records(count):
 @pytest.mark.parametrize(("max_batches", "examples"), [(None, 10**9), (2, 14)])
 def test_answers_are_counted_in_the_examples_that_are_evaluated(max_batches, examples):
     shards = [str(GOLDEN / "train.tfrecord")]
-    held_out = PretrainingEvaluation(shards, 7, 64, 10, max_batches=max_batches)
+    held_out = PretrainingEvaluation(shards, 7, Expected(64, 10), max_batches=max_batches)
     assert max_batches or held_out.num_examples % 7  # the last batch is filled up
     counts = count_answers(held_out.batches(), VOCABULARY)
     tokens, labels = records(examples)

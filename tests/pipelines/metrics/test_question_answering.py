@@ -9,7 +9,6 @@ from pipelines.metrics.question_answering import (
     best_threshold,
     korquad_scores,
     korquad_words,
-    precision_recall,
     squad_v1_scores,
     squad_v2_scores,
     squad_words,
@@ -150,11 +149,3 @@ def test_the_best_threshold_gives_its_score_where_all_odds_differ(questions):
     best = best_threshold(right, predictions, odds, has_answer)
     threshold = best.threshold if best.threshold != 0.0 else -9.0  # 0.0: answer nothing
     assert best.score == pytest.approx(score_at(threshold, right, odds, has_answer))
-
-
-def test_the_curve_ends_where_everything_is_answered():
-    right, _, odds, has_answer = as_maps([(True, True, 0.0), (True, False, 3.0), (False, 0, 3.0)])
-    curve = precision_recall(right, odds, has_answer)
-    assert curve.precision == [1.0, 1.0, pytest.approx(1 / 3)]
-    assert curve.recall == [0.0, 0.5, 0.5]
-    assert curve.average == 50.0

@@ -6,12 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.pretraining_data.draws import example_keys, seed_word
-from pipelines.pretraining_data.examples import PaddedExamples
 from pipelines.pretraining_data.masking import (
+    NEXT_TOKEN,
+    PREVIOUS_TOKEN,
     MaskingRules,
     choose_positions,
     mask_examples,
+    predict_neighbours,
 )
+from pipelines.pretraining_data.pairs import PaddedExamples
 
 CLS, SEP, MASK, WORD, MORE = 1, 2, 3, 10, 60
 CONTINUATION = np.arange(100) >= 50
@@ -115,3 +118,21 @@ def test_shares_of_mask_same_and_random(shares):
     total = 5000 * 4
     assert abs((rows.ids == MASK).sum() / total - shares[0]) < 0.015
     assert abs((rows.ids == 42).sum() / total - (1 - sum(shares))) < 0.015
+
+
+CLS, SEP = 1, 2
+IDS = np.array([[CLS, 50, 51, SEP, 60, SEP, 0], [CLS, 70, 71, 72, 73, SEP, 0]], np.uint16)
+
+
+@pytest.mark.parametrize(("objective", "step"), [(NEXT_TOKEN, 1), (PREVIOUS_TOKEN, -1)])
+def test_every_token_of_the_text_is_predicted_once_from_its_neighbour(objective, step):
+    pairs = PaddedExamples(IDS[:1].copy(), np.array([2]), np.array([1]))
+    text = PaddedExamples(IDS[1:].copy(), np.array([4]), np.array([0]), pairs=False)
+    for examples, tokens in ((pairs, [50, 51, 60]), (text, [70, 71, 72, 73])):
+        found, before = predict_neighbours(examples, objective), examples.ids.copy()
+        count = found.counts[0]
+        assert found.ids[0, :count].tolist() == tokens
+        positions = found.positions[0, :count]
+        assert examples.ids[0, positions + step].tolist() == tokens
+        assert not found.ids[0, count:].any()
+        np.testing.assert_array_equal(examples.ids, before)

@@ -2,11 +2,25 @@ import dataclasses
 import json
 
 import pytest
+import tensorflow_datasets as tfds
+from hypothesis import given
+from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
-from pipelines.records.description import Description, ShardEntry
+from pipelines.records.description import Description, ShardEntry, set_of_shard, shard_names
+from tests.support.pretraining_corpus import RECIPE, make_shards
+
+NAMES = st.text(st.characters(exclude_characters=",/\\\n"), min_size=1, max_size=12)
+
+
+@given(NAMES, st.integers(1, 30))
+def test_a_numbered_shard_names_its_set(name, count):
+    shards = shard_names([f"data/{name}"], count)
+    assert len(set(shards)) == count
+    assert {set_of_shard(shard) for shard in shards} == {(f"data/{name}", f"{count:05d}")}
+
 
 SHARDS = (
     ShardEntry(
@@ -73,3 +87,16 @@ def test_the_summary_says_the_share_of_unknown_words():
     source = {**DESCRIPTION.source, "words": 2000, "unknown_words": 31}
     described = dataclasses.replace(DESCRIPTION, source=source)
     assert described.summary().endswith("15.00 masked; 1.6 % of the words are [UNK].")
+
+
+@pytest.mark.slow
+def test_tensorflow_datasets_opens_a_folder_of_two_sets(tmp_path):
+    make_shards(tmp_path)
+    make_shards(tmp_path, output="out/held-out.tfrecord", num_shards=1)
+    builder = tfds.builder_from_directory(tmp_path / "out")
+    assert set(builder.info.splits) == {"train", "held_out"}
+    assert builder.info.splits["train"].num_shards == 3
+    examples = list(tfds.as_numpy(builder.as_dataset(split="train")))
+    assert len(examples) == builder.info.splits["train"].num_examples > 50
+    assert examples[0]["input_ids"].shape == (RECIPE.max_seq_length,)
+    assert examples[0]["masked_lm_weights"].dtype == "float32"

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -69,10 +68,3 @@ def test_threads_with_the_fast_tokenizer_give_the_same_tokens(tmp_path, tasks):
     made = assemble(tmp_path / "fast", [Path(task.target) for task in fast], 99, "corpus.txt")
     assert (made.ids().array == plain.ids().array).all()
     assert made.text_sha256 == plain.text_sha256
-
-
-def test_a_vocabulary_that_changes_meanwhile_is_refused(tmp_path, tasks):
-    path = tmp_path / "vocab.txt"
-    path.write_text(path.read_text() + "more\n")
-    with pytest.raises(UserError, match=r"vocab.txt: was changed while it was in use"):
-        tokenize_block(tasks[0])

@@ -1,3 +1,5 @@
+"""What a run of the local runner leaves when it is killed, and what the next one makes of it."""
+
 import dataclasses
 import json
 import os
@@ -13,7 +15,8 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.reference import split_tokens, split_words
 from keras_bert_impl.tokenization.unknown_words import UnknownWords, WordCount
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
-from pipelines.runners import local
+from pipelines.records.check import find_shards
+from pipelines.runners import local, shards
 from pipelines.runners.local import run_local
 from tests.support.pretraining_corpus import (
     RECIPE,
@@ -65,7 +68,8 @@ def _without_text_digest(description: bytes) -> dict:
 
 def test_stages_that_are_done_are_not_done_again(tmp_path, monkeypatch, expected):
     """With shard 1 gone and the tokens kept, exactly that shard is made again."""
-    config = make_shards(tmp_path, work_folder=str(tmp_path / "work"))
+    monkeypatch.setattr(local.shutil, "rmtree", lambda folder: None)
+    config = make_shards(tmp_path)
     (tmp_path / "out" / "train.tfrecord-00001-of-00003").unlink()
     done = []
     true_run = local.in_order
@@ -221,3 +225,36 @@ def test_a_text_that_the_vocabulary_does_not_fit_leaves_nothing(tmp_path):
     assert not (tmp_path / "out").exists()
     allowed = dataclasses.replace(config, unknown=UnknownWords(allow_unknown_words=True))
     assert run_local(allowed).word_count() == WordCount(words=240, unknown=160)
+
+
+def _stopped_after_one_shard(monkeypatch, config) -> None:
+    true_write = shards.write_shard
+
+    def write_shard(task):
+        if task.number:
+            raise UserError("out of luck")
+        return true_write(task)
+
+    monkeypatch.setattr(shards, "write_shard", write_shard)
+    with pytest.raises(UserError, match="out of luck"):
+        run_local(config)
+
+
+def test_shards_of_an_older_set_do_not_stand_beside_new_ones(tmp_path, monkeypatch):
+    """A glob would take both for one set: the names are the same."""
+    make_shards(tmp_path)
+    other = dataclasses.replace(RECIPE, random_seed=6)
+    _stopped_after_one_shard(monkeypatch, make_config(tmp_path, recipe=other))
+    found = sorted(path.name for path in (tmp_path / "out").glob("train.tfrecord-*"))
+    assert found == ["train.tfrecord-00000-of-00003", "train.tfrecord-00000-of-00003.index"]
+    with pytest.raises(UserError, match="00001-of-00003: this shard of the set is missing"):
+        find_shards([f"{tmp_path}/out/train.tfrecord-*"])
+
+
+def test_text_that_is_named_as_a_shard_is_kept(tmp_path):
+    text = write_corpus(tmp_path)
+    before = text.read_bytes()
+    config = make_config(tmp_path, output=f"a,{text}", num_shards=0)
+    with pytest.raises(UserError, match=r"corpus.txt: is input, but .* another `output_file`"):
+        run_local(config)
+    assert text.read_bytes() == before

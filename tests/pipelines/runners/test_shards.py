@@ -8,7 +8,7 @@ import pytest
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
 from pipelines.records.reader import RecordReader
-from pipelines.runners import shards
+from pipelines.runners import local, shards
 from pipelines.runners.corpus import Corpus, find_corpus
 from tests.support.pretraining_corpus import RECIPE, make_shards
 
@@ -53,8 +53,10 @@ def test_every_document_is_planned_once_in_every_copy(
 def tasks(tmp_path_factory) -> list[shards.ShardTask]:
     """The shards of the tiny corpus as tasks, from a corpus that was kept."""
     folder = tmp_path_factory.mktemp("kept")
-    make_shards(folder, work_folder=str(folder / "work"))
-    corpus = find_corpus(next((folder / "work").glob("tokens-*")))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(local.shutil, "rmtree", lambda folder: None)
+        make_shards(folder)
+    corpus = find_corpus(next((folder / "out" / ".train.tfrecord.work").glob("tokens-*")))
     assert corpus is not None
     plan = [
         (task.target, shards.plan_batch(task)) for task in shards.plan_tasks(corpus, RECIPE, folder)

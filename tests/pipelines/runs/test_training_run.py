@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import os
 import signal
 
@@ -171,6 +172,25 @@ def test_the_final_evaluation_stands_with_those_during_training(tmp_path):
     run.log_final_evaluation(21, {"loss": 0.5})
     lines = read_log(tmp_path / "evaluations.jsonl")
     assert [(line["step"], line["loss"]) for line in lines] == [(10, 2.0), (20, 1.0), (21, 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("losses", "chosen", "is_told"),
+    [
+        ((0.9, 0.3, 0.5), {}, True),
+        ((0.9, 0.5, 0.3), {}, False),
+        ((0.9, 0.3, 0.5), {"eval_steps": 24, "save_best": True}, False),
+    ],
+)
+def test_an_evaluation_that_was_better_than_the_last_is_told(
+    tmp_path, caplog, losses, chosen, is_told
+):
+    run = run_of(tmp_path, **chosen)
+    lines = ({"step": 24 * n, "loss": x, "held_out": "dev"} for n, x in enumerate(losses, 1))
+    run.directory.evaluations.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    run.log_final_evaluation(72, {"loss": losses[-1], "held_out": "dev"})
+    best = "The best evaluation was that of step 48 (loss 0.3, at the end 0.5); `save_best` keeps"
+    assert (best in caplog.text) == is_told
 
 
 def test_a_finished_model_keeps_the_weights_that_were_chosen_for_it(tmp_path, caplog):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from pipelines.corpora import unpacking
+from pipelines.corpora import encodings
 from pipelines.tables import files
 from pipelines.tables.files import open_table
 
@@ -175,7 +175,7 @@ def test_a_data_set_has_the_names_of_its_classes():
     ],
 )
 def test_a_record_that_never_ends_is_refused_by_its_line(tmp_path, monkeypatch, name, content):
-    for module in (files, unpacking):
+    for module in (files, encodings):
         monkeypatch.setattr(module, "MOST_LINE_BYTES", 5000)
     with pytest.raises(
         UserError, match=rf"{name}: (line 2 has more than|the row that begins on line 2 .*limit)"

@@ -65,8 +65,8 @@ def test_what_json_writes_is_read_as_it_was(objects, indent):
 
 
 def test_an_array_on_one_line_may_be_longer_than_any_other_line(tmp_path, monkeypatch):
-    monkeypatch.setattr("pipelines.corpora.unpacking.MOST_LINE_BYTES", 1000)
-    monkeypatch.setattr("pipelines.corpora.unpacking.BLOCK_BYTES", 100)
+    monkeypatch.setattr("pipelines.corpora.encodings.MOST_LINE_BYTES", 1000)
+    monkeypatch.setattr("pipelines.corpora.encodings.BLOCK_BYTES", 100)
     rows = [{"text": f"row {number}"} for number in range(500)]
     (tmp_path / "rows.json").write_text(json.dumps(rows))
     assert [one.values for one in open_table(str(tmp_path / "rows.json")).records()] == rows

@@ -43,13 +43,13 @@ def config(tmp_path):
 
 
 def test_medians_are_of_each_figure():
-    turns = [Turn(*[float(n)] * 10) for n in (1, 5, 2)]
-    assert server._medians(turns) == Turn(*[2.0] * 10)
+    turns = [Turn(*[float(n)] * 9) for n in (1, 5, 2)]
+    assert server._medians(turns) == Turn(*[2.0] * 9)
 
 
 def test_a_server_that_does_not_start_is_told(config):
     with pytest.raises(UserError, match=r"made: does not start \(no\)"):
-        server.Server(f"made={sys.executable} -c \"print('no')\"", config, ["a"] * 20)
+        server.Server(f"made={sys.executable} -c \"print('no')\"", config)
 
 
 @pytest.mark.slow
@@ -63,4 +63,3 @@ def test_a_server_is_loaded_and_measured(config, capsys):
         assert row["a_second"] > 1
         assert row["other"] == row["refused"] == 0
         assert row["p50"] <= row["p99"]
-    assert rows[0]["difference"] == 0.0

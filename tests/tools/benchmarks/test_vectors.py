@@ -31,12 +31,10 @@ def test_texts_are_spread_over_the_file_and_equal_ones_are_long(config):
         "mixed": 20,
         "equal": 3,
         "one": 4,
-        "short": 4,
         "calibration": 20,
     }
     assert texts["mixed"][-1] == "text number 38 of many"
     assert all(len(text.split()) >= config.length for text in texts["equal"])
-    assert texts["short"] == ["text number 0", "text number 10 of", *texts["one"][2:]]
 
 
 def test_an_unknown_contender_and_too_few_texts_are_one_sentence(config, tmp_path):

@@ -120,12 +120,6 @@ def test_names_without_prefix_or_in_a_scope_are_understood(tmp_path, rename):
     assert all(np.array_equal(a, PRETRAINER[n]) for n, a in variables_of(model).items())
 
 
-def test_a_checkpoint_of_objects_is_told_apart(tmp_path):
-    saved = tf.train.Checkpoint(step=tf.Variable(1)).save(str(tmp_path / "ckpt"))
-    with pytest.raises(UserError, match="is a TF2 checkpoint of objects, not a TF1 one"):
-        restore(BertPretrainer(TINY), saved)
-
-
 def test_a_full_disk_is_said_in_one_sentence_and_leaves_nothing(tmp_path, monkeypatch):
     def half(prefix, **_):
         (tmp_path / f"{prefix}.data-00000-of-00001").write_bytes(b"half")

@@ -7,7 +7,7 @@ import pytest
 
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from pipelines.tasks.labels.answerer import label_forms
+from pipelines.tasks.labels.rows import label_forms
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config
 
 
@@ -28,8 +28,13 @@ def answer(form, *logits, texts=("dog",)):
 
 
 def test_a_label_has_its_probabilities():
-    (found,) = answer(forms(["no", "yes"])[0], [0.0, 0.0])
-    assert found == {"label": "no", "probabilities": [0.5, 0.5], "logits": [0.0, 0.0]}
+    (found,) = answer(forms(["no", "yes"])[0], [0.0, np.log(3.0)])
+    assert found == {
+        "label": "yes",
+        "probabilities": pytest.approx([0.25, 0.75]),
+        "logits": [0.0, pytest.approx(1.0986, abs=1e-4)],
+        "label_probabilities": [["yes", pytest.approx(0.75)], ["no", pytest.approx(0.25)]],
+    }
 
 
 def test_several_labels_hold_from_a_half_on():

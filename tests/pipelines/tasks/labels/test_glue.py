@@ -35,7 +35,7 @@ def answered(task, examples, logits):
 
 def test_an_unknown_label_names_file_line_and_the_known_labels(tmp_path):
     write(tmp_path, "dev", ["gj04|1||Fine.", "gj04|yes||Bad label."])
-    with pytest.raises(UserError, match=r"dev\.tsv: line 2: unknown label 'yes'; .* '0' or '1'"):
+    with pytest.raises(UserError, match=r"dev\.tsv: line 2: unknown label 'yes'; .* one of 0, 1"):
         list(COLA.at(tmp_path).examples("dev"))
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from pipelines.fine_tuning.text_rows import TextExample
+from pipelines.metrics.guessing import guesses_of
 from pipelines.records.rows import Rows
 from pipelines.tables.columns import Columns
 from pipelines.tables.files import TableFile, open_table
@@ -88,7 +89,7 @@ def test_the_hardest_mistakes_come_first(tmp_path, kind, order):
 def test_what_guessing_reaches_has_words_and_a_value(monkeypatch, kind, words, expected):
     task, pairs = answered(kind)
     monkeypatch.setattr(LabelledTexts, "examples", lambda *_: (example for example, _ in pairs))
-    guesses = task.guesses("dev")
+    guesses = guesses_of(task, "dev")
     assert {guess.words for guess in guesses.values()} == {words}
     values = {name: guess.value for name, guess in guesses.items()}
     assert {name: values[name] for name in expected} == pytest.approx(expected)

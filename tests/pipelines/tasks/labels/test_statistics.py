@@ -5,13 +5,14 @@ import pytest
 from keras_bert_impl.errors import UserError
 from pipelines.tables.columns import Columns
 from pipelines.tables.files import open_table
-from pipelines.tasks.labels.labelling import Source, find_labelling, text_key
-from pipelines.tasks.labels.statistics import (
+from pipelines.tasks.labels.labelling import (
+    Source,
     check_scored,
     dev_thresholds,
+    find_labelling,
     in_order,
+    text_key,
     training_statistics,
-    warn_of_shared_rows,
 )
 
 PLENTY = [(f"text {number}", "ab"[number % 2]) for number in range(1000)]
@@ -52,25 +53,19 @@ def test_labels_that_cannot_be_learned_are_refused(tmp_path, rows, message):
         training_statistics(source(tmp_path / "t.csv", rows), 0)
 
 
-def test_a_label_that_training_lacks_is_named_with_its_line(tmp_path):
+def test_labels_that_the_model_does_not_know_are_counted(tmp_path):
     assert check_scored(source(tmp_path / "t.csv", PLENTY), ["a", "b"], required=True)
-    unseen = source(tmp_path / "u.csv", [("x", "a"), ("y", "c")])
-    with pytest.raises(UserError, match=r"u.csv: line 3: the label 'c' is none of those"):
+    unseen = source(tmp_path / "u.csv", [("x", "a"), ("y", "c"), ("z", "d")])
+    message = r"u.csv: 2 rows have labels .* first 'c' on line 3; it knows a, b\. Correct them"
+    with pytest.raises(UserError, match=message):
         check_scored(unseen, ["a", "b"], required=False)
 
 
 def test_a_file_with_a_stand_in_for_all_labels_has_none(tmp_path):
     stand_ins = source(tmp_path / "t.csv", [("x", "-1"), ("y", "-1")])
     assert not check_scored(stand_ins, ["a", "b"], required=False)
-    with pytest.raises(UserError, match=r"t.csv: line 2: the label '-1' is none of those"):
+    with pytest.raises(UserError, match=r"t.csv: 2 rows have labels .* the first '-1' on line 2"):
         check_scored(stand_ins, ["a", "b"], required=True)
-
-
-def test_rows_of_two_files_are_counted(tmp_path, caplog):
-    training = training_statistics(source(tmp_path / "t.csv", PLENTY), 3)
-    dev = source(tmp_path / "d.csv", [("new", "a"), ("text 7", "a"), ("text 8", "b"), ("", "a")])
-    assert warn_of_shared_rows(training, dev, 3) == 2
-    assert "say little: 2, the first on line 3" in caplog.text
 
 
 def test_each_label_has_its_share_of_the_dev_set(tmp_path):
@@ -81,14 +76,3 @@ def test_each_label_has_its_share_of_the_dev_set(tmp_path):
     assert (held.count("a"), held.count("b")) == (20, 60)
     other = {text for text, label in rows if text_key(6, text, None) < thresholds[label]}
     assert other != {text for text, label in rows if text_key(5, text, None) < thresholds[label]}
-
-
-def test_rows_with_one_text_and_two_labels_are_counted(tmp_path, caplog):
-    rows = [("x", "a"), ("y", "b"), ("x", "b"), ("y", "b"), ("z", "a"), ("x", "a")]
-    training_statistics(source(tmp_path / "t.csv", rows), 0)
-    (told,) = caplog.messages
-    assert "another label; correct them: 3, the first on line 2" in told
-    caplog.clear()
-    numbers = [("x", "1"), ("x", "2")]
-    training_statistics(source(tmp_path / "n.csv", numbers, regression=True), 0)
-    assert caplog.messages == []

@@ -6,8 +6,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from pipelines.fine_tuning.text_rows import TextExample
-from pipelines.tasks.labels.glue import GLUE_TASKS
-from pipelines.tasks.labels.submission import ROWS, SubmissionConfig, write_submission_archive
+from pipelines.tasks.labels.glue import GLUE_TASKS, ROWS, SubmissionConfig, write_submission_archive
 from tests.pipelines.tasks.labels.test_glue import answered
 
 

@@ -1,16 +1,14 @@
-"""Tables and curves of answers."""
+"""The table of answers."""
 
 import csv
 import math
 
-import numpy as np
-from matplotlib.image import imread
-
 from pipelines.metrics.question_answering import squad_v1_question
-from pipelines.tasks.questions.answer_files import draw_precision_recall, write_answer_table
 from pipelines.tasks.questions.answers import Candidate, Prediction
-from pipelines.tasks.questions.passages import Passage, PlacedText, Question
-from pipelines.tasks.questions.scores import ScoredAnswers
+from pipelines.tasks.questions.files import Passage, PlacedText, Question
+from pipelines.tasks.questions.scores import (
+    write_answer_table,
+)
 
 PASSAGE = Passage("Rain", "It  rained\nall day.")
 
@@ -39,12 +37,3 @@ def test_the_surest_of_the_worst_mistakes_comes_first(tmp_path):
     assert PASSAGE.text[int(last["start"]) : int(last["end"])] == last["answer"]
     assert (last["article"], last["exact_match"], last["null_odds"]) == ("Rain", "100", "")
     assert 0.73 < float(last["probability"]) < 0.74  # e / (1 + e)
-
-
-def test_a_curve_is_a_picture(tmp_path):
-    answered = [row(f"{number}", "day", 15, 18, 1.0, number / 10) for number in range(9)]
-    scored = ScoredAnswers.of(answered)
-    for threshold in (0.35, -1.0):
-        picture = imread(draw_precision_recall(tmp_path / "curve.png", scored, threshold))
-        assert picture.std() > 0.01
-        assert np.isfinite(picture).all()

@@ -12,7 +12,7 @@ from pipelines.tasks.questions.answers import (
     Candidate,
     predict,
 )
-from pipelines.tasks.questions.passages import Passage, Question
+from pipelines.tasks.questions.files import Passage, Question
 from pipelines.tasks.questions.rows import WindowSettings, question_rows
 
 WORDS = ["when", "it", "rain", "##ed", "in", "may", "."]

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.tasks.questions.files import read_questions, read_training_questions
+from pipelines.tasks.questions.files import read_questions
 
 CONTEXT = "It rained all day in May."
 
@@ -36,7 +36,7 @@ def read(path, negative=False):
 
 
 def trainable(path, negative=False):
-    return list(read_training_questions(path, version_2_with_negative=negative))
+    return list(read_questions(path, training=True, version_2_with_negative=negative))
 
 
 def test_questions_come_in_order_and_share_their_passage(path):

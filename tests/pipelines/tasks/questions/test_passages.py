@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.tasks.questions.passages import Passage, PlacedText, find_words
+from pipelines.tasks.questions.files import Passage, PlacedText, find_words
 from tests.support.plain_questions import words_of
 
 

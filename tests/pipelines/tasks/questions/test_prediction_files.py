@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from pipelines.tasks.questions.answer_files import write_predictions
 from pipelines.tasks.questions.answers import AnswerSettings, Candidate, Prediction, predict
-from pipelines.tasks.questions.passages import Passage, Question
+from pipelines.tasks.questions.files import Passage, Question
+from pipelines.tasks.questions.scores import write_predictions
 from tests.support.squad_golden import SETS, SquadGolden
 
 KINDS = [

@@ -1,7 +1,5 @@
 """Rows of questions, held to the original's recorded features and to plain loops."""
 
-import logging
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +8,7 @@ from hypothesis import strategies as st
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.tasks.questions.passages import Passage, PlacedText, Question
+from pipelines.tasks.questions.files import Passage, PlacedText, Question
 from pipelines.tasks.questions.rows import WindowSettings, question_rows
 from tests.support.plain_questions import features_of
 from tests.support.squad_golden import SETS, SquadGolden
@@ -111,21 +109,8 @@ def test_rows_are_those_of_the_plain_rules(questions, length, stride, most_asked
     assert number == len(rows)
 
 
-def test_what_is_cut_or_empty_is_counted_and_the_first_one_named(caplog):
-    passages = Passage("Rain", "a b"), Passage("Snow", " \n")
-    questions = [
-        Question("x", "a b", passages[0]),
-        Question("y", "a b a", passages[0]),
-        Question("z", "", passages[0]),
-        Question("w", "a a a a", passages[1]),
-    ]
-    with caplog.at_level(logging.WARNING):
-        question_rows(questions, TOKENIZER, WindowSettings(9, 2, 2), training=False)
-    long, empty, nothing = caplog.messages
-    assert "2 of 4 questions have more than `max_query_length=2` tokens" in long
-    assert long.endswith("question 'y' (article 'Rain').")
-    assert empty.startswith("1 of 4 questions have no token")
-    assert nothing.endswith("question 'w' (article 'Snow').")
-    caplog.clear()
-    question_rows(questions[:1], TOKENIZER, WindowSettings(9, 2, 2), training=False)
-    assert not caplog.messages
+def test_questions_that_are_cut_are_counted():
+    passage = Passage("Rain", "a b")
+    questions = [Question("x", text, passage) for text in ("a b", "a b a", "a a a a")]
+    rows = question_rows(questions, TOKENIZER, WindowSettings(9, 2, 2), training=False)
+    assert rows.num_cut == 2

@@ -8,8 +8,8 @@ import pytest
 from keras_bert_impl.errors import UserError
 from pipelines.metrics.group_bootstrap import bootstrap_interval
 from pipelines.tasks.questions.answers import Candidate, Prediction
+from pipelines.tasks.questions.files import Passage, PlacedText, Question
 from pipelines.tasks.questions.options import ScoreAnswersConfig
-from pipelines.tasks.questions.passages import Passage, PlacedText, Question
 from pipelines.tasks.questions.scores import ScoredAnswers, score_answers
 from tests.support.squad_files import write_squad
 

@@ -8,8 +8,9 @@ import pytest
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.learning_curve import Guess
+from pipelines.metrics.guessing import guesses_of
 from pipelines.tasks.questions.answers import AnswerSettings, Candidate, Prediction
-from pipelines.tasks.questions.passages import Passage, PlacedText, Question
+from pipelines.tasks.questions.files import Passage, PlacedText, Question
 from pipelines.tasks.questions.task import QuestionTask
 from tests.support.model_folders import WORD_VOCABULARY
 from tests.support.squad_files import write_articles, write_squad
@@ -105,7 +106,7 @@ def test_a_model_that_answers_nothing_is_right_where_there_is_no_answer(tmp_path
     settings = AnswerSettings(version_2_with_negative=True)
     task = QuestionTask(TEXT, predict_file=path, answer_settings=settings)
     guess = Guess("no question answered", 50.0)
-    assert task.guesses("predict") == {"exact": guess, "f1": guess}
+    assert guesses_of(task, "predict") == {"exact": guess, "f1": guess}
     unanswered = [(example, answer("", -9.0)) for example in task.examples("predict")]
     scores = task.score(unanswered)
     assert (scores["exact"], scores["f1"]) == (50.0, 50.0)

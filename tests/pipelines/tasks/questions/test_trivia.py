@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from pipelines.tasks.questions.files import read_questions, read_training_questions
-from pipelines.tasks.questions.trivia import (
+from pipelines.tasks.questions.files import (
     Evidence,
     find_alias,
     first_words,
+    read_questions,
 )
 from tests.support.trivia_tree import write_trivia
 
@@ -29,7 +29,7 @@ def read(path, **options):
 
 
 def trained(path, **options):
-    return list(read_training_questions(path, version_2_with_negative=False, **options))
+    return list(read_questions(path, training=True, version_2_with_negative=False, **options))
 
 
 def test_a_question_is_asked_of_each_of_its_documents(tmp_path):

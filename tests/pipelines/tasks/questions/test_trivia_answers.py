@@ -3,9 +3,9 @@
 import json
 
 from pipelines.tasks.questions.answers import Candidate, Prediction
-from pipelines.tasks.questions.passages import Passage, Question
+from pipelines.tasks.questions.files import Passage, Question
+from pipelines.tasks.questions.scores import TRIVIA_PREDICTIONS
 from pipelines.tasks.questions.task import QuestionTask
-from pipelines.tasks.questions.trivia import TRIVIA_PREDICTIONS
 from tests.support.trivia_tree import write_trivia
 
 

@@ -1,18 +1,21 @@
 """From units to tags and entities: windows joined, words whole, offsets in the text."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pytest
 from hypothesis import given as over
 from hypothesis import strategies as st
 
+from keras_bert_impl.checkpoints.task_settings import with_task_settings
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from pipelines.records.rows import Rows
-from pipelines.tasks.tagging.answers import (
-    Units,
-    answer,
-    text_of,
-    units_of,
-)
+from pipelines.tasks.tagging.answers import Units, answer, text_of, units_of
 from pipelines.tasks.tagging.files import Document, Sentence
 from pipelines.tasks.tagging.schemes import IOB2
+from pipelines.tasks.tagging.task import TaggingTask
+from tests.support.model_folders import WORD_VOCABULARY, tiny_config
 
 LABELS = ("O", "B-PER", "I-PER")
 
@@ -92,3 +95,78 @@ def test_units_are_taken_from_the_window_that_owns_them():
     assert (len(none.start), last.label.tolist()) == (0, [0])
     probability = np.exp(9) / (np.exp(9) + 2)
     np.testing.assert_allclose(first.score, [probability, probability], rtol=1e-6)
+
+
+PETS = ("O", "B-PET", "I-PET")
+
+
+def forms(unit="words", labels=PETS, ours=True):
+    settings = {"task": "ner", "tagging_scheme": "iob2", "tag_unit": unit, "doc_stride": 2}
+    extra = {"id2label": {str(n): label for n, label in enumerate(labels)}}
+    config = tiny_config().replace(extra=extra)
+    config = with_task_settings(config, settings) if ours else config
+    model = SimpleNamespace(config=config, text=TextSettings(WORD_VOCABULARY), labels=labels)
+    return {one.signature: one for one in TaggingTask.of_model(config).forms(model, None)}
+
+
+def entities(form, text):
+    """Where "dog" begins a pet, and "cat" goes on with one."""
+    prepared = form.prepare([{"text": text}])
+    tags = np.zeros(len(WORD_VOCABULARY), np.int64)
+    tags[[WORD_VOCABULARY.id_of("dog"), WORD_VOCABULARY.id_of("cat")]] = [1, 2]
+    logits = [np.eye(3, dtype=np.float32)[tags[row["input_ids"]]] * 9 for row in prepared.rows]
+    (answer,) = form.finish(prepared, [{"logits": one} for one in logits])
+    assert answer["count"] == len(answer["text"])
+    assert answer["text"] == [
+        text[start:end] for start, end in zip(answer["start"], answer["end"], strict=True)
+    ]
+    return [*zip(answer["type"], answer["text"], answer["start"], strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", []),
+        ("  the  dog   cat runs", [("PET", "dog   cat", 7)]),
+        ("dog\ncat", [("PET", "dog", 0), ("PET", "cat", 4)]),  # a line ends an entity
+        ("\u200fdog\u200b 😀 cat", [("PET", "\u200fdog\u200b", 0), ("PET", "cat", 8)]),
+        ("dog \u200b cat", [("PET", "dog", 0), ("PET", "cat", 6)]),  # a word of nothing between
+        ("the a " * 20 + "dog cat", [("PET", "dog cat", 120)]),
+    ],
+)
+def test_entities_stand_where_the_text_has_them(text, found):
+    assert entities(forms()["text"], text) == found
+
+
+def test_marks_at_the_ends_of_words_are_apart_in_raw_text():
+    assert entities(forms()["text"], "(dog),") == []
+    assert entities(forms()["raw_text"], "(dog),") == [("PET", "dog", 1)]
+
+
+def test_characters_of_an_entity_are_together():
+    assert entities(forms("characters")["text"], "the dogs") == [("PET", "dog", 4)]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("O", "B-PET", "I-PET", "[CLS]", "[SEP]", "X", "<pad>"),
+        ("O", "PET-B", "PET-I", "[PAD]"),
+        ("O", "B_PET", "I_PET"),
+        ("[PAD]", "S-PET", "I-PET", "B-PET", "E-PET", "O"),
+    ],
+)
+def test_a_published_models_labels_are_tags_whatever_others_stand_beside_them(labels):
+    form = forms(labels=labels, ours=False)["raw_text"]
+    assert entities(form, "the dog cat runs") == [("PET", "dog cat", 4)]
+
+
+def test_a_label_of_no_entity_that_wins_is_outside():
+    form = forms(labels=("B-PET", "[SEP]", "X"), ours=False)["text"]
+    assert entities(form, "dog cat") == []
+
+
+@pytest.mark.parametrize("labels", [(), ("LABEL_0", "LABEL_1", "LABEL_2")])
+def test_labels_without_names_are_refused(labels):
+    with pytest.raises(UserError, match=r"its labels have no names .*write the tags .*`id2label`"):
+        forms(labels=labels, ours=False)

@@ -9,8 +9,10 @@ from pipelines.tasks.tagging.files import (
     Layout,
     find_layout,
     read_documents,
+    read_sentences,
     with_tags,
 )
+from pipelines.tasks.tagging.texts import Counted, Notes
 
 
 def write(folder, text):
@@ -189,3 +191,43 @@ def test_tags_of_letters_before_types_and_a_bare_letter_are_spelled_out(tmp_path
     first, second = (s for d in read_documents(path, layout, whole=True) for s in d.sentences)
     assert first.tags == ("B-PS", "I-PS", "O", "B-LC", "O")
     assert second.tags == ("O", "B-DT")
+
+
+NAVER = "김수로 는 왔다 .\tPER-B O O O\n서울 시 로\tLOC-B LOC-I O\n\n넷\tO\n"
+
+
+def test_a_sentence_a_line_with_its_tags_behind(tmp_path):
+    notes = Notes(Counted)
+    path = write(tmp_path, NAVER + "둘 셋\tO\n")
+    layout = find_layout(path)
+    sentences = list(read_sentences(path, layout, notes))
+    assert [one.items for one in sentences][:2] == [
+        ("김수로", "는", "왔다", "."),
+        ("서울", "시", "로"),
+    ]
+    assert [one.tags for one in sentences][1:] == [("B-LOC", "I-LOC", "O"), ("O",)]
+    assert list(with_tags(sentences[2], ["O"], layout)) == ["넷\tO\tO", ""]
+    assert [(x.count, x.first) for x in notes.values()] == [(1, "on line 5")]
+
+
+def test_label_studios_columns(tmp_path):
+    text = "-DOCSTART- -X- O\nAda -X- _ B-PER\nran -X- _ O\n\nIt -X- _ O\n"
+    _, documents = read(write(tmp_path, text))
+    assert items(documents) == [[("Ada", "ran"), ("It",)]]
+    assert documents[0].sentences[0].tags == ("B-PER", "O")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("Sentence #,Word,Tag\nSentence: 1,Ada,B-PER\n,ran,O\n", "is CSV"),
+        ("<!DOCTYPE html><p>Ada", "is HTML or XML"),
+        ('{"tokens": ["Ada"], "ner_tags": [1]}\n', "is JSON of tokens, ner_tags"),
+        ('[{"text": "good", "label": "pos"}]', "is JSON of text, label"),
+        ('{"text": "good", "label": ["pos"]}\n', "is JSON of text, label"),
+        ('{"text": "Ada", "label": 1', "is not JSON"),
+    ],
+)
+def test_other_files_are_refused_by_what_they_are(tmp_path, text, what):
+    with pytest.raises(UserError, match=what):
+        read(write(tmp_path, text))

@@ -1,13 +1,26 @@
 """Tagging schemes: written, read, turned into the scorer's."""
 
 import itertools
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keras_bert_impl.errors import UserError
 from pipelines.metrics.entities import Entity
-from pipelines.tasks.tagging.schemes import BARE, BILOU, BIOES, IOB1, IOB2, SCHEMES
+from pipelines.tasks.tagging.files import Sentence
+from pipelines.tasks.tagging.schemes import (
+    BARE,
+    BILOU,
+    BIOES,
+    IOB1,
+    IOB2,
+    SCHEMES,
+    TagStatistics,
+    scheme_of_labels,
+    tags_of_labels,
+)
 
 WORDS = 7
 
@@ -55,3 +68,64 @@ def test_each_scheme_writes_its_line_of_the_table(name):
 def test_the_scorer_reads_bioes_as_iob2_even_where_it_is_broken():
     assert [BIOES.as_iob(tag) for tag in ("E-A", "S-A", "I-A")] == ["I-A", "B-A", "I-A"]
     assert BIOES.entities(["E-A", "S-A", "O"]) == [Entity("A", 0, 1), Entity("A", 1, 2)]
+
+
+FILE = Path("train.txt")
+
+
+def sentence(*tags, first=1):
+    words = tuple(f"word{number}" for number in range(len(tags)))
+    return Sentence(words, tags, words, tuple(range(first, first + len(tags))))
+
+
+@pytest.mark.parametrize(
+    ("tags", "scheme"),
+    [
+        (["O", "B-PER", "I-PER", "B-PER"], IOB2),
+        (["O", "I-PER", "I-PER", "B-PER", "O", "I-LOC"], IOB1),
+        (["B-PER", "E-PER", "S-LOC"], BIOES),
+        (["B-PER", "I-PER", "L-PER", "U-LOC"], BILOU),
+        (["person", "creative-work", "O"], BARE),
+        (["B-PER", "O", "B-PER", "O", "I-PER"], IOB2),  # one stray tag: it is counted later
+    ],
+)
+def test_the_scheme_is_told_from_the_tags(tags, scheme):
+    assert TagStatistics.of(FILE, [sentence(*tags)]).scheme() is scheme
+
+
+@pytest.mark.parametrize(
+    ("tags", "lines"),
+    [
+        (["B-PER", "person"], ("line 1 has the tag 'B-PER'", "line 2 'person'")),
+        (["S-PER", "U-PER"], ("line 1 has the tag 'S-PER'", "line 2 'U-PER'")),
+    ],
+)
+def test_mixed_schemes_are_named_with_both_lines(tags, lines):
+    with pytest.raises(UserError, match="different tagging schemes") as error:
+        TagStatistics.of(FILE, [sentence(*tags)]).scheme()
+    assert all(line in str(error.value) for line in lines)
+
+
+def test_types_are_sorted_and_a_tag_of_another_scheme_is_named():
+    statistics = TagStatistics.of(FILE, [sentence("B-PER", "I-PER", "B-LOC")])
+    assert statistics.types(IOB2) == ["LOC", "PER"]
+    with pytest.raises(UserError, match="line 1: 'S-PER' is no tag of iob2"):
+        TagStatistics.of(FILE, [sentence("S-PER")]).types(IOB2)
+    with pytest.raises(UserError, match="has no entity to learn"):
+        TagStatistics.of(FILE, [sentence("O")]).types(IOB2)
+    with pytest.raises(UserError, match="line 3: the tag 'B-LOC' is unknown"):
+        statistics.types(IOB2, ["PER"])
+
+
+@pytest.mark.parametrize(
+    ("labels", "tags", "scheme"),
+    [
+        (["O", "B-PER", "I-PER", "MISC"], ["O", "B-PER", "I-PER", "O"], IOB2),
+        (["[PAD]", "PER-S", "PER-B", "PER-E"], ["O", "S-PER", "B-PER", "E-PER"], BIOES),
+        (["O", "person", "X", "[CLS]"], ["O", "person", "O", "O"], BARE),
+        (["O", "creative-work", "WORK-S"], ["O", "creative-work", "WORK-S"], BARE),
+    ],
+)
+def test_labels_of_other_makers_are_tags(labels, tags, scheme):
+    assert tags_of_labels(labels) == tuple(tags)
+    assert scheme_of_labels(tags) is scheme

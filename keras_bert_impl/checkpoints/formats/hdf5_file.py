@@ -1,0 +1,86 @@
+"""HDF5 files of weights, as Keras and transformers write them.
+
+HDF5 can lead elsewhere: links to other files, data kept outside, filters that unpack a megabyte to
+gigabytes. No library writes weights that way, and h5py would follow all of it. So a file is read
+only where each of its tensors lies plainly in it, with as many bytes as its shape needs.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_bert_impl.errors import reading
+from keras_bert_impl.files import check_file, whole_files
+
+Shapes = dict[str, tuple[int, ...]]
+
+_MOST_ENTRIES, _DEEPEST = 100_000, 16
+
+
+def read_hdf5_shapes(path: str | os.PathLike[str]) -> Shapes:
+    """The shapes of a file's tensors by their paths in it; no number is read."""
+    with _opened(path) as file:
+        return {name: tuple(data.shape) for name, data in _tensors(file)}
+
+
+def read_hdf5_tensor(path: str | os.PathLike[str], name: str) -> np.ndarray:
+    """Reads one tensor that `read_hdf5_shapes` found."""
+    with _opened(path) as file:
+        return np.asarray(file[name][()])
+
+
+def write_hdf5(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray]) -> None:
+    """Writes tensors by their paths; the file appears when it is complete."""
+    import h5py
+
+    path = Path(path)
+    with whole_files(path.parent, path.name) as aside, h5py.File(aside / path.name, "w") as file:
+        for name, array in tensors.items():
+            file.create_dataset(name, data=array)
+
+
+@contextlib.contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[Any]:
+    import h5py
+
+    check_file(path)
+    with (
+        reading(path, "an HDF5 file of weights", "get it again, or save the model again"),
+        h5py.File(path, "r") as file,
+    ):
+        yield file
+
+
+def _tensors(file: Any) -> Iterator[tuple[str, Any]]:
+    """All datasets of an open file with their paths; refuses what leads out of it."""
+    import h5py
+
+    groups, entries = [("", file, 0)], 0
+    while groups:
+        prefix, group, depth = groups.pop()
+        for key in group:
+            entries += 1
+            name = f"{prefix}{key}"
+            if entries > _MOST_ENTRIES or depth > _DEEPEST:
+                raise ValueError("too many entries, or nested too deep")
+            if not isinstance(group.get(key, getlink=True), h5py.HardLink):
+                raise ValueError(f"a link instead of a tensor: {name}")
+            one = group[key]
+            if isinstance(one, h5py.Group):
+                groups.append((f"{name}/", one, depth + 1))
+            elif isinstance(one, h5py.Dataset) and one.shape is not None:
+                _check_plain(name, one)
+                yield name, one
+
+
+def _check_plain(name: str, data: Any) -> None:
+    if data.is_virtual or data.external:
+        raise ValueError(f"a tensor that lies in another file: {name}")
+    if data.dtype.kind not in "fiub":
+        raise ValueError(f"no numbers: {name}")
+    if data.id.get_storage_size() != data.size * data.dtype.itemsize:
+        raise ValueError(f"a tensor that is compressed or cut off: {name}")

@@ -1,0 +1,255 @@
+"""TF2 checkpoints of TF Model Garden (tf-models-official), read without building its classes.
+
+Such a checkpoint holds a graph of objects. What a variable is called depends on the way on which
+the library reached it first; what an object is made of does not. So weights are found by walking
+the graph to the objects that are shaped like an encoder or a head.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_bert_impl.checkpoints.formats.google_tf1 import OBJECT_GRAPH, reading_variables
+from keras_bert_impl.checkpoints.sources import PARAMS_FILE, TranslatedSource, parts_of
+from keras_bert_impl.config import MASKED_LM_ENTRY, BertConfig
+from keras_bert_impl.errors import reading
+from keras_bert_impl.files import check_parts, read_small
+
+_LOGGER = logging.getLogger(__name__)
+
+_WHAT = "a TF2 checkpoint"
+_REMEDY = "name the prefix of a checkpoint that TF Model Garden wrote of a BERT"
+_VARIABLE = "VARIABLE_VALUE"
+_LAYER = "layer_with_weights-"  # how Keras numbers the layers of a functional model
+
+_BLOCK = {
+    "_attention_layer/_query_dense": "attention.self.query",
+    "_attention_layer/_key_dense": "attention.self.key",
+    "_attention_layer/_value_dense": "attention.self.value",
+    "_attention_layer/_output_dense": "attention.output.dense",
+    "_attention_layer_norm": "attention.output.LayerNorm",
+    "_intermediate_dense": "intermediate.dense",
+    "_output_dense": "output.dense",
+    "_output_layer_norm": "output.LayerNorm",
+}
+_EMBEDDINGS = {  # BertEncoderV2's name, the place in the older functional BertEncoder
+    "_embedding_layer": (0, "word_embeddings"),
+    "_position_embedding_layer": (1, "position_embeddings"),
+    "_type_embedding_layer": (2, "token_type_embeddings"),
+    "_embedding_norm_layer": (3, "LayerNorm"),
+}
+_FIRST_BLOCK = len(_EMBEDDINGS)
+_PARTS = {
+    **dict.fromkeys(("embeddings", "kernel", "gamma"), "weight"),
+    **dict.fromkeys(("bias", "beta"), "bias"),
+}
+_HEADS = {  # a pre-trainer has both of the first two, or the second alone
+    "cls.seq_relationship": "BertForPreTraining",
+    "cls.predictions": "BertForMaskedLM",
+    "qa_outputs": "BertForQuestionAnswering",
+    "classifier": "BertForSequenceClassification",
+}
+_CONFIG = {  # of `task.model.encoder.bert` in params.yaml
+    "vocab_size": "vocab_size",
+    "hidden_size": "hidden_size",
+    "num_hidden_layers": "num_layers",
+    "num_attention_heads": "num_attention_heads",
+    "intermediate_size": "intermediate_size",
+    "hidden_act": "hidden_activation",
+    "hidden_dropout_prob": "dropout_rate",
+    "attention_probs_dropout_prob": "attention_dropout_rate",
+    "max_position_embeddings": "max_position_embeddings",
+    "type_vocab_size": "type_vocab_size",
+    "initializer_range": "initializer_range",
+}
+
+
+def open_objects(prefix: Path) -> TranslatedSource:
+    """Opens a TF2 checkpoint by its prefix."""
+    check_parts(prefix)
+    with reading_variables(prefix, _WHAT, _REMEDY) as load:
+        reader = load(str(prefix))
+        shapes = {name: tuple(one) for name, one in reader.get_variable_to_shape_map().items()}
+        graph = _Graph(reader.get_tensor(OBJECT_GRAPH))
+        translated = _find_weights(graph)
+
+    def read(name: str) -> np.ndarray:
+        with reading_variables(prefix, _WHAT, "download it again"):
+            return np.asarray(reader.get_tensor(name))
+
+    source = TranslatedSource(str(prefix), parts_of(prefix), shapes, translated, read)
+    source.extra = _entries(graph, translated, prefix)
+    return source
+
+
+def read_params(path: Path) -> BertConfig:
+    """The configuration in a run's `params.yaml`."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """Plain values only, but the library writes tuples."""
+
+    Loader.add_constructor(
+        "tag:yaml.org,2002:python/tuple",
+        lambda loader, node: list(loader.construct_sequence(node)),
+    )
+    content = read_small(path, 4, "no run's parameters need; name another folder")
+    with reading(path, "the parameters of a BERT of TF Model Garden", "name bert_config.json"):
+        try:
+            values = yaml.load(content, Loader)  # noqa: S506  # a SafeLoader
+        except yaml.YAMLError as error:
+            raise ValueError(" ".join(str(error).split())) from error
+        encoder = values["task"]["model"]["encoder"]["bert"]
+        same_width = (None, encoder["hidden_size"])
+        if encoder.get("norm_first") or encoder.get("embedding_size") not in same_width:
+            raise ValueError("its norm_first or its embedding_size makes another model of it")
+        given = {ours: encoder[name] for ours, name in _CONFIG.items() if name in encoder}
+    return BertConfig.from_google(given, str(path))
+
+
+class _Graph:
+    """The objects of a checkpoint: what each is made of, and where its variables lie."""
+
+    def __init__(self, content: bytes) -> None:
+        from tensorflow.core.protobuf import trackable_object_graph_pb2
+
+        graph = trackable_object_graph_pb2.TrackableObjectGraph()
+        try:
+            graph.ParseFromString(content)
+        except Exception as error:  # protobuf's own kind
+            raise ValueError("its graph of objects is damaged") from error
+        self.children = [
+            {child.local_name: child.node_id for child in node.children} for node in graph.nodes
+        ]
+        self._keys = [
+            {one.name: one.checkpoint_key for one in node.attributes} for node in graph.nodes
+        ]
+
+    def walk(self) -> Iterator[int]:
+        """All objects, those nearest to the root first."""
+        seen, queue = {0}, [0]
+        for node in queue:
+            yield node
+            new = [one for one in self.children[node].values() if one not in seen]
+            seen.update(new)
+            queue += new
+
+    def follow(self, node: int, path: str) -> int | None:
+        """The object at the end of a path of names such as "a/b"."""
+        found: int | None = node
+        for name in path.split("/"):
+            found = None if found is None else self.children[found].get(name)
+        return found
+
+    def variables(self, node: int | None, name: str) -> dict[str, str]:
+        """The keys of the variables of a layer, by Hugging Face's names with `name` in front."""
+        children = {} if node is None else self.children[node]
+        return {
+            f"{name}.{_PARTS[part]}": self._keys[child][_VARIABLE]
+            for part, child in children.items()
+            if part in _PARTS and _VARIABLE in self._keys[child]
+        }
+
+
+def _entries(graph: _Graph, translated: Mapping[str, str], prefix: Path) -> dict[str, Any]:
+    """What the objects say of the configuration.
+
+    The activation of the head of masked words is in no file. The library's own runs (which write
+    `params.yaml`, or pre-train a next sentence head, too) give it the tanh form of GELU; who makes
+    a `BertPretrainerV2` by hand with "gelu" gets Keras' erf form.
+    """
+    name = _architecture(graph, translated)
+    entries: dict[str, Any] = {"architectures": [name]} if name else {}
+    if name == "BertForMaskedLM" and not (prefix.parent / PARAMS_FILE).exists():
+        entries[MASKED_LM_ENTRY] = {"hidden_act": "gelu_erf"}
+        _LOGGER.info(
+            f"{prefix}: does not say the activation of its head of masked words; GELU's erf form "
+            f'is taken ("{MASKED_LM_ENTRY}": {{"hidden_act": "gelu_tanh"}} in bert_config.json '
+            "for the tanh form)."
+        )
+    return entries
+
+
+def _architecture(graph: _Graph, translated: Mapping[str, str]) -> str:
+    """What transformers calls a model with the heads that were found; "" for an encoder."""
+    heads = [head for head in _HEADS if f"{head}.bias" in translated]
+    labels_tokens = any(
+        graph.variables(graph.children[node].get("classifier"), "classifier")
+        for node in graph.walk()
+    )
+    return "BertForTokenClassification" if labels_tokens else _HEADS[heads[0]] if heads else ""
+
+
+def _find_weights(graph: _Graph) -> dict[str, str]:
+    """The keys of the weights by Hugging Face's names."""
+    nodes = list(graph.walk())
+    encoder = next((node for node in nodes if _blocks(graph, node)), None)
+    if encoder is None:
+        raise ValueError("none of its objects is a BERT's encoder")
+    found = _encoder(graph, encoder)
+    masked = next((n for n in nodes if "embedding_table" in graph.children[n]), None)
+    if masked is not None:
+        found |= _masked_lm(graph, masked)
+    for node in nodes:
+        found |= _head(graph, node, "cls.seq_relationship" if masked else "classifier")
+    return found
+
+
+def _blocks(graph: _Graph, node: int) -> list[int]:
+    """The blocks of an encoder; none where an object is no encoder."""
+    children = graph.children[node]
+    if "_transformer_layers" in children:  # BertEncoderV2
+        layers = graph.children[children["_transformer_layers"]]
+        return [layers[key] for key in sorted((k for k in layers if k.isdigit()), key=int)]
+    numbered = [children.get(f"{_LAYER}{number}") for number in range(len(children))]
+    return [
+        one
+        for one in numbered[_FIRST_BLOCK:]
+        if one is not None and "_attention_layer" in graph.children[one]
+    ]
+
+
+def _encoder(graph: _Graph, node: int) -> dict[str, str]:
+    children, blocks = graph.children[node], _blocks(graph, node)
+    if "_embedding_projection" in children:
+        raise ValueError("its embeddings are projected to another width, as no BERT's are")
+    is_new = "_transformer_layers" in children
+    found: dict[str, str] = {}
+    for name, (place, theirs) in _EMBEDDINGS.items():
+        layer = children.get(name if is_new else f"{_LAYER}{place}")
+        found |= graph.variables(layer, f"bert.embeddings.{theirs}")
+    for number, block in enumerate(blocks):
+        for path, theirs in _BLOCK.items():
+            layer = graph.follow(block, path)
+            found |= graph.variables(layer, f"bert.encoder.layer.{number}.{theirs}")
+    pooler = "_pooler_layer" if is_new else f"{_LAYER}{_FIRST_BLOCK + len(blocks)}"
+    return found | graph.variables(children.get(pooler), "bert.pooler.dense")
+
+
+def _masked_lm(graph: _Graph, node: int) -> dict[str, str]:
+    children = graph.children[node]
+    return {
+        **graph.variables(children.get("dense"), "cls.predictions.transform.dense"),
+        **graph.variables(children.get("layer_norm"), "cls.predictions.transform.LayerNorm"),
+        **graph.variables(node, "cls.predictions"),
+    }
+
+
+def _head(graph: _Graph, node: int, label_head: str) -> dict[str, str]:
+    """The weights of a head that an object is, or that it holds; {} if neither.
+
+    A head of classes may have a pooler of its own (`dense`): it is used, not the encoder's.
+    """
+    children = graph.children[node]
+    if "out_proj" in children:
+        pooler = graph.variables(children.get("dense"), "bert.pooler.dense")
+        return pooler | graph.variables(children["out_proj"], label_head)
+    if "span_labeling" in children:
+        layer = graph.follow(children["span_labeling"], f"{_LAYER}0")
+        return graph.variables(layer, "qa_outputs")
+    pooler_of_head = next((name for name in children if name.endswith(".pooler_dense")), "")
+    found = graph.variables(children.get(pooler_of_head), "bert.pooler.dense")
+    return found | graph.variables(children.get("classifier"), "classifier")

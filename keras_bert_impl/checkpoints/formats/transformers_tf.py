@@ -1,0 +1,103 @@
+"""What transformers' TensorFlow classes saved: `tf_model.h5`, whole or in parts, and safetensors.
+
+transformers 5 has no TensorFlow classes any more; version 4 was the last one that wrote these.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypedDict
+
+from keras_bert_impl.checkpoints.formats import hdf5_file, safetensors_file
+from keras_bert_impl.checkpoints.sources import (
+    TF_INDEX_FILE,
+    TF_WEIGHTS_FILE,
+    TranslatedSource,
+)
+from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.json_files import FileName, read_typed
+
+# In front of a variable's name stand the layer's group in the file and the model's own name.
+_SCOPE = re.compile(r"^(?:.*/)?(?=(?:bert|classifier|qa_outputs|(?:mlm___|nsp___)?cls)/)")
+_SPELLINGS = (
+    (re.compile(r":0$"), ""),
+    (re.compile(r"^(mlm|nsp)___"), ""),
+    (re.compile(r"/layer_\._(\d+)/"), r"/layer/\1/"),
+    (re.compile(r"/(kernel|gamma|embeddings)$"), "/weight"),
+    (re.compile(r"/beta$"), "/bias"),
+)
+
+
+class _Index(TypedDict):
+    weight_map: dict[str, FileName]
+
+
+def open_hdf5(folder: Path) -> TranslatedSource:
+    """Opens the `tf_model.h5` of a folder, or its parts."""
+    parts = _parts(folder)
+    files = {
+        name: (path, shape)
+        for path in parts
+        for name, shape in hdf5_file.read_hdf5_shapes(path).items()
+    }
+    return TranslatedSource(
+        str(folder),
+        parts,
+        {name: shape for name, (_, shape) in files.items()},
+        pytorch_names(files),
+        lambda name: hdf5_file.read_hdf5_tensor(files[name][0], name),
+    )
+
+
+def open_safetensors(path: Path) -> TranslatedSource:
+    """Opens a `model.safetensors` that a TensorFlow class wrote."""
+    entries = safetensors_file.read_header(path)
+    return TranslatedSource(
+        str(path.parent),
+        [path],
+        {name: entry.shape for name, entry in entries.items()},
+        pytorch_names(entries),
+        lambda name: safetensors_file.read_tensor(path, entries[name]),
+    )
+
+
+def is_tensorflows(names: Iterable[str]) -> bool:
+    """Whether the tensors of a safetensors file have the names of TensorFlow's variables.
+
+    Example:
+        >>> is_tensorflows(["bert/pooler/dense/kernel:0"]), is_tensorflows(["bert.pooler.dense"])
+        (True, False)
+    """
+    return any(name.endswith("/kernel:0") for name in names)
+
+
+def pytorch_names(variables: Iterable[str]) -> dict[str, str]:
+    """The names of variables by those that transformers' PyTorch classes give the same weights.
+
+    Example:
+        >>> pytorch_names(["bert/tf_bert_model/bert/encoder/layer_._0/output/dense/kernel:0"])
+        {'bert.encoder.layer.0.output.dense.weight': \
+'bert/tf_bert_model/bert/encoder/layer_._0/output/dense/kernel:0'}
+    """
+    found = {}
+    for variable in variables:
+        name = _SCOPE.sub("", variable)
+        for pattern, spelling in _SPELLINGS:
+            name = pattern.sub(spelling, name)
+        found[name.replace("/", ".")] = variable
+    return found
+
+
+def _parts(folder: Path) -> list[Path]:
+    if (folder / TF_WEIGHTS_FILE).exists():
+        return [folder / TF_WEIGHTS_FILE]
+    index = folder / TF_INDEX_FILE
+    weight_map = read_typed(index, _Index, "download it again")["weight_map"]
+    parts = [folder / name for name in sorted({*weight_map.values()})]
+    held = {name for part in parts for name in pytorch_names(hdf5_file.read_hdf5_shapes(part))}
+    if missing := sorted({*pytorch_names(weight_map)} - held):
+        raise UserError(
+            f"{index}: lists tensor {shown(missing[0])}, which no part holds; download the parts "
+            "again."
+        )
+    return parts

@@ -1,0 +1,108 @@
+"""What a model computes inside: the vectors of each layer and the attention probabilities."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+from numpy.typing import NDArray
+
+from keras_bert_impl.layers import kernels
+from keras_bert_impl.layers.dropout import Draw
+from keras_bert_impl.models.base import ConfiguredModel
+from keras_bert_impl.models.encoder import BertEncoder
+
+
+class RecordingKernels(kernels.PlainKernels):
+    """`PlainKernels` that keep the attention probabilities of every block that computes with them.
+
+    Whoever does not compute with them pays nothing. For one pass of one model.
+
+    Attributes:
+        probabilities: [batch, heads, length, length] of each block, in the order of computation.
+    """
+
+    name = "recording"
+
+    def __init__(self) -> None:
+        self.probabilities: list[Any] = []
+
+    def attention_probabilities(self, scores: Any, size: int, mask: Any, draw: Draw) -> Any:
+        """See `PlainKernels.attention_probabilities`."""
+        probabilities = super().attention_probabilities(scores, size, mask, draw)
+        self.probabilities.append(probabilities)
+        return probabilities
+
+
+def attention_probabilities(
+    model: ConfiguredModel, inputs: Mapping[str, Any]
+) -> NDArray[np.float32]:
+    """How much each token of each row gathers from each other token, in every head of every block.
+
+    Nothing is dropped. The model computes with plain kernels here, whatever its own are.
+
+    Args:
+        model: one of this project's models.
+        inputs: what the model is called with.
+
+    Returns:
+        float32 [layers, batch, heads, from, to]. Each row adds up to 1; what is hidden (padding)
+        gets 0.
+
+    Example:
+        >>> from keras_bert_impl.config import named_config
+        >>> from keras_bert_impl.models.encoder import BertEncoder
+        >>> encoder = BertEncoder(named_config("tiny", 10))
+        >>> attention_probabilities(encoder, {"input_ids": np.array([[2, 5, 3]])}).shape
+        (2, 1, 2, 3, 3)
+    """
+    return np.asarray(ops.cast(recorded_probabilities(model, inputs), "float32"))
+
+
+def recorded_probabilities(model: ConfiguredModel, inputs: Mapping[str, Any]) -> Any:
+    """`attention_probabilities` as a tensor, also inside of a graph that is traced."""
+    recording = RecordingKernels()
+    with kernels.use(recording):
+        model(inputs, training=False)
+    return ops.stack(recording.probabilities, axis=0)
+
+
+def hidden_states(model: ConfiguredModel, inputs: Mapping[str, Any]) -> list[Any]:
+    """The embeddings' output and that of each block, [batch, length, hidden] each.
+
+    Nothing is dropped.
+
+    Args:
+        model: one of this project's models.
+        inputs: all inputs of its encoder.
+    """
+    encoder: Any = model if isinstance(model, BertEncoder) else model.encoder
+    layers = [encoder.embeddings, *encoder.blocks]
+    inside = keras.Model(encoder.input, [layer.output for layer in layers])
+    names = tuple(encoder.input)
+    flat = {name: ops.reshape(inputs[name], (-1, inputs[name].shape[-1])) for name in names}
+    return list(inside(flat, training=False))
+
+
+class AttentionOutputs:
+    """An encoder with its attention as the one output, for engines that compute a model's outputs.
+
+    Args:
+        encoder: the encoder.
+
+    Attributes:
+        input: the encoder's inputs.
+        output: `attention`, float32 [batch, layers, heads, from, to].
+    """
+
+    def __init__(self, encoder: ConfiguredModel) -> None:
+        self._encoder = encoder
+        self.input = encoder.input
+        self.output = {"attention": None}
+
+    def __call__(self, inputs: Mapping[str, Any], training: bool = False) -> dict[str, Any]:
+        """The output by its name; nothing is dropped."""
+        del training
+        probabilities = ops.cast(recorded_probabilities(self._encoder, inputs), "float32")
+        return {"attention": ops.transpose(probabilities, [1, 0, 2, 3, 4])}

@@ -1,0 +1,1 @@
+"""Studies: lists of commands, each done once, and what the scores of many runs say together."""

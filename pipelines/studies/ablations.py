@@ -1,0 +1,437 @@
+"""The paper's ablations: a recipe as the list of its commands, and the tables of their results."""
+
+import json
+import logging
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import as_list_text
+from keras_bert_impl.pictures import write_png
+from keras_bert_impl.planning import parameters_by_part
+from keras_bert_impl.progress import format_duration
+from keras_bert_impl.training.run_directory import RunDirectory
+from pipelines.pretraining_data.masking import NEXT_TOKEN, PREVIOUS_TOKEN
+from pipelines.runs.pretraining_config import RunPretrainingConfig, kept_model
+from pipelines.studies.commands import Command, Tools, flag, overriding
+from pipelines.studies.recipe import (
+    MASKING_TABLE,
+    MODELS_TABLE,
+    SIZES_TABLE,
+    STEPS_FIGURE,
+    TASKS_TABLE,
+    OtherModel,
+    RunAblationsConfig,
+    Size,
+    TaskRun,
+)
+from pipelines.studies.scores import (
+    Spread,
+    differs_significantly,
+    markdown_table,
+    number,
+    write_report,
+)
+
+_LOGGER = logging.getLogger(__name__)
+
+# Table 8 of the paper: shares of masked tokens that become [MASK], stay, become a random token.
+MIXES = (
+    (0.8, 0.1, 0.1),
+    (1.0, 0.0, 0.0),
+    (0.8, 0.0, 0.2),
+    (0.8, 0.2, 0.0),
+    (0.0, 0.2, 0.8),
+    (0.0, 0.0, 1.0),
+)
+CHECK = "check"
+RULE = (
+    "Mean ± standard deviation of one run over the seeds. A star says that a figure differs "
+    "significantly from the first of its column: Welch's 95 % interval of the difference of their "
+    "means does not hold 0 (without correction for the number of pairs). With one seed of "
+    "pre-training stars speak of these very models: another seed is not in the deviation."
+)
+_RANDOM, _MISSING = "random", "–"
+_NO_NSP = (flag("nonext_sentence"),)
+_BILSTM = (flag("encoder_bilstm"),)
+
+
+@dataclass(frozen=True)
+class Start:
+    """The model that fine-tuning starts from: one of ours after `step`, or at `checkpoint`.
+
+    `key` is its part of the commands' names; `_RANDOM` is no pre-training at all. `settings` are
+    those of its configuration, `flags` those of its pre-training.
+    """
+
+    key: str
+    size: Size
+    settings: Mapping[str, bool] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+    step: int | None = None
+    checkpoint: str | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table, or a point of the figure: a model, and flags of its fine-tuning.
+
+    `notes` are further cells of text, after the label.
+    """
+
+    label: str
+    start: Start
+    flags: Sequence[str] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows, a column a task, and for each row its fields: commands that differ in their seeds."""
+
+    name: str
+    title: str
+    notes: tuple[str, ...]
+    rows: Sequence[Row]
+    tasks: Sequence[TaskRun]
+    fields: Sequence[Sequence[Sequence[Command]]]
+
+
+class Study:
+    """The commands and tables of a recipe.
+
+    Attributes:
+        commands: by their names, each after those that it builds on.
+        tables: BERT beside random weights on every task, then those of the paper, the figure last.
+    """
+
+    def __init__(self, config: RunAblationsConfig, tools: Tools) -> None:
+        self.config, self._tools = config, tools
+        self.commands: dict[str, Command] = {}
+        size, *others = config.sizes
+        bert, random = Start("bert", size), Start(_RANDOM, size)
+        ltr_flags = (flag("objective", NEXT_TOKEN), *_NO_NSP)
+        rtl_flags = (flag("objective", PREVIOUS_TOKEN), *_NO_NSP)
+        self._ltr = ltr = Start("left-to-right", size, {"causal": True}, ltr_flags)
+        check = [Row("BERT", bert), Row("random weights", random)]
+        rows = {
+            TASKS_TABLE: [
+                check[0],
+                Row("No NSP", Start("no-nsp", size, flags=_NO_NSP)),
+                Row("LTR & No NSP", ltr),
+                Row("LTR & No NSP + BiLSTM", ltr, _BILSTM),
+                Row("RTL & No NSP", Start("right-to-left", size, {"anticausal": True}, rtl_flags)),
+            ],
+            SIZES_TABLE: [
+                Row(start.size.name, start, notes=tuple(map(str, start.size[1:])))
+                for start in (bert, *(Start(f"bert-{one.name}", one) for one in others))
+            ],
+            MASKING_TABLE: [Row(_percent(mix, "/"), _masked(bert, mix)) for mix in MIXES],
+            MODELS_TABLE: [*check, *map(self._other, config.other_models)],
+        }
+        every, last = self._spacing
+        rows[STEPS_FIGURE] = [
+            Row(label, replace(start, step=None if step == last else step), notes=(str(step),))
+            for label, start in (("Masked LM", bert), ("Left-to-Right", ltr))
+            for step in (*range(every, last, every), last)
+        ]
+        titles = {
+            TASKS_TABLE: ("The pre-training tasks (table 5 of the paper)",),
+            SIZES_TABLE: ("The size of the model (table 6 of the paper)", *Size._fields[1:]),
+            MASKING_TABLE: (
+                "What stands at masked tokens: [MASK] / the same / a random one, in percent (table "
+                "8 of the paper)",
+            ),
+            MODELS_TABLE: ("BERT beside other models",),
+            STEPS_FIGURE: ("Steps of pre-training (figure 5 of the paper)", "steps"),
+        }
+        asked = {name: config.tasks_of(name) for name in titles if name in config.tables}
+        used = [task for task in config.tasks if any(task in one for one in asked.values())]
+        self.tables = [self._table(CHECK, ("BERT beside random weights",), check, used)]
+        for name, tasks in asked.items():
+            self.tables.append(self._table(name, titles[name], rows[name], tasks))
+        for command in self.commands.values():
+            tools.config_of(command.tool, command.arguments)
+
+    def pretraining_of(self, row: Row) -> list[Command]:
+        """The commands that pre-train a row's model, one a seed."""
+        return [self._pretrained(row.start, seed) for seed in self.config.pretraining_seeds]
+
+    def _other(self, model: OtherModel) -> Row:
+        words = "-".join(re.findall(r"\w+", model.name))
+        start = Start(f"other-{words}", self.config.sizes[0], checkpoint=model.checkpoint)
+        return Row(model.name, start, model.flags)
+
+    def _table(
+        self, name: str, title: Sequence[str], rows: Sequence[Row], tasks: Sequence[TaskRun]
+    ) -> Table:
+        fields = [[self._field(row, task) for task in tasks] for row in rows]
+        return Table(name, title[0], tuple(title[1:]), rows, tasks, fields)
+
+    def _field(self, row: Row, task: TaskRun) -> list[Command]:
+        """The fine-tunings of a model for a task, one for each pair of seeds."""
+        ours = row.start.key != _RANDOM and row.start.checkpoint is None
+        firsts = self.config.pretraining_seeds if ours else (None,)
+        return [
+            self._fine_tuned(row, task, first, seed)
+            for first in firsts
+            for seed in self.config.seeds
+        ]
+
+    def _fine_tuned(self, row: Row, task: TaskRun, first: int | None, seed: int) -> Command:
+        start, config = row.start, self.config
+        files: Mapping[str, str] = {}
+        if start.checkpoint is not None:
+            source = config.filled([flag("init_checkpoint", start.checkpoint)])
+        elif first is not None:
+            folder = self._pretrained(start, first).folder
+            model = kept_model(folder, start.step) if start.step else folder / "model"
+            source = (flag("init_checkpoint", model),)
+        else:
+            casing = [one for one in config.flags("data_flags") if one.endswith("do_lower_case")]
+            shape = (flag("bert_config_file", "{out}/bert_config.json"), self._vocab_file())
+            source, files = (*shape, *casing), self._model_files(start)
+        words = [task.name, start.key, *(["bilstm"] if row.flags is _BILSTM else [])]
+        words += [f"step-{start.step}"] if start.step else []
+        words += ["seed", *([] if first is None else [str(first)]), str(seed)]
+        return self._command(
+            "-".join(words),
+            task.tool,
+            flag("output_dir", "{out}"),
+            *source,
+            flag("do_train"),
+            flag("do_eval"),
+            flag("seed", seed),
+            *overriding(config.flags("fine_tuning_flags"), config.filled(task.flags), row.flags),
+            files=files,
+        )
+
+    def _pretrained(self, start: Start, seed: int) -> Command:
+        config, phases = self.config, ["data"]
+        phases += ["phase2_data"] if config.phase2_data_flags else []
+        train = [self._shards(phase, "train") for phase in phases]
+        in_the_figure = start.key in ("bert", self._ltr.key)
+        every = [flag("save_model_steps", self._spacing[0])] if in_the_figure else []
+        return self._command(
+            f"pretrain-{start.key}-seed-{seed}",
+            "run_pretraining",
+            *map(flag, ("input_file", "phase2_input_file"), train),
+            flag("eval_input_file", self._shards(phases[-1], "held_out")),
+            flag("bert_config_file", "{out}/bert_config.json"),
+            self._vocab_file(),
+            flag("output_dir", "{out}"),
+            flag("do_train"),
+            flag("do_eval"),
+            flag("seed", seed),
+            *overriding(config.flags("pretraining_flags"), every, start.flags),
+            files=self._model_files(start),
+        )
+
+    def _shards(self, phase: str, part: str) -> str:
+        """Where the shards of a phase are, to train on or held out."""
+        made = self._command(
+            f"{phase}-{part}".replace("_", "-"),
+            "create_pretraining_data",
+            self._sentences(part),
+            flag("output_file", f"{{out}}/{part}.tfrecord"),
+            self._vocab_file(),
+            *self.config.flags(f"{phase}_flags"),
+            flag("masking", "dynamic"),
+        )
+        return f"{made.folder}/{part}.tfrecord"
+
+    def _vocab_file(self) -> str:
+        config = self.config
+        if config.vocab_file:
+            return config.filled([flag("vocab_file", config.vocab_file)])[0]
+        learned = self._command(
+            "vocabulary",
+            "learn_vocabulary",
+            self._sentences("train"),
+            flag("vocab_file", "{out}/vocab.txt"),
+            flag("vocab_size", config.vocab_size),
+            *config.flags("vocabulary_flags"),
+        )
+        return flag("vocab_file", f"{learned.folder}/vocab.txt")
+
+    def _sentences(self, part: str) -> str:
+        """The files of sentences to train on: all but the last one, which is held out."""
+        count = self.config.num_shards
+        text = self._command(
+            "text",
+            "split_sentences",
+            *self.config.filled([flag("input_file", self.config.input_file)]),
+            flag("output_dir", "{out}"),
+            flag("num_shards", count),
+            *self.config.flags("text_flags"),
+        )
+        names = [f"{text.folder}/sentences-{n:05d}-of-{count:05d}.txt" for n in range(count)]
+        return flag("input_file", as_list_text(names[:-1] if part == "train" else names[-1:]))
+
+    def _command(
+        self, name: str, tool: str, *flags: str, files: Mapping[str, str] | None = None
+    ) -> Command:
+        """The command of this name, made once; arguments make those that it builds on first."""
+        made = Command(name, tool, flags, self.config.output_dir, files or {})
+        return self.commands.setdefault(name, made)
+
+    def _model_files(self, start: Start) -> Mapping[str, str]:
+        model = self.config.model(start.size, **start.settings).to_google()
+        return {"bert_config.json": json.dumps(model, indent=1) + "\n"}
+
+    @cached_property
+    def _spacing(self) -> tuple[int, int]:
+        """The steps between two models that are kept, at checkpoints, and those of the last one."""
+        # Flags of a second phase are refused without its shards, which are not made yet.
+        shards = [flag("phase2_input_file", "shards")] if self.config.phase2_data_flags else []
+        flags = [flag("output_dir", "."), *shards, *self.config.flags("pretraining_flags")]
+        config: RunPretrainingConfig = self._tools.config_of("run_pretraining", flags)
+        steps, unit = config.training.num_train_steps, config.training.steps_between_saves
+        return max(1, round(steps / self.config.num_models / unit)) * unit, steps
+
+
+def run_ablations(config: RunAblationsConfig, tools: Tools) -> tuple[list[str], list[Path]]:
+    """Does what is not finished of a study; gives the lines of its report, and its files.
+
+    A dry run gives the list of commands and does none.
+    """
+    study = Study(config, tools)
+    commands, folder = study.commands, config.output_dir
+    if config.dry_run:
+        lines = [line for name, one in commands.items() for line in (name, f"    {one}")]
+        return [*lines, f"{len(commands)} runs"], []
+    with RunDirectory.open(folder).taken():
+        for place, (name, command) in enumerate(commands.items(), start=1):
+            if not command.finished():
+                _LOGGER.info("run %d of %d: %s", place, len(commands), name)
+                command.figures(tools, config.keep_models)
+                write_study(study, folder)
+        files = write_study(study, folder)
+        for table in study.tables:
+            if table.name == STEPS_FIGURE:
+                files.append(folder / "steps.png")
+                _draw(table, files[-1])
+        return study_lines(study), files
+
+
+def write_study(study: Study, folder: Path) -> list[Path]:
+    """Writes `ablations.md` and `ablations.json`, as far as the commands are finished."""
+    values = {
+        "rule": RULE,
+        "tables": {table.name: list(_records(table)) for table in study.tables},
+        "runs": [
+            {"name": name, "command": str(command), **(command.finished() or {})}
+            for name, command in study.commands.items()
+        ],
+    }
+    lines = study_lines(study)
+    return write_report(folder / "ablations.md", lines, folder / "ablations.json", values)
+
+
+def study_lines(study: Study) -> list[str]:
+    """The report in Markdown."""
+    lines, seconds = ["# Ablations", "", RULE], 0.0
+    for table in study.tables:
+        cells: dict[str, list[str]] = {}
+        for record in _records(table):
+            star = " *" if record.get("differs") else ""
+            cell = f"{Spread.of(record['scores'])}{star}" if record["scores"] else _MISSING
+            cells.setdefault(record["column"], []).append(cell)
+        about = ["parameters", "perplexity"] if table.name == SIZES_TABLE else []
+        header = ["", *table.notes, *about, *cells]
+        rows = [
+            [row.label, *row.notes, *(_about_size(study, row) if about else ()), *of_row]
+            for row, of_row in zip(table.rows, zip(*cells.values(), strict=True), strict=True)
+        ]
+        lines += ["", f"## {table.title}", "", *markdown_table(header, rows)]
+        lines += ["", "![scores against steps](steps.png)"] if table.name == STEPS_FIGURE else []
+    runs = list[str]()
+    for name, command in study.commands.items():
+        found = command.finished()
+        seconds += found["seconds"] if found else 0.0
+        took = format_duration(found["seconds"]) if found else "not run yet"
+        runs += [f"- {name}: {took}", f"  `{command}`"]
+    total = f"The calls that finished them took {format_duration(seconds)}."
+    return [*lines, "", "## Runs", "", total, "", *runs]
+
+
+def _records(table: Table) -> Iterator[dict[str, Any]]:
+    """The fields of a table, column by column, as JSON values; NaN counts as 0."""
+    for column, task in enumerate(table.tasks):
+        first: list[float] = []
+        for row, fields in zip(table.rows, table.fields, strict=True):
+            commands = fields[column]
+            scores = [number(score) for one in commands for score in _scores(one, task)]
+            first = scores if row is table.rows[0] else first
+            spread = Spread.of(scores) if scores else None
+            yield {
+                "row": row.label,
+                **dict(zip(table.notes, row.notes, strict=True)),
+                "column": task.name,
+                "figure": task.figure,
+                "scores": scores,
+                "runs": [command.name for command in commands],
+                **({"mean": spread.mean, "sigma": spread.sigma} if spread else {}),
+                **({"differs": differs_significantly(first, scores)} if spread else {}),
+            }
+
+
+def _scores(command: Command, task: TaskRun) -> Iterator[float]:
+    """The score of a command, once it is finished."""
+    if found := command.finished():
+        figures = found["figures"]
+        if task.figure not in figures:
+            raise UserError(
+                f"{command.folder}: has no {task.figure}, the figure of the task {task.name}; name "
+                f"one of {', '.join(figures)} in `task`: finished runs stay."
+            )
+        yield figures[task.figure]
+
+
+def _about_size(study: Study, row: Row) -> list[str]:
+    """The encoder's parameters, and the perplexity of masked tokens of the held-out text."""
+    parts = parameters_by_part(study.config.model(row.start.size))
+    encoder = sum(parts[name] for name in ("embeddings", "layers", "pooler"))
+    results = [command.finished() for command in study.pretraining_of(row)]
+    found = [math.exp(one["figures"]["masked_lm_loss"]) for one in results if one]
+    return [f"{encoder / 1e6:.1f} M", f"{Spread.of(found).mean:.2f}" if found else _MISSING]
+
+
+def _draw(table: Table, path: Path) -> None:
+    """A picture a task: scores against steps, a line a model."""
+    from matplotlib.figure import Figure
+
+    count, records = len(table.tasks), [one for one in _records(table) if one["scores"]]
+    figure = Figure(figsize=(5.0 * count, 4.0), layout="constrained")
+    for task, axes in zip(table.tasks, figure.subplots(1, count, squeeze=False)[0], strict=True):
+        for label in dict.fromkeys(row.label for row in table.rows):
+            line = [one for one in records if (one["column"], one["row"]) == (task.name, label)]
+            points = [(int(one["steps"]), one["mean"], number(one["sigma"])) for one in line]
+            axes.errorbar(*zip(*points, strict=True), marker="o", capsize=3, label=label)
+        axes.set(xlabel="steps of pre-training", ylabel=task.figure, title=task.name)
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=8)
+    write_png(path, figure)
+
+
+def _masked(bert: Start, shares: Sequence[float]) -> Start:
+    """BERT with another mix of what stands at masked tokens; the paper's own is BERT."""
+    if shares == MIXES[0]:
+        return bert
+    mix = flag("mask_probabilities", ",".join(map(str, shares)))
+    return replace(bert, key=f"bert-masks-{_percent(shares, '-')}", flags=(mix,))
+
+
+def _percent(shares: Sequence[float], between: str) -> str:
+    """Shares in whole percent.
+
+    Example:
+        >>> _percent((0.8, 0.1, 0.1), "/")
+        '80/10/10'
+    """
+    return between.join(f"{100 * share:.0f}" for share in shares)

@@ -1,0 +1,215 @@
+"""Commands: runs of tools in folders of their own, one after the other, each done once.
+
+A folder's name ends in a digest of the command and of the files that it reads. Commands name the
+folders of those that they build on, so a digest stands for everything that a result follows from:
+changed flags find the commands again that they do not concern. A command with a `result.json` is
+finished; one that was stopped or killed continues from what its tool keeps.
+"""
+
+import gc
+import glob
+import hashlib
+import json
+import logging
+import os
+import shlex
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder, open_whole, without_links
+from keras_bert_impl.interrupts import EXIT_SIGNAL, TerminatedError, kept_so_far
+from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.training.run_directory import RunDirectory
+
+_LOGGER = logging.getLogger(__name__)
+
+FINE_TUNING_TOOLS = ("run_classifier", "run_ner", "run_squad", "run_swag")
+
+
+class Tools(Protocol):
+    """The tools, as a study uses them."""
+
+    def config_of(self, tool: str, flags: Sequence[str]) -> Any:
+        """Gives the config that a tool makes of its flags; a `UserError` if it refuses them."""
+
+    def check(self, tool: str, flags: Sequence[str]) -> None:
+        """Looks at the files and the model of a fine-tuning, as its run does first."""
+
+    def run(self, tool: str, flags: Sequence[str]) -> int:
+        """Runs a tool in this process; gives its exit code."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A tool's run, under a name that is unique in a study.
+
+    Attributes:
+        flags: its flags; {out} stands for the command's folder.
+        root: the study's folder.
+        files: what is written into the command's folder before the start, by name.
+        free: further flags, from which nothing of the result follows.
+    """
+
+    name: str
+    tool: str
+    flags: tuple[str, ...]
+    root: Path
+    files: Mapping[str, str] = field(default_factory=dict)
+    free: tuple[str, ...] = ()
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where the command works."""
+        root = f"{self.root}/"
+        flags = [one.replace(root, "{study}/") for one in self.flags]
+        read = [_contents(one, root) for one in self.flags]
+        facts = json.dumps([self.tool, flags, read, dict(self.files)], sort_keys=True)
+        digest = hashlib.sha256(facts.encode()).hexdigest()[:8]
+        return self.root / "cells" / f"{self.name}-{digest}"
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The flags with the command's folder in them."""
+        return tuple(one.replace("{out}", str(self.folder)) for one in (*self.flags, *self.free))
+
+    def __str__(self) -> str:
+        return shlex.join(["keras-bert", self.tool, *self.arguments])
+
+    def figures(self, tools: Tools, keep_model: bool = False) -> dict[str, float]:
+        """Does the command if it is not finished; gives the figures of its `eval_results.txt`.
+
+        Checkpoints are removed then, and without `keep_model` a model that was fine-tuned.
+        """
+        found = once(self.folder, lambda: self._run(tools))
+        for run in map(RunDirectory, (self.folder, *self.folder.glob("seed-*"))):
+            tuned = [run.model] if self.tool in FINE_TUNING_TOOLS and not keep_model else []
+            for folder in (run.checkpoints, run.best_checkpoint, *tuned):
+                shutil.rmtree(folder, ignore_errors=True)
+        return dict(found["figures"])
+
+    def finished(self) -> Mapping[str, Any] | None:
+        """The content of `result.json`; None before the command is finished."""
+        return _kept(self.folder)
+
+    def _run(self, tools: Tools) -> Mapping[str, Any]:
+        for name, text in self.files.items():
+            with open_whole(self.folder / name) as file:
+                file.write(text)
+        _LOGGER.info("%s:\n  %s", self.name, self)
+        seconds = run_step(f"{self.name} in {self.folder}", tools.run, self.tool, self.arguments)
+        figures = RunDirectory(self.folder).read_eval_results()
+        return {"command": str(self), "figures": figures, "seconds": seconds}
+
+
+def run_step(name: str, run: Callable[..., int], *arguments: Any) -> float:
+    """Runs a tool in this process by `run`, which gives its exit code; gives its seconds.
+
+    A stop that the tool heeded stops this process, too.
+    """
+    start = time.monotonic()
+    with kept_so_far(f"{name} is not finished, and the same command continues there"):
+        code = run(*arguments)
+        if code > EXIT_SIGNAL:
+            raise TerminatedError if code == EXIT_SIGNAL + signal.SIGTERM else KeyboardInterrupt
+    if code != 0:
+        raise UserError(f"{name} failed: see the message above. The same command continues there.")
+    forget_models()
+    return round(time.monotonic() - start, 1)
+
+
+def once(folder: Path, work: Callable[[], Mapping[str, Any]], of: Any = None) -> Mapping[str, Any]:
+    """Gives the JSON values of work in a folder; does it only where it has not been done before.
+
+    `of` are JSON values that the result follows from, besides the folder's name.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> once(folder, lambda: {"sum": 3}), once(folder, lambda: {"sum": 4})
+        ({'sum': 3}, {'sum': 3})
+    """
+    if (before := _kept(folder, of)) is not None:
+        return before
+    for path in make_folder(without_links(folder, names=2)).iterdir():
+        without_links(path)  # the work would take it for what its user names
+    values = work()
+    with open_whole(folder / "result.json") as file:
+        json.dump({**({} if of is None else {"of": of}), **values}, file, indent=1)
+    return values
+
+
+def _kept(folder: Path, of: Any = None) -> Mapping[str, Any] | None:
+    """The result that `once` wrote, if there is one of the same facts."""
+    path = folder / "result.json"
+    found = read_json_object(path) if path.is_file() else {}
+    return found if found and found.get("of") == of else None
+
+
+def forget_models() -> None:
+    """Frees the memory of the models of a job that has ended."""
+    if keras := sys.modules.get("keras"):
+        keras.backend.clear_session()
+    gc.collect()
+
+
+def flag(name: str, value: object = None) -> str:
+    """A flag of a command: `flag("seed", 3)` is its seed, `flag("do_train")` a switch."""
+    return f"--{name}" if value is None else f"--{name}={value}"
+
+
+def words_of(name: str, text: str, form: str = "") -> list[str]:
+    """The words of an option such as `task`, as a shell splits them: those of `form`, then flags.
+
+    Example:
+        >>> words_of("task", "MRPC run_classifier --data_dir='my data'", "NAME TOOL")
+        ['MRPC', 'run_classifier', '--data_dir=my data']
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UserError(f"`{name}={text}`: {error}; close the quotation.") from error
+    count = len(form.split())
+    if len(words) < count or not all(one.startswith("-") for one in words[count:]):
+        wanted = f"{form}, then flags" if form else "flags"
+        raise UserError(f"`{name}={text}`: give it as {wanted}; quote what has blanks.")
+    return words
+
+
+def overriding(*groups: Sequence[str]) -> list[str]:
+    """Flags of which those of a later group replace an earlier one's of the same name.
+
+    Example:
+        >>> overriding(["-a=1", "-b=1"], ["-a=2", "-a=3"])
+        ['-b=1', '-a=2', '-a=3']
+    """
+    flags = list[str]()
+    for group in groups:
+        names = {one.partition("=")[0] for one in group}
+        flags = [*(one for one in flags if one.partition("=")[0] not in names), *group]
+    return flags
+
+
+def _contents(words: str, root: str) -> list[tuple[str, str]]:
+    """The names and the digests of the files that a flag names, but for those in `root`."""
+    found = list[tuple[str, str]]()
+    for value in words.partition("=")[2].split(","):
+        # A value may be too long for a name, which `Path.exists` does not forgive.
+        there = [value] if os.path.exists(value) else glob.glob(value, recursive=True)  # noqa: PTH110,PTH207
+        for path in map(Path, [] if value.startswith(root) else there):
+            files = sorted(path.rglob("*")) if path.is_dir() else [path]
+            found += [(str(one.relative_to(path)), _sha256(one)) for one in files if one.is_file()]
+    return found
+
+
+@cache
+def _sha256(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -1,0 +1,107 @@
+"""Presets of KerasHub give here what they give there, and come back as they were."""
+
+import h5py
+import numpy as np
+import pytest
+
+from keras_bert_impl.checkpoints.convert import ConvertConfig, convert_checkpoint
+from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.sentence_modules import read_sentence_settings
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.embedder import BertEmbedder
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.pretrainer import BertPretrainer
+from tests.support.elsewhere import KERAS_HUB, TRANSFORMERS, check, outputs_of
+
+THEIRS = outputs_of(KERAS_HUB / "outputs.npz")
+INPUTS = {
+    "input_ids": THEIRS["token_ids"],
+    "attention_mask": THEIRS["padding_mask"],
+    "token_type_ids": THEIRS["segment_ids"],
+}
+POSITIONS = {"masked_lm_positions": THEIRS["mask_positions"]}
+
+
+@pytest.mark.parametrize(
+    ("folder", "model_class", "wanted"),
+    [
+        (
+            "backbone",
+            BertEncoder,
+            {
+                "sequence_output": "backbone/sequence_output",
+                "pooled_output": "backbone/pooled_output",
+            },
+        ),
+        ("classifier", BertClassifier, {"logits": "classifier/logits"}),
+        ("masked_lm", BertPretrainer, {"masked_lm_logits": "masked_lm/scores"}),
+    ],
+)
+def test_presets_of_keras_hub(folder, model_class, wanted):
+    positions = POSITIONS if model_class is BertPretrainer else {}
+    numbers = {ours: THEIRS[theirs] for ours, theirs in wanted.items()}
+    check(model_class, KERAS_HUB / folder, {**INPUTS, **positions}, numbers)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_text_embedders_of_keras_hub(pooling):
+    folder = KERAS_HUB / f"embedder_{pooling}"
+    said = read_sentence_settings(folder)
+    assert said
+    assert said.max_seq_length == 16
+    model = BertEmbedder.from_pretrained(folder, pooling=said.pooling, normalize=said.normalize)
+    vectors = np.asarray(model(INPUTS)["embedding"])
+    wanted = outputs_of(KERAS_HUB / "embedders.npz")[pooling]
+    np.testing.assert_allclose(vectors, wanted, rtol=0, atol=1e-5)
+
+
+def test_a_preset_says_its_casing_and_its_length():
+    source = find_model(KERAS_HUB / "classifier")
+    assert (source.text.do_lower_case, source.text.removes_accents) == (True, False)
+    assert source.config.extra["task_specific_params"]["keras_bert_impl"]["max_seq_length"] == 16
+    assert source.architecture == "BertForSequenceClassification"
+
+
+class TestConversion:
+    """`convert_checkpoint` from these libraries and to KerasHub."""
+
+    @staticmethod
+    def convert(source, output, form):
+        config = ConvertConfig(
+            input=str(source), output=str(output), output_format=form, do_lower_case=None
+        )
+        return convert_checkpoint(config)
+
+    @pytest.mark.parametrize("folder", ["backbone", "classifier", "masked_lm"])
+    def test_a_preset_comes_back_bit_by_bit(self, tmp_path, folder):
+        self.convert(KERAS_HUB / folder, tmp_path / "here", "hugging_face")
+        self.convert(tmp_path / "here", tmp_path / "back", "keras_hub")
+        for name in ("model.weights.h5", "task.weights.h5"):
+            theirs, ours = KERAS_HUB / folder / name, tmp_path / "back" / name
+            assert theirs.exists() == ours.exists()
+            if theirs.exists():
+                assert_same_numbers(theirs, ours)
+        vocabulary = "assets/tokenizer/vocabulary.txt"
+        assert (tmp_path / "back" / vocabulary).read_text().split() == (
+            KERAS_HUB / folder / vocabulary
+        ).read_text().split()
+
+    def test_what_keras_hub_has_no_head_for_is_refused(self, tmp_path):
+        with pytest.raises(UserError, match=r"out: KerasHub's BERT has no place for tagger"):
+            self.convert(TRANSFORMERS / "tags", tmp_path / "out", "keras_hub")
+        assert not (tmp_path / "out").exists()
+
+    def test_another_activation_is_said(self, tmp_path, caplog):
+        self.convert(TRANSFORMERS / "classification", tmp_path / "out", "keras_hub")
+        assert "KerasHub computes the tanh form of GELU" in caplog.text
+
+
+def assert_same_numbers(theirs, ours):
+    with h5py.File(theirs) as left, h5py.File(ours) as right:
+
+        def compare(name, one):
+            if isinstance(one, h5py.Dataset) and not name.startswith("optimizer"):
+                np.testing.assert_array_equal(one[()], right[name][()], strict=True)
+
+        left.visititems(compare)

@@ -1,0 +1,67 @@
+"""Checkpoints of TF Model Garden give here what they give there."""
+
+import shutil
+
+import keras
+import pytest
+
+from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
+from tests.support.elsewhere import TF_MODELS, check, outputs_of
+
+THEIRS = outputs_of(TF_MODELS / "outputs.npz", TF_MODELS / "more.npz")
+INPUTS = {name: THEIRS[name] for name in ("input_ids", "attention_mask")}
+POSITIONS = {"masked_lm_positions": THEIRS["masked_lm_positions"]}
+
+
+@pytest.mark.parametrize(
+    ("folder", "model_class", "wanted"),
+    [
+        (
+            "encoder",
+            BertEncoder,
+            {
+                "sequence_output": "encoder/sequence_output",
+                "pooled_output": "encoder/pooled_output",
+            },
+        ),
+        ("pretrainer", BertPretrainer, {"masked_lm_logits": "pretrainer/mlm_logits"}),
+        ("classifier", BertClassifier, {"logits": "classifier/logits"}),
+        *(
+            (f"more/{kind}_{name}", model_class, {o: f"{kind}_{name}/{t}" for o, t in heads})
+            for kind in ("v1", "v2")
+            for name, model_class, heads in (
+                ("span", BertSpanLabeler, (("start_logits", "start"), ("end_logits", "end"))),
+                ("tags", BertTokenClassifier, (("logits", "logits"),)),
+                ("head_with_pooler", BertClassifier, (("logits", "logits"),)),
+                (
+                    "pretrainer",
+                    BertPretrainer,
+                    (
+                        ("masked_lm_logits", "mlm_logits"),
+                        ("next_sentence_logits", "next_sentence"),
+                    ),
+                ),
+            )
+        ),
+    ],
+)
+def test_object_checkpoints_of_tf_model_garden(folder, model_class, wanted):
+    positions = POSITIONS if model_class is BertPretrainer else {}
+    numbers = {ours: THEIRS[theirs] for ours, theirs in wanted.items()}
+    check(model_class, TF_MODELS / folder, {**INPUTS, **positions}, numbers, do_lower_case=True)
+
+
+def test_a_checkpoint_of_objects_without_an_encoder_is_refused(tmp_path):
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("writes a checkpoint with TensorFlow")
+    import tensorflow as tf
+
+    shutil.copy(TF_MODELS / "encoder" / "bert_config.json", tmp_path)
+    tf.train.Checkpoint(step=tf.Variable(1)).write(str(tmp_path / "ckpt"))
+    with pytest.raises(UserError, match="none of its objects is a BERT's encoder"):
+        find_model(tmp_path / "ckpt")

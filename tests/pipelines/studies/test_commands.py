@@ -1,0 +1,77 @@
+import json
+
+import pytest
+
+from keras_bert_impl.errors import UserError
+from pipelines.studies.commands import Command, run_step
+from tests.support.toy_study import PretendingTools
+
+
+def command(root, name="one", tool="run_pretraining", flags=("--seed=1",), **more):
+    return Command(name, tool, flags, root, **more)
+
+
+def test_a_folder_is_named_after_all_that_its_result_follows_from(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("one")
+    flags = (f"--input_file={text}", "--output_dir={out}")
+    first = command(tmp_path / "study", flags=flags)
+    assert first.folder.parent == tmp_path / "study" / "cells"
+    moved = command(tmp_path / "elsewhere", flags=flags)
+    assert moved.folder.name == first.folder.name
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "text.txt").write_text("two")
+    others = [
+        command(tmp_path / "study", flags=(*flags, "--seed=2")),
+        command(tmp_path / "study", flags=flags, files={"bert_config.json": "{}"}),
+        command(tmp_path / "study", flags=(f"--input_file={tmp_path}/other", flags[1])),
+    ]
+    assert len({first.folder, *(other.folder for other in others)}) == 4
+
+
+def test_flags_from_which_nothing_follows_are_in_the_command_and_not_in_the_folder(tmp_path):
+    made = command(tmp_path, free=("--num_workers=3",))
+    assert made.folder == command(tmp_path).folder
+    assert made.arguments == ("--seed=1", "--num_workers=3")
+
+
+def score(root, tool="run_ner"):
+    flags = ("--output_dir={out}", *(("--data_dir=.",) if tool == "run_ner" else ()))
+    return command(root, "MRPC-bert-seed-1-1", tool, flags, files={"bert_config.json": "{}"})
+
+
+def test_a_command_is_done_once_and_leaves_its_figures_and_its_line(tmp_path):
+    made, tools = score(tmp_path), PretendingTools()
+    assert made.finished() is None
+    assert made.figures(tools) == made.figures(tools)
+    assert made.figures(tools)["eval_f1"] == pytest.approx(0.901)
+    assert len(tools.started) == 1
+    assert json.loads((made.folder / "result.json").read_text())["command"] == str(made)
+    assert (made.folder / "bert_config.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize(
+    ("tool", "keep", "left"),
+    [
+        ("run_ner", False, set()),
+        ("run_pretraining", False, {"model"}),
+    ],
+)
+def test_what_only_resuming_needs_is_removed(tmp_path, tool, keep, left):
+    made = score(tmp_path, tool)
+    made.figures(PretendingTools(), keep)
+    assert {path.name for path in made.folder.iterdir() if path.is_dir()} == left
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "words"),
+    [
+        (1, UserError, "baking failed: see the message above"),
+        (143, KeyboardInterrupt, "baking is not finished, and the same command continues there"),
+    ],
+)
+def test_a_step_that_fails_or_was_stopped_ends_the_job(code, error, words):
+    with pytest.raises(error) as ended:
+        run_step("baking", lambda: code)
+    assert words in "".join([str(ended.value), *getattr(ended.value, "__notes__", ())])
+    assert type(ended.value).__name__ != "KeyboardInterrupt" or code == 130
