@@ -11,6 +11,7 @@ import functools
 import hashlib
 import json
 import logging
+import math
 import numbers
 import os
 import re
@@ -78,10 +79,36 @@ def read_typed(path: str | os.PathLike[str], wanted: type[_Value], remedy: str) 
     return typed(values, wanted, str(path), remedy)
 
 
+def json_text(value: Any, **how: Any) -> str:
+    """JSON as text, for whatever this project writes; NaN and infinity, which JSON has not, raise.
+
+    Args:
+        how: see `json.dumps`.
+
+    Raises:
+        ValueError: a number is not finite; of figures that may be so, see `without_nan`.
+    """
+    return json.dumps(value, allow_nan=False, **how)
+
+
+def without_nan(value: Any) -> Any:
+    """A JSON value with null for numbers that are not finite: a figure that has no value.
+
+    Example:
+        >>> without_nan({"sigma": math.nan, "scores": (0.5, math.inf)})
+        {'sigma': None, 'scores': [0.5, None]}
+    """
+    if isinstance(value, Mapping):
+        return {name: without_nan(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def sealed(values: Mapping[str, Any]) -> str:
     """The text of a note on work that is done: a JSON object with a digest of itself."""
-    plain = bounded_loads(json.dumps(values))
-    return json.dumps({**plain, _SEAL: _seal_of(plain)}, indent=1) + "\n"
+    plain = bounded_loads(json_text(values))
+    return json_text({**plain, _SEAL: _seal_of(plain)}, indent=1) + "\n"
 
 
 def read_sealed(path: str | os.PathLike[str], wanted: type[_Value]) -> _Value | None:

@@ -1,6 +1,5 @@
 """The steps of the demo: commands of other tools, from Python's documentation to a model."""
 
-import json
 import shlex
 import shutil
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keras_bert_impl.files import make_folder, open_whole, without_links
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.options import check_options, option
 from keras_bert_impl.progress import format_duration
 from pipelines.runs.demo_text import write_demo_text
@@ -142,7 +142,7 @@ def _command() -> str:
 
 def _write_configuration(folder: Path, vocab_size: int) -> None:
     with open_whole(folder / "bert_config.json") as file:
-        json.dump({"vocab_size": vocab_size, **_MODEL}, file, indent=2)
+        file.write(json_text({"vocab_size": vocab_size, **_MODEL}, indent=2))
 
 
 def run_demo(config: DemoConfig) -> None:

@@ -168,6 +168,16 @@ def names_of(model: Any) -> list[Names]:
     return all_names(model.config.num_hidden_layers, heads)
 
 
+def check_weights(weights: Mapping[str, Any], origin: object) -> None:
+    """Refuses weights that are NaN or infinite, before they are written in another form."""
+    for path, weight in weights.items():
+        if not np.isfinite(np.asarray(weight)).all():
+            raise UserError(
+                f"{origin}: its weights {path} hold NaN or infinite numbers, of which no answer "
+                "can be made; take another checkpoint."
+            )
+
+
 def check_encoder(
     source: TensorSource, rows: list[Names], found: Mapping[str, FoundTensor]
 ) -> None:

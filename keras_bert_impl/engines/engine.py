@@ -7,9 +7,34 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.errors import UserError
+
 Features = Mapping[str, NDArray[np.int32]]
 Outputs = dict[str, NDArray]
 Key = TypeVar("Key")
+
+
+class NotFiniteError(UserError):
+    """A model gave numbers that are NaN or infinite: no answer is made of them."""
+
+
+def check_finite(outputs: Mapping[str, NDArray], origin: object) -> None:
+    """Refuses a model's numbers that are NaN or infinite; all that leaves a model passes here.
+
+    Example:
+        >>> check_finite({"logits": np.array([1.0, np.nan])}, "runs/mrpc/model")
+        Traceback (most recent call last):
+        keras_bert_impl.engines.engine.NotFiniteError: runs/mrpc/model: its logits are NaN or \
+infinite, because weights are damaged, training diverged or the precision overflows; take another \
+checkpoint, or `precision=float32`.
+    """
+    for name, array in outputs.items():
+        if not np.isfinite(array).all():
+            raise NotFiniteError(
+                f"{origin}: its {name} are NaN or infinite, because weights are damaged, training "
+                "diverged or the precision overflows; take another checkpoint, or "
+                "`precision=float32`."
+            )
 
 
 class Engine(Protocol):

@@ -10,14 +10,13 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
-import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER
+from keras_bert_impl.checkpoints.model_directory import GRAPHS_FOLDER
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
 from keras_bert_impl.checkpoints.sentence_modules import module_files
@@ -27,7 +26,7 @@ from keras_bert_impl.engines.openvino_graph import graph_sha256, openvino_core, 
 from keras_bert_impl.engines.quantized_graph import quantize
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import file_sha256, is_named, whole_folder, without_links, writing
-from keras_bert_impl.json_files import read_sealed, sealed
+from keras_bert_impl.json_files import json_text, read_sealed, sealed
 from keras_bert_impl.user_cache import keep_newest, own_folder
 
 _log = logging.getLogger(__name__)
@@ -68,7 +67,7 @@ class UnbuiltModel:
         A SHA-256, hexadecimal. Every byte of the weights counts.
         """
         shape = [self.name, self.settings, self.source.config.to_dict()]
-        parts = [json.dumps(shape, sort_keys=True)]
+        parts = [json_text(shape, sort_keys=True)]
         parts += [f"{path.name} {file_sha256(path)}" for path in _files_of(self.source)]
         return hashlib.sha256("\n".join([*parts, code_sha256()]).encode()).hexdigest()
 

@@ -15,6 +15,7 @@ from keras_bert_impl.checkpoints.names import head_names
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.engines.config import TENSORFLOW
+from keras_bert_impl.engines.engine import check_finite
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.errors import UserError
@@ -97,6 +98,7 @@ class AttentionModel:
         with self._lock:
             self._compute = self._compute or self._opened()
             probabilities = self._compute(batch)
+        check_finite({"attention": probabilities}, self._source.checkpoint)
         tokens = tokens_of(row["input_ids"], self.vocabulary)
         return TextAttention(tokens, tuple(row["segment_ids"].tolist()), probabilities)
 

@@ -22,7 +22,7 @@ from keras_bert_impl.checkpoints.sentence_modules import (
     restore_pooler,
 )
 from keras_bert_impl.engines.config import FLOAT32, TENSORFLOW, check_engine
-from keras_bert_impl.engines.engine import Engine, Features, KerasEngine
+from keras_bert_impl.engines.engine import Engine, Features, KerasEngine, check_finite
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
@@ -251,6 +251,8 @@ class Embedder:
         self.num_truncated += int(np.count_nonzero(cut))
         for some, outputs in self.engine.compute(self._batches(rows, evenly)):
             vectors[some] = outputs["embedding"][: len(some)]
+            origin = self._source.checkpoint if self._source else "the model"
+            check_finite({"vectors": vectors[some]}, origin)
         return vectors
 
     def _batches(

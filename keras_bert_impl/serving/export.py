@@ -11,8 +11,12 @@ import keras
 import tensorflow as tf
 
 from keras_bert_impl.backend import need_extra, need_tensorflow
-from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER, check_nothing_else
-from keras_bert_impl.checkpoints.model_directory import write_json
+from keras_bert_impl.checkpoints.model_directory import (
+    GRAPHS_FOLDER,
+    check_nothing_else,
+    write_json,
+)
+from keras_bert_impl.checkpoints.restore import check_weights
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE, TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert_impl.checkpoints.task_settings import (
@@ -240,6 +244,7 @@ def _write(
 
     An older export of the same format is replaced.
     """
+    check_weights({x.path: x for x in opened.model.weights}, opened.source.checkpoint)
     final = followed(folder)
     is_free = not final.exists() or (final.is_dir() and not any(final.iterdir()))
     if not is_free and not (final / _FILES[form][0]).is_file():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.engines.engine import Engine
+from keras_bert_impl.engines.engine import Engine, NotFiniteError, check_finite
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.serving.answerer import (
     Answer,
@@ -95,6 +95,7 @@ class EngineAnswerer:
         engine: what computes the model.
         positions: the most that a row may have.
         deterministic: compute every row alone.
+        origin: the model, as messages call it.
         refuses_long: a text that is longer than the model reads is a mistake.
     """
 
@@ -104,10 +105,11 @@ class EngineAnswerer:
         engine: Engine,
         positions: int,
         deterministic: bool = False,
+        origin: str = "the model",
         refuses_long: bool = False,
     ) -> None:
         self._form, self._engine, self._positions = form, engine, positions
-        self._refuses_long = refuses_long
+        self._origin, self._refuses_long = origin, refuses_long
         self.signature, self.kind = form.signature, form.kind
         self.inputs, self.outputs = form.inputs, form.outputs
         self.most_tokens = form.most_tokens or form.max_seq_length
@@ -139,11 +141,26 @@ class EngineAnswerer:
         outputs = {name: found[name][number] for name in self._form.model_outputs}
         for name in self._form.token_outputs:
             outputs[name] = outputs[name][:length]
+        try:
+            check_finite(outputs, self._origin)
+        except NotFiniteError as error:  # of this row alone: others in the batch are answered
+            return _NotFinite(error)
         return self._form.reduced(outputs)
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         """See `Answerer.finish`."""
+        for one in outputs:
+            if isinstance(one, _NotFinite):
+                raise one.error
         return self._form.finish(prepared, outputs)
+
+
+class _NotFinite(dict[str, NDArray]):
+    """In place of the outputs of a row that are not finite."""
+
+    def __init__(self, error: NotFiniteError) -> None:
+        super().__init__()
+        self.error = error
 
 
 def _of_few_shapes(

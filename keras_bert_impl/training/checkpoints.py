@@ -2,7 +2,6 @@
 
 import contextlib
 import copy
-import json
 import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +22,7 @@ from keras_bert_impl.checkpoints.run_folder import (
 )
 from keras_bert_impl.errors import UserError, reason_of, shown
 from keras_bert_impl.files import remove, whole_folder
-from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.json_files import json_text, read_json_object
 from keras_bert_impl.options import changed_settings
 from keras_bert_impl.training.state import TrainingState, local_copy
 
@@ -74,7 +73,7 @@ def write_checkpoint(
             str(aside / STATE)
         )
         describe_model(aside)
-        (aside / STEP_FILE).write_text(json.dumps(description, indent=1), encoding="utf-8")
+        (aside / STEP_FILE).write_text(json_text(description, indent=1), encoding="utf-8")
 
 
 def read_description(folder: Path) -> dict[str, Any]:

@@ -346,7 +346,7 @@ class EvaluateHeldOut(Hook):
 
 def badness(figures: Mapping[str, Any], best_by: str) -> float:
     """The figure that decides, as a number that is to be low."""
-    figure = figures[best_by]
-    if math.isnan(figure):
+    figure = figures[best_by]  # in a log null is NaN
+    if figure is None or math.isnan(figure):
         return math.inf
     return figure if best_by.endswith(LOW_IS_GOOD) else -figure

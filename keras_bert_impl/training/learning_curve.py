@@ -1,6 +1,5 @@
 """The learning curve: losses and scores of a run over its steps, beside what guessing reaches."""
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
 from keras_bert_impl.files import open_whole
-from keras_bert_impl.json_files import read_json_object, read_log
+from keras_bert_impl.json_files import json_text, read_json_object, read_log
 from keras_bert_impl.pictures import write_png
 from keras_bert_impl.training.run_directory import RunDirectory
 
@@ -60,8 +59,10 @@ def write_guesses(run: RunDirectory, guesses: Mapping[str, Guess]) -> None:
         >>> read_guesses(run)
         {'accuracy': Guess(words='always yes', value=0.55)}
     """
+    found = guesses.items()
+    values = {name: guess._asdict() for name, guess in found if math.isfinite(guess.value)}
     with open_whole(run.guesses) as file:
-        json.dump({name: guess._asdict() for name, guess in guesses.items()}, file, indent=1)
+        file.write(json_text(values, indent=1))
         file.write("\n")
 
 

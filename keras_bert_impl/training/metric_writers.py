@@ -1,7 +1,6 @@
 """The figures of a logged step, and where a run's figures go: JSON lines, TensorBoard."""
 
 import contextlib
-import json
 import math
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
@@ -10,7 +9,7 @@ import tensorflow as tf
 
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import make_folder, open_whole
-from keras_bert_impl.json_files import read_log
+from keras_bert_impl.json_files import json_text, read_log, without_nan
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.step import Chunk
 
@@ -51,7 +50,7 @@ class MetricWriter:
         for kind, path in self._paths.items():
             kept = [line for line in read_log(path) if line["step"] <= first_step]
             with open_whole(path) as file:
-                file.writelines(json.dumps(line) + "\n" for line in kept)
+                file.writelines(json_text(without_nan(line)) + "\n" for line in kept)
             self._files[kind] = path.open("a", encoding="utf-8")
         self._events = tf.summary.create_file_writer(str(make_folder(self._directory.events)))
         try:
@@ -73,7 +72,7 @@ class MetricWriter:
         if not self._writes:
             return
         try:
-            self._files[kind].write(json.dumps({"step": step, **figures}) + "\n")
+            self._files[kind].write(json_text(without_nan({"step": step, **figures})) + "\n")
             self._files[kind].flush()
             self._write_events(kind, step, figures)
         except (OSError, tf.errors.OpError) as error:

@@ -110,7 +110,9 @@ def open_answering_model(
     positions = known.config.max_position_embeddings
     refuses = config.long_text == REFUSE
     answerers = {
-        form.signature: EngineAnswerer(form, engine, positions, config.deterministic, refuses)
+        form.signature: EngineAnswerer(
+            form, engine, positions, config.deterministic, config.model, refuses
+        )
         for form in forms
     }
     about = _description(config, known, forms[0])

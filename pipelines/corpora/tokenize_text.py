@@ -2,12 +2,12 @@
 
 import contextlib
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Literal, get_args
 
 from keras_bert_impl.files import check_output, open_whole
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import SpecialTokens, Tokenizer
@@ -15,7 +15,7 @@ from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import (
     Reading,
-    Source,
+    TextSource,
     expand_patterns,
     other_kind,
     raw_paragraphs_of,
@@ -107,11 +107,11 @@ def _lines_of_files(
     paths: list[str], text_field: str | None, encoding: TextEncoding
 ) -> Iterator[str | bytes]:
     reading = Reading(text_field or "", text_encoding=encoding)
-    told: set[str] = set()
+    warned: set[str] = set()
     for path in [] if text_field else paths:
-        other_kind(path, beginning_of_text(path, encoding), _REMEDY, told)
+        other_kind(path, beginning_of_text(path, encoding), _REMEDY, warned)
     for path in paths:
-        for block in read_blocks(Source(path, "json_lines" if text_field else "text"), reading):
+        for block in read_blocks(TextSource(path, "json_lines" if text_field else "text"), reading):
             if text_field:
                 yield from filter(None, raw_paragraphs_of(block, reading))
             else:
@@ -144,5 +144,5 @@ def _write(tokenizer: Tokenizer, unit: Offsets, lines: list[str | bytes], output
         own = numbers[first:last]
         record = {"tokens": [tokens[number] for number in own], "ids": own}
         more = {} if unit == "none" else {"spans": spans[first:last]}
-        output.write(json.dumps(record | more, ensure_ascii=False) + "\n")
+        output.write(json_text(record | more, ensure_ascii=False) + "\n")
     return len(lines)

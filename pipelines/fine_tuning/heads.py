@@ -1,6 +1,5 @@
 """The heads of the tasks: one of a few labels, several of them, or a number."""
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.json_files import bounded_loads
+from keras_bert_impl.json_files import bounded_loads, json_text
 from pipelines.fine_tuning.task import Head
 from pipelines.tables.writing import digits
 
@@ -142,7 +141,7 @@ def as_label_list(labels: Iterable[str]) -> str:
         >>> as_label_list(["é", "b"])
         '["é", "b"]'
     """
-    return json.dumps(list(labels), ensure_ascii=False)
+    return json_text(list(labels), ensure_ascii=False)
 
 
 class RegressionHead:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import ModelSource
-from keras_bert_impl.engines.engine import Features
+from keras_bert_impl.engines.engine import Features, check_finite
 from keras_bert_impl.engines.open_engine import EnginePrediction, open_engine, real_features
 from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
@@ -187,11 +187,7 @@ class RowOutputs:
                 values = array[np.arange(array.shape[1]) < self._lengths[numbers][:, None]]
                 places = ranges(self._offsets[numbers], self._lengths[numbers])
                 size = int(self._offsets[-1])
-            if not np.isfinite(values).all():  # no answer is chosen by it, and JSON has no such
-                raise UserError(
-                    f"The model's {name} are NaN or infinite; its weights are damaged or its "
-                    "training diverged, so take another checkpoint."
-                )
+            check_finite({name: values}, "the model")  # no answer is chosen by NaN
             if name not in self._arrays:
                 self._arrays[name] = np.zeros((size, *values.shape[1:]), values.dtype)
             self._arrays[name][places] = values

@@ -9,7 +9,6 @@ all that decides the content of the records, so that a run can refuse shards of 
 """
 
 import dataclasses
-import json
 import os
 import platform
 import re
@@ -24,7 +23,14 @@ import numpy as np
 from keras_bert_impl import __version__
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import open_input, open_whole
-from keras_bert_impl.json_files import Count, FileName, parse_json, read_json_value, typed
+from keras_bert_impl.json_files import (
+    Count,
+    FileName,
+    json_text,
+    parse_json,
+    read_json_value,
+    typed,
+)
 from keras_bert_impl.tokenization.text_settings import AS_IS
 from keras_bert_impl.tokenization.unknown_words import WordCount
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, VocabularyFacts
@@ -104,10 +110,6 @@ class ShardEntry:
     crc32c: str
     counts: Mapping[str, Count]
 
-    def to_json(self) -> dict[str, Any]:
-        """The entry as plain values."""
-        return {**dataclasses.asdict(self), "counts": dict(self.counts)}
-
     def check(self, path: Path, *, full: bool) -> None:
         """Refuses a file that is not what was written; `full` reads it all for its checksum."""
         size = path.stat().st_size
@@ -124,7 +126,7 @@ class ShardEntry:
 
 
 def random_next(share: float) -> str:
-    """The share of examples labelled random as people read it, with a word where it is too large.
+    """The share of examples labelled random as people read it, with a remark where it is too large.
 
     Example:
         >>> random_next(0.545), random_next(1.0)
@@ -151,7 +153,7 @@ class _File(TypedDict):
 
     format: int
     recipe: Recipe
-    vocabulary: dict[str, Any]
+    vocabulary: VocabularyFacts
     tokenizer: _Tokenizer
     source: _Source
     shards: tuple[ShardEntry, ...]
@@ -229,8 +231,8 @@ class Description:
         """The description as a file's content."""
         values = {
             "format": FORMAT,
-            "recipe": self.recipe.to_json(),
-            "vocabulary": self.vocabulary.to_json(),
+            "recipe": dataclasses.asdict(self.recipe),
+            "vocabulary": dataclasses.asdict(self.vocabulary),
             "tokenizer": {
                 "do_lower_case": self.do_lower_case,
                 "strip_accents": self.strip_accents,
@@ -239,9 +241,9 @@ class Description:
             "source": dict(self.source),
             "counts": self.totals(),
             "versions": dict(self.versions),
-            "shards": [shard.to_json() for shard in self.shards],
+            "shards": list(map(dataclasses.asdict, self.shards)),
         }
-        return json.dumps(values, indent=1) + "\n"
+        return json_text(values, indent=1) + "\n"
 
     def write(self, path: Path) -> None:
         """Writes the description; it comes last and says that the set is complete."""
@@ -270,7 +272,7 @@ class Description:
         described: _File = typed(values, _File, where, _REMEDY)
         return cls(
             recipe=described["recipe"],
-            vocabulary=VocabularyFacts.from_json(described["vocabulary"], where, _REMEDY),
+            vocabulary=described["vocabulary"],
             do_lower_case=described["tokenizer"]["do_lower_case"],
             strip_accents=described["tokenizer"]["strip_accents"],
             source=described["source"],
@@ -312,8 +314,8 @@ def metadata_files(sets: Mapping[str, Description], latest: str) -> dict[str, st
         "pythonClassName": f"{_MODULE}.features_dict.FeaturesDict",
     }
     return {
-        "features.json": json.dumps(spec, indent=1) + "\n",
-        "dataset_info.json": json.dumps(info, indent=1) + "\n",
+        "features.json": json_text(spec, indent=1) + "\n",
+        "dataset_info.json": json_text(info, indent=1) + "\n",
     }
 
 

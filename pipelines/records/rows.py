@@ -35,11 +35,6 @@ class Rows:
     choices: int | None = None
     num_truncated: Numbers | None = None
 
-    @property
-    def num_cut(self) -> int:
-        """How many examples lost text, being too long."""
-        return 0 if self.num_truncated is None else int(np.count_nonzero(self.num_truncated))
-
     def __len__(self) -> int:
         return len(self.lengths)
 

@@ -7,14 +7,13 @@ keys do not depend on the work, neither do the shards: any number of processes w
 """
 
 import dataclasses
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from keras_bert_impl.files import open_whole
-from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.json_files import json_text, read_json_object
 from pipelines.pretraining_data.chunks import DocumentBatch, plan_chunks
 from pipelines.pretraining_data.draws import key_ranges, seed_word
 from pipelines.pretraining_data.pairs import PlannedExamples, find_partners, truncate
@@ -90,25 +89,10 @@ def plan_batch(task: PlanTask) -> int:
     )
     start_b, len_b = find_partners(chunks, offsets.array, bounds.array, recipe.same_document_tries)
     rows = truncate(chunks, start_b, len_b, recipe.token_budget).ordered()
-    _write_rows(rows, Path(task.target))
-    return len(rows)
-
-
-def _write_rows(rows: PlannedExamples, path: Path) -> None:
-    with open_whole(path, "wb") as file:
+    with open_whole(task.target, "wb") as file:
         for name, column in rows.columns().items():
             file.write(np.ascontiguousarray(column, _COLUMNS[name]).tobytes())
-    # Written after the plan itself: where it is missing, the plan was interrupted.
-    with open_whole(path.with_suffix(".json")) as file:
-        json.dump({"examples": len(rows)}, file)
-
-
-def planned_count(path: str | Path) -> int | None:
-    """How many examples a batch's file has, or None where it is not complete."""
-    note = Path(path).with_suffix(".json")
-    if not (note.is_file() and Path(path).is_file()):
-        return None
-    return read_json_object(note)["examples"]
+    return len(rows)
 
 
 def _read_rows(path: str, examples: int, first_key: int, end_key: int) -> PlannedExamples:
@@ -164,7 +148,7 @@ def write_shard(task: ShardTask) -> ShardEntry:
 
     entry = write_records(task.target, blocks(), maker.counts)
     with open_whole(task.note) as file:
-        json.dump(entry.to_json(), file)
+        file.write(json_text(dataclasses.asdict(entry)))
     return entry
 
 

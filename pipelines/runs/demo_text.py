@@ -5,7 +5,6 @@ standard library, read from the source files without importing them.
 """
 
 import ast
-import json
 import os
 import re
 import sysconfig
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keras_bert_impl.files import followed, open_whole
+from keras_bert_impl.json_files import json_text
 
 _LEAST_CHARACTERS = 400
 _CODE = re.compile(r"^\s*(>>>|\.\.\.|\$|#|@|def |class |import )|::=|[=(]\s*$")
@@ -72,7 +72,7 @@ def write_demo_text(path: str | os.PathLike[str], held_out_path: str | os.PathLi
     outputs = open_whole(followed(path)), open_whole(followed(held_out_path))
     with outputs[0] as train, outputs[1] as held_out:
         for number, document in enumerate(demo_documents()):
-            line = json.dumps(document._asdict(), ensure_ascii=False)
+            line = json_text(document._asdict(), ensure_ascii=False)
             (held_out if number % 16 == 15 else train).write(line + "\n")
             size += len(document.text.encode())
     return size

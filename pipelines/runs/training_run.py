@@ -10,8 +10,11 @@ from typing import Any
 
 import keras
 
-from keras_bert_impl.checkpoints.destination import check_apart, check_folder
-from keras_bert_impl.checkpoints.model_directory import describe_checkpoint
+from keras_bert_impl.checkpoints.model_directory import (
+    check_apart,
+    check_folder,
+    describe_checkpoint,
+)
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
 from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.json_files import read_log

@@ -9,8 +9,8 @@ finished; one that was stopped or killed continues from what its tool keeps.
 import gc
 import glob
 import hashlib
-import json
 import logging
+import math
 import os
 import shlex
 import shutil
@@ -19,14 +19,15 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from pathlib import Path
 from typing import Any, Protocol
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole, without_links
 from keras_bert_impl.interrupts import EXIT_SIGNAL, TerminatedError, kept_so_far
-from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.json_files import json_text, read_json_object, without_nan
+from keras_bert_impl.options import as_list_text, options_of
 from keras_bert_impl.training.run_directory import RunDirectory
 
 _LOGGER = logging.getLogger(__name__)
@@ -71,7 +72,7 @@ class Command:
         root = f"{self.root}/"
         flags = [one.replace(root, "{study}/") for one in self.flags]
         read = [_contents(one, root) for one in self.flags]
-        facts = json.dumps([self.tool, flags, read, dict(self.files)], sort_keys=True)
+        facts = json_text([self.tool, flags, read, dict(self.files)], sort_keys=True)
         digest = hashlib.sha256(facts.encode()).hexdigest()[:8]
         return self.root / "cells" / f"{self.name}-{digest}"
 
@@ -98,6 +99,11 @@ class Command:
     def finished(self) -> Mapping[str, Any] | None:
         """The content of `result.json`; None before the command is finished."""
         return _kept(self.folder)
+
+    def sentences(self, part: str, count: int) -> str:
+        """The flag for the files of sentences: those to "train" on, or the last, held out."""
+        names = [f"{self.folder}/sentences-{n:05d}-of-{count:05d}.txt" for n in range(count)]
+        return flag("input_file", as_list_text(names[:-1] if part == "train" else names[-1:]))
 
     def _run(self, tools: Tools) -> Mapping[str, Any]:
         for name, text in self.files.items():
@@ -142,7 +148,8 @@ def once(folder: Path, work: Callable[[], Mapping[str, Any]], of: Any = None) ->
         without_links(path)  # the work would take it for what its user names
     values = work()
     with open_whole(folder / "result.json") as file:
-        json.dump({**({} if of is None else {"of": of}), **values}, file, indent=1)
+        noted = without_nan({**({} if of is None else {"of": of}), **values})
+        file.write(json_text(noted, indent=1))
     return values
 
 
@@ -150,6 +157,8 @@ def _kept(folder: Path, of: Any = None) -> Mapping[str, Any] | None:
     """The result that `once` wrote, if there is one of the same facts."""
     path = folder / "result.json"
     found = read_json_object(path) if path.is_file() else {}
+    if isinstance(figures := found.get("figures"), dict):
+        found["figures"] = {name: math.nan if x is None else x for name, x in figures.items()}
     return found if found and found.get("of") == of else None
 
 
@@ -163,6 +172,12 @@ def forget_models() -> None:
 def flag(name: str, value: object = None) -> str:
     """A flag of a command: `flag("seed", 3)` is its seed, `flag("do_train")` a switch."""
     return f"--{name}" if value is None else f"--{name}={value}"
+
+
+def given(config: Any, options: type) -> list[str]:
+    """The flags of those options of a class that a config has and that are not the defaults."""
+    values = ((one, reduce(getattr, one.path, config)) for one in options_of(options))
+    return [flag(one.name, value) for one, value in values if value != one.default]
 
 
 def words_of(name: str, text: str, form: str = "") -> list[str]:

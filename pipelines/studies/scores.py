@@ -5,14 +5,14 @@ Two sets of scores differ if Welch's interval of the difference of their means, 
 are involved"). No correction is made for the number of pairs.
 """
 
-import json
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from keras_bert_impl.files import open_whole
+from keras_bert_impl.json_files import json_text, without_nan
 
 
 class Spread(NamedTuple):
@@ -95,18 +95,9 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list
     return [line(header), rule, *map(line, rows)]
 
 
-def _without_nan(value: Any) -> Any:
-    """A JSON value with null for NaN, which JSON has not."""
-    if isinstance(value, Mapping):
-        return {name: _without_nan(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(one) for one in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
 def write_report(markdown: Path, lines: Iterable[str], json_file: Path, values: Any) -> list[Path]:
     """Writes a report as Markdown and as JSON (NaN is null); gives the two paths."""
-    texts = {markdown: "\n".join(lines), json_file: json.dumps(_without_nan(values), indent=1)}
+    texts = {markdown: "\n".join(lines), json_file: json_text(without_nan(values), indent=1)}
     for path, text in texts.items():
         with open_whole(path) as file:
             file.write(f"{text}\n")

@@ -4,7 +4,6 @@ Each run is an ordinary run in a folder of its own, one after the other. `runs.j
 `runs.md` say what the finished ones have in common.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -14,7 +13,7 @@ from typing import Any
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import file_sha256, without_links
 from keras_bert_impl.interrupts import kept_so_far
-from keras_bert_impl.json_files import bounded_loads
+from keras_bert_impl.json_files import bounded_loads, json_text
 from keras_bert_impl.options import ONCE, options_of
 from keras_bert_impl.training.learning_curve import read_guesses
 from keras_bert_impl.training.run_directory import RunDirectory
@@ -116,7 +115,7 @@ def _facts(config: FineTuningConfig, files: Mapping[str, str]) -> Any:
         for one in options_of(type(config))
         if one.rules.resume != ONCE and one.name not in _OF_THE_WHOLE
     }
-    return bounded_loads(json.dumps({"options": options, "files": files}, default=str))
+    return bounded_loads(json_text({"options": options, "files": files}, default=str))
 
 
 def _train_and_score(config: FineTuningConfig, task_of: TaskOf) -> Mapping[str, Any]:

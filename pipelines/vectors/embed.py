@@ -31,7 +31,7 @@ from keras_bert_impl.files import (
     without_links,
     writing,
 )
-from keras_bert_impl.json_files import read_json_object
+from keras_bert_impl.json_files import json_text, read_json_object
 from keras_bert_impl.locks import owned
 from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.progress import Progress
@@ -304,7 +304,7 @@ def check_origin(output: Path, input_file: Path) -> None:
 
 def _write(path: Path, description: Mapping[str, Any]) -> None:
     with open_whole(path) as file:
-        json.dump(description, file, indent=2, sort_keys=True)
+        file.write(json_text(description, indent=2, sort_keys=True))
 
 
 def _folder_of(output: Path) -> Path:

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import itertools
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,8 +10,10 @@ import numpy as np
 
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.engines.engine import check_finite
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, followed, open_whole
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.packing import pack_batch
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
@@ -54,7 +55,7 @@ class FeatureExtractor:
         self._layers = _check_layers(config.layers, found.config.num_hidden_layers)
         self._max_length = config.max_seq_length or found.config.max_position_embeddings
         found.config.check_length(self._max_length)
-        self._batch_size = config.batch_size
+        self._batch_size, self._origin = config.batch_size, found.checkpoint
         bytes_per_line = 4 * len(self._layers) * found.config.hidden_size * self._max_length
         fitting = max(self._batch_size, _BYTES_AT_ONCE // bytes_per_line)
         self._lines_at_once = min(_LINES_AT_ONCE, fitting)
@@ -99,7 +100,9 @@ class FeatureExtractor:
                 ids = packed["input_ids"][index, : lengths[index]]
                 tokens = [self.vocabulary.tokens[number] for number in ids]
                 # A copy: a view would keep the whole padded batch.
-                results[index] = LineFeatures(tokens, ids, vectors[:, row, : len(ids)].copy())
+                own = vectors[:, row, : len(ids)].copy()
+                check_finite({"vectors": own}, self._origin)
+                results[index] = LineFeatures(tokens, ids, own)
         for index in range(len(lines)):
             yield results.pop(index)
 
@@ -204,4 +207,4 @@ def _write_json(config: FeaturesConfig, lines: Iterable[LineFeatures]) -> None:
             else:
                 vector = pool(line, config.pooling, config.layer_combination)
                 record["values"] = np.round(vector, 6).tolist()
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            file.write(json_text(record, ensure_ascii=False) + "\n")

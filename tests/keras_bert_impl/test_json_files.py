@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from typing import Any, Literal, TypedDict
 
 import pytest
@@ -9,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.json_files import parse_json, read_json_value, read_typed, typed
+from keras_bert_impl.json_files import (
+    json_text,
+    parse_json,
+    read_json_value,
+    read_typed,
+    typed,
+    without_nan,
+)
 
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -117,3 +125,10 @@ def test_values_become_what_is_wanted(tmp_path):
 def test_a_byte_order_mark_is_no_json(tmp_path):
     (tmp_path / "x.json").write_bytes(b"\xef\xbb\xbf[1]")
     assert read_json_value(tmp_path / "x.json") == [1]
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_json_of_ours_holds_no_number_that_is_not_finite(number):
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        json_text({"score": number})
+    assert json_text(without_nan({"score": [number, 1.5]})) == '{"score": [null, 1.5]}'

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert_impl.json_files import json_text
 from pipelines.metrics.question_answering import squad_words
 
 
@@ -63,7 +64,7 @@ def main() -> None:
         move(article, np.random.default_rng([given.seed, number]), given.share)
         for number, article in enumerate(articles)
     ]
-    content = json.dumps({"version": "v2.0", "data": articles})
+    content = json_text({"version": "v2.0", "data": articles})
     given.output_file.write_text(content, encoding="utf-8")
     moved, stay = (sum(some) for some in zip(*counts, strict=True))
     print(f"{moved} questions also stand with another passage; {stay} could not be moved")

@@ -5,7 +5,6 @@ form, and the head of masked words has the erf form and a LayerNorm with an epsi
 """
 
 import importlib.metadata
-import json
 import logging
 import re
 from collections.abc import Mapping
@@ -25,7 +24,7 @@ from keras_bert_impl.checkpoints.sources import (
 from keras_bert_impl.config import MASKED_LM_ENTRY, BertConfig
 from keras_bert_impl.errors import UserError, reading, shown
 from keras_bert_impl.files import followed, is_named, make_folder, open_whole, whole_folder
-from keras_bert_impl.json_files import read_json_object, typed
+from keras_bert_impl.json_files import json_text, read_json_object, typed
 from keras_bert_impl.models.head_settings import CLS, MEAN
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
 
@@ -239,7 +238,7 @@ def write_preset(
     with whole_folder(followed(folder)) as aside:
         for name, values in files.items():
             with open_whole(aside / name) as file:
-                file.write(json.dumps(values, indent=4) + "\n")
+                file.write(json_text(values, indent=4) + "\n")
         make_folder(aside / Path(VOCABULARY_PATH).parent)
         text.vocabulary.write(aside / VOCABULARY_PATH)
         encoder = _encoder_paths(config.num_hidden_layers)

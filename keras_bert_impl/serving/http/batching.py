@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from keras_bert_impl.engines.engine import NotFiniteError
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import (
     Answer,
@@ -366,4 +367,6 @@ def _fault_of(error: Exception, computing: bool = False) -> RequestError:
     _LOGGER.error(
         "A request failed: %s", error, exc_info=None if isinstance(error, UserError) else error
     )
+    if isinstance(error, NotFiniteError):
+        return RequestError(500, "the model's numbers are not finite for this request.")
     return RequestError(500, _FAILED)

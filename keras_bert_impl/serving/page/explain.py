@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import html
-import json
 import os
 import re
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from keras_bert_impl.checkpoints.model_source import CheckpointOptions
 from keras_bert_impl.engines.config import ENGINES, TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, open_whole
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.serving.attention import AttentionModel, TextAttention
 
@@ -144,7 +144,7 @@ def attention_page(attentions: Sequence[TextAttention], title: str = "Attention"
         "base-uri 'none'; form-action 'none'"
     )
     # No text in the data can end its element.
-    data = json.dumps([written_attention(one) for one in attentions]).translate(_AS_CODES)
+    data = json_text([written_attention(one) for one in attentions]).translate(_AS_CODES)
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',

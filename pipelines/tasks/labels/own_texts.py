@@ -6,7 +6,6 @@ label is one. The model directory keeps them (`id2label`), so scoring and answer
 training file.
 """
 
-import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.pictures import write_png
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
@@ -40,11 +40,7 @@ AnsweredTexts = Answered[TextExample, LabelAnswer]
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Which rows of the training file are its dev set.
-
-    Attributes:
-        thresholds: of each label, the hash below which rows are held out.
-    """
+    """Which rows of the training file are its dev set: those with a hash below their label's."""
 
     thresholds: Mapping[str, int]
     seed: int
@@ -90,7 +86,7 @@ class LabelledTexts(LabelTask):
     @property
     def settings(self) -> dict[str, Any]:
         """The options, and what stands for the labels; see `Task.settings`."""
-        labels = json.dumps(self.labels).encode()
+        labels = json_text(self.labels).encode()
         own = {
             **self.options,
             **self.long_texts.settings,

@@ -1,6 +1,5 @@
 """The official figures of answered questions, with intervals, and the files of answers."""
 
-import json
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import IO, Any
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import open_whole
-from keras_bert_impl.json_files import typed
+from keras_bert_impl.json_files import json_text, typed
 from pipelines.metrics.group_bootstrap import bootstrap_interval
 from pipelines.metrics.question_answering import (
     Scores,
@@ -59,9 +58,7 @@ def right_answers(question: Question) -> list[str]:
 class ScoredAnswers:
     """Answers to a labelled split, by the question's identifier.
 
-    Attributes:
-        guesses: the best answer, however likely no answer is.
-        odds: how sure "no answer" is; 0 where there must be an answer.
+    Guesses are the best answers, however likely no answer is; odds are 0 where there must be one.
     """
 
     right: dict[str, list[str]] = field(default_factory=dict)
@@ -247,12 +244,7 @@ def write_predictions(
 
 
 def n_best(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
-    """The candidates as the original's file has them, with the softmax of their scores.
-
-    Example:
-        >>> n_best([Candidate("rain", 1.0, 2.0)])
-        [{'text': 'rain', 'probability': 1.0, 'start_logit': 1.0, 'end_logit': 2.0}]
-    """
+    """The candidates as the original's file has them, with the softmax of their scores."""
     highest = max(candidate.score for candidate in candidates)
     weights = [math.exp(candidate.score - highest) for candidate in candidates]
     total = 0.0
@@ -278,7 +270,7 @@ class _JsonObject:
 
     def add(self, name: str, value: Any) -> None:
         """Writes a member."""
-        member = json.dumps({name: value}, indent=4)
+        member = json_text({name: value}, indent=4)
         self._file.write(self._separator + member.removeprefix("{\n").removesuffix("\n}"))
         self._separator = ",\n"
 
@@ -350,5 +342,5 @@ def best_of_documents(
 def write_trivia_predictions(folder: Path, best: Mapping[str, str]) -> Path:
     """Writes the file that TriviaQA's official script takes: an object of answers."""
     with open_whole(folder / TRIVIA_PREDICTIONS) as file:
-        file.write(json.dumps(best, indent=4) + "\n")
+        file.write(json_text(best, indent=4) + "\n")
     return folder / TRIVIA_PREDICTIONS

@@ -1,6 +1,5 @@
 """From a model's logits to the tags of all words, and to the entities in the text."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -8,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
 from keras_bert_impl.serving.forms import KnownModel, read_fields, utf16_offsets
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
@@ -209,7 +209,7 @@ def json_lines(answered: Iterable[tuple[Document, TagAnswer]], unit: str) -> Ite
             "text": laid_out(document, unit)[0],
             "entities": [entity._asdict() for entity in given.entities],
         }
-        yield json.dumps(value, ensure_ascii=False) + "\n"
+        yield json_text(value, ensure_ascii=False) + "\n"
 
 
 _OUTPUTS = {

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
+from keras_bert_impl.engines.engine import NotFiniteError
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Input, ask
 from keras_bert_impl.serving.forms import (
@@ -111,6 +112,20 @@ def test_a_long_text_is_read_around_its_first_mask(text, masks, truncated):
 def test_no_more_words_are_given_than_there_are():
     (answer,) = ask(masked(top_k=1000), [{"text": "[MASK]"}])
     assert sorted(answer["tokens"][0]) == sorted(WORD_VOCABULARY.tokens)
+
+
+def test_a_row_that_is_not_finite_takes_no_other_with_it():
+    class Broken(CountingEngine):
+        def compute_one(self, features):
+            vectors = super().compute_one(features)["embedding"]
+            return {"embedding": np.where(vectors > 3, np.inf, vectors)}
+
+    answerer = vectors(engine=Broken())
+    short, long = (answerer.prepare([{"text": text}]) for text in ("a", "a dog"))
+    found = answerer.compute([*short.rows, *long.rows])
+    assert answerer.finish(short, found[:1]) == [{"embedding": [3.0]}]
+    with pytest.raises(NotFiniteError, match="the model: its embedding are NaN or infinite"):
+        answerer.finish(long, found[1:])
 
 
 def test_a_pair_of_texts_is_one_row():

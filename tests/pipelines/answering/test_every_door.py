@@ -4,10 +4,12 @@ import io
 import json
 from contextlib import redirect_stdout
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 import keras_bert_impl as kb
-from keras_bert_impl.checkpoints.task_settings import keep_task_settings
+from keras_bert_impl.checkpoints.task_settings import keep_task_settings, with_task_settings
 from keras_bert_impl.serving.http.app import make_app
 from pipelines.answering.config import PredictConfig
 from pipelines.answering.opening import open_answering_model
@@ -15,7 +17,27 @@ from pipelines.answering.predict import predict
 from pipelines.answering.serving import ServeConfig, page_of
 from pipelines.tasks.register import open_and_serve
 from tests.support.asgi_client import ask
-from tests.support.model_folders import write_classifier, write_tagger
+from tests.support.model_folders import (
+    WORD_VOCABULARY,
+    tiny_config,
+    write_any,
+    write_classifier,
+    write_encoder,
+    write_pretrainer,
+    write_tagger,
+)
+from tools import (
+    answer,
+    convert_checkpoint,
+    embed,
+    explain,
+    export_model,
+    export_saved_model,
+    extract_features,
+    fill_mask,
+    grow_vocabulary,
+)
+from tools import predict as predict_tool
 
 SENTENCE = "The dog runs."
 PAIR = ("The dog runs.", "a cat")
@@ -90,3 +112,119 @@ def test_a_saved_model_has_the_signature_of_its_training(texts, tmp_path):
     _, served = open_and_serve(folder)
     signatures = {1: {"text"}, 2: {"text_pair"}, None: {"text", "text_pair"}}[texts]
     assert {*served.names} == {"serving_default", *signatures}
+
+
+def with_nan(write, folder, *more, word="cat"):
+    """A model whose embedding of one word is NaN: what has that word has no answer."""
+    path = write(folder, *more) / "model.safetensors"
+    tensors = load_file(path)
+    name = next(name for name in tensors if name.endswith("word_embeddings.weight"))
+    tensors[name][WORD_VOCABULARY.id_of(word)] = np.nan
+    save_file(tensors, path)
+    return folder
+
+
+CAT, DOG = "a cat sleeps", "the dog runs"
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_text_whose_numbers_are_not_finite_is_refused_and_others_are_answered(door, tmp_path):
+    folder = with_nan(write_classifier, tmp_path / "model", ["no", "yes"])
+    assert "label" in DOORS[door](folder, DOG)
+    with pytest.raises(kb.UserError, match=r"NaN or infinite|numbers are not finite"):
+        DOORS[door](folder, CAT)
+
+
+def write_questions(folder):
+    return write_any(
+        folder, kb.BertSpanLabeler(with_task_settings(tiny_config(), {"task": "squad"}))
+    )
+
+
+def vectors_of(tool, name, *more):
+    def run(folder, text):
+        (folder / "lines.txt").write_text(f"{text}\n")
+        flags = [f"--model={folder}", f"--input_file={folder}/lines.txt", *more]
+        return tool.main([*flags, f"--output_file={folder}/{name}"])
+
+    return run
+
+
+def by_answer(folder, text):
+    (folder / "passage.txt").write_text(text)
+    return answer.main(
+        [f"--model={folder}", "--question=the", f"--passage_file={folder}/passage.txt"]
+    )
+
+
+def by_explain(folder, text):
+    return explain.main([f"--model={folder}", f"--text={text}", f"--output_file={folder}/x.html"])
+
+
+_SMALL = ("--layers=-1", "--max_seq_length=12")
+TOOLS = {
+    "predict": (
+        lambda folder: write_classifier(folder, ["no", "yes"]),
+        lambda folder, text: predict_tool.main([f"--model={folder}", f"--text={text}"]),
+    ),
+    "fill_mask": (
+        write_pretrainer,
+        lambda folder, text: fill_mask.main([f"--model={folder}", f"--text={text} [MASK]"]),
+    ),
+    "answer": (write_questions, by_answer),
+    "embed": (write_encoder, vectors_of(embed, "vectors.npy")),
+    "extract_features": (
+        write_encoder,
+        vectors_of(extract_features, "x.jsonl", *_SMALL),
+    ),
+    "explain": (write_encoder, by_explain),
+}
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_no_tool_hands_out_numbers_that_are_not_finite(name, tmp_path, capsys):
+    write, run = TOOLS[name]
+    folder = with_nan(write, tmp_path / "model")
+    assert run(folder, CAT) == 1
+    error = capsys.readouterr().err
+    assert f"{folder}: its " in error
+    assert "NaN or infinite" in error
+    assert "Traceback" not in error
+    if name != "fill_mask":  # whose scores of all words are made with that embedding
+        assert run(folder, DOG) == 0
+
+
+WRITERS = {
+    "export_model": lambda folder, to: export_model.main(
+        [f"--model={folder}", f"--output_dir={to}", "--format=openvino"]
+    ),
+    "export_saved_model": lambda folder, to: export_saved_model.main(
+        [f"--model={folder}", f"--output_dir={to}"]
+    ),
+    "convert_checkpoint": lambda folder, to: convert_checkpoint.main(
+        [f"--input={folder}", f"--output={to}"]
+    ),
+    "convert_checkpoint to google's": lambda folder, to: convert_checkpoint.main(
+        [f"--input={folder}", f"--output={to}/bert_model.ckpt"]
+    ),
+    "grow_vocabulary": lambda folder, to: grow_vocabulary.main(
+        [f"--input={folder}", f"--output={to}", "--words=stent"]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_weights_that_are_not_finite_are_written_in_no_other_form(name, tmp_path, capsys):
+    folder = with_nan(write_encoder, tmp_path / "model")
+    assert WRITERS[name](folder, tmp_path / "to") == 1
+    error = capsys.readouterr().err
+    assert f"{folder}: its weights " in error
+    assert "token_embeddings hold NaN" in error
+    assert not (tmp_path / "to").exists()
+
+
+def test_python_gets_no_vectors_that_are_not_finite(tmp_path):
+    embedder = kb.Embedder.from_pretrained(with_nan(write_encoder, tmp_path / "model"))
+    assert embedder.embed([DOG]).shape == (1, 16)
+    with pytest.raises(kb.UserError, match="its vectors are NaN or infinite"):
+        embedder.embed([DOG, CAT])

@@ -85,5 +85,5 @@ def test_an_output_that_is_no_number_is_refused_but_not_padding(outputs, number)
     padded = np.array([[10, 11, 12, number]], np.float32)
     outputs.add(np.array([1]), {"start_logits": padded})
     for name, values in (("start_logits", [[10, number, 12]]), ("logits", [[number]])):
-        with pytest.raises(UserError, match=f"The model's {name} are NaN or infinite"):
+        with pytest.raises(UserError, match=f"its {name} are NaN or infinite"):
             outputs.add(np.array([1]), {name: np.array(values, np.float32)})
