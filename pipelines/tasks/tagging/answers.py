@@ -276,7 +276,7 @@ class EntityForm(RowForm):
         units = units_of(rows, self.joined(outputs)["logits"])
         how = self._labels, self._scheme, self._unit
         found = [answer_text(*one, *how) for one in zip(texts, items, units, strict=True)]
-        return [_answer(*one) for one in zip(texts, (one.entities for one in found), strict=True)]
+        return [_answer(text, one.entities) for text, one in zip(texts, found, strict=True)]
 
 
 def _document(text: str, lines: Sequence[Sequence[Span]]) -> Document:
