@@ -76,8 +76,8 @@ def _tell_of_high_rate(config: FineTuningConfig, start: ModelSource) -> None:
     trains = config.do_train and start.checkpoint is not None and training.optimizer == "adamw"
     if trains and training.learning_rate >= _HIGH_RATE:
         _LOGGER.warning(
-            "`learning_rate=%g` is ten times as high as suits a trained encoder, or higher, and may "
-            "make it forget what it learned; 2e-5 to 5e-5 are usual.",
+            "`learning_rate=%g` is ten times as high as suits a trained encoder, or higher; it may "
+            "forget what it learned; 2e-5 to 5e-5 are usual.",
             training.learning_rate,
         )
 
