@@ -284,23 +284,13 @@ def _refuse_unnamed(model: "BertConfig", labels: Sequence[str]) -> None:
 
 
 def open_tagging(config: TaggingConfig, trained: ModelSource | None = None) -> TaggingTask:
-    """Reads all files once and makes the task, or says what is wrong with them.
-
-    Args:
-        trained: the model that is scored or answers, which knows its tags; None where one is
-            trained from the training file.
-    """
+    """Reads all files once and makes the task; `trained` is a model that knows its tags."""
     return _Builder(config, trained).task()
 
 
 class _Found(NamedTuple):
-    """Findings about the files.
+    """What the first file and a trained model say of the tags."""
 
-    Attributes:
-        statistics: the counts of the first file: that of training where there is one.
-    """
-
-    statistics: TagStatistics
     scheme: Scheme
     labels: tuple[str, ...]
     types: list[str]
@@ -362,7 +352,7 @@ class _Builder(TaskBuilder):
             first.form == "texts" and cuts_words(first.path, first.encoding)
         )
         unit = self._known.get("tag_unit", CHARACTERS if by_character else WORDS)
-        return _Found(statistics, scheme, labels, types, unit)
+        return _Found(scheme, labels, types, unit)
 
     def _check(self, split: str, file: TaggedFile, found: _Found) -> TaggedFile:
         """Holds a file against scheme, types and unit."""
