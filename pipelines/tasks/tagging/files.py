@@ -40,9 +40,8 @@ DOCUMENT_START = "-DOCSTART-"
 _COMMENT = re.compile(r"#+ +\S")
 _OTHER_MARKS = (";", "$")
 _TAG = re.compile(r"O|[BIESLU]-.+")
-_JSON = re.compile(rb'\{\s*"|\[\s*(\{|$)')
+_JSON = re.compile(rb'\{\s*["}]|\[\s*(\{|\]?\s*$)')
 _MARKUP = re.compile(rb"<(!doctype|\?xml|html)\b", re.IGNORECASE)
-_TAGS_OF_SENTENCE = re.compile(r"[^\t]+\t *(O|-|\S+[-_][BI]|[BI][-_]\S+)( +(O|-|\S*[-_]\S+))+ *")
 _CELLS = re.compile(r"[^\t]*[,;][^\t]*")
 _LOOKED_AT = 200  # lines at a file's start
 _UNEQUAL = "sentences with another number of tags than words (left out)"
@@ -162,7 +161,9 @@ def open_tagged(
         raise _foreign(path, "HTML or XML")
     lines = (pair for pair in _numbered_lines(path, encoding) if _may_be_word(pair[1]))
     looked_at = list(islice(lines, _LOOKED_AT))
-    if any(_TAGS_OF_SENTENCE.fullmatch(line) for _, line in looked_at):
+    halves = [line.split("\t") for _, line in looked_at if line.count("\t") == 1]
+    fitting = [len(x.split()) == len(y.split()) for x, y in halves if len(y.split()) > 1]
+    if fitting and sum(fitting) >= len(fitting) / 2:
         return TaggedFile(path, True, 2, 0, 1, encoding=encoding, form="sentences")
     if sentences and looked_at and not any("\t" in line for _, line in looked_at):
         return TaggedFile(path, True, 1, 0, None, encoding=encoding, form="sentences")
@@ -266,8 +267,9 @@ def _spelled(file: TaggedFile, tags: Sequence[str]) -> tuple[str, ...]:
 
 def _made(path: Path, number: int, items: Sequence[str], tags: Sequence[str] | None) -> Sentence:
     """A sentence of which the file has no line for each word."""
-    rows = (items,) if tags is None else (items, tags)
-    lines = tuple("\t".join(cells) for cells in zip(*rows, strict=True))
+    cells = [" " if item in "\t\r" else item for item in items]
+    rows = (cells,) if tags is None else (cells, tags)
+    lines = tuple("\t".join(row) for row in zip(*rows, strict=True))
     given = None if tags is None else tuple(tags)
     return Sentence(tuple(items), given, lines, (number,) * len(items), path=path)
 

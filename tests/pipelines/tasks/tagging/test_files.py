@@ -213,6 +213,11 @@ def test_a_sentence_a_line_with_its_tags_behind(tmp_path):
     assert [(x.count, x.first) for x in notes.values()] == [(1, "on line 5")]
 
 
+def test_types_alone_may_stand_behind_a_sentence(tmp_path):
+    _, documents = read(write(tmp_path, "Ada ran\tPER O\nBob Ray met\tPER PER O\n"))
+    assert [one.sentences[0].tags for one in documents] == [("PER", "O"), ("PER", "PER", "O")]
+
+
 def test_label_studios_columns(tmp_path):
     text = "-DOCSTART- -X- O\nAda -X- _ B-PER\nran -X- _ O\n\nIt -X- _ O\n"
     _, documents = read(write(tmp_path, text))
@@ -229,6 +234,8 @@ def test_label_studios_columns(tmp_path):
         ('[{"text": "good", "label": "pos"}]', "is JSON of text, label"),
         ('{"text": "good", "label": ["pos"]}\n', "is JSON of text, label"),
         ('{"text": "Ada", "label": 1', "is not JSON"),
+        ('{"version": "v2.0", "data": [{"title": "a"}]}', "is JSON of version, data"),
+        ("[]", "is no JSON object"),
     ],
 )
 def test_other_files_are_refused_by_what_they_are(tmp_path, text, what):

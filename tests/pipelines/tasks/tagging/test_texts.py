@@ -225,6 +225,24 @@ def test_parts_of_words_are_tagged_by_characters(tmp_path):
     assert not cuts_words(write(tmp_path / "en.jsonl", [LABELLED]), UTF_8)
 
 
+def test_a_text_may_have_any_name_if_it_is_the_only_one(tmp_path):
+    spans = [value("Ada ran", Entity("PER", 0, 3), False)]
+    mine = {"id": 7, "sentence": "Ada ran", "ner": spans, "created_at": "2026"}
+    ((document,), _) = documents(write(tmp_path / "min.json", [mine], "label_studio"))
+    assert document.text == "Ada ran"
+    with pytest.raises(UserError, match="JSON of id, sentence, ner, created_at, other"):
+        documents(write(tmp_path / "min.json", [{**mine, "other": "text"}], "label_studio"))
+
+
+def test_spans_of_another_kind_are_counted(tmp_path):
+    span = {"type": "hypertextlabels", "value": {"start": "/p[1]", "hypertextlabels": ["PER"]}}
+    page = studio(annotations=[{"result": [span]}])
+    _, notes = documents(write(tmp_path / "html.json", [studio(), page], "label_studio"))
+    assert [(note.split(",")[0], x.count) for note, x in notes.items()] == [
+        ("spans outside of their text", 1)
+    ]
+
+
 def test_texts_without_annotations_are_read_to_be_tagged(tmp_path):
     for name, record in {"a": {"text": "Ada ran"}, "b": {"data": {"text": "Ada ran"}}}.items():
         path = write(tmp_path / f"{name}.jsonl", [record])
