@@ -30,7 +30,7 @@ def predict(config: Any, _: ConfigFlags[Any]) -> str | None:
     return said if config.output_file else None
 
 
-@tool(USE, "pipelines.answering.named:FillMaskConfig")
+@tool(USE, "pipelines.answering.config:FillMaskConfig")
 def fill_mask(config: Any, _: ConfigFlags[Any]) -> Any:
     """Gives the words that may stand at [MASK] in a text: their probabilities.
 
@@ -41,12 +41,12 @@ def fill_mask(config: Any, _: ConfigFlags[Any]) -> Any:
     Example:
       keras-bert fill_mask --model=run/model --text='The [MASK] of the list is returned.'
     """
-    from pipelines.answering.named import fill_mask
+    from pipelines.answering.predict import fill_mask
 
     return fill_mask(config)
 
 
-@tool(USE, "pipelines.answering.named:AnswerConfig")
+@tool(USE, "pipelines.answering.config:AnswerConfig")
 def answer(config: Any, _: ConfigFlags[Any]) -> Any:
     """Answers questions by a passage: the best answers, with their positions in the text.
 
@@ -58,7 +58,7 @@ def answer(config: Any, _: ConfigFlags[Any]) -> Any:
       keras-bert answer --model=squad/model --question='When did it rain?'
           --passage_file=weather.txt
     """
-    from pipelines.answering.named import answer
+    from pipelines.answering.predict import answer
 
     return answer(config)
 
@@ -105,7 +105,7 @@ def playground(config: Any, _: ConfigFlags[Any]) -> None:
 
 
 @tool(USE, "pipelines.vectors.options:EmbedConfig", continues=True)
-def embed(config: Any, _: ConfigFlags[Any]) -> str:
+def embed(config: Any, _: ConfigFlags[Any]) -> Any:
     """Gives every text of a file one vector.
 
     Texts are lines, or a column of CSV, TSV or JSON. Those of similar length are computed together,
@@ -115,11 +115,14 @@ def embed(config: Any, _: ConfigFlags[Any]) -> str:
 
     Examples:
       keras-bert embed --model=all-MiniLM-L6-v2 --input_file=lines.txt --output_file=lines.npy
+      keras-bert embed --model=all-MiniLM-L6-v2 --text='How do I get my money back?'
       keras-bert embed --model=all-MiniLM-L6-v2 --input_file=reviews.csv --text_column=review
           --output_file=reviews.parquet --precision=bfloat16
     """
-    from pipelines.vectors.embed import embed_file
+    from pipelines.vectors.embed import embed_file, embed_texts
 
+    if config.text:
+        return embed_texts(config)
     result = embed_file(config)
     return f"{result.rows} vectors of {result.width} numbers: {config.output_file}"
 
@@ -283,7 +286,7 @@ def convert_checkpoint(config: Any, _: ConfigFlags[Any]) -> Any:
     return convert_checkpoint(config)
 
 
-@tool(EXPORT, "keras_bert_impl.checkpoints.grow:GrowConfig")
+@tool(EXPORT, "keras_bert_impl.checkpoints.convert:GrowConfig")
 def grow_vocabulary(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     """Adds words to a trained checkpoint, so that they are no longer split into several tokens.
 
@@ -295,7 +298,7 @@ def grow_vocabulary(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     Example:
       keras-bert grow_vocabulary --input=bert --output=medical_bert --words=angioplasty,stent
     """
-    from keras_bert_impl.checkpoints.grow import grow_checkpoint
+    from keras_bert_impl.checkpoints.convert import grow_checkpoint
 
     for entry in grow_checkpoint(config):
         yield f"{entry.id}\t{entry.token}\t{' '.join(entry.made_from)}"

@@ -14,6 +14,7 @@ An answer has the names of the outputs of the SavedModel's signature (see the RE
 unpadded: `label`, `probabilities`; `answer`, `start`, `end`, `score`; lists of entities; `tokens`.
 """
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.token_batches import token_batches
+
+_LOGGER = logging.getLogger(__name__)
 
 Instance = Mapping[str, Any]
 """The texts of one thing that is asked, by the names of the answerer's inputs."""
@@ -37,6 +40,12 @@ RowOutputs = Mapping[str, NDArray]
 Answer = dict[str, Any]
 """JSON values by name."""
 
+NUM_TRUNCATED = "num_truncated"
+"""What an answer says of a text that was longer than the model reads: the tokens left out."""
+
+TRUNCATE, REFUSE, WINDOWS = "truncate", "refuse", "windows"
+"""What becomes of a text that is longer than the model reads."""
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -45,10 +54,12 @@ class Prepared:
     Attributes:
         rows: one or more for each instance, in their order.
         state: what `finish` needs to undo them.
+        num_truncated: of each instance the tokens that are in no row; () where all are.
     """
 
     rows: Sequence[Row]
     state: Any = None
+    num_truncated: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,8 @@ class Answerer(Protocol):
         outputs: the fields of an answer, and what each is, in a few words.
         tokens_at_once: how many positions a batch should have.
         batches_at_once: how many batches are worth computing at the same time.
+        most_tokens: how long a text may be that is read whole, [CLS] and [SEP] included; of
+            questions, whose passages are read in windows, the question.
     """
 
     signature: str
@@ -90,6 +103,7 @@ class Answerer(Protocol):
     outputs: Mapping[str, str]
     tokens_at_once: int
     batches_at_once: int
+    most_tokens: int
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         """Cuts texts into tokens, and packs them into rows.
@@ -141,7 +155,7 @@ def ask(answerer: Answerer, instances: Sequence[Instance]) -> list[Answer]:
         instances: what is asked; all of it is in memory at once.
 
     Returns:
-        One answer each, in their order.
+        One answer each, in their order; that of a text which was cut has `NUM_TRUNCATED`.
     """
     prepared = answerer.prepare(instances)
     outputs: dict[int, RowOutputs] = {}
@@ -160,7 +174,30 @@ def ask(answerer: Answerer, instances: Sequence[Instance]) -> list[Answer]:
     else:
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(compute, batches))  # raises what a batch raises
-    return answerer.finish(prepared, [outputs[number] for number in range(len(lengths))])
+    answers = answerer.finish(prepared, [outputs[number] for number in range(len(lengths))])
+    for answer, count in zip(answers, prepared.num_truncated, strict=False):
+        answer.update({NUM_TRUNCATED: count} if count else {})
+    return answers
+
+
+def log_left_out(where: object, texts: int, *, empty: int, cut: int, most: int) -> None:
+    """Says of all texts of a run, a line each, how many were empty, and how many were cut.
+
+    Args:
+        most: the tokens that the model reads.
+    """
+    if empty:
+        _LOGGER.warning(
+            "%s: %d of %d texts are empty; each is answered as it is, so that answers and texts "
+            "have one order.",
+            *(where, empty, texts),
+        )
+    if cut:
+        _LOGGER.warning(
+            "%s: %d of %d texts are longer than the %d tokens that the model reads; their ends are "
+            "not read.",
+            *(where, cut, texts, most),
+        )
 
 
 def row_length(row: Row) -> int:

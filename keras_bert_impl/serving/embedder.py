@@ -65,6 +65,11 @@ class Embedder:
         deterministic: compute every text alone, so that it gets the same bytes whatever stands
             beside it.
 
+    Attributes:
+        refuses_long: a text that is longer than `max_seq_length` is a mistake.
+        num_texts: how many texts became vectors.
+        num_truncated: how many of them were longer, so that their ends were not read.
+
     Example:
         >>> from keras_bert_impl.config import BertConfig
         >>> from keras_bert_impl.models.embedder import BertEmbedder
@@ -103,6 +108,7 @@ class Embedder:
         self._plain = PlainTokenizer(text)
         self._counter: WordCounter | None = WordCounter(text.vocabulary)
         self._words = WordCount()
+        self.refuses_long, self.num_texts, self.num_truncated = False, 0, 0
 
     @classmethod
     def from_pretrained(
@@ -232,8 +238,17 @@ class Embedder:
             yield self._embed(block)
 
     def _embed(self, texts: Sequence[str | bytes], evenly: bool = False) -> Vectors:
-        rows = self.rows(texts)
+        rows, cut = self._rows(texts)
         vectors = np.empty((len(rows), self.width), np.float32)
+        if self.refuses_long and cut.any():
+            first = int(np.flatnonzero(cut)[0])
+            raise UserError(
+                f"text {self.num_texts + first + 1}: has {cut[first] + self.max_seq_length} "
+                f"tokens, and the model reads {self.max_seq_length}; shorten it, or give "
+                "`long_text=truncate`."
+            )
+        self.num_texts += len(rows)
+        self.num_truncated += int(np.count_nonzero(cut))
         for some, outputs in self.engine.compute(self._batches(rows, evenly)):
             vectors[some] = outputs["embedding"][: len(some)]
             origin = self._source.checkpoint if self._source else "the model"
@@ -259,12 +274,18 @@ class Embedder:
 
     def rows(self, texts: Sequence[str | bytes]) -> list[Ids]:
         """The ids of every text with [CLS] and [SEP], truncated."""
+        return self._rows(texts)[0]
+
+    def _rows(self, texts: Sequence[str | bytes]) -> tuple[list[Ids], NDArray[np.int64]]:
+        """The ids, and of each text the tokens that are left out."""
         if not texts:
-            return []
+            return [], np.zeros(0, np.int64)
         prompt = self.settings.prompt
         if prompt:
             texts = [prompt + (x if isinstance(x, str) else x.decode("utf-8")) for x in texts]
-        return text_ids(self._encode(texts), self.text.vocabulary, self.max_seq_length)
+        block = self._encode(texts)
+        cut = np.maximum(np.diff(block.offsets) + 2 - self.max_seq_length, 0)
+        return text_ids(block, self.text.vocabulary, self.max_seq_length), cut
 
     @functools.cached_property
     def _tokenizer(self) -> Tokenizer:

@@ -59,6 +59,9 @@ class Form(ABC):
     Attributes:
         model_outputs: the outputs of the model that are read.
         token_outputs: those of them with a number, or several, for each position of a row.
+        max_seq_length: the most tokens of a row.
+        most_tokens: the most tokens of what is cut, where that is not the row.
+        has_windows: whether a long text is read in windows.
     """
 
     signature: str
@@ -67,6 +70,9 @@ class Form(ABC):
     outputs: Mapping[str, str]
     model_outputs: Sequence[str]
     token_outputs: Collection[str] = ()
+    max_seq_length: int
+    most_tokens: int | None = None
+    has_windows = False
 
     @abstractmethod
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
@@ -90,6 +96,7 @@ class EngineAnswerer:
         positions: the most that a row may have.
         deterministic: compute every row alone.
         origin: the model, as messages call it.
+        refuses_long: a text that is longer than the model reads is a mistake.
     """
 
     def __init__(
@@ -99,17 +106,27 @@ class EngineAnswerer:
         positions: int,
         deterministic: bool = False,
         origin: str = "the model",
+        refuses_long: bool = False,
     ) -> None:
         self._form, self._engine, self._positions = form, engine, positions
-        self._origin = origin
+        self._origin, self._refuses_long = origin, refuses_long
         self.signature, self.kind = form.signature, form.kind
         self.inputs, self.outputs = form.inputs, form.outputs
+        self.most_tokens = form.most_tokens or form.max_seq_length
         self.tokens_at_once = 1 if deterministic else engine.tokens_at_once
         self.batches_at_once = engine.batches_at_once
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         """See `Answerer.prepare`."""
-        return self._form.prepare(instances)
+        prepared = self._form.prepare(instances)
+        for number, cut in enumerate(prepared.num_truncated, start=1):
+            if not (self._refuses_long and cut):
+                continue
+            raise UserError(
+                f"instance {number}: is a text of {self.most_tokens + cut} tokens, and the model "
+                f"reads {self.most_tokens}; shorten it, or give `long_text=truncate`."
+            )
+        return prepared
 
     def compute(self, rows: Sequence[Row]) -> list[RowOutputs]:
         """See `Answerer.compute`."""
@@ -196,6 +213,18 @@ def _check_instance(fields: Sequence[Input], instance: Any, number: int) -> None
             raise UserError(f"instance {number}: `{field.name}` is {shown(value)}; give {wanted}.")
 
 
+def utf16_offsets(text: str, offsets: Sequence[int]) -> list[int]:
+    """Positions of characters as positions in UTF-16, in which JavaScript, Java and C# count.
+
+    Example:
+        >>> utf16_offsets("😀 Ada", [0, 2, 5])
+        [0, 3, 6]
+    """
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    before = np.concatenate([[0], np.cumsum(codes > 0xFFFF)])
+    return [offset + int(before[offset]) for offset in offsets]
+
+
 _OF_VECTORS = {"embedding": "the text's vector"}
 
 
@@ -222,7 +251,7 @@ class VectorForm(Form):
         of_tokens: bool = False,
     ) -> None:
         self._tokenizer, self._prompt = PlainTokenizer(model.text), sentence.prompt
-        self._length = max_seq_length
+        self.max_seq_length = max_seq_length
         self.model_outputs = ("sequence_output",) if of_tokens else ("embedding",)
         self.token_outputs = self.model_outputs if of_tokens else ()
 
@@ -230,8 +259,9 @@ class VectorForm(Form):
         """See `Answerer.prepare`."""
         texts = read_fields(self.inputs, instances)["text"]
         block = self._tokenizer.encode_lines([self._prompt + text for text in texts])
-        rows = text_ids(block, self._tokenizer.vocabulary, self._length)
-        return Prepared([_row(ids) for ids in rows])
+        rows = text_ids(block, self._tokenizer.vocabulary, self.max_seq_length)
+        cut = np.maximum(np.diff(block.offsets) + 2 - self.max_seq_length, 0).tolist()
+        return Prepared([_row(ids) for ids in rows], None, cut)
 
     def reduced(self, outputs: RowOutputs) -> RowOutputs:
         """The mean of the tokens' vectors, where that is the text's."""
@@ -285,7 +315,8 @@ class MaskedWordsForm(Form):
         self, model: KnownModel, tokenizer: PlainTokenizer, max_seq_length: int, top_k: int
     ) -> None:
         self._tokenizer, self._vocabulary = tokenizer, model.text.vocabulary
-        self._room, self._top_k = max_seq_length - 2, min(top_k, len(self._vocabulary))
+        self.max_seq_length, self._room = max_seq_length, max_seq_length - 2
+        self._top_k = min(top_k, len(self._vocabulary))
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         """See `Answerer.prepare`."""
@@ -299,7 +330,8 @@ class MaskedWordsForm(Form):
             _Masked(len(found), len(text) - len(some))
             for found, text, some in zip(masks, texts, kept, strict=True)
         ]
-        return Prepared([with_masks(*one) for one in zip(rows, masks, strict=True)], state)
+        cut = [one.truncated for one in state]
+        return Prepared([with_masks(*one) for one in zip(rows, masks, strict=True)], state, cut)
 
     def _around_first_mask(self, ids: NDArray[np.int32]) -> slice:
         masks = np.flatnonzero(ids == self._vocabulary.mask_id)
@@ -384,7 +416,7 @@ class NextSentenceForm(Form):
 
     def __init__(self, model: KnownModel, tokenizer: PlainTokenizer, max_seq_length: int) -> None:
         self._tokenizer, self._vocabulary = tokenizer, model.text.vocabulary
-        self._length = max_seq_length
+        self.max_seq_length = max_seq_length
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         """See `Answerer.prepare`."""
@@ -393,10 +425,13 @@ class NextSentenceForm(Form):
         if not instances:
             return Prepared([])
         pairs = zip(*(np.split(one.ids, one.offsets[1:-1]) for one in blocks), strict=True)
-        return Prepared([with_masks(self._pair(*pair), np.zeros(0, np.int32)) for pair in pairs])
+        rows = [with_masks(self._pair(*pair), np.zeros(0, np.int32)) for pair in pairs]
+        needed = sum(np.diff(one.offsets) for one in blocks) + 3
+        cut = np.maximum(needed - self.max_seq_length, 0).tolist()
+        return Prepared(rows, None, cut)
 
     def _pair(self, first: NDArray[np.int32], second: NDArray[np.int32]) -> Row:
-        packed = pack_batch([first], [second], self._vocabulary, self._length)
+        packed = pack_batch([first], [second], self._vocabulary, self.max_seq_length)
         return {name: array[0] for name, array in packed.items()}
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:

@@ -50,6 +50,16 @@ def text_specs(*names: str) -> list[tf.TensorSpec]:
     return [tf.TensorSpec([None], tf.string, name=name) for name in names]
 
 
+def utf16_length(texts: tf.Tensor) -> tf.Tensor:
+    """How long strings are in UTF-16, in which JavaScript counts: int32, of the same shape.
+
+    Example:
+        >>> utf16_length(tf.constant(["😀 Ada"])).numpy().tolist()
+        [6]
+    """
+    return tf.strings.length(tf.strings.unicode_transcode(texts, "UTF-8", "UTF-16-BE")) // 2
+
+
 def graph_function(function: Callable[..., Any], specs: list[tf.TensorSpec]) -> Any:
     """Makes a function a graph that is traced once, for inputs of any size."""
 

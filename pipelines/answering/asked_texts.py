@@ -25,10 +25,11 @@ _STREAMS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/", "-")
 
 
 class Placed(NamedTuple):
-    """An instance, and where it stands: a file and a line, or an option and its number."""
+    """An instance, where it is (a file and a line, or an option), and the other columns."""
 
     instance: Instance
     where: str
+    columns: Mapping[str, Any] = {}
 
 
 def chosen_answerer(model: AnsweringModel, config: PredictConfig) -> Answerer:
@@ -167,7 +168,13 @@ def _of_record(
     where = f"{file.name}: line {record.line}"
     pairs = zip(inputs, columns, strict=True)
     instance = {one.name: _value(file, record, one, column) for one, column in pairs}
-    return Placed(instance, where)
+    lists = {one.name for one in inputs if one.is_list}
+    others = {
+        name: value
+        for name, value in record.values.items()
+        if name not in columns and name.rstrip("0123456789") not in lists
+    }
+    return Placed(instance, where, others)
 
 
 def _value(file: TableFile, record: Record, field: Input, column: str) -> Any:

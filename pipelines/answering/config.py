@@ -2,12 +2,14 @@
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Self
 
 from keras_bert_impl.checkpoints.model_source import CheckpointOptions
 from keras_bert_impl.engines.config import EngineConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, nested, option
+from keras_bert_impl.serving.answerer import REFUSE, TRUNCATE, WINDOWS
 from pipelines.corpora.encodings import TextEncoding
 
 
@@ -25,6 +27,13 @@ class AnsweringConfig(CheckpointOptions, EngineConfig):
         "The most tokens of a row; by default as many as in training, or as the model directory "
         "says.",
         at_least=5,
+    )
+    long_text: str = option(
+        TRUNCATE,
+        "What becomes of a text that is longer than the model reads: its end is not read, which is "
+        "said with the answer; or it is refused; or it is read in windows, by tasks that have them "
+        "(questions and entities always do).",
+        choices=(TRUNCATE, REFUSE, WINDOWS),
     )
     top_k: int = option(10, "How many words are given for each [MASK].", at_least=1)
     vectors: bool = option(
@@ -45,6 +54,7 @@ class AnsweringConfig(CheckpointOptions, EngineConfig):
 
 
 TABLE, JSON = "table", "json"
+_FORMAT = "A table to read, or one JSON object a line."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -79,9 +89,7 @@ class PredictConfig(AnsweringConfig):
     output_file: str | None = option(
         None, "The file to write; it appears when it is complete. By default standard output."
     )
-    format: str = option(
-        TABLE, "A table to read, or one JSON object a line.", choices=(TABLE, JSON)
-    )
+    format: str = option(TABLE, _FORMAT, choices=(TABLE, JSON))
     signature: str | None = option(
         None,
         "Which question the model is asked, where it answers several: text, text_pair, raw_text, "
@@ -90,16 +98,8 @@ class PredictConfig(AnsweringConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given = [
-            name
-            for name, value in (
-                ("text", self.text),
-                ("question", self.question),
-                ("context", self.context),
-                ("input_file", self.input_file),
-            )
-            if value
-        ]
+        ways = ("text", "question", "context", "input_file")
+        given = [name for name in ways if getattr(self, name)]
         if not given:
             raise UserError("nothing is asked; give `text` or `input_file`.")
         if len(given) > 1:
@@ -109,10 +109,38 @@ class PredictConfig(AnsweringConfig):
                 f"there are {len(self.text)} of `text`, but {len(self.text_pair)} of `text_pair`; "
                 "give as many."
             )
-        if bool(self.question) != bool(self.passage_file):
-            raise UserError("`question` and `passage_file` belong together; give both.")
-        if bool(self.context) != bool(self.ending):
-            raise UserError("`context` and `ending` belong together; give both.")
+        for one, other in (("question", "passage_file"), ("context", "ending")):
+            if bool(getattr(self, one)) != bool(getattr(self, other)):
+                raise UserError(f"`{one}` and `{other}` belong together; give both.")
         for name in ("text_column", "text_pair_column"):
             if getattr(self, name) and not self.input_file:
                 raise UserError(f"`{name}` is a column of `input_file`; give both.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FillMaskConfig(CheckpointOptions, EngineConfig):
+    """Which texts to fill in, and with which model."""
+
+    model: str = option(REQUIRED, "A model in any form, or an export for OpenVINO.")
+    text: Sequence[str] = option(
+        (), "A text with [MASK] in it; repeat the flag for more.", repeated=True
+    )
+    input_file: str | None = option(None, "A file with one text a line, UTF-8.")
+    top_k: int = option(5, "How many tokens to show for each [MASK].", at_least=1)
+    format: str = option(TABLE, _FORMAT, choices=(TABLE, JSON))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AnswerConfig(CheckpointOptions, EngineConfig):
+    """Which questions to answer by which passage, and with which model."""
+
+    model: Path = option(
+        REQUIRED, "A run for questions (its model/ or a checkpoint), or an export for OpenVINO."
+    )
+    question: Sequence[str] = option(
+        REQUIRED, "What is asked; repeat the flag for more questions.", repeated=True
+    )
+    passage_file: Path = option(REQUIRED, "The text in which answers are looked for.")
+    text_encoding: TextEncoding = nested(TextEncoding)
+    num_answers: int = option(3, "How many answers to show for a question.", at_least=1)
+    format: str = option(TABLE, _FORMAT, choices=(TABLE, JSON))

@@ -16,7 +16,15 @@ from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine, open_graph
 from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.serving.answerer import Answerer, collate, default_first, fits, instances_of
+from keras_bert_impl.serving.answerer import (
+    REFUSE,
+    WINDOWS,
+    Answerer,
+    collate,
+    default_first,
+    fits,
+    instances_of,
+)
 from keras_bert_impl.serving.embedder import sentence_settings_of, unbuilt_embedder
 from keras_bert_impl.serving.exported import (
     ExportedModel,
@@ -40,6 +48,7 @@ from pipelines.tasks.register import forms_of_task, task_of, unbuilt_task_model
 
 _VECTOR = VectorForm.kind
 _LABELLED = ("label", "labels", "entities")
+_WITH_OFFSETS = ("answer", "entities")
 Texts = Callable[[], Iterable[Any]]
 
 
@@ -89,12 +98,21 @@ def open_answering_model(
         forms, open_it = _of_source(config, source)
     by_name = {form.signature: form for form in forms}
     forms = [by_name[name] for name in default_first(by_name)]
+    for form in forms:
+        if config.long_text == WINDOWS and not form.has_windows:
+            raise UserError(
+                f"{config.model}: its task ({form.kind.replace('_', ' ')}) has no windows; take "
+                "`long_text=truncate` or `long_text=refuse`."
+            )
     if kind and all(form.kind != kind for form in forms):
         raise UserError(f"{config.model}: {_LACKS[kind]}")
     engine = open_it(functools.partial(_calibration, forms, texts))
     positions = known.config.max_position_embeddings
+    refuses = config.long_text == REFUSE
     answerers = {
-        form.signature: EngineAnswerer(form, engine, positions, config.deterministic, config.model)
+        form.signature: EngineAnswerer(
+            form, engine, positions, config.deterministic, config.model, refuses
+        )
         for form in forms
     }
     about = _description(config, known, forms[0])
@@ -109,27 +127,6 @@ def no_texts() -> Iterable[Any]:
     )
 
 
-def _refuse(config: AnsweringConfig, folder: Path, what: str, chosen: Mapping[str, Any]) -> None:
-    """Refuses options that an exported model has no use for.
-
-    Args:
-        chosen: options besides those that describe a checkpoint; true where one is given.
-    """
-    described = {name: value is not None for name, value in config.description().items()}
-    for name, given in {**chosen, **described}.items():
-        if given:
-            raise UserError(
-                f"{folder}: is {what}; leave out `{name}`, or name the model directory."
-            )
-
-
-def _check_vectors(folder: Path, gives_vectors: bool) -> None:
-    if not gives_vectors:
-        raise UserError(
-            f"{folder}: gives no vectors; leave out `vectors`, or name the model directory."
-        )
-
-
 def _of_export(
     config: AnsweringConfig, folder: Path, exported: ExportedModel
 ) -> tuple[AnsweringConfig, Sequence[Form], OpenEngine]:
@@ -138,7 +135,12 @@ def _of_export(
             f"{folder}: is an export for OpenVINO, which tensorflow cannot compute; leave `engine` "
             "out, or name the model directory."
         )
-    _refuse(config, folder, "an export, which says itself what it reads", {})
+    for name, value in config.description().items():
+        if value is not None:
+            raise UserError(
+                f"{folder}: is an export, which says itself what it reads; leave out `{name}`, or "
+                "name the model directory."
+            )
     config = dataclasses.replace(config, engine=OPENVINO)
     precision, same = config.precision, config.deterministic
     engine = open_graph(folder, FLOAT32 if precision == INT8 else precision, deterministic=same)
@@ -156,8 +158,10 @@ def _forms_of_export(
     outputs: Mapping[str, int | None],
 ) -> Sequence[Form]:
     length = config.max_seq_length or exported.max_seq_length
-    if config.vectors:
-        _check_vectors(folder, exported.gives_vectors or "sequence_output" in outputs)
+    if config.vectors and not exported.gives_vectors and "sequence_output" not in outputs:
+        raise UserError(
+            f"{folder}: gives no vectors; leave out `vectors`, or name the model directory."
+        )
     if exported.gives_vectors:
         sentence = SentenceSettings(prompt=exported.prompt)
         return [VectorForm(exported, sentence, length)]
@@ -199,10 +203,13 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
         **(sizes if is_known else {}),
         "vocabulary_size": len(known.text.vocabulary),
         "lower_case": known.text.do_lower_case,
-        "max_seq_length": served_length(bert, config.max_seq_length),
+        "max_seq_length": form.max_seq_length,
+        "long_text": WINDOWS if form.has_windows else config.long_text,
         "engine": config.engine,
         "precision": config.precision,
     }
+    if form.kind in _WITH_OFFSETS:
+        about["offsets"] = "characters (code points); those called utf16 count as JavaScript does"
     return about | ({"labels": list(known.labels)} if form.kind in _LABELLED else {})
 
 

@@ -11,7 +11,14 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, followed, open_whole
 from keras_bert_impl.json_files import json_text
 from keras_bert_impl.progress import Progress
-from keras_bert_impl.serving.answerer import Answer, Answerer, Instance, ask
+from keras_bert_impl.serving.answerer import (
+    NUM_TRUNCATED,
+    Answer,
+    Answerer,
+    Instance,
+    ask,
+    log_left_out,
+)
 from keras_bert_impl.tokenization.unknown_words import check_words
 from keras_bert_impl.tokenization.vocabulary import MASK
 from pipelines.answering.asked_texts import (
@@ -21,7 +28,7 @@ from pipelines.answering.asked_texts import (
     is_stream,
     texts_in,
 )
-from pipelines.answering.config import JSON, PredictConfig
+from pipelines.answering.config import JSON, AnswerConfig, FillMaskConfig, PredictConfig
 from pipelines.answering.opening import OpenAnsweringModel, no_texts, open_answering_model
 from pipelines.tables.writing import digits
 
@@ -55,11 +62,32 @@ def predict(config: PredictConfig, kind: str | None = None, most: int = _MOST_SH
         return [dict(one.instance) for one in itertools.islice(some, _SAMPLE)]
 
     model = open_answering_model(config, first_texts, kind)
-    try:
-        with _output(config) as file:
-            return _answer_all(config, model, file, kind, most)
-    finally:
-        model.close()
+    with contextlib.closing(model), _output(config) as file:
+        return _answer_all(config, model, file, kind, most)
+
+
+def fill_mask(config: FillMaskConfig) -> None:
+    """Prints each text, and what may stand at its masks."""
+    asked = PredictConfig.of(
+        config,
+        text=config.text,
+        input_file=config.input_file,
+        top_k=config.top_k,
+        format=config.format,
+    )
+    predict(asked, "masked_words", config.top_k)
+
+
+def answer(config: AnswerConfig) -> None:
+    """Prints each question, and its best answers with their places in the passage."""
+    asked = PredictConfig.of(
+        config,
+        question=config.question,
+        passage_file=str(config.passage_file),
+        text_encoding=config.text_encoding,
+        format=config.format,
+    )
+    predict(asked, "answer", config.num_answers)
 
 
 @contextlib.contextmanager
@@ -82,17 +110,15 @@ def _answer_all(
     labels = [str(label) for label in model.description.get("labels", ())]
     streams = config.input_file is not None and is_stream(config.input_file)
     progress = Progress("predict", None, "texts") if config.output_file else None
-    count = 0
+    count = empty = cut = 0
     asked = asked_texts(config, answerer)
     for block in _blocks(asked, _BLOCK_OF_A_STREAM if streams else _BLOCK):
         if not count:
             _check_words(config, model, block)
         for one, answer in zip(block, _answers(answerer, block), strict=True):
-            if config.format == JSON:
-                line = json_text({"input": one.instance, "answer": answer}, ensure_ascii=False)
-            else:
-                line = table_of(answerer, labels, one.instance, answer, most)
-            file.write(_writable(line) + "\n")
+            file.write(_writable(_written(config, answerer, labels, one, answer, most)) + "\n")
+            cut += bool(answer.get(NUM_TRUNCATED))
+            empty += not any(text.strip() for text in texts_in([one.instance]))
         count += len(block)
         if progress:
             progress.advance(len(block))
@@ -100,7 +126,26 @@ def _answer_all(
             file.flush()
     if progress:
         progress.close()
+    where = config.input_file or "the texts"
+    log_left_out(where, count, empty=empty, cut=cut, most=answerer.most_tokens)
     return count
+
+
+def _written(
+    config: PredictConfig,
+    answerer: Answerer,
+    labels: list[str],
+    asked: Placed,
+    answer: Answer,
+    most: int,
+) -> str:
+    columns = {"columns": asked.columns} if asked.columns else {}
+    if config.format == JSON:
+        values = {"input": asked.instance, "answer": answer, **columns}
+        return json_text(values, ensure_ascii=False)
+    others = ", ".join(f"{name}: {_shown(str(value))}" for name, value in asked.columns.items())
+    lines = table_of(answerer, labels, asked.instance, answer, most)
+    return f"{lines}\n  ({others})" if others else lines
 
 
 def _blocks(asked: Iterable[Placed], size: int) -> Iterator[list[Placed]]:
@@ -141,7 +186,9 @@ def table_of(
 ) -> str:
     """An instance and its answer in lines."""
     asked = " | ".join(_shown(instance[one.name]) for one in answerer.inputs)
-    lines = _LINES[answerer.kind](answer, labels, instance, most)
+    lines = [*_LINES[answerer.kind](answer, labels, instance, most)]
+    if left := answer.get(NUM_TRUNCATED):
+        lines.append(f"(longer than the model reads: {left} tokens left out)")
     return "\n".join([asked, *(f"  {line}" for line in lines)])
 
 

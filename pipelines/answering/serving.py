@@ -12,10 +12,18 @@ from typing import TYPE_CHECKING, Any
 from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.options import nested, option
-from keras_bert_impl.serving.answerer import Answerer, AnsweringModel, Instance, Prepared, ask
+from keras_bert_impl.serving.answerer import (
+    Answerer,
+    AnsweringModel,
+    Instance,
+    Prepared,
+    ask,
+    log_left_out,
+)
 from keras_bert_impl.serving.http.config import ServerConfig, is_of_this_machine_only, need_server
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
+from pipelines.answering.asked_texts import texts_in
 from pipelines.answering.config import AnsweringConfig
 
 if TYPE_CHECKING:
@@ -118,6 +126,8 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
                 signature: CountingAnswerer(one, model.text, name)
                 for signature, one in model.answerers.items()
             }
+            for one in counting.values():
+                stack.callback(one.log_left_out)
             models[name] = dataclasses.replace(model, answerers=counting)
             _LOGGER.info("%s: %s", name, ", ".join(model.answerers))
         app = make_app(models, config, **(page_of(config, models) if with_page else {}))
@@ -129,15 +139,16 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
 
 
 class CountingAnswerer:
-    """Answers as another answerer does; warns once where too many words that it is asked are [UNK].
+    """Answers as another answerer does, and counts texts that are empty or cut, and [UNK].
 
-    No word of a client is kept.
+    Where too many words of clients are [UNK] it warns once; no word of a client is kept.
     """
 
     def __init__(self, answerer: Answerer, text: TextSettings, name: str) -> None:
         self._answerer, self._name = answerer, name
         self._counter, self._lock = WordCounter(text.vocabulary), threading.Lock()
         self._count, self._told = WordCount(), False
+        self._texts = self._empty = self._cut = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._answerer, name)
@@ -145,20 +156,29 @@ class CountingAnswerer:
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         """See `Answerer.prepare`."""
         prepared = self._answerer.prepare(instances)
-        if self._told:
-            return prepared
-        count = sum((self._counter.count(row["input_ids"]) for row in prepared.rows), WordCount())
+        told, count = self._told, WordCount()
+        if not told:
+            counts = (self._counter.count(row["input_ids"]) for row in prepared.rows)
+            count = sum(counts, count)
         with self._lock:
+            self._texts += len(instances)
+            self._cut += sum(map(bool, prepared.num_truncated))
+            self._empty += sum(not any(map(str.strip, texts_in([one]))) for one in instances)
             self._count += count
-            if self._told or self._count.words < _ENOUGH or not self._count.is_large:
-                return prepared
-            self._told = True
-        _LOGGER.warning(
-            "%s: %s asked so far become [UNK]: the model's vocabulary does not fit what it is "
-            "asked.",
-            *(self._name, self._count),
-        )
+            self._told = told or (self._count.words >= _ENOUGH and self._count.is_large)
+            told = told or not self._told
+        if not told:
+            _LOGGER.warning(
+                "%s: %s asked so far become [UNK]: the model's vocabulary does not fit what it is "
+                "asked.",
+                *(self._name, self._count),
+            )
         return prepared
+
+    def log_left_out(self) -> None:
+        """Says at the end of all texts how many were empty, and how many were cut."""
+        most = self._answerer.most_tokens
+        log_left_out(self._name, self._texts, empty=self._empty, cut=self._cut, most=most)
 
 
 def page_of(config: ServeConfig, models: Mapping[str, AnsweringModel]) -> dict[str, Any]:

@@ -75,7 +75,8 @@ class RowCounts:
             if facts.note:
                 self._notes.setdefault(facts.note, Counted()).add(f"on line {facts.line}")
         self._words += self._count_words(rows.tokens["input_ids"])
-        self._num_cut += rows.num_cut
+        if rows.num_truncated is not None:
+            self._num_cut += int(np.count_nonzero(rows.num_truncated))
 
     def tell(self, training: "RowCounts | None" = None) -> None:
         """Logs what is odd, beside the split that is trained on."""

@@ -137,8 +137,8 @@ def text_rows(
     kept = truncated_lengths(first.length, second.length, max_seq_length - specials)
     shorten = _head_and_tail if long_texts.long_text == HEAD_TAIL else _head
     packed = pack(tokenizer.vocabulary, shorten(first, kept[0]), shorten(second, kept[1]))
-    cut = (kept[0] < first.length) | (kept[1] < second.length)
-    return Rows(np.arange(len(examples)), *packed, num_cut=int(cut.sum()))
+    cut = first.length + second.length - kept[0] - kept[1]
+    return Rows(np.arange(len(examples)), *packed, num_truncated=cut)
 
 
 def _head(texts: Spans, kept: Numbers) -> Spans:
@@ -172,7 +172,8 @@ def _window_rows(
     )
     counts = np.bincount(windows.document, minlength=len(has_b))
     weights = (1 / counts[windows.document]).astype(np.float32)
-    return Rows(windows.document, lengths, tokens, {EXAMPLE_WEIGHTS: weights})
+    cut = np.where(has_b, first.length - front, 0)
+    return Rows(windows.document, lengths, tokens, {EXAMPLE_WEIGHTS: weights}, num_truncated=cut)
 
 
 def join_windows(

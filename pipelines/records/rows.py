@@ -25,7 +25,7 @@ class Rows:
             row are padded with 0 to its length.
         values: features of a fixed shape: int32 or float32 [rows, ...].
         choices: how many choices each row holds; None where rows are single texts.
-        num_cut: how many examples lost text, being too long.
+        num_truncated: int64 [examples], the tokens of each example that are in no row.
     """
 
     examples: Numbers
@@ -33,7 +33,7 @@ class Rows:
     tokens: Mapping[str, NDArray]
     values: Mapping[str, NDArray] = dataclasses.field(default_factory=dict)
     choices: int | None = None
-    num_cut: int = 0
+    num_truncated: Numbers | None = None
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -75,4 +75,5 @@ class Rows:
             lengths=self.lengths[start:stop],
             tokens={name: flat[first:last] for name, flat in self.tokens.items()},
             values={name: array[start:stop] for name, array in self.values.items()},
+            num_truncated=None,
         )

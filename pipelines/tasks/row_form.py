@@ -38,6 +38,11 @@ def single_rows(rows: Rows) -> list[Row]:
     ]
 
 
+def truncated_tokens(rows: Rows) -> list[int]:
+    """The tokens of each example that are in no row, as `Prepared` has them."""
+    return [] if rows.num_truncated is None else rows.num_truncated.tolist()
+
+
 class RowForm(Form):
     """A form of a task: all the numbers of its model are needed."""
 

@@ -1,14 +1,17 @@
-"""The vectors of all texts of a file, as a file."""
+"""The vectors of all texts of a file, as a file that grows block by block and survives a kill."""
 
+import contextlib
 import hashlib
 import logging
-from collections.abc import Iterable
-from dataclasses import dataclass
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.names import encoder_names
@@ -16,29 +19,39 @@ from keras_bert_impl.checkpoints.sentence_modules import read_dense
 from keras_bert_impl.checkpoints.sources import read_weight
 from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import check_output, file_sha256
+from keras_bert_impl.files import (
+    check_output,
+    file_sha256,
+    followed,
+    is_named,
+    make_folder,
+    open_whole,
+    remove,
+    without_links,
+    writing,
+)
+from keras_bert_impl.json_files import json_text, read_json_object
+from keras_bert_impl.locks import owned
 from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.progress import Progress
-from pipelines.vectors.options import EmbedConfig, VectorModelConfig
+from keras_bert_impl.serving.answerer import REFUSE, log_left_out
+from pipelines.vectors.options import PARQUET, EmbedConfig, VectorModelConfig
 from pipelines.vectors.texts import count_texts, open_texts
-from pipelines.vectors.vectors_file import INPUT_SHA256, check_origin, growing_vectors
 
 if TYPE_CHECKING:
     from keras_bert_impl.serving.embedder import Embedder
 
 _LOGGER = logging.getLogger(__name__)
+_NUMBER = np.dtype("<f4")
+_VECTORS, _DESCRIPTION = "vectors", "description.json"
 _FORM = 3  # raised when the same texts would get other bytes
 
+INPUT_SHA256 = "input_sha256"
+"""The entry of a description that says of which file the texts are."""
 
-@dataclass(frozen=True)
-class EmbedResult:
-    """The files that were written.
 
-    Attributes:
-        rows: how many vectors.
-        width: numbers of a vector.
-        computed: how many of them now; the others were there from a run before.
-    """
+class EmbedResult(NamedTuple):
+    """How many vectors were written, of how many numbers, and how many were computed now."""
 
     rows: int
     width: int
@@ -53,6 +66,7 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
     """
     texts = open_texts(config.input_file, config.text_column, config.text_encoding)
     output = config.output_file
+    assert output is not None
     total = count_texts(texts, config.input_file)
     if output.exists() and output.samefile(config.input_file):
         raise UserError(f"{output}: is the input, which would be replaced; name another file.")
@@ -62,12 +76,12 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
     check_output(output, grows=True)
     check_origin(output, Path(config.input_file))
     embedder = open_embedder(config, texts)
-    with growing_vectors(output, embedder.width, embedder.texts_at_once) as vectors:
-        if vectors.open(_description(config, texts.column, embedder)):
-            _LOGGER.info("%s: was begun with other texts, model or options; begun anew.", output)
-        done = vectors.rows
-        if done:
+    embedder.refuses_long = config.long_text == REFUSE
+    description = _description(config, texts.column, embedder)
+    with growing_vectors(output, embedder.width, embedder.texts_at_once, description) as vectors:
+        if done := vectors.rows:
             _LOGGER.info("%s: %d of %d vectors are there.", output, done, total)
+        embedder.num_texts = done
         progress = Progress("embed", total - done, "texts")
         try:
             for block in embedder.embed_blocks(islice(texts, done, None)):
@@ -80,7 +94,23 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
             raise
         progress.close()
         vectors.finish(texts)
+        empty = sum(not text.strip() for text in texts)
+        _log_left_out(config.input_file, embedder, empty)
         return EmbedResult(vectors.rows, embedder.width, vectors.rows - done)
+
+
+def embed_texts(config: EmbedConfig) -> Iterator[str]:
+    """The vectors of the texts of the options, a JSON object each."""
+    embedder = open_embedder(config, config.text)
+    embedder.refuses_long = config.long_text == REFUSE
+    for text, vector in zip(config.text, embedder.embed(list(config.text)), strict=True):
+        yield json_text({"text": text, "embedding": vector.tolist()}, ensure_ascii=False)
+    _log_left_out("the texts", embedder, sum(not text.strip() for text in config.text))
+
+
+def _log_left_out(where: str, embedder: "Embedder", empty: int) -> None:
+    count, most = embedder.num_texts, embedder.max_seq_length
+    log_left_out(where, count, empty=empty, cut=embedder.num_truncated, most=most)
 
 
 def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> "Embedder":
@@ -155,3 +185,151 @@ def _description(config: EmbedConfig, column: str | None, embedder: "Embedder") 
         "deterministic": config.deterministic,
         "scales": embedder.engine.identity(),
     }
+
+
+class GrowingVectors:
+    """The vectors that are there so far, in a folder next to the output.
+
+    What was begun with the same description goes on; anything else is begun anew.
+
+    Args:
+        block: texts of a block; only whole blocks are kept, so that what follows them is computed
+            in the same batches, to the same bytes.
+
+    Attributes:
+        rows: how many vectors are there.
+    """
+
+    def __init__(
+        self, output: Path, width: int, block: int, description: Mapping[str, Any]
+    ) -> None:
+        self._output, self._width, self._block = output, width, block
+        self._folder, self._description = _folder_of(output), description
+        said, vectors = self._folder / _DESCRIPTION, self._folder / _VECTORS
+        known = read_json_object(said) if said.is_file() else None
+        if known not in (None, description):
+            _LOGGER.info("%s: was begun with other texts, model or options; begun anew.", output)
+        if known != description or not vectors.is_file():
+            remove(vectors)
+            _write(said, description)
+        with writing(output):
+            # Unbuffered: what a full disk did not take is not tried again when it is closed.
+            self._file = vectors.open("a+b", 0)
+            size = block * width * _NUMBER.itemsize
+            whole = self._file.tell() // size
+            self._file.truncate(whole * size)
+        self.rows = whole * block
+
+    @property
+    def kept(self) -> int:
+        """How many vectors a stopped run leaves to the next one: those of whole blocks."""
+        return self.rows // self._block * self._block
+
+    def append(self, vectors: NDArray[np.float32]) -> None:
+        """Adds a block, and sees that it is on disk."""
+        left = memoryview(np.ascontiguousarray(vectors, _NUMBER).tobytes())
+        with writing(self._output):
+            while left:
+                left = left[self._file.write(left) :]
+            os.fsync(self._file.fileno())
+        self.rows += len(vectors)
+
+    def finish(self, texts: Iterable[str]) -> None:
+        """Writes the output, next to an array what it was made from, and removes the folder."""
+        self._file.close()
+        if self._output.suffix == PARQUET:
+            _write_parquet(self._output, texts, self._blocks(), self._width)
+        else:
+            # In this order: an array never stands beside what is said of another one.
+            remove(origin_of(self._output))
+            _write_npy(self._output, self._blocks(), (self.rows, self._width))
+            _write(origin_of(self._output), self._description)
+        shutil.rmtree(self._folder)
+
+    def _blocks(self) -> Iterator[NDArray[np.float32]]:
+        """The vectors from the beginning, [texts of a block, width].
+
+        They are read, not mapped: a mapped file counts as the process' memory, in the end all of
+        it.
+        """
+        with (self._folder / _VECTORS).open("rb") as file:
+            while len(block := np.fromfile(file, _NUMBER, self._block * self._width)):
+                yield block.reshape(-1, self._width)
+
+
+@contextlib.contextmanager
+def growing_vectors(
+    output: Path, width: int, block: int, description: Mapping[str, Any]
+) -> Iterator[GrowingVectors]:
+    """Gives the vectors that are there so far; no other process can have them meanwhile."""
+    folder = without_links(_folder_of(output))
+    if not folder.is_dir():
+        remove(folder)
+    make_folder(folder)
+    with owned(
+        output.with_name(f".{output.name}.lock"),
+        f"{output}: another process is writing it; wait for it or name another file.",
+    ):
+        yield GrowingVectors(output, width, block, description)
+
+
+def origin_of(vectors: Path) -> Path:
+    """The file that says what an array of vectors was made from: its text, model and options.
+
+    Example:
+        >>> origin_of(Path("lines.npy")).name
+        'lines.npy.json'
+    """
+    return vectors.with_name(f"{vectors.name}.json")
+
+
+def check_origin(output: Path, input_file: Path) -> None:
+    """Sees that what is kept beside an array replaces nothing but an older one of its kind."""
+    beside = origin_of(output)
+    if output.suffix == PARQUET or not is_named(beside):
+        return
+    if beside.exists() and beside.samefile(input_file):
+        raise UserError(f"{beside}: is the input, which would be replaced; name another output.")
+    try:
+        ours = INPUT_SHA256 in read_json_object(beside)
+    except UserError:
+        ours = False
+    if not ours:
+        raise UserError(
+            f"{beside}: would be replaced by what {output} was made from; move it, or name another "
+            "output."
+        )
+
+
+def _write(path: Path, description: Mapping[str, Any]) -> None:
+    with open_whole(path) as file:
+        file.write(json_text(description, indent=2, sort_keys=True))
+
+
+def _folder_of(output: Path) -> Path:
+    return output.with_name(f".{output.name}.incomplete")
+
+
+def _write_npy(path: Path, blocks: Iterable[NDArray[np.float32]], shape: tuple[int, int]) -> None:
+    header = {"descr": _NUMBER.str, "fortran_order": False, "shape": shape}
+    with open_whole(followed(path), "wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for block in blocks:
+            file.write(block.tobytes())
+
+
+def _write_parquet(
+    path: Path, texts: Iterable[str], blocks: Iterable[NDArray[np.float32]], width: int
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([("text", pa.string()), ("embedding", pa.list_(pa.float32(), width))])
+    source = iter(texts)
+    with open_whole(followed(path), "wb") as file, pq.ParquetWriter(file, schema) as writer:
+        for block in blocks:
+            numbers = pa.FixedSizeListArray.from_arrays(pa.array(block.reshape(-1)), width)
+            words = list(islice(source, len(block)))
+            if len(words) < len(block):
+                raise UserError(f"{path}: not written, because the text changed; start again.")
+            writer.write_table(pa.table([pa.array(words), numbers], schema))

@@ -1,19 +1,22 @@
 """The encoder's vectors of the tokens of lines of text, as JSON lines or NumPy arrays."""
 
 import dataclasses
+import functools
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
+from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.engines.engine import check_finite
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, followed, open_whole
 from keras_bert_impl.json_files import json_text
 from keras_bert_impl.progress import Progress
-from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
+from keras_bert_impl.tokenization.packing import pack_batch
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import dtype_policy
 from pipelines.vectors.options import FeaturesConfig
 from pipelines.vectors.texts import count_texts, open_texts
@@ -38,17 +41,6 @@ class LineFeatures:
     vectors: np.ndarray
 
 
-def find_features_model(config: FeaturesConfig) -> ModelSource:
-    """Finds the model of the options, without TensorFlow."""
-    return find_model(
-        config.model,
-        bert_config_file=config.bert_config_file,
-        vocab_file=config.vocab_file,
-        do_lower_case=config.do_lower_case,
-        default_lower_case=True,
-    )
-
-
 class FeatureExtractor:
     """An encoder with its tokenizer.
 
@@ -58,7 +50,7 @@ class FeatureExtractor:
     """
 
     def __init__(self, config: FeaturesConfig) -> None:
-        found = find_features_model(config)
+        found = find_model(config.model, **config.description(), default_lower_case=True)
         self.text, self.vocabulary = found.text, found.text.vocabulary
         self._layers = _check_layers(config.layers, found.config.num_hidden_layers)
         self._max_length = config.max_seq_length or found.config.max_position_embeddings
@@ -67,17 +59,20 @@ class FeatureExtractor:
         bytes_per_line = 4 * len(self._layers) * found.config.hidden_size * self._max_length
         fitting = max(self._batch_size, _BYTES_AT_ONCE // bytes_per_line)
         self._lines_at_once = min(_LINES_AT_ONCE, fitting)
-        # TensorFlow is loaded from here on: mistakes were told before.
-        from keras_bert_impl.checkpoints.restore import restore
-        from keras_bert_impl.cpu_kernels.kernel_choice import forward_function
-        from keras_bert_impl.models.encoder import BertEncoder
-        from keras_bert_impl.tokenization.tokenizer import Tokenizer
+        self._found, self._policy = found, dtype_policy(config.precision)
 
-        self._tokenizer = Tokenizer(found.text)
-        policy = dtype_policy(config.precision)
-        model = BertEncoder(found.config, return_all_layers=True, dtype=policy)
-        restore(model, found.tensors())
-        self._forward = forward_function(model)
+    @functools.cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return Tokenizer(self.text)
+
+    @functools.cached_property
+    def _forward(self) -> Callable[[Mapping[str, Any]], Any]:
+        from keras_bert_impl.cpu_kernels.kernel_choice import forward_function  # TensorFlow
+        from keras_bert_impl.models.encoder import BertEncoder
+
+        model = BertEncoder(self._found.config, return_all_layers=True, dtype=self._policy)
+        restore(model, self._found.tensors())
+        return forward_function(model)
 
     def extract(self, lines: Iterable[str]) -> Iterator[LineFeatures]:
         """The vectors of every line, in the order of the lines.
@@ -87,53 +82,32 @@ class FeatureExtractor:
         """
         source = iter(lines)
         while block := list(itertools.islice(source, self._lines_at_once)):
-            yield from self._extract_window(self._pack(block))
+            yield from self._of_block(block)
 
-    def _extract_window(
-        self, inputs: Sequence[tuple[np.ndarray, np.ndarray]]
-    ) -> Iterator[LineFeatures]:
-        order = sorted(range(len(inputs)), key=lambda index: -len(inputs[index][0]))
+    def _of_block(self, lines: Sequence[str]) -> Iterator[LineFeatures]:
+        pairs = [_split_segments(line) for line in lines]
+        blocks = (self._tokenizer.encode_lines(some) for some in zip(*pairs, strict=True))
+        firsts, seconds = (np.split(block.ids, block.offsets[1:-1]) for block in blocks)
+        packed = pack_batch(firsts, seconds, self.vocabulary, self._max_length, False)
+        lengths = packed["input_mask"].sum(axis=1)
+        order = np.argsort(-lengths, kind="stable")
         results: dict[int, LineFeatures] = {}
         for start in range(0, len(order), self._batch_size):
-            indexes = order[start : start + self._batch_size]
-            vectors = self._compute([inputs[index] for index in indexes])
-            for row, index in enumerate(indexes):
-                ids = inputs[index][0]
+            some = order[start : start + self._batch_size]
+            length = -(-lengths[some[0]] // _LENGTH_STEP) * _LENGTH_STEP
+            vectors = self._compute({name: x[some, :length] for name, x in packed.items()})
+            for row, index in enumerate(some.tolist()):
+                ids = packed["input_ids"][index, : lengths[index]]
                 tokens = [self.vocabulary.tokens[number] for number in ids]
                 # A copy: a view would keep the whole padded batch.
                 own = vectors[:, row, : len(ids)].copy()
                 check_finite({"vectors": own}, self._origin)
                 results[index] = LineFeatures(tokens, ids, own)
-        for index in range(len(inputs)):
+        for index in range(len(lines)):
             yield results.pop(index)
 
-    def _pack(self, lines: Sequence[str]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Ids and segments of every line, without padding."""
-        from keras_bert_impl.tokenization.packing import pack_pair
-
-        pairs = [_split_segments(line) for line in lines]
-        firsts = _rows(self._tokenizer.encode_lines([first for first, _ in pairs]))
-        seconds = _rows(self._tokenizer.encode_lines([second for _, second in pairs]))
-        inputs = []
-        for first, second in zip(firsts, seconds, strict=True):
-            # A second segment without tokens counts as none, as in the original.
-            other = second if len(second) else None
-            packed = pack_pair(first, other, self._max_length, self.vocabulary)
-            length = int(packed.input_mask.sum())
-            inputs.append((packed.input_ids[:length], packed.segment_ids[:length]))
-        return inputs
-
-    def _compute(self, inputs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    def _compute(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:
         """[layers, rows, length, hidden] of one batch."""
-        longest = max(len(ids) for ids, _ in inputs)
-        length = min(-(-longest // _LENGTH_STEP) * _LENGTH_STEP, self._max_length)
-        shape = (len(inputs), max(length, longest))
-        batch = {name: np.zeros(shape, np.int32) for name in ENCODER_INPUTS}
-        batch["input_ids"][:] = self.vocabulary.pad_id
-        for row, (ids, segments) in enumerate(inputs):
-            batch["input_ids"][row, : len(ids)] = ids
-            batch["input_mask"][row, : len(ids)] = 1
-            batch["segment_ids"][row, : len(ids)] = segments
         layers = self._forward(batch)["all_encoder_layers"]
         return np.asarray(layers)[self._layers].astype(np.float32)
 
@@ -142,10 +116,6 @@ def _split_segments(line: str) -> tuple[str, str]:
     """The two segments of a line; as in the original, the last ' ||| ' separates them."""
     first, bar, second = line.strip().rpartition(" ||| ")
     return (first, second) if bar else (second, "")
-
-
-def _rows(block: Any) -> list[np.ndarray]:
-    return np.split(block.ids, block.offsets[1:-1])
 
 
 def _check_layers(layers: Sequence[int], blocks: int) -> list[int]:
@@ -183,11 +153,12 @@ def extract_features(config: FeaturesConfig) -> int:
     lines = open_texts(config.input_file, config.text_column, config.text_encoding)
     # A fault in the last line is found before the work begins.
     total = count_texts(lines, config.input_file)
-    config.unknown.check(lines, find_features_model(config).text, config.input_file)
     output = check_output(config.output_file)
     if output.exists() and output.samefile(config.input_file):
         raise UserError(f"{output}: is the input, which would be replaced; name another file.")
-    features = _with_progress(FeatureExtractor(config).extract(lines), total)
+    extractor = FeatureExtractor(config)
+    config.unknown.check(lines, extractor.text, config.input_file)
+    features = _with_progress(extractor.extract(lines), total)
     (_write_json if config.output_format == "json" else _write_npz)(config, features)
     return total
 

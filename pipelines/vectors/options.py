@@ -9,6 +9,7 @@ from keras_bert_impl.engines.config import EngineConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import POOLINGS
 from keras_bert_impl.options import REQUIRED, check_options, nested, option
+from keras_bert_impl.serving.answerer import REFUSE, TRUNCATE
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.training.config import MOST_EXAMPLES
 from pipelines.corpora.encodings import TextEncoding
@@ -19,15 +20,17 @@ _MODEL_OF_TOKENS = (
 )
 
 
+_TEXTS = (
+    "Text, one a line; or CSV, TSV or JSON (an object a line, or an array), plain or packed (.gz, "
+    ".xz, .bz2), known by the file's ending or by text_column."
+)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextsConfig:
     """Where the texts are."""
 
-    input_file: str = option(
-        REQUIRED,
-        "Text, one a line; or CSV, TSV or JSON (an object a line, or an array), plain "
-        "or packed (.gz, .xz, .bz2), known by the file's ending or by text_column.",
-    )
+    input_file: str = option(REQUIRED, _TEXTS)
     text_column: str | None = option(
         None,
         "The column of the texts: its name, or its number from 1 where there is no header. By "
@@ -120,16 +123,32 @@ class VectorModelConfig(EngineConfig):
 class EmbedConfig(VectorModelConfig, TextsConfig):
     """Which texts become vectors, by which model, and where to."""
 
-    output_file: Path = option(
-        REQUIRED,
+    input_file: str = option("", _TEXTS)
+    text: Sequence[str] = option(
+        (), "A text whose vector is printed as JSON; repeat the flag for more.", repeated=True
+    )
+    output_file: Path | None = option(
+        None,
         "The file to write: NAME.npy, float32 [texts, width], with NAME.npy.json, which says what "
         "it was made from, or NAME.parquet with the columns text and embedding.",
+    )
+    long_text: str = option(
+        TRUNCATE,
+        "What becomes of a text that is longer than the model reads: its end is not read, or it is "
+        "refused.",
+        choices=(TRUNCATE, REFUSE),
     )
     unknown: UnknownWords = nested(UnknownWords)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.output_file.suffix not in (NPY, PARQUET):
+        if bool(self.text) == bool(self.input_file):
+            raise UserError("give either `input_file` or `text`.")
+        if bool(self.text) == bool(self.output_file):
+            raise UserError(
+                "give `output_file` with `input_file` only: vectors of `text` are printed."
+            )
+        if self.output_file and self.output_file.suffix not in (NPY, PARQUET):
             raise UserError(
                 f"`output_file={self.output_file}`: its ending says no form; let it end in {NPY} "
                 f"or {PARQUET}."

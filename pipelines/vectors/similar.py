@@ -12,10 +12,9 @@ from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError, reading
 from keras_bert_impl.files import check_file, file_sha256, is_there
 from keras_bert_impl.json_files import read_json_object
-from pipelines.vectors.embed import model_of_vectors, open_embedder
+from pipelines.vectors.embed import INPUT_SHA256, model_of_vectors, open_embedder, origin_of
 from pipelines.vectors.options import SimilarConfig
 from pipelines.vectors.texts import Texts, open_texts
-from pipelines.vectors.vectors_file import INPUT_SHA256, origin_of
 
 if TYPE_CHECKING:
     from keras_bert_impl.serving.embedder import Embedder

@@ -10,7 +10,8 @@ import pytest
 from keras_bert_impl.checkpoints.convert import read_portable
 from keras_bert_impl.checkpoints.restore import open_source
 from keras_bert_impl.errors import UserError
-from pipelines.answering.named import FillMaskConfig, fill_mask
+from pipelines.answering.config import FillMaskConfig
+from pipelines.answering.predict import fill_mask
 from tests.support.glue_files import write_cola
 from tests.support.model_folders import write_start
 from tests.support.pretraining_run import RECORDED, config_with_dropout, run_here, start

@@ -35,6 +35,7 @@ class ToyAnswerer:
     outputs: Mapping[str, str] = field(default_factory=lambda: {"score": "its characters"})
     tokens_at_once: int = 64
     batches_at_once: int = 1
+    most_tokens: int = 64
     sizes: list[int] = field(default_factory=list)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:

@@ -50,6 +50,7 @@ class FixedAnswerer:
     outputs: dict = field(default_factory=dict)
     tokens_at_once: int = 4096
     batches_at_once: int = 1
+    most_tokens: int = 64
 
     def prepare(self, instances):
         rows = []
@@ -63,7 +64,8 @@ class FixedAnswerer:
             second = ids[1] if len(ids) > 1 else None
             length = sum(map(len, ids)) + 1 + len(ids)
             rows.append(pack_pair(ids[0], second, length, VOCABULARY)._asdict())
-        return Prepared(rows, instances)
+        words = (sum(len(str(text).split()) for text in one.values()) for one in instances)
+        return Prepared(rows, instances, [max(0, count - 62) for count in words])
 
     def compute(self, rows):
         return [{} for _ in rows]

@@ -21,7 +21,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from keras_bert_impl.errors import shown
-from keras_bert_impl.serving.answerer import Answerer, AnsweringModel
+from keras_bert_impl.serving.answerer import NUM_TRUNCATED, Answerer, AnsweringModel
 from keras_bert_impl.serving.http import rest
 from keras_bert_impl.serving.http.batching import Answered, Batch, Batcher, Observer
 from keras_bert_impl.serving.http.bodies import BodyReader, RequestError, fault_body, to_json
@@ -164,7 +164,11 @@ class Service:
         watch = loop.create_task(_when_gone(request.receive, answer))
         timer = loop.call_later(self._config.answer_seconds, _give_up, answer)
         try:
-            return _json(asked.write(await answer))
+            answered = await answer
+            body = asked.write(answered)
+            if any(answered.num_truncated):
+                body[NUM_TRUNCATED] = list(answered.num_truncated)
+            return _json(body)
         finally:
             watch.cancel()
             timer.cancel()

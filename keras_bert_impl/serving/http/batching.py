@@ -48,10 +48,12 @@ class Answered(NamedTuple):
     Attributes:
         answers: one for each instance.
         tokens: of all their rows, without padding.
+        num_truncated: of each instance the tokens that were not read; () where all were.
     """
 
     answers: list[Answer]
     tokens: int
+    num_truncated: Sequence[int] = ()
 
 
 class Batch(NamedTuple):
@@ -324,7 +326,7 @@ class Batcher:
             answers = self._answerer.finish(request.prepared, request.outputs)
         except Exception as error:
             return _fault_of(error, computing=True)
-        return Answered(answers, request.tokens)
+        return Answered(answers, request.tokens, request.prepared.num_truncated)
 
     def _deliver(self, results: Iterable[_Result]) -> None:
         by_loop = dict[asyncio.AbstractEventLoop, list[_Result]]()

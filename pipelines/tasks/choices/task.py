@@ -23,7 +23,7 @@ from pipelines.metrics.guessing import Guessing, constant_answer
 from pipelines.records.rows import Numbers, Rows
 from pipelines.tables.writing import write_table
 from pipelines.tasks.choices.files import ANY_NUMBER, Choice, RunSwagConfig, read_choices
-from pipelines.tasks.row_form import RowForm, single_rows
+from pipelines.tasks.row_form import RowForm, single_rows, truncated_tokens
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
@@ -120,9 +120,9 @@ class ChoiceTask(FilesOfSplits):
         labels = [example.label for example in examples if example.label is not None]
         known = len(labels) == len(examples)
         values = {"label_ids": np.array(labels, np.int32)} if known else {}
-        cut = ((kept_a < first.length) | (kept_b < second.length)).reshape(-1, self.num_choices)
-        num_cut = int(cut.any(axis=1).sum())
-        return Rows(np.arange(len(examples)), longest, padded, values, self.num_choices, num_cut)
+        cut = first.length + second.length - kept_a - kept_b
+        most = cut.reshape(-1, self.num_choices).max(axis=1, initial=0)
+        return Rows(np.arange(len(examples)), longest, padded, values, self.num_choices, most)
 
     def configure(self, config: "BertConfig") -> "BertConfig":
         """The configuration without the labels of other tasks."""
@@ -214,7 +214,7 @@ class ChoiceForm(RowForm):
     model_outputs = ("logits",)
 
     def __init__(self, task: ChoiceTask, model: KnownModel, max_seq_length: int) -> None:
-        self._task, self._length = task, max_seq_length
+        self._task, self.max_seq_length = task, max_seq_length
         self._tokenizer = PlainTokenizer(model.text)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
@@ -230,9 +230,11 @@ class ChoiceForm(RowForm):
         ]
         if not choices:
             return Prepared([])
-        rows = self._task.rows(choices, self._tokenizer, self._length, training=False)
+        rows = self._task.rows(choices, self._tokenizer, self.max_seq_length, training=False)
         counts = [len(endings) for endings in fields["endings"]]
-        return Prepared(single_rows(rows), (rows, counts))
+        first = np.cumsum([0, *counts[:-1]]) // self._task.num_choices  # row of each instance
+        cut = np.maximum.reduceat(truncated_tokens(rows), first).tolist()
+        return Prepared(single_rows(rows), (rows, counts), cut)
 
     def _check_count(self, number: int, endings: int) -> None:
         wanted = self._task.num_choices

@@ -1,6 +1,5 @@
 """The tasks of GLUE, XNLI in each of its languages, and the archive that GLUE's server takes."""
 
-import io
 import logging
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -342,15 +341,15 @@ def write_submission_archive(config: SubmissionConfig) -> dict[str, Path]:
             f"`run_dir={','.join(config.run_dir)}`: holds none of {'.tsv, '.join(ROWS)}.tsv; run "
             "the tasks with `do_predict` first."
         )
-    with open_whole(check_output(config.output_file), "wb") as file:
-        packed = io.BytesIO()  # a device has no place to go back to
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name in sorted(found):
-                _check(name, found[name])
-                entry = zipfile.ZipInfo(f"{name}.tsv", _EARLIEST)
-                entry.external_attr = 0o644 << 16  # readable where it is unpacked
-                archive.writestr(entry, found[name].read_bytes(), zipfile.ZIP_DEFLATED)
-        file.write(packed.getvalue())
+    with (
+        open_whole(check_output(config.output_file), "wb") as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        for name in sorted(found):
+            _check(name, found[name])
+            entry = zipfile.ZipInfo(f"{name}.tsv", _EARLIEST)
+            entry.external_attr = 0o644 << 16  # readable where it is unpacked
+            archive.writestr(entry, found[name].read_bytes(), zipfile.ZIP_DEFLATED)
     return found
 
 

@@ -278,7 +278,7 @@ def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bo
         return False
     if unknown.count:
         raise UserError(
-            f"{file.name}: {unknown.count} rows have labels that the model does not know, the "
+            f"{file.name}: rows with labels that the model does not know: {unknown.count}, the "
             f"first {unknown.first}; it knows {some_of(labels)}. Correct them, or remove the rows."
         )
     if bad:

@@ -28,7 +28,7 @@ from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows
 from pipelines.metrics.guessing import Guessing, constant_answer
 from pipelines.records.rows import Rows
 from pipelines.tables.writing import digits
-from pipelines.tasks.row_form import RowForm, single_rows
+from pipelines.tasks.row_form import RowForm, single_rows, truncated_tokens
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
@@ -202,8 +202,10 @@ class LabelForm(RowForm):
     ) -> None:
         self.signature, self._pairs = ("text_pair" if pairs else "text"), pairs
         self.inputs = _inputs(pairs)
-        self._labels, self._tokenizer, self._length = model.labels, tokenizer, max_seq_length
+        self._labels, self._tokenizer = model.labels, tokenizer
+        self.max_seq_length = max_seq_length
         self._long_texts = long_texts_of(model.config)
+        self.has_windows = self._long_texts.has_windows
         self._head: LabelHead
         if len(model.labels) == 1:
             self.kind, self._head = "number", RegressionHead()
@@ -219,8 +221,8 @@ class LabelForm(RowForm):
         fields = read_fields(self.inputs, instances)
         texts = zip(*fields.values(), strict=True)
         examples = [TextExample("", *some) for some in texts]
-        rows = text_rows(examples, self._tokenizer, self._length, self._long_texts)
-        return Prepared(single_rows(rows), rows)
+        rows = text_rows(examples, self._tokenizer, self.max_seq_length, self._long_texts)
+        return Prepared(single_rows(rows), rows, truncated_tokens(rows))
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         """See `Answerer.finish`."""

@@ -9,7 +9,7 @@ import numpy as np
 from keras_bert_impl.checkpoints.task_settings import served_length
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
-from keras_bert_impl.serving.forms import KnownModel, read_fields
+from keras_bert_impl.serving.forms import KnownModel, read_fields, utf16_offsets
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from pipelines.records.rows import Rows
 from pipelines.tasks.questions.answers import (
@@ -24,7 +24,7 @@ from pipelines.tasks.questions.answers import (
 from pipelines.tasks.questions.files import Passage, Question
 from pipelines.tasks.questions.options import THRESHOLD, RunSquadConfig
 from pipelines.tasks.questions.rows import WindowSettings, question_rows
-from pipelines.tasks.row_form import RowForm, single_rows
+from pipelines.tasks.row_form import RowForm, single_rows, truncated_tokens
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
@@ -75,6 +75,8 @@ _ONE = {
     "answer": "the passage's own characters; empty for no answer",
     "start": "the position of its first character",
     "end": "the position after its last one",
+    "start_utf16": "the same in UTF-16 units, as JavaScript counts",
+    "end_utf16": "the same in UTF-16 units",
     "score": "the sum of the logits of the best answer's first and last token",
     "no_answer_score": "the sum of the logits at [CLS]",
 }
@@ -82,6 +84,8 @@ _BEST = {
     "answers": "the best answers, the best one first",
     "starts": "the position of the first character of each",
     "ends": "the position after the last one",
+    "starts_utf16": "the same in UTF-16 units, as JavaScript counts",
+    "ends_utf16": "the same in UTF-16 units",
     "scores": "of each, the sum of the logits of its first and last token",
     "answer_counts": "how many there are",
     "no_answer_score": "the sum of the logits at [CLS]",
@@ -98,8 +102,11 @@ class QuestionForm(RowForm):
         Input("passage", about="the text that may answer it"),
     )
     model_outputs = token_outputs = _LOGITS
+    has_windows = True  # of the passage; a long question is cut
 
     def __init__(self, model: KnownModel, settings: ServingSettings, *, best: bool) -> None:
+        self.max_seq_length = settings.windows.max_seq_length
+        self.most_tokens = settings.windows.max_query_length
         self.signature = ANSWERS if best else "serving_default"
         self.outputs: Mapping[str, str] = _BEST if best else _ONE
         self._settings, self._is_best = settings, best
@@ -116,7 +123,7 @@ class QuestionForm(RowForm):
         if not questions:
             return Prepared([])
         rows = question_rows(questions, self._tokenizer, self._settings.windows, training=False)
-        return Prepared(single_rows(rows), (questions, rows))
+        return Prepared(single_rows(rows), (questions, rows), truncated_tokens(rows))
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         """See `Answerer.finish`."""
@@ -144,20 +151,26 @@ class QuestionForm(RowForm):
         answered = null - best <= self._settings.threshold
         has_answer = answered or not self._settings.answers.version_2_with_negative
         if self._is_best:
+            starts, ends = [start for start, _ in places], [end for _, end in places]
             return {
                 "answers": [passage[start:end] for start, end in places],
-                "starts": [start for start, _ in places],
-                "ends": [end for _, end in places],
+                "starts": starts,
+                "ends": ends,
+                "starts_utf16": utf16_offsets(passage, starts),
+                "ends_utf16": utf16_offsets(passage, ends),
                 "scores": [_float32(score) for score in scores],
                 "answer_counts": len(places),
                 "no_answer_score": _float32(null),
                 "has_answer": has_answer,
             }
         start, end = places[0] if has_answer and places else (0, 0)
+        start_utf16, end_utf16 = utf16_offsets(passage, [start, end])
         return {
             "answer": passage[start:end],
             "start": start,
             "end": end,
+            "start_utf16": start_utf16,
+            "end_utf16": end_utf16,
             "score": _float32(best),
             "no_answer_score": _float32(null),
         }

@@ -163,8 +163,8 @@ def question_rows(
     """
     passages = TokenizedPassages.of(questions, tokenizer)
     asked = Spans.of(tokenizer.encode_lines([question.text for question in questions]))
-    num_cut = int((asked.length > settings.max_query_length).sum())
-    asked = asked._replace(length=np.minimum(asked.length, settings.max_query_length))
+    cut = np.maximum(asked.length - settings.max_query_length, 0)
+    asked = asked._replace(length=asked.length - cut)
     room = settings.max_seq_length - asked.length - 3  # [CLS], [SEP] and [SEP]
     windows = make_windows(passages.length, room, settings.doc_stride)
     number = windows.document  # of the question
@@ -179,7 +179,7 @@ def question_rows(
     if answered:
         begins = np.cumsum(lengths) - lengths + offset
         tokens = {**tokens, **_places(passages, windows, shown, begins, int(lengths.sum()))}
-    return Rows(number, lengths, tokens, values, num_cut=num_cut)
+    return Rows(number, lengths, tokens, values, num_truncated=cut)
 
 
 def _places(

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
+from keras_bert_impl.serving.signatures import (
+    ServedModel,
+    graph_function,
+    text_specs,
+    utf16_length,
+)
 from keras_bert_impl.tokenization.graph_rows import (
     GraphWindows,
     owned_in_graph,
@@ -244,8 +249,9 @@ class ServedQuestions(ServedModel):
     the sum of the logits at [CLS], which says nothing where questions always had an answer.
 
     `answers` gives the best answers instead, the best one first: answers, starts, ends and scores,
-    [batch, n_best_size], and answer_counts, int32 [batch] (the rest is padding); no_answer_score as
-    above; has_answer, bool [batch], says whether `serving_default` gives the best one or none.
+    [batch, n_best_size], starts_utf16 and ends_utf16, which count as JavaScript does, and
+    answer_counts, int32 [batch] (the rest is padding); no_answer_score as above; has_answer, bool
+    [batch], says whether `serving_default` gives the best one or none.
 
     Passages of any length are read in windows, a few at a time.
     """
@@ -289,6 +295,8 @@ class ServedQuestions(ServedModel):
                 "answer": tf.where(has_answer, found["answers"][:, 0], ""),
                 "start": tf.where(has_answer, found["starts"][:, 0], 0),
                 "end": tf.where(has_answer, found["ends"][:, 0], 0),
+                "start_utf16": tf.where(has_answer, found["starts_utf16"][:, 0], 0),
+                "end_utf16": tf.where(has_answer, found["ends_utf16"][:, 0], 0),
                 "score": found["scores"][:, 0],
                 "no_answer_score": found["no_answer_score"],
             }
@@ -304,12 +312,15 @@ def _texts(spans: GraphSpans, passage: tf.Tensor, count: int) -> dict[str, tf.Te
     texts = tf.strings.substr(of, spans.start, spans.end - spans.start)
     texts = tf.strings.regex_replace(texts, dropped_at_the_end(), "")
     ends = starts + tf.strings.length(texts, unit="UTF8_CHAR")
+    starts_utf16 = utf16_length(before)
     dense = {
         name: _dense(spans.question, values, passage, count, padding)
         for name, values, padding in (
             ("answers", texts, ""),
             ("starts", starts, 0),
             ("ends", ends, 0),
+            ("starts_utf16", starts_utf16, 0),
+            ("ends_utf16", starts_utf16 + utf16_length(texts), 0),
         )
     }
     real = _dense(spans.question, tf.ones_like(starts), passage, count, 0)

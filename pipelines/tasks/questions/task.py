@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from keras_bert_impl.checkpoints.task_settings import without_task
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.learning_curve import CurveStyle
@@ -61,8 +62,6 @@ if TYPE_CHECKING:
 
 
 _LOGGER = logging.getLogger(__name__)
-
-_LABELS = ("id2label", "label2id", "problem_type")
 
 
 @dataclass(frozen=True)
@@ -203,9 +202,8 @@ class QuestionTask(TaskDefaults):
         )
 
     def configure(self, config: "BertConfig") -> "BertConfig":
-        """Leaves out the labels of what the model may have been trained for before."""
-        extra = {name: value for name, value in config.extra.items() if name not in _LABELS}
-        return config.replace(extra=extra)
+        """The configuration without the labels of other tasks."""
+        return without_task(config)
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
         """A model with a start and an end logit for each token."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.json_files import json_text
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
-from keras_bert_impl.serving.forms import KnownModel, read_fields
+from keras_bert_impl.serving.forms import KnownModel, read_fields, utf16_offsets
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from pipelines.metrics.entities import OUTSIDE, Entity
 from pipelines.records.rows import Numbers, Rows
@@ -200,6 +200,8 @@ _OUTPUTS = {
     "text": "its characters",
     "start": "the position of its first character",
     "end": "the position after its last one",
+    "start_utf16": "the same in UTF-16 units, as JavaScript counts",
+    "end_utf16": "the same in UTF-16 units",
     "score": "the mean probability of its words' tags",
     "count": "how many there are",
 }
@@ -212,6 +214,7 @@ class EntityForm(RowForm):
     inputs = (Input("text", about="a text"),)
     outputs = _OUTPUTS
     model_outputs = token_outputs = ("logits",)
+    has_windows = True
 
     def __init__(
         self,
@@ -226,7 +229,7 @@ class EntityForm(RowForm):
     ) -> None:
         self.signature, self._raw = ("raw_text" if raw else "text"), raw
         self._scheme, self._unit, self._labels = scheme, unit, tags
-        self._length, self._stride = max_seq_length, doc_stride
+        self.max_seq_length, self._stride = max_seq_length, doc_stride
         self._tokenizer = PlainTokenizer(model.text)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
@@ -240,7 +243,7 @@ class EntityForm(RowForm):
             tokens = tokenize_characters(documents, self._tokenizer, self._labels, self._scheme)
         else:
             tokens = tokenize_words(documents, self._tokenizer, self._labels)
-        rows = tag_rows(tokens, self._tokenizer, self._length, self._stride)
+        rows = tag_rows(tokens, self._tokenizer, self.max_seq_length, self._stride)
         return Prepared(single_rows(rows), (texts, items, rows))
 
     def _items(self, text: str) -> list[list[Span]]:
@@ -256,7 +259,7 @@ class EntityForm(RowForm):
         units = units_of(rows, self.joined(outputs)["logits"])
         how = self._labels, self._scheme, self._unit
         found = [answer_text(*one, *how) for one in zip(texts, items, units, strict=True)]
-        return [_answer(one.entities) for one in found]
+        return [_answer(*one) for one in zip(texts, (one.entities for one in found), strict=True)]
 
 
 def _document(text: str, lines: Sequence[Sequence[Span]]) -> Document:
@@ -264,6 +267,7 @@ def _document(text: str, lines: Sequence[Sequence[Span]]) -> Document:
     return Document(tuple(Sentence(items, None, (), ()) for items in words))
 
 
-def _answer(entities: Sequence[TextEntity]) -> Answer:
+def _answer(text: str, entities: Sequence[TextEntity]) -> Answer:
     columns = {name: [getattr(one, name) for one in entities] for name in TextEntity._fields}
-    return {**columns, "count": len(entities)}
+    utf16 = {f"{name}_utf16": utf16_offsets(text, columns[name]) for name in ("start", "end")}
+    return {**columns, **utf16, "count": len(entities)}

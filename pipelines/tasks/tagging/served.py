@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_bert_impl.serving.opened_model import OpenedModel
-from keras_bert_impl.serving.signatures import ServedModel, ids_specs, text_specs
+from keras_bert_impl.serving.signatures import ServedModel, ids_specs, text_specs, utf16_length
 from keras_bert_impl.tokenization.graph_rows import (
     owned_in_graph,
     pack_in_graph,
@@ -258,17 +258,17 @@ def _padded(
     text_end = found.first_byte + sizes
     bytes_with_end = tf.concat([found.byte, text_end[-1:]], axis=0)
     last_byte = tf.minimum(tf.gather(bytes_with_end, end), tf.gather(text_end, text))
-    words = tf.strings.substr(
-        tf.gather(texts, text),
-        first_byte - tf.gather(found.first_byte, text),
-        last_byte - first_byte,
-    )
+    own, place = tf.gather(texts, text), first_byte - tf.gather(found.first_byte, text)
+    words = tf.strings.substr(own, place, last_byte - first_byte)
+    utf16 = utf16_length(tf.strings.substr(own, tf.zeros_like(place), place))
     position = tf.gather(found.position, start)
     columns: dict[str, tuple[tf.Tensor, Any]] = {
         "type": (names, ""),
         "text": (words, ""),
         "start": (tf.cast(position, tf.int32), 0),
         "end": (tf.cast(position + end - start, tf.int32), 0),
+        "start_utf16": (utf16, 0),
+        "end_utf16": (utf16 + utf16_length(words), 0),
         "score": (score, 0.0),
     }
     rows = {

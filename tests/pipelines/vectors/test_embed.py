@@ -56,7 +56,7 @@ def test_other_texts_options_or_weights_are_noticed(
     model, lines, tmp_path, monkeypatch, change, caplog
 ):
     output, options = tmp_path / "x.npy", {}
-    monkeypatch.setattr("pipelines.vectors.vectors_file.GrowingVectors.finish", lambda *_: None)
+    monkeypatch.setattr("pipelines.vectors.embed.GrowingVectors.finish", lambda *_: None)
     embed(model, lines, output)
     if change == "text":
         Path(lines).write_text("the dog\na cat\n")

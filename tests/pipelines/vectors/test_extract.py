@@ -26,7 +26,9 @@ def test_no_more_is_computed_ahead_than_the_limit_allows(folder, monkeypatch):
     monkeypatch.setattr(module, "_BYTES_AT_ONCE", 1)  # less than one line
     found, batches, read = extractor(folder), [], []
     compute = found._compute
-    monkeypatch.setattr(found, "_compute", lambda rows: batches.append(len(rows)) or compute(rows))
+    monkeypatch.setattr(
+        found, "_compute", lambda rows: batches.append(len(rows["input_ids"])) or compute(rows)
+    )
     next(found.extract(read.append(line) or line for line in LINES))
     assert batches == [2]
     assert read == LINES[:2]

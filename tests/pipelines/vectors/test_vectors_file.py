@@ -8,31 +8,30 @@ import pyarrow.parquet as pq
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.vectors.vectors_file import check_origin, growing_vectors, origin_of
+from pipelines.vectors.embed import check_origin, growing_vectors, origin_of
 
 VECTORS = np.arange(21, dtype="float32").reshape(7, 3)
 TEXTS = [f"text {number}" for number in range(7)]
 WHAT = {"model": 1}
 
 
-def write(output, stop_after=None, description=WHAT):
+def write(output, stop_after=None):
     """Writes blocks of two; a kill is what leaves the block without `finish`."""
-    with growing_vectors(output, 3, 2) as growing:
-        anew = growing.open(description)
+    with growing_vectors(output, 3, 2, WHAT) as growing:
         start = growing.rows
         for first in range(start, 7, 2)[:stop_after]:
             growing.append(VECTORS[first : first + 2])
         if stop_after is None:
             growing.finish(TEXTS)
-    return start, anew
+    return start
 
 
 @pytest.mark.parametrize("blocks", [1, 4])
 def test_it_goes_on_after_the_whole_blocks(tmp_path, blocks):
     output = tmp_path / "x.npy"
-    assert write(output, blocks) == (0, False)
+    assert write(output, blocks) == 0
     assert not output.exists()
-    assert write(output) == (min(2 * blocks, 6), False)
+    assert write(output) == min(2 * blocks, 6)
     np.testing.assert_array_equal(np.load(output), VECTORS)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.npy", "x.npy.json"]
 
@@ -41,7 +40,7 @@ def test_half_a_block_is_made_again(tmp_path):
     write(tmp_path / "x.npy", 2)
     with (tmp_path / ".x.npy.incomplete" / "vectors").open("ab") as file:
         file.write(b"\1" * 13)
-    assert write(tmp_path / "x.npy") == (4, False)
+    assert write(tmp_path / "x.npy") == 4
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), VECTORS)
 
 
@@ -54,9 +53,9 @@ def test_parquet_has_texts_and_vectors(tmp_path):
 
 def test_two_processes_do_not_write_one_file(tmp_path):
     with (
-        growing_vectors(tmp_path / "x.npy", 3, 2),
+        growing_vectors(tmp_path / "x.npy", 3, 2, WHAT),
         pytest.raises(UserError, match="another process is writing it"),
-        growing_vectors(tmp_path / "x.npy", 3, 2),
+        growing_vectors(tmp_path / "x.npy", 3, 2, WHAT),
     ):
         pass
 
@@ -70,9 +69,7 @@ def test_a_full_disk_is_one_sentence_and_the_whole_blocks_stay(tmp_path, monkeyp
     with pytest.raises(UserError, match=r"x\.npy: cannot be written \(No space left on device\)"):
         write(tmp_path / "x.npy")
     monkeypatch.undo()
-    start, anew = write(tmp_path / "x.npy")
-    assert start in (4, 6)
-    assert not anew
+    assert write(tmp_path / "x.npy") in (4, 6)
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), VECTORS)
 
 

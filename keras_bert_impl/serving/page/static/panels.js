@@ -136,29 +136,26 @@ function richer(panel, known) {
   return panel.signature.outputs.length > known.signature.outputs.length;
 }
 
-async function answerOf(panel, instance, signal) {
+async function answerOf(panel, instance, context) {
   const { model, signature } = panel;
-  const [answer] = await predict(model, signature, [instance], signal);
+  const [answer] = await predict(model, signature, [instance], context);
   return answer;
 }
 
 async function showMaskedWords(panel, instance, context) {
-  const answer = await answerOf(panel, instance, context.signal);
-  const { tokens: words, probabilities, num_truncated: left } = answer;
+  const answer = await answerOf(panel, instance, context);
+  const { tokens: words, probabilities } = answer;
   const many = words.length > 1;
-  const notes = [
-    words.length ? null : "The text has no [MASK]; write [MASK] for the word to find.",
-    left ? `The text is longer than the model reads; ${counted(left, "token")} left out.` : null,
-  ].filter(Boolean);
+  const none = words.length ? null : "The text has no [MASK]; write [MASK] for the word to find.";
   const shown = words.map((named, number) => {
     const caption = many ? `What may stand at [MASK] ${number + 1}` : "What may stand at [MASK]";
     return bars(caption, named.map((word, place) => [word, probabilities[number][place]]));
   });
-  return [...notes.map((note) => element("p", { class: "sum" }, note)), ...shown];
+  return [none && element("p", { class: "sum" }, none), ...shown];
 }
 
 async function showNextSentence(panel, instance, context) {
-  const { probability } = await answerOf(panel, instance, context.signal);
+  const { probability } = await answerOf(panel, instance, context);
   return [
     bars("Does the second text follow the first?", [
       ["it follows", probability],
@@ -168,7 +165,7 @@ async function showNextSentence(panel, instance, context) {
 }
 
 async function showLabel(panel, instance, context) {
-  const { label, probabilities } = await answerOf(panel, instance, context.signal);
+  const { label, probabilities } = await answerOf(panel, instance, context);
   return [
     headline("Label: ", label),
     bars("Probability of each label", named(panel.model.description.labels ?? [], probabilities), [label]),
@@ -176,7 +173,7 @@ async function showLabel(panel, instance, context) {
 }
 
 async function showLabels(panel, instance, context) {
-  const { labels, probabilities } = await answerOf(panel, instance, context.signal);
+  const { labels, probabilities } = await answerOf(panel, instance, context);
   const given = labels.filter(Boolean);
   return [
     given.length ? headline("Labels: ", given.join(", ")) : element("p", {}, "No label reaches its threshold."),
@@ -196,12 +193,12 @@ function headline(said, text) {
 }
 
 async function showNumber(panel, instance, context) {
-  const { score } = await answerOf(panel, instance, context.signal);
+  const { score } = await answerOf(panel, instance, context);
   return [headline("", String(Math.round(score * 1000) / 1000))];
 }
 
 async function showAnswer(panel, instance, context) {
-  const found = answersIn(await answerOf(panel, instance, context.signal));
+  const found = answersIn(await answerOf(panel, instance, context));
   const place = element("div");
   const show = (answer) =>
     place.replaceChildren(
@@ -238,7 +235,7 @@ function answersIn(answer) {
 }
 
 async function showEntities(panel, instance, context) {
-  const { type, start, end, score } = await answerOf(panel, instance, context.signal);
+  const { type, start, end, score } = await answerOf(panel, instance, context);
   const spans = type.map((kind, number) => ({ kind, start: start[number], end: end[number] }));
   const kinds = [...new Set(type)];
   const rows = spans.map(({ kind, start: first, end: last }, number) => [
@@ -255,7 +252,7 @@ async function showEntities(panel, instance, context) {
 }
 
 async function showChoice(panel, instance, context) {
-  const { ending, probabilities } = await answerOf(panel, instance, context.signal);
+  const { ending, probabilities } = await answerOf(panel, instance, context);
   const shares = instance.endings.map((text, number) => [text, probabilities[number]]);
   const chosen = typeof ending === "number" ? instance.endings[ending] : ending;
   return [bars("Which ending fits", shares.sort((one, other) => other[1] - one[1]), [chosen])];
@@ -263,7 +260,7 @@ async function showChoice(panel, instance, context) {
 
 async function showSimilarity(panel, instances, context) {
   const { model, signature } = panel;
-  const answers = await predict(model, signature, instances, context.signal);
+  const answers = await predict(model, signature, instances, context);
   const texts = instances.map((instance) => Object.values(instance)[0]);
   return [heatMap(texts, cosines(answers.map((answer) => answer.embedding)))];
 }

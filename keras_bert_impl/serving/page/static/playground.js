@@ -4,7 +4,7 @@ import { chooser, element, foreign, labelled } from "./dom.js";
 import { linkTo, stateInLink } from "./link.js";
 import { panelsOf } from "./panels.js";
 import { KeyNeeded, models, useKey } from "./server.js";
-import { linesOf } from "./text.js";
+import { counted, linesOf } from "./text.js";
 
 const content = document.querySelector("#content");
 const navigation = document.querySelector("#panels");
@@ -154,7 +154,7 @@ async function run(panel, form, status, result, how) {
     const context = contextOf(form, mine.signal);
     const shown = await panel.show(panel, instanceOf(panel, texts), context);
     if (mine.signal.aborted) return;
-    result.replaceChildren(...shown.filter(Boolean));
+    result.replaceChildren(...[noteOf(context.left), ...shown].filter(Boolean));
     clearTimeout(slow);
     status.className = "status";
     status.textContent = "Done.";
@@ -165,6 +165,12 @@ async function run(panel, form, status, result, how) {
     status.className = "status failed";
     status.textContent = error.message;
   }
+}
+
+/** What is said of a text that was cut. */
+function noteOf(left) {
+  const note = left && `The text is longer than the model reads; ${counted(left, "token")} left out.`;
+  return note ? element("p", { class: "sum" }, note) : null;
 }
 
 function contextOf(form, signal) {

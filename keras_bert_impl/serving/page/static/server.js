@@ -5,9 +5,11 @@ export function models() {
   return asked("playground/models");
 }
 
-/** One answer an instance, by the way that TensorFlow Serving's clients take. */
-export async function predict(model, signature, instances, signal) {
-  const { predictions } = await asked(`v1/models/${pathOf(model)}:predict`, bodyOf(signature, instances), signal);
+/** One answer an instance, by the way that TensorFlow Serving's clients take; `context.left` counts tokens not read. */
+export async function predict(model, signature, instances, context) {
+  const body = await asked(`v1/models/${pathOf(model)}:predict`, bodyOf(signature, instances), context.signal);
+  const { predictions, num_truncated: left = [] } = body;
+  context.left = left.reduce((sum, count) => sum + count, 0);
   const [name, ...others] = signature.outputs;
   // An answer of one field stands there as its bare value.
   return others.length ? predictions : predictions.map((value) => ({ [name]: value }));

@@ -113,4 +113,4 @@ def test_questions_that_are_cut_are_counted():
     passage = Passage("Rain", "a b")
     questions = [Question("x", text, passage) for text in ("a b", "a b a", "a a a a")]
     rows = question_rows(questions, TOKENIZER, WindowSettings(9, 2, 2), training=False)
-    assert rows.num_cut == 2
+    assert rows.num_truncated.tolist() == [0, 1, 2]
