@@ -235,7 +235,7 @@ def test_label_studios_columns(tmp_path):
         ('{"text": "good", "label": ["pos"]}\n', "is JSON of text, label"),
         ('{"text": "Ada", "label": 1', "is not JSON"),
         ('{"version": "v2.0", "data": [{"title": "a"}]}', "is JSON of version, data"),
-        ("[]", "is no JSON object"),
+        ("[{}]", "is JSON of "),
     ],
 )
 def test_other_files_are_refused_by_what_they_are(tmp_path, text, what):
