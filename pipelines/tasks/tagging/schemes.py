@@ -259,20 +259,17 @@ class TagStatistics:
         )
 
     def _refuse_other_forms(self) -> None:
-        """Refuses tags that as types would be entities of their own: B_PER and I_PER, B and I."""
+        """Refuses tags that as types would be entities of their own: B:PER and I:PER, B and I."""
         for form in _OTHER_FORMS:
-            seen = dict[str, str]()  # type to letter
-            for tag, line in self._lines.items():
-                found = form.fullmatch(tag)
-                if found is None:
-                    continue
-                kind, letter = found["type"] or "NAME", found["letter"].upper()
-                if seen.setdefault(kind, letter) != letter:
-                    raise UserError(
-                        f"{self.path}: line {line}: the tag {shown(tag)} is of a form that is not "
-                        f"read; write {letter}-{kind} (and O outside of entities) or, if it is a "
-                        "type, set `tagging_scheme=bare`."
-                    )
+            seen = {tag: found for tag in self._lines if (found := form.fullmatch(tag))}
+            if {found["letter"].upper() for found in seen.values()} == {"B", "I"}:
+                tag, found = next(iter(seen.items()))
+                right = f"{found['letter'].upper()}-{found['type'] or 'NAME'}"
+                raise UserError(
+                    f"{self.path}: line {self._lines[tag]}: the tag {shown(tag)} is of a form that "
+                    f"is not read; write {right} (and O outside of entities) or, if it is a type, "
+                    "set `tagging_scheme=bare`."
+                )
 
     def types(self, scheme: Scheme, known: Iterable[str] | None = None) -> list[str]:
         """The types of the entities, sorted.
