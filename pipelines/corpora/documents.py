@@ -54,7 +54,7 @@ _HEADER = re.compile(rf"{_NAME}(?:([,;\t|]){_NAME})(?:\1{_NAME})*")
 _MAGIC = frozenset("*?[")
 
 
-class Source(NamedTuple):
+class TextSource(NamedTuple):
     """One file or data set."""
 
     name: str
@@ -79,11 +79,11 @@ def kind_of(sample: str) -> Kind | None:
     return "CSV" if _HEADER.fullmatch(line) else None
 
 
-def other_kind(path: str, start: bytes, remedy: str, told: set[str]) -> Kind | None:
+def other_kind(path: str, start: bytes, remedy: str, warned: set[str]) -> Kind | None:
     """What a file that is read as plain text looks like; warns of the first file of each kind."""
     kind = kind_of(start[:SAMPLE_BYTES].decode("utf-8", "ignore"))
-    if kind is not None and kind not in told:
-        told.add(kind)
+    if kind is not None and kind not in warned:
+        warned.add(kind)
         _LOGGER.warning(
             "%s: begins like %s and is read as plain text, fields and tags and all; %s.",
             *(path, kind, remedy),
@@ -93,7 +93,7 @@ def other_kind(path: str, start: bytes, remedy: str, told: set[str]) -> Kind | N
 
 def find_sources(
     patterns: Sequence[str], form: Form | None = None, encoding: TextEncoding = UTF_8
-) -> list[Source]:
+) -> list[TextSource]:
     """Finds what paths, globs, folders or tfds:NAME[:SPLIT] mean, in a fixed order, each once."""
     if not patterns:
         raise UserError("`input_file` names no file; name at least one.")
@@ -104,17 +104,17 @@ def find_sources(
         else:
             found += [(path, False) for path in expand_patterns([pattern])]
     kept = {*with_content([name for name, is_data_set in found if not is_data_set])}
-    sources: dict[Source, None] = {}
-    told: set[str] = set()
+    sources: dict[TextSource, None] = {}
+    warned: set[str] = set()
     for name, is_data_set in found:
         if is_data_set:
-            sources[Source(name, "tfds")] = None
+            sources[TextSource(name, "tfds")] = None
         elif name in kept:
-            sources[Source(name, form or _form_of(name, told, encoding))] = None
+            sources[TextSource(name, form or _form_of(name, warned, encoding))] = None
     return list(sources)
 
 
-def packed_size(sources: Iterable[Source]) -> int | None:
+def packed_size(sources: Iterable[TextSource]) -> int | None:
     """Bytes of all sources on the disk; None where one of them is a data set or a pipe."""
     total = 0
     for name, form in sources:
@@ -161,7 +161,7 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def _form_of(path: str, told: set[str], encoding: TextEncoding) -> Form:
+def _form_of(path: str, warned: set[str], encoding: TextEncoding) -> Form:
     """The form of a file; what is read as plain text and looks like something else is noted."""
     if _TABLE.search(path):
         raise UserError(
@@ -175,7 +175,7 @@ def _form_of(path: str, told: set[str], encoding: TextEncoding) -> Form:
         raise UserError(f"{path}: is a JSON array; write one object a line (jq -c '.[]').")
     if start.startswith(b"{"):
         return "json_lines"
-    other_kind(path, start, _EXTRACT, told)
+    other_kind(path, start, _EXTRACT, warned)
     return "text"
 
 
@@ -214,7 +214,7 @@ _LONGEST_PARAGRAPH = 1 << 14  # of lines that may be parts of it; a longer one i
 class TextBlock(NamedTuple):
     """Some lines of a source; those that are cut at one width are parts of paragraphs."""
 
-    source: Source
+    source: TextSource
     lines: LineBlock
     ends_source: bool
     is_cut: bool = False
@@ -238,10 +238,10 @@ class Reading:
         check_options(self)
 
 
-def read_blocks(source: Source, reading: Reading) -> Iterator[TextBlock]:
+def read_blocks(source: TextSource, reading: Reading) -> Iterator[TextBlock]:
     """Reads a source in blocks that can be worked on independently.
 
-    A pipe is read as well: whoever asks for blocks reads them once.
+    A pipe is read as well; its blocks can be read once.
     """
     blocks = (
         _read_data_set(source.name, reading)

@@ -14,6 +14,7 @@ import contextlib
 import functools
 import gzip
 import io
+import itertools
 import logging
 import lzma
 import zlib
@@ -29,6 +30,8 @@ from keras_bert_impl.tokenization.text_settings import AS_IS, NFC
 
 _AT_ONCE = 1 << 16
 _UTF_8 = "utf-8"
+# Encodings that are often named where a wider one, with all of their characters, is meant.
+_WIDER = {"euc_kr": "cp949", "shift_jis": "cp932", "gb2312": "gb18030", "gbk": "gb18030"}
 _STATEFUL = ("utf-7", "iso2022", "hz")  # a line end may be the same byte in another state
 
 _Text = TypeVar("_Text", str, bytes, str | None)
@@ -36,7 +39,7 @@ _Text = TypeVar("_Text", str, bytes, str | None)
 
 @dataclass(frozen=True, kw_only=True)
 class TextEncoding:
-    """How the text of files stands in bytes."""
+    """How the text of files is encoded."""
 
     encoding: str = option(
         _UTF_8,
@@ -45,9 +48,9 @@ class TextEncoding:
     )
     unicode_form: str = option(
         AS_IS,
-        "nfc composes characters that stand in pieces (NFD: Hangul in jamo, accents beside their "
-        "letters), which most vocabularies do not have; as_is leaves them. A model that is trained "
-        "so keeps it, and is served so.",
+        "nfc composes characters that are in pieces (NFD: Hangul in jamo, accents beside their "
+        "letters), which most vocabularies lack; as_is leaves them. A model that is trained on "
+        "composed text composes the texts that it is asked.",
         choices=(AS_IS, NFC),
     )
 
@@ -93,7 +96,7 @@ class TextEncoding:
             return text
         if isinstance(text, str):
             return composed(text)
-        # Bytes that are no UTF-8 stay what they are: whoever decodes them says where they stand.
+        # Bytes that are not UTF-8 stay what they are, and are reported where they are decoded.
         return composed(text.decode(_UTF_8, "surrogateescape")).encode(_UTF_8, "surrogateescape")
 
     def composed_value(self, value: Any) -> Any:
@@ -106,16 +109,10 @@ class TextEncoding:
             return [self.composed_value(one) for one in value]
         return self.composed(value) if isinstance(value, str) else value
 
-    def recoded(self, name: str, file: Any) -> Any:
-        """A file of bytes in UTF-8, with a method `readinto` as it has; itself if it is UTF-8."""
-        return file if self.is_utf8 else _Recoded(name, file.read, self.encoding)
-
     def recoded_lines(self, name: str, lines: Iterable[bytes]) -> Iterator[bytes]:
         """The lines of a stream, as UTF-8 and composed."""
         if not self.is_utf8:
-            parts = iter(lines)
-            raw: Any = _Recoded(name, lambda _: next(parts, b""), self.encoding)
-            lines = io.BufferedReader(raw)
+            lines = io.BufferedReader(_Parts(_recoded(name, lines, self)))
         yield from map(self.composed, lines)
 
 
@@ -128,39 +125,38 @@ def _is_text(encoding: str) -> bool:
         return False
 
 
-class _Recoded(io.RawIOBase):
-    """A file's text as UTF-8, decoded a block after the other; it knows the line it is on."""
+class _Parts(io.RawIOBase):
+    """Parts of bytes as a file."""
 
-    def __init__(self, name: str, read: Callable[[int], bytes], encoding: str) -> None:
-        self._name, self._read, self._encoding = name, read, encoding
-        self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._ready, self._line, self._ended = memoryview(b""), 1, False
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        self._parts, self._ready = parts, memoryview(b"")
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not self._ready and not self._ended:
-            data = self._read(_AT_ONCE)
-            self._ended = not data
-            text = self._decoded(data)
-            self._line += text.count("\n")
-            self._ready = memoryview(text.encode())
+        while not self._ready and (part := next(self._parts, None)) is not None:
+            self._ready = memoryview(part)
         count = min(len(buffer), len(self._ready))
         buffer[:count], self._ready = self._ready[:count], self._ready[count:]
         return count
 
-    def _decoded(self, data: bytes) -> str:
+
+def _recoded(name: str, parts: Iterable[bytes], encoding: TextEncoding) -> Iterator[bytes]:
+    """Parts of a text as UTF-8, decoded one after the other."""
+    decoder, line = codecs.getincrementaldecoder(encoding.encoding)(), 1
+    for data in itertools.chain(parts, [b""]):
         try:
-            return self._decoder.decode(data, final=self._ended)
+            text = decoder.decode(data, final=not data)
         except UnicodeError as error:
             good = error.start if isinstance(error, UnicodeDecodeError) else 0
-            line = self._line + data.count(b"\n", 0, good)
+            line += data.count(b"\n", 0, good)
             raise UserError(
-                f"{self._name}: line {line} is not {self._encoding} "
-                f"({error}); correct it, or give another `encoding` (utf-16 needs a byte-order "
-                "mark, utf-16-le and utf-16-be do not)."
+                f"{name}: line {line} is not {encoding.encoding} ({error}); "
+                f"{remedy_of_encoding(encoding, error)}."
             ) from error
+        line += text.count("\n")
+        yield text.encode()
 
 
 UTF_8 = TextEncoding()
@@ -188,11 +184,11 @@ _OTHERS = {
 }
 
 
-_told_of: set[str] = set()  # the files of which bytes were left out
+_warned_of: set[str] = set()  # the files of which bytes were left out
 
 
 def decode(name: str, first_line: int, data: bytes, encoding: TextEncoding | None = None) -> str:
-    """Decodes a part of a file; a few bytes that are not UTF-8 are left out, which is said once."""
+    """Decodes a part of a file; a few bytes that are not UTF-8 are left out (logged once)."""
     try:
         text, dropped = data.decode("utf-8"), 0
     except UnicodeDecodeError:
@@ -206,20 +202,37 @@ def decode(name: str, first_line: int, data: bytes, encoding: TextEncoding | Non
             f"{ill_formed / len(data):.0%} of the bytes are ill-formed); "
             f"{remedy_of_encoding(encoding)} or, if it is no text, unpack it or leave it out."
         )
-    if dropped and name not in _told_of:
-        _told_of.add(name)
+    if dropped and name not in _warned_of:
+        _warned_of.add(name)
         _LOGGER.warning(
             "%s: %d bytes from line %d on are not UTF-8, and such bytes are left out; if they "
-            "matter, correct the file (iconv -f UTF-8 -t UTF-8 FILE names the first position).",
+            "matter, correct the file.",
             *(name, dropped, first_line),
         )
     return text
 
 
-def remedy_of_encoding(encoding: TextEncoding | None) -> str:
-    """What to do about bytes that are not UTF-8, after a semicolon."""
-    convert = "convert the file (iconv -f ITS_ENCODING -t UTF-8)"
-    return convert if encoding is None else f"give its `encoding` (cp949, latin-1), or {convert}"
+def remedy_of_encoding(encoding: TextEncoding | None, error: UnicodeError | None = None) -> str:
+    """What to do about bytes that are not of an encoding, after a semicolon."""
+    if encoding is None:
+        return "convert the file (iconv -f ITS_ENCODING -t UTF-8)"
+    if encoding.is_utf8:
+        return "give its `encoding` (cp949, utf-16, latin-1, ...)"
+    if (wider := _wider_encoding(encoding, error)) is not None:
+        return f"try `encoding={wider}`, which has more characters"
+    marks = " (utf-16 needs a byte-order mark, utf-16-le and utf-16-be do not)"
+    needs_mark = codecs.lookup(encoding.encoding).name in ("utf-16", "utf-32")
+    return f"correct it, or give another `encoding`{marks * needs_mark}"
+
+
+def _wider_encoding(encoding: TextEncoding, error: UnicodeError | None) -> str | None:
+    """The encoding that has all of this one's characters and more, if it reads what this cannot."""
+    wider = _WIDER.get(codecs.lookup(encoding.encoding).name)
+    if wider and isinstance(error, UnicodeDecodeError):
+        with contextlib.suppress(UnicodeError):
+            codecs.getincrementaldecoder(wider)().decode(error.object[error.start :][:2])
+            return wider
+    return None
 
 
 # How a packed file begins, longer than any text would begin by chance.
@@ -234,25 +247,17 @@ SAMPLE_BYTES = 1 << 16  # that say what form a text has
 BLOCK_BYTES = 1 << 20
 
 
-class _Bounded(io.RawIOBase):
+def _bounded(path: str, packed: IO[bytes], unpacked: Any) -> Iterator[bytes]:
     """What an unpacker gives, unless it is far more than the packed file can have meant."""
-
-    def __init__(self, path: str, packed: IO[bytes], unpacked: Any) -> None:
-        self._path, self._packed, self._unpacked = path, packed, unpacked
-        self._bytes = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        count = self._unpacked.readinto(buffer)
-        self._bytes += count
-        if self._bytes > max(_SMALL_BYTES, MOST_TIMES * self._packed.tell()):
+    count = 0
+    while part := unpacked.read(_AT_ONCE):
+        count += len(part)
+        if count > max(_SMALL_BYTES, MOST_TIMES * packed.tell()):
             raise UserError(
-                f"{self._path}: unpacks to more than {MOST_TIMES} times its size, which no text "
-                "does; if it is meant, unpack it first, and name what comes out."
+                f"{path}: unpacks to more than {MOST_TIMES} times its size, which no text does; "
+                "if it is meant, unpack it first, and name what comes out."
             )
-        return count
+        yield part
 
 
 class Unpacked(io.BufferedReader):
@@ -303,8 +308,11 @@ def open_unpacked(
     try:
         start = packed.peek(_LONGEST_MAGIC)  # type: ignore[attr-defined]
         unpack = next((one for magic, one in _UNPACKERS.items() if start.startswith(magic)), None)
-        plain = _Bounded(path, packed, unpack(packed)) if unpack else packed
-        return Unpacked(packed, encoding.recoded(path, plain) if encoding else plain)
+        plain: Any = _Parts(_bounded(path, packed, unpack(packed))) if unpack else packed
+        if encoding and not encoding.is_utf8:
+            parts = iter(functools.partial(plain.read, _AT_ONCE), b"")
+            plain = _Parts(_recoded(path, parts, encoding))
+        return Unpacked(packed, plain)
     except BaseException:
         packed.close()
         raise
@@ -358,7 +366,7 @@ def read_whole(
 def beginning_of_text(path: str, encoding: TextEncoding | None = None) -> bytes:
     """The first bytes of a file, unpacked, without a byte-order mark and blanks in front.
 
-    Of a stream they are kept for the one who reads it next.
+    Of a stream they are kept for its next reader.
     """
     with _unpacking(path), contextlib.ExitStack() as stack:
         file = stack.enter_context(open_unpacked(path, stream=True, encoding=encoding))
@@ -382,9 +390,8 @@ def refuse_no_text(path: str, start: bytes, encoding: TextEncoding | None = None
     found = next((kind for mark, kind in _OTHERS.items() if start.startswith(mark)), None)
     found = "tar" if start[_TAR_AT:].startswith(_TAR) else found
     if found and found.startswith("UTF"):
-        give = "" if encoding is None else f"give `encoding={found.lower()}`, or "
-        raise UserError(
-            f"{path}: is {found}; {give}convert it to UTF-8 (iconv -f {found} -t UTF-8)."
-        )
+        give = f"give `encoding={found.lower()}`"
+        convert = f"convert it to UTF-8 (iconv -f {found} -t UTF-8)"
+        raise UserError(f"{path}: is {found}; {give if encoding else convert}.")
     if found:
         raise UserError(f"{path}: is a {found} archive; unpack it, or pack it with gzip.")

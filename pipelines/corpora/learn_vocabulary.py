@@ -26,8 +26,8 @@ from keras_bert_impl.tokenization.learner import (
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import (
     Reading,
-    Source,
     TextBlock,
+    TextSource,
     find_sources,
     packed_size,
     raw_paragraphs_of,
@@ -185,20 +185,40 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
         config=config,
     )
     if result.coverage.unknown_share > _MUCH_LOST:
+        characters, tokens = _wanted_alphabet(counts)
+        larger = f", and raise `vocab_size`: these characters alone take {tokens} tokens"
+        larger *= 2 * tokens > config.options.vocab_size
         _LOGGER.warning(
-            "%.1f%% of words are [UNK]; raise `limit_alphabet` (the text has %d characters), and "
-            "`vocab_size` if that leaves too little room for words.",
-            *(100 * result.coverage.unknown_share, result.characters),
+            "%.1f%% of words are [UNK] (the text has %d characters); give `limit_alphabet=%d`%s.",
+            *(100 * result.coverage.unknown_share, result.characters, characters, larger),
         )
     return result
 
 
-def count_words(config: LearnVocabularyConfig, sources: Sequence[Source]) -> tuple[Counter, int]:
+def _wanted_alphabet(counts: Counter[str]) -> tuple[int, int]:
+    """How many characters leave few words [UNK], and how many tokens these characters take."""
+    ranks = {character: rank for rank, character in enumerate(ranked_characters(counts), 1)}
+    words = Counter[int]()  # by the number of characters that each needs
+    for word, count in counts.items():
+        words[max(map(ranks.__getitem__, word))] += count
+    kept = 0
+    for wanted in sorted(words):
+        kept += words[wanted]
+        if kept >= (1 - _MUCH_LOST) * counts.total():
+            break
+    alphabet = {character for character, rank in ranks.items() if rank <= wanted}
+    inside = {character for word in counts for character in word[1:]} & alphabet
+    return wanted, len(alphabet) + len(inside)
+
+
+def count_words(
+    config: LearnVocabularyConfig, sources: Sequence[TextSource]
+) -> tuple[Counter, int]:
     """Counts the words of sources as WordPiece sees them; see `merge_counts`."""
     return merge_counts(_count(config, sources), _MOST_WORDS)
 
 
-def _count(config: LearnVocabularyConfig, sources: Sequence[Source]) -> Iterator[CountedBlock]:
+def _count(config: LearnVocabularyConfig, sources: Sequence[TextSource]) -> Iterator[CountedBlock]:
     work = functools.partial(
         count_block,
         reading=config.reading,

@@ -15,8 +15,8 @@ from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.progress import Progress
 from pipelines.corpora.documents import (
     Reading,
-    Source,
     TextBlock,
+    TextSource,
     find_sources,
     packed_size,
     paragraphs_of,
@@ -63,7 +63,7 @@ class SplitSentencesConfig:
     join_lines: bool | None = option(
         None,
         "Whether the lines of a paragraph, which an empty line ends, are joined; by default where "
-        "they look as if they were cut at one width, as in mails and man pages, which is said.",
+        "they look as if they were cut at one width, as in mails and man pages; a warning says so.",
     )
     num_workers: int | None = option(
         None,
@@ -128,7 +128,9 @@ def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
     return SentenceCounts(documents, sentences)
 
 
-def _read(source: Source, config: SplitSentencesConfig, wrapped: list[str]) -> Iterator[TextBlock]:
+def _read(
+    source: TextSource, config: SplitSentencesConfig, wrapped: list[str]
+) -> Iterator[TextBlock]:
     """The blocks of a source, and whether their lines are cut, which the first one shows."""
     reading, is_cut = config.reading, bool(config.join_lines)
     for number, block in enumerate(read_blocks(source, reading)):
@@ -160,7 +162,7 @@ def _language(paragraph: str, language: str) -> str:
 
 
 @contextlib.contextmanager
-def _outputs(config: SplitSentencesConfig, sources: list[Source]) -> Iterator[list[IO[bytes]]]:
+def _outputs(config: SplitSentencesConfig, sources: list[TextSource]) -> Iterator[list[IO[bytes]]]:
     """Opens the files to write; they get their names together, when all are on the disk."""
     paths = _output_paths(config)
     for path in paths:

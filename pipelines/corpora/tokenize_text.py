@@ -15,7 +15,7 @@ from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import (
     Reading,
-    Source,
+    TextSource,
     expand_patterns,
     other_kind,
     raw_paragraphs_of,
@@ -107,11 +107,11 @@ def _lines_of_files(
     paths: list[str], text_field: str | None, encoding: TextEncoding
 ) -> Iterator[str | bytes]:
     reading = Reading(text_field or "", text_encoding=encoding)
-    told: set[str] = set()
+    warned: set[str] = set()
     for path in [] if text_field else paths:
-        other_kind(path, beginning_of_text(path, encoding), _REMEDY, told)
+        other_kind(path, beginning_of_text(path, encoding), _REMEDY, warned)
     for path in paths:
-        for block in read_blocks(Source(path, "json_lines" if text_field else "text"), reading):
+        for block in read_blocks(TextSource(path, "json_lines" if text_field else "text"), reading):
             if text_field:
                 yield from filter(None, raw_paragraphs_of(block, reading))
             else:

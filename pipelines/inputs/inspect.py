@@ -2,7 +2,6 @@
 
 import dataclasses
 import html
-import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -84,7 +83,7 @@ class PairStatistics:
         self.kinds["mask"] += int(hidden.sum())
         self.kinds["random"] += int((~kept & ~hidden).sum())
         self.deciles += _counted(_DECILES * position // total[row])
-        self.whole_labels += int((~self._facts.continuation[true_id]).sum())
+        self.whole_labels += int((~self._facts.is_continuation[true_id]).sum())
 
     def figures(self) -> dict[str, float]:
         """Shares and means by name."""
@@ -123,7 +122,6 @@ def _deviation(histogram: NDArray[np.int64]) -> float:
 
 
 _BATCH = 1024
-_BAR = 40
 _STYLE = (
     "body { max-width: 1080px; margin: 2em auto } pre { white-space: pre-wrap } "
     "svg { width: 100%; height: 10em; fill: #2f6fde; border-bottom: 1px solid }"
@@ -242,7 +240,6 @@ def as_text(inspection: Inspection) -> str:
     parts = [_sample_text(inspection, number) for number in range(len(inspection.samples))]
     parts.append(f"{inspection.total:,} examples, figures from {inspection.statistics.examples:,}:")
     parts[-1] += "".join(f"\n  {name:<22} {value}" for name, value in _figures(inspection).items())
-    parts.append("Lengths in tokens:\n" + _histogram(inspection.statistics.lengths))
     return "\n\n".join(parts)
 
 
@@ -271,20 +268,6 @@ def _sample_text(inspection: Inspection, number: int) -> str:
     )
     return (
         f"Example {number + 1} ({label}; «…» holds the true token of a masked position):\n{words}"
-    )
-
-
-def _histogram(counts: NDArray[np.int64], bins: int = 8) -> str:
-    """A histogram in text: a bar for each of a few ranges of lengths."""
-    edges = np.linspace(0, len(counts) - 1, bins + 1).astype(int)
-    ranges = [
-        (int(first) + 1, int(last), int(counts[first + 1 : last + 1].sum()))
-        for first, last in itertools.pairwise(edges)
-    ]
-    most = max(1, *(count for _, _, count in ranges))
-    return "\n".join(
-        f"  {first:>4}-{last:<4} {'█' * round(_BAR * count / most):<{_BAR}} {count:,}"
-        for first, last, count in ranges
     )
 
 

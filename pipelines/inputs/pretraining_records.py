@@ -47,7 +47,7 @@ class PretrainingRecords:
             option = "mask_probabilities" if targets.mask_probabilities else "objective"
             raise UserError(
                 f"`{option}` needs unmasked text, but the records of {shards[0].path} are masked; "
-                "make them again with `masking=dynamic`."
+                "make them again with create_pretraining_data and `masking=dynamic`."
             )
         stored = self._stored_predictions()
         self._check_bare(shards, stored)
@@ -64,7 +64,7 @@ class PretrainingRecords:
 
     @property
     def copies_of_text(self) -> int:
-        """How often the text stands in the records, as the recipe says; 1 where nobody knows."""
+        """How often the records hold the text, as the recipe says; 1 if unknown."""
         return self._description.recipe.dupe_factor if self._description else 1
 
     def batch(self, epochs: Numbers, records: Numbers) -> dict[str, np.ndarray]:
@@ -204,16 +204,16 @@ def _reading(shard: Shard) -> tuple | None:
     if shard.description is None:
         return None
     recipe = shard.description.recipe
-    # How often and how the text was cut is told by the records.
+    # How often and how the text was cut shows in the records.
     fields = dataclasses.asdict(recipe)
-    told = {"dupe_factor", "short_seq_prob", "random_seed", "same_document_tries"}
+    of_records = {"dupe_factor", "short_seq_prob", "random_seed", "same_document_tries"}
     if recipe.masking != "dynamic":
-        told |= fields.keys() - {"masking", "do_next_sentence"}
-    return recipe.stored_predictions, *(fields[name] for name in sorted(fields.keys() - told))
+        of_records |= fields.keys() - {"masking", "do_next_sentence"}
+    return recipe.stored_predictions, *(fields[name] for name in sorted(fields.keys() - of_records))
 
 
 def _no_predictions(examples: int) -> dict[str, np.ndarray]:
-    """Features of examples that nobody masks."""
+    """Features of examples without masks."""
     empty = np.zeros((examples, 0), np.int64)
     return {
         "masked_lm_positions": empty,

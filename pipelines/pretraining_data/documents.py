@@ -44,7 +44,7 @@ _PACKED = {b"\x1f\x8b": "gunzip", b"\xfd7zXZ": "unxz", b"BZh": "bunzip2", b"PK\x
 
 
 @dataclasses.dataclass(frozen=True)
-class TextBlock:
+class FileBlock:
     """Whole documents of one file."""
 
     path: str
@@ -88,7 +88,7 @@ def find_cut(file: IO[bytes], position: int) -> int | None:
     return None
 
 
-def cut_into_blocks(path: str, file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> list[TextBlock]:
+def cut_into_blocks(path: str, file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> list[FileBlock]:
     r"""Cuts a file into blocks of whole documents of about `block_bytes`.
 
     Example:
@@ -115,11 +115,11 @@ def cut_into_blocks(path: str, file: IO[bytes], block_bytes: int = BLOCK_BYTES) 
                 f"line; a document is held in memory and may have {MOST_BYTES >> 20} MiB: put an "
                 "empty line between documents (in a text without any, every few hundred sentences)."
             )
-    return [TextBlock(path, start, end) for start, end in zip(starts, ends, strict=True)]
+    return [FileBlock(path, start, end) for start, end in zip(starts, ends, strict=True)]
 
 
 def read_lines(
-    block: TextBlock, data: bytes, encoding: TextEncoding = UTF_8, *, drop_invalid: bool = False
+    block: FileBlock, data: bytes, encoding: TextEncoding = UTF_8, *, drop_invalid: bool = False
 ) -> list[str]:
     r"""The lines of a block, as text."""
     if block.start == 0:
@@ -130,13 +130,13 @@ def read_lines(
         line = data.count(b"\n", 0, error.start) + 1
         where = f"line {line}" if block.start == 0 else f"byte {block.start + error.start}"
         raise UserError(
-            f"{block.path}: {where} is not {encoding.name}; {remedy_of_encoding(encoding)}."
+            f"{block.path}: {where} is not {encoding.name}; {remedy_of_encoding(encoding, error)}."
         ) from error
     return [line.strip() for line in encoding.composed(text).split("\n")]
 
 
 def sample_lines(
-    blocks: Sequence[TextBlock],
+    blocks: Sequence[FileBlock],
     open_file: Callable[[str], AbstractContextManager[IO[bytes]]],
     encoding: TextEncoding = UTF_8,
 ) -> list[str]:
@@ -193,8 +193,8 @@ def split_names(patterns: str) -> list[str]:
     return names
 
 
-def look_at_input(path: str, file: IO[bytes], told: set[str]) -> None:
-    """Looks at what is read as sentences: refuses JSON, warns of what is probably no sentences."""
+def look_at_input(path: str, file: IO[bytes], warned: set[str]) -> None:
+    """Looks at what is read as sentences: refuses JSON, warns of what are probably none."""
     file.seek(0)
     start = file.read(SAMPLE_BYTES)
     if are_cut(start.decode("utf-8", "ignore").split("\n")):
@@ -209,7 +209,7 @@ def look_at_input(path: str, file: IO[bytes], told: set[str]) -> None:
             "split_sentences, which reads JSON lines (`text_field` names the field), and give "
             "its output."
         )
-    other_kind(path, start, _MAKE_SENTENCES, told)
+    other_kind(path, start, _MAKE_SENTENCES, warned)
 
 
 def check_partners(

@@ -34,7 +34,7 @@ class SpecialIds:
 
 
 @dataclasses.dataclass
-class Spans:
+class PairSpans:
     """Where the tokens of examples lie in one flat array, int64 [examples]; no B has length 0."""
 
     start_a: Numbers
@@ -64,14 +64,14 @@ class PaddedExamples:
 
 
 def gather_examples(
-    tokens: Tokens, spans: Spans, length: int, special: SpecialIds, *, pairs: bool = True
+    tokens: Tokens, spans: PairSpans, length: int, special: SpecialIds, *, pairs: bool = True
 ) -> PaddedExamples:
     """Copies the tokens of spans into padded examples.
 
     Example:
         >>> tokens = np.arange(10, 20, dtype=np.uint16)
         >>> one = lambda number: np.array([number])
-        >>> spans = Spans(one(0), one(2), one(5), one(3))
+        >>> spans = PairSpans(one(0), one(2), one(5), one(3))
         >>> gather_examples(tokens, spans, 10, SpecialIds(0, 1, 2, 3)).ids.tolist()
         [[1, 10, 11, 2, 15, 16, 17, 2, 0, 0]]
     """
@@ -184,9 +184,9 @@ class PlannedExamples:
         order = np.argsort(self.keys)
         return PlannedExamples(**{name: column[order] for name, column in self.columns().items()})
 
-    def spans(self, rows: slice) -> Spans:
+    def spans(self, rows: slice) -> PairSpans:
         """The tokens of some examples, as `gather_examples` takes them."""
-        return Spans(
+        return PairSpans(
             self.start_a[rows],
             self.len_a[rows].astype(np.int64),
             self.start_b[rows],

@@ -1,19 +1,20 @@
 """The recipe of pre-training shards: all that decides their content, and nothing else.
 
-Where files lie, how many processes work and which runner is used stand in `PretrainingDataConfig`
+Where files lie, how many processes work and which runner is used are in `PretrainingDataConfig`
 beside it: they change nothing in the records.
 """
 
 import dataclasses
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypedDict
+from functools import cached_property
+from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.json_files import Count, json_text, typed
+from keras_bert_impl.json_files import Count, json_text
 from keras_bert_impl.options import REQUIRED, Rules, check_options, items_of, nested, option
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
@@ -110,17 +111,13 @@ class Recipe:
             max_predictions=self.max_predictions_per_seq,
             probability=self.masked_lm_prob,
             mask_id=facts.special.mask,
-            continuation=facts.continuation,
+            continuation=facts.is_continuation,
             replacements=facts.replacements(self.random_replacements),
             whole_words=self.do_whole_word_mask,
             max_ngram=self.max_ngram,
             mask_share=self.mask_probabilities[0],
             same_share=self.mask_probabilities[1],
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """The recipe as plain values."""
-        return {**dataclasses.asdict(self), "mask_probabilities": list(self.mask_probabilities)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,7 +168,7 @@ class PretrainingDataConfig:
             raise UserError(
                 f"`encoding={self.text_encoding.encoding}`: text is cut into blocks at line ends, "
                 "which cannot be found in this encoding without reading all; run split_sentences "
-                "with it, which writes UTF-8, or convert the file (iconv)."
+                "with it, which writes UTF-8."
             )
         names = self.output_names
         if not names or any(not name or name.endswith(("/", "\\")) for name in names):
@@ -211,30 +208,28 @@ class PretrainingDataConfig:
         return TextSettings(vocabulary, self.do_lower_case, self.strip_accents)
 
 
-class _Facts(TypedDict):
-    """What a file holds of a vocabulary."""
-
-    size: Annotated[int, Rules(sentence="", at_least=1, at_most=_MOST_TOKENS)]
-    sha256: str
-    special: SpecialIds
-    continuation: list[tuple[Count, Count]]
-    ordinary: list[tuple[Count, Count]]
+Runs = tuple[tuple[Count, Count], ...]
+"""A set of ids as runs, [first, end) each."""
 
 
 @dataclasses.dataclass(frozen=True)
 class VocabularyFacts:
-    """The part of a vocabulary that data work needs.
+    """The part of a vocabulary that data work needs, as descriptions of shards hold it.
 
-    Attributes:
-        continuation: bool [size], tokens that continue a word.
-        ordinary: unsigned ids of all tokens but the special and the `[unused...]` ones.
+    `ordinary` tokens are all but the special and the `[unused...]` ones; `continuation` tokens
+    continue a word.
     """
 
-    size: int
-    special: SpecialIds
-    continuation: np.ndarray
-    ordinary: np.ndarray
+    size: Annotated[int, Rules(sentence="", at_least=1, at_most=_MOST_TOKENS)]
     sha256: str
+    special: SpecialIds
+    continuation: Runs
+    ordinary: Runs
+
+    def __post_init__(self) -> None:
+        special = dataclasses.astuple(self.special)
+        if not self.is_ordinary.any() or not all(0 <= one < self.size for one in special):
+            raise UserError(f"its ids are not those of {self.size} tokens.")
 
     @classmethod
     def of(cls, vocabulary: Vocabulary) -> "VocabularyFacts":
@@ -243,62 +238,39 @@ class VocabularyFacts:
         special = SpecialIds(
             vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id
         )
-        framing = {*dataclasses.astuple(special), vocabulary.unk_id}
-        ordinary = [
-            number
-            for number, token in enumerate(tokens)
-            if number not in framing and not token.startswith("[unused")
-        ]
-        return cls(
-            size=len(tokens),
-            special=special,
-            continuation=np.array([token.startswith("##") for token in tokens]),
-            ordinary=np.array(ordinary or [vocabulary.mask_id], np.uint32),
-            sha256=vocabulary.sha256,
-        )
+        is_ordinary = np.array([not token.startswith("[unused") for token in tokens])
+        is_ordinary[[*dataclasses.astuple(special), vocabulary.unk_id]] = False
+        is_ordinary[vocabulary.mask_id] = not is_ordinary.any()
+        continues = np.array([token.startswith("##") for token in tokens])
+        return cls(len(tokens), vocabulary.sha256, special, _runs(continues), _runs(is_ordinary))
+
+    @cached_property
+    def is_continuation(self) -> NDArray[np.bool_]:
+        """Bool [size]: the tokens that continue a word."""
+        return _members(self.continuation, self.size)
+
+    @cached_property
+    def is_ordinary(self) -> NDArray[np.bool_]:
+        """Bool [size]: all tokens but the special and the `[unused...]` ones."""
+        return _members(self.ordinary, self.size)
 
     @property
     def dtype(self) -> type:
         """The smallest unsigned type that holds every id."""
         return np.uint16 if self.size <= 1 << 16 else np.uint32
 
-    def to_json(self) -> dict[str, Any]:
-        """The facts as plain values; sets of ids as runs [first, end)."""
-        return {
-            "size": self.size,
-            "sha256": self.sha256,
-            "special": dataclasses.asdict(self.special),
-            "continuation": _runs(self.continuation),
-            "ordinary": _runs(np.isin(np.arange(self.size), self.ordinary)),
-        }
-
-    @classmethod
-    def from_json(
-        cls, values: Mapping[str, Any], origin: str = "vocabulary", remedy: str = "mend it"
-    ) -> "VocabularyFacts":
-        """The inverse of `to_json`."""
-        facts: _Facts = typed(values, _Facts, origin, remedy)
-        size, special = facts["size"], facts["special"]
-        ordinary = np.flatnonzero(_members(facts["ordinary"], size)).astype(np.uint32)
-        if not len(ordinary) or not all(0 <= one < size for one in dataclasses.astuple(special)):
-            raise UserError(f"{origin}: its ids are not those of {size} tokens; {remedy}.")
-        continuation = _members(facts["continuation"], size)
-        return cls(size, special, continuation, ordinary, facts["sha256"])
-
     def replacements(self, which: str) -> np.ndarray:
         """The ids that a random replacement is drawn from."""
-        chosen = self.ordinary if which == "ordinary" else np.arange(self.size)
+        chosen = np.flatnonzero(self.is_ordinary) if which == "ordinary" else np.arange(self.size)
         return chosen.astype(self.dtype)
 
 
-def _runs(members: np.ndarray) -> list[list[int]]:
-    """The runs of True in a bool array, as [first, end)."""
+def _runs(members: NDArray[np.bool_]) -> Runs:
     edges = np.flatnonzero(np.diff(np.concatenate([[False], members, [False]]).astype(np.int8)))
-    return edges.reshape(-1, 2).tolist()
+    return tuple((first, end) for first, end in edges.reshape(-1, 2).tolist())
 
 
-def _members(runs: Sequence[Sequence[int]], size: int) -> np.ndarray:
-    """The inverse of `_runs`: bool [size]."""
+def _members(runs: Runs, size: int) -> NDArray[np.bool_]:
     members = np.zeros(size, bool)
     for first, end in runs:
         members[first:end] = True

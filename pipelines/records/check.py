@@ -76,16 +76,16 @@ def _copy_all(remote: Sequence[str], pattern: str) -> Path:
     import tensorflow as tf
 
     stats = {path: tf.io.gfile.stat(path) for path in remote}
-    told: list[object] = [(path, one.length, one.mtime_nsec) for path, one in stats.items()]
+    identity: list[object] = [(path, one.length, one.mtime_nsec) for path, one in stats.items()]
     for path in remote:
         if path.endswith(DESCRIPTION_SUFFIX):
             with tf.io.gfile.GFile(path, "rb") as file:
-                told.append(file.read())
-    if len(told) == len(remote) and not all(one.mtime_nsec for one in stats.values()):
-        told.append(_THIS_PROCESS)
+                identity.append(file.read())
+    if len(identity) == len(remote) and not all(one.mtime_nsec for one in stats.values()):
+        identity.append(_THIS_PROCESS)
     root = own_folder("shards") or Path(_folder_of_this_process().name)
     sets = make_folder(root / hashlib.sha256(pattern.encode()).hexdigest()[:16])
-    cache = make_folder(sets / hashlib.sha256(repr(told).encode()).hexdigest()[:16])
+    cache = make_folder(sets / hashlib.sha256(repr(identity).encode()).hexdigest()[:16])
     for old in set(sets.iterdir()) - {cache}:
         remove(old)
     missing = [path for path in remote if not (cache / base_name(path)).exists()]

@@ -110,10 +110,6 @@ class ShardEntry:
     crc32c: str
     counts: Mapping[str, Count]
 
-    def to_json(self) -> dict[str, Any]:
-        """The entry as plain values."""
-        return {**dataclasses.asdict(self), "counts": dict(self.counts)}
-
     def check(self, path: Path, *, full: bool) -> None:
         """Refuses a file that is not what was written; `full` reads it all for its checksum."""
         size = path.stat().st_size
@@ -130,7 +126,7 @@ class ShardEntry:
 
 
 def random_next(share: float) -> str:
-    """The share of examples labelled random as people read it, with a word where it is too large.
+    """The share of examples labelled random as people read it, with a remark where it is too large.
 
     Example:
         >>> random_next(0.545), random_next(1.0)
@@ -157,7 +153,7 @@ class _File(TypedDict):
 
     format: int
     recipe: Recipe
-    vocabulary: dict[str, Any]
+    vocabulary: VocabularyFacts
     tokenizer: _Tokenizer
     source: _Source
     shards: tuple[ShardEntry, ...]
@@ -235,8 +231,8 @@ class Description:
         """The description as a file's content."""
         values = {
             "format": FORMAT,
-            "recipe": self.recipe.to_json(),
-            "vocabulary": self.vocabulary.to_json(),
+            "recipe": dataclasses.asdict(self.recipe),
+            "vocabulary": dataclasses.asdict(self.vocabulary),
             "tokenizer": {
                 "do_lower_case": self.do_lower_case,
                 "strip_accents": self.strip_accents,
@@ -245,7 +241,7 @@ class Description:
             "source": dict(self.source),
             "counts": self.totals(),
             "versions": dict(self.versions),
-            "shards": [shard.to_json() for shard in self.shards],
+            "shards": list(map(dataclasses.asdict, self.shards)),
         }
         return json_text(values, indent=1) + "\n"
 
@@ -276,7 +272,7 @@ class Description:
         described: _File = typed(values, _File, where, _REMEDY)
         return cls(
             recipe=described["recipe"],
-            vocabulary=VocabularyFacts.from_json(described["vocabulary"], where, _REMEDY),
+            vocabulary=described["vocabulary"],
             do_lower_case=described["tokenizer"]["do_lower_case"],
             strip_accents=described["tokenizer"]["strip_accents"],
             source=described["source"],

@@ -20,8 +20,8 @@ from pipelines.pretraining_data.draws import Words
 from pipelines.pretraining_data.masking import Masked, mask_examples
 from pipelines.pretraining_data.pairs import (
     PaddedExamples,
+    PairSpans,
     PlannedExamples,
-    Spans,
     Tokens,
     gather_examples,
 )
@@ -56,7 +56,7 @@ class RecordMaker:
             yield self.records(tokens, plan.spans(part), plan.keys[part], plan.is_random[part])
 
     def records(
-        self, tokens: Tokens, spans: Spans, keys: Words, is_random: NDArray[np.bool_]
+        self, tokens: Tokens, spans: PairSpans, keys: Words, is_random: NDArray[np.bool_]
     ) -> Frames:
         """The framed records of a block and the bytes of each; counts what they hold."""
         recipe = self.recipe

@@ -148,7 +148,7 @@ def _varint_tables(limit: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32], 
 
 @dataclasses.dataclass
 class _Field:
-    """Where a feature's bytes stand in the matrix.
+    """Where a feature's bytes are in the matrix.
 
     Attributes:
         feature: which one.

@@ -27,7 +27,7 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data import partner_join
 from pipelines.pretraining_data.chunks import pair_starts
 from pipelines.pretraining_data.documents import (
-    TextBlock,
+    FileBlock,
     check_partners,
     choose_shards,
     cut_into_blocks,
@@ -81,7 +81,7 @@ def run_beam(config: PretrainingDataConfig) -> Description:
 
 
 class MakeShards(beam.PTransform):
-    """(block number, TextBlock) → shards and their description on disk."""
+    """(block number, FileBlock) → shards and their description on disk."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class MakeShards(beam.PTransform):
 
 
 class TokenizeBlock(beam.DoFn):
-    """(number, TextBlock) → (number, (SentenceBlock, bytes of text, SHA-256 of the text))."""
+    """(number, FileBlock) → (number, (SentenceBlock, bytes of text, SHA-256 of the text))."""
 
     def __init__(self, config: PretrainingDataConfig, vocabulary: Vocabulary) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ class TokenizeBlock(beam.DoFn):
         self._tokenizer = Tokenizer(self._config.text_settings(self._vocabulary))
         self._dtype = VocabularyFacts.of(self._vocabulary).dtype
 
-    def process(self, element: tuple[int, TextBlock]) -> Iterator[tuple[int, tuple]]:
+    def process(self, element: tuple[int, FileBlock]) -> Iterator[tuple[int, tuple]]:
         """Reads and tokenizes a block."""
         number, block = element
         with FileSystems.open(block.path) as file:
@@ -246,10 +246,10 @@ def _check_shipping(options: PipelineOptions) -> None:
         )
 
 
-def _find_blocks(patterns: str) -> tuple[list[TextBlock], list[str]]:
+def _find_blocks(patterns: str) -> tuple[list[FileBlock], list[str]]:
     """The text blocks of all input files, and the files' names."""
     blocks, files = [], []
-    told: set[str] = set()
+    warned: set[str] = set()
     for pattern in split_names(patterns):
         matched = [entry.path for entry in FileSystems.match([pattern])[0].metadata_list]
         hidden = base_name(pattern).startswith(".")  # hidden files are half written
@@ -258,7 +258,7 @@ def _find_blocks(patterns: str) -> tuple[list[TextBlock], list[str]]:
             raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
         for path in found:
             with FileSystems.open(path) as file:
-                look_at_input(path, file, told)
+                look_at_input(path, file, warned)
                 blocks += cut_into_blocks(path, file)
             files.append(base_name(path))
     return blocks, files

@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -22,14 +22,12 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_input, open_whole
 from keras_bert_impl.json_files import json_text, read_json_object
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
-from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.pretraining_data.chunks import pair_starts
-from pipelines.pretraining_data.documents import SentenceBlock, TextBlock, encode_block, read_lines
-from pipelines.pretraining_data.recipe import VocabularyFacts
+from pipelines.pretraining_data.documents import FileBlock, SentenceBlock, encode_block, read_lines
+from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts
 
 
 class MappedArray:
@@ -55,37 +53,12 @@ _DOCUMENTS_AT_ONCE = 100_000  # whose lengths are looked at: bounds memory
 
 
 @dataclasses.dataclass(frozen=True)
-class TextFingerprint:
-    """How text becomes ids, in a few words: what tokens are kept under and workers are sent.
-
-    The vocabulary counts by its content; its file may have another name the next time.
-    """
-
-    vocab_file: str
-    vocab_sha256: str
-    do_lower_case: bool
-    strip_accents: bool | None
-    encoding: TextEncoding = UTF_8
-
-    @property
-    def as_json(self) -> dict[str, Any]:
-        """All that the ids follow from besides the text; of UTF-8 as it always was."""
-        own = {**dataclasses.asdict(self), "vocab_file": ""}
-        del own["encoding"]
-        return own | self.encoding.settings
-
-    def load(self) -> TextSettings:
-        """Reads the vocabulary that is meant."""
-        vocabulary = Vocabulary.load(self.vocab_file)
-        return TextSettings(vocabulary, self.do_lower_case, self.strip_accents)
-
-
-@dataclasses.dataclass(frozen=True)
 class BlockTask:
     """One text block to tokenize, and where its tokens go; `plain` is without TensorFlow."""
 
-    block: TextBlock
-    settings: TextFingerprint
+    block: FileBlock
+    config: PretrainingDataConfig
+    vocab_sha256: str  # the file of the vocabulary may have other content the next time
     target: str
     stamp: tuple[int, int]
     plain: bool = False
@@ -140,15 +113,15 @@ class Corpus:
         return starts
 
 
-_tokenizers: dict[tuple[TextFingerprint, bool], tuple] = {}
+_tokenizers: dict[tuple, tuple] = {}
 
 
 def _tokenizer(task: BlockTask) -> tuple:
     """Gives the tokenizer, the ids' type and what counts their words; made once a process."""
-    settings, key = task.settings, (task.settings, task.plain)
+    key = task.config, task.vocab_sha256, task.plain
     if key not in _tokenizers:
         made = PlainTokenizer if task.plain else Tokenizer
-        text = settings.load()
+        text = task.config.text_settings(Vocabulary.load(task.config.vocab_file))
         dtype = VocabularyFacts.of(text.vocabulary).dtype
         _tokenizers[key] = made(text), dtype, WordCounter(text.vocabulary)
     return _tokenizers[key]
@@ -172,7 +145,6 @@ def tokenize_blocks(tasks: BlockTasks) -> int:
 
 def tokenize_block(task: BlockTask) -> int:
     """Tokenizes a block into its file; gives back the bytes of text."""
-    settings = task.settings
     tokenizer, dtype, counter = _tokenizer(task)
     with open_input(task.block.path) as file:
         file.seek(task.block.start)
@@ -182,7 +154,7 @@ def tokenize_block(task: BlockTask) -> int:
         raise UserError(
             f"{task.block.path}: was changed while it was read; start again when it is whole."
         )
-    lines = read_lines(task.block, data, settings.encoding)
+    lines = read_lines(task.block, data, task.config.text_encoding)
     block = encode_block(lines, tokenizer.encode_lines, dtype)
     count = counter.count(block.ids)
     content = io.BytesIO()

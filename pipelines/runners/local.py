@@ -22,12 +22,13 @@ from keras_bert_impl.files import (
     remove,
     without_links,
 )
+from keras_bert_impl.json_files import json_text, read_json_value
 from keras_bert_impl.locks import owned
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import match_files, refuse_output_among_input, with_content
 from pipelines.pretraining_data.documents import (
-    TextBlock,
+    FileBlock,
     check_partners,
     choose_shards,
     cut_into_blocks,
@@ -102,7 +103,7 @@ class _Text:
     """The input; `stamps` are path, size and time of each file, by which a change is noticed."""
 
     files: list[str]
-    blocks: list[TextBlock]
+    blocks: list[FileBlock]
     stamps: list[list]
     bytes: int
 
@@ -110,13 +111,13 @@ class _Text:
     def of(cls, patterns: str) -> "_Text":
         """Finds the input and cuts it into blocks, before anything is written."""
         files = with_content(find_inputs(patterns))
-        blocks: list[TextBlock] = []
+        blocks: list[FileBlock] = []
         stamps = []
-        told: set[str] = set()
+        warned: set[str] = set()
         for path in files:
             with open_input(path) as file:  # its stamp first, so that later changes are noticed
                 stamps.append([str(real_path(Path(path))), *corpora.stamp_of(file)])
-                look_at_input(path, file, told)
+                look_at_input(path, file, warned)
                 blocks += cut_into_blocks(path, file)
         return cls(files, blocks, stamps, sum(block.end - block.start for block in blocks))
 
@@ -184,22 +185,16 @@ def _corpus(
     config: PretrainingDataConfig, text: _Text, vocabulary: Vocabulary, work: Path
 ) -> corpora.Corpus:
     """The tokenized corpus: found, or made from the text."""
-    settings = corpora.TextFingerprint(
-        config.vocab_file,
-        vocabulary.sha256,
-        config.do_lower_case,
-        config.strip_accents,
-        config.text_encoding,
-    )
-    key = {**settings.as_json, "format": _FORMAT}
-    folder = make_folder(work / f"tokens-{fingerprint([text.stamps, key])}")
-    return corpora.find_corpus(folder) or _tokenized(config, text, settings, folder)
+    how = [config.do_lower_case, config.strip_accents, dataclasses.asdict(config.text_encoding)]
+    name = fingerprint([text.stamps, vocabulary.sha256, *how, _FORMAT])
+    folder = make_folder(work / f"tokens-{name}")
+    return corpora.find_corpus(folder) or _tokenized(config, text, vocabulary.sha256, folder)
 
 
 def _tokenized(
     config: PretrainingDataConfig,
     text: _Text,
-    settings: corpora.TextFingerprint,
+    vocab_sha256: str,
     folder: Path,
 ) -> corpora.Corpus:
     """Tokenizes what an earlier run has not, and joins the blocks."""
@@ -212,7 +207,7 @@ def _tokenized(
         path: (size, time) for path, (_, size, time) in zip(text.files, text.stamps, strict=True)
     }
     tasks = [
-        corpora.BlockTask(block, settings, str(file), stamps[block.path], plain)
+        corpora.BlockTask(block, config, vocab_sha256, str(file), stamps[block.path], plain)
         for block, file in missing
     ]
     progress = Progress("tokenize", text.bytes / 1e6, "MB")
@@ -233,17 +228,17 @@ def _tokenized(
 def _plan(config: PretrainingDataConfig, corpus: corpora.Corpus, folder: Path) -> list[tuple]:
     """The plan of all examples: the file of each batch and the number of its examples."""
     tasks = shards.plan_tasks(corpus, config.recipe, folder)
-    examples = [shards.planned_count(task.target) for task in tasks]
-    missing = [number for number, count in enumerate(examples) if count is None]
-    progress = Progress("plan", len(tasks), "batches")
-    progress.resume_from(len(tasks) - len(missing))
-    chosen = [tasks[number] for number in missing]
-    counts = in_order(shards.plan_batch, chosen, _beside(config), _NUMBERS)
-    for number, count in zip(missing, counts, strict=True):
-        examples[number] = count
-        progress.advance()
-    progress.close()
-    return [(task.target, count) for task, count in zip(tasks, examples, strict=True)]
+    note = folder / "plan.json"  # written when all files are
+    if not note.is_file():
+        progress = Progress("plan", len(tasks), "batches")
+        counts = []
+        for count in in_order(shards.plan_batch, tasks, _beside(config), _NUMBERS):
+            counts.append(count)
+            progress.advance()
+        progress.close()
+        with open_whole(note) as file:
+            file.write(json_text(counts))
+    return [(task.target, count) for task, count in zip(tasks, read_json_value(note), strict=True)]
 
 
 def _shards(
@@ -255,7 +250,7 @@ def _shards(
 ) -> list[ShardEntry]:
     """The finished shards."""
     output = str(real_path(Path(config.set_name)))
-    recipe = config.recipe.to_json()
+    recipe = dataclasses.asdict(config.recipe)
     name = [recipe, corpus.text_sha256, Path(corpus.folder).name, output, _FORMAT]
     folder = make_folder(work / f"plan-{fingerprint(name)}")
     plan = _plan(config, corpus, folder)

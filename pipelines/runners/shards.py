@@ -89,25 +89,10 @@ def plan_batch(task: PlanTask) -> int:
     )
     start_b, len_b = find_partners(chunks, offsets.array, bounds.array, recipe.same_document_tries)
     rows = truncate(chunks, start_b, len_b, recipe.token_budget).ordered()
-    _write_rows(rows, Path(task.target))
-    return len(rows)
-
-
-def _write_rows(rows: PlannedExamples, path: Path) -> None:
-    with open_whole(path, "wb") as file:
+    with open_whole(task.target, "wb") as file:
         for name, column in rows.columns().items():
             file.write(np.ascontiguousarray(column, _COLUMNS[name]).tobytes())
-    # Written after the plan itself: where it is missing, the plan was interrupted.
-    with open_whole(path.with_suffix(".json")) as file:
-        file.write(json_text({"examples": len(rows)}))
-
-
-def planned_count(path: str | Path) -> int | None:
-    """How many examples a batch's file has, or None where it is not complete."""
-    note = Path(path).with_suffix(".json")
-    if not (note.is_file() and Path(path).is_file()):
-        return None
-    return read_json_object(note)["examples"]
+    return len(rows)
 
 
 def _read_rows(path: str, examples: int, first_key: int, end_key: int) -> PlannedExamples:
@@ -163,7 +148,7 @@ def write_shard(task: ShardTask) -> ShardEntry:
 
     entry = write_records(task.target, blocks(), maker.counts)
     with open_whole(task.note) as file:
-        file.write(json_text(entry.to_json()))
+        file.write(json_text(dataclasses.asdict(entry)))
     return entry
 
 

@@ -53,7 +53,7 @@ class Child:
     def __init__(
         self, module: str, case: Mapping[str, Any], *flags: str, **environment: str
     ) -> None:
-        # A file, because a pipe that nobody reads would stop a process that logs much.
+        # A file, because a pipe that is not read would stop a process that logs much.
         self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, f"--child={json.dumps(case)}", *flags],
@@ -126,9 +126,9 @@ def cores() -> list[int]:
 
 def machine() -> str:
     """The processors that this process may use, and Python's version."""
-    model, told = platform.processor() or platform.machine(), Path("/proc/cpuinfo")
-    if told.exists():
-        names = [line for line in told.read_text().splitlines() if line.startswith("model name")]
+    model, info = platform.processor() or platform.machine(), Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
         model = names[0].split(":")[1].strip() if names else model
     return f"{len(cores())} x {model}, Python {platform.python_version()}"
 
@@ -138,14 +138,14 @@ def show_json(row: Mapping[str, Any]) -> None:
     print(json.dumps(row), flush=True)
 
 
-class Table:
+class PrintedTable:
     """A table for people, printed row by row.
 
     Args:
         columns: their heads, and how their cells are formatted; the first one's are texts.
 
     Example:
-        >>> table = Table({"way": "", "steps/s": ",.1f", "to pad": ".2f"}, first=8)
+        >>> table = PrintedTable({"way": "", "steps/s": ",.1f", "to pad": ".2f"}, first=8)
         way        steps/s    to pad
         >>> table.row("pad", 1234.5)
         pad        1,234.5

@@ -27,7 +27,7 @@ from keras_bert_impl.config import BertConfig, named_config
 from keras_bert_impl.options import check_options, option
 from keras_bert_impl.planning import encoder_flops, made_up_examples, training_flops
 from tools.benchmarks.measuring import (
-    Table,
+    PrintedTable,
     in_child,
     in_turns,
     machine,
@@ -342,7 +342,7 @@ def _print_table(config: ModelConfig, figures: dict[str, Any]) -> None:
     """Prints a line a contender, with the median step over all rounds."""
     flops = config.flops(training=config.task == "train")
     formats = {"seq/s": ".2f", "s/step": ".3f", "spread": ".0%", "GFLOP/s": ".0f"}
-    table = Table({"contender": "", **formats, "peak GB": ".2f"}, first=14)
+    table = PrintedTable({"contender": "", **formats, "peak GB": ".2f"}, first=14)
     for name, lists in figures.items():
         median = statistics.median(lists["seconds"])
         table.row(

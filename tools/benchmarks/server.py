@@ -35,7 +35,7 @@ from typing import Any
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.serving.http.server import listen
-from tools.benchmarks.measuring import LeftOutError, Table, in_turns, show_json, spread_texts
+from tools.benchmarks.measuring import LeftOutError, PrintedTable, in_turns, show_json, spread_texts
 from tools.config_flags import ConfigFlags
 
 _SECONDS_TO_START = 180
@@ -72,7 +72,7 @@ end
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerConfig:
+class ServerBenchmarkConfig:
     """The options of the comparison."""
 
     server: tuple[str, ...] = option(
@@ -90,7 +90,7 @@ class ServerConfig:
         check_options(self)
 
 
-FLAGS = ConfigFlags(__doc__, ServerConfig)
+FLAGS = ConfigFlags(__doc__, ServerBenchmarkConfig)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Turn:
 class Server:
     """A server under test."""
 
-    def __init__(self, words: str, config: ServerConfig) -> None:
+    def __init__(self, words: str, config: ServerBenchmarkConfig) -> None:
         self.name, _, command = words.partition("=")
         if not command:
             raise UserError(f"`server={words}`: write NAME=COMMAND.")
@@ -209,7 +209,7 @@ class Server:
             self._process.wait()
 
 
-def body_of(config: ServerConfig, text: str) -> bytes:
+def body_of(config: ServerBenchmarkConfig, text: str) -> bytes:
     """A request for the vector of a text."""
     return json.dumps({"model": config.model_name, "input": text}).encode()
 
@@ -237,7 +237,7 @@ def _medians(turns: Sequence[Turn]) -> Turn:
     return Turn(*map(statistics.median, columns))
 
 
-def _run(config: ServerConfig) -> None:
+def _run(config: ServerBenchmarkConfig) -> None:
     if shutil.which("wrk") is None:
         raise UserError("wrk is not installed; on Debian and Ubuntu: apt-get install wrk.")
     texts, servers = spread_texts(config.input_file, config.num_texts), list[Server]()
@@ -259,7 +259,7 @@ def _compare_servers(servers: Sequence[Server], clients: int, bodies: Path, roun
     turns = in_turns(ways, rounds, f"{clients} clients")
     columns = {"answers/s": ",.1f", "p50, ms": ",.1f", "p99, ms": ",.1f", "429": ",.0f"}
     columns |= {"other": ",.0f", "load, s": ".1f", "server, s": ".1f"}
-    table = Table({f"{clients} clients": "", **columns, "a CPU-s": ",.1f", "MB": ",.0f"})
+    table = PrintedTable({f"{clients} clients": "", **columns, "a CPU-s": ",.1f", "MB": ",.0f"})
     for name, found in turns.items():
         median = _medians(found)
         table.row(name, *asdict(median).values())

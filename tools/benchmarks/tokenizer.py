@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, check_options, option
-from tools.benchmarks.measuring import Table, in_turns, seconds_of, show_json
+from tools.benchmarks.measuring import PrintedTable, in_turns, seconds_of, show_json
 from tools.config_flags import ConfigFlags
 
 if TYPE_CHECKING:
@@ -188,7 +188,10 @@ def _compare_tokenizers(config: TokenizerConfig) -> None:
     differing = differing_lines(cuts, batches, config.settings)
     print(f"{len(lines)} lines, {_megabytes(lines):.1f} MB, do_lower_case={config.do_lower_case}\n")
     columns = {"median": ".1f", "best": ".1f", "ours/it": ".2f", "differing lines": ""}
-    table, ours = Table({"tokenizer": "", **columns}, 28), statistics.median(speeds["this project"])
+    table, ours = (
+        PrintedTable({"tokenizer": "", **columns}, 28),
+        statistics.median(speeds["this project"]),
+    )
     for name, values in speeds.items():
         median = statistics.median(values)
         table.row(name, median, max(values), ours / median, differing[name])
@@ -259,7 +262,7 @@ def time_run(config: TokenizerConfig, workers: int | None, folder: Path) -> dict
 
 def _time_creation(config: TokenizerConfig) -> None:
     columns = {"examples": ",", "examples/s": ",.0f", "seconds": ".1f", "peak_mib": ".0f"}
-    table = Table({"who": "", **columns})
+    table = PrintedTable({"who": "", **columns})
     with tempfile.TemporaryDirectory() as folder:
         for workers in [*([None] if config.original else []), *config.workers]:
             row = time_run(config, workers, Path(folder))

@@ -35,7 +35,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, check_options, option
 from tools.benchmarks.measuring import (
     Child,
-    Table,
+    PrintedTable,
     cores,
     in_turns,
     seconds_of,
@@ -78,7 +78,7 @@ FLAGS = ConfigFlags(__doc__, VectorsConfig)
 
 
 @dataclass(frozen=True)
-class Setting:
+class ContenderSetting:
     """The input of every contender; `model` is a sentence-transformers directory.
 
     TensorFlow and our OpenVINO see the threads by the process' cores; `length` is the most tokens
@@ -92,7 +92,7 @@ class Setting:
     calibration: Sequence[str] = ()
 
 
-def ours(engine: str, deterministic: bool, setting: Setting) -> Embed:
+def ours(engine: str, deterministic: bool, setting: ContenderSetting) -> Embed:
     """`kb.Embedder`, with an engine."""
     from keras_bert_impl.serving.embedder import Embedder
 
@@ -107,7 +107,7 @@ def ours(engine: str, deterministic: bool, setting: Setting) -> Embed:
     return embedder.embed
 
 
-def sentence_transformers(backend: str, setting: Setting) -> Embed:
+def sentence_transformers(backend: str, setting: ContenderSetting) -> Embed:
     """sentence-transformers on PyTorch; on OpenVINO or ONNX Runtime through optimum."""
     import torch
     from sentence_transformers import SentenceTransformer
@@ -133,9 +133,9 @@ def sentence_transformers(backend: str, setting: Setting) -> Embed:
     return lambda texts: np.asarray(model.encode(list(texts), show_progress_bar=False), np.float32)
 
 
-def _contenders() -> dict[str, tuple[Callable[[Setting], Embed], str]]:
+def _contenders() -> dict[str, tuple[Callable[[ContenderSetting], Embed], str]]:
     """What makes each contender's function of texts, and its precision, by its name."""
-    found: dict[str, tuple[Callable[[Setting], Embed], str]] = {}
+    found: dict[str, tuple[Callable[[ContenderSetting], Embed], str]] = {}
     for precision, engines, backends in (
         ("float32", ("tensorflow", "openvino"), ("torch", "openvino", "onnx")),
         ("bfloat16", ("tensorflow", "openvino"), ("torch", "openvino")),
@@ -161,7 +161,7 @@ def serve_child(words: str) -> None:
     given = json.loads(words)
     make, precision = CONTENDERS[given["contender"]]
     os.sched_setaffinity(0, cores()[: given["setting"]["threads"]])
-    embed = make(Setting(**given["setting"], precision=precision))
+    embed = make(ContenderSetting(**given["setting"], precision=precision))
     for line in sys.stdin:
         asked = json.loads(line)
         figure = figure_of(embed, asked["workload"], asked["texts"])
@@ -205,7 +205,7 @@ def compare(config: VectorsConfig, folder: Path) -> Figures:
     """The figures of every contender by workload, a round each."""
     unknown = sorted(set(config.contenders) - set(CONTENDERS))
     if unknown:
-        raise UserError(f"`contenders`: {unknown[0]} is none; choose of {', '.join(CONTENDERS)}.")
+        raise UserError(f"`contenders`: {unknown[0]} is unknown; name {', '.join(CONTENDERS)}.")
     texts = read_texts(config)
     write_model(config, folder / "model")
     setting = {
@@ -245,7 +245,7 @@ def compare(config: VectorsConfig, folder: Path) -> Figures:
 def show(figures: Figures) -> None:
     """Prints the medians."""
     formats = {MIXED: ".1f", EQUAL: ".1f", "one ms": ".2f"}
-    table = Table({"contender": "", **formats}, 38)
+    table = PrintedTable({"contender": "", **formats}, 38)
     for name, own in figures.items():
         found = (own.get(workload) for workload in _WORKLOADS)
         table.row(name, *(values and statistics.median(values) for values in found))

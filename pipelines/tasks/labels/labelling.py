@@ -42,6 +42,7 @@ class Labelling:
 
     kind: Kind
     columns: tuple[str, ...]
+    known: tuple[str, ...] = ()  # the labels of a trained model
 
     def read(self, file: TableFile, record: Record) -> str | None:
         """Reads a record's label, as the heads understand it; None where it has none."""
@@ -55,12 +56,18 @@ class Labelling:
             if self.kind == "one" and is_nan(value):
                 return None
             if self.kind == "several":
-                return as_label_list(_list_of(value))
+                return as_label_list(map(self._as_known, _list_of(value)))
             if self.kind == "number":
                 return _number_of(value)
-            return as_label(value)
+            return self._as_known(as_label(value))
         except ValueError as error:
             raise UserError(f"{file.name}: line {record.line}: {error}") from error
+
+    def _as_known(self, label: str) -> str:
+        """A label as the model calls it: 1 and LABEL_1 are the same."""
+        number = label.removeprefix("LABEL_")
+        other = number if number != label else f"LABEL_{label}"
+        return other if other in self.known and label not in self.known else label
 
     def _of_columns(self, values: Sequence[Any]) -> str | None:
         if all(value is None for value in values):

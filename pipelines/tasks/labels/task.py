@@ -169,10 +169,14 @@ class _Builder(TaskBuilder):
         columns, required = expected.columns, split == "dev"
         if required or (columns.labels and set(columns.labels) <= set(file.columns)):
             check_columns(file, columns.labels)
-            source = Source(file, columns, Labelling(expected.kind, columns.labels))
+            labelling = Labelling(expected.kind, columns.labels, expected.labels)
+            source = Source(file, columns, labelling)
             if check_scored(source, expected.labels, required=required):
                 return source
-            _LOGGER.warning("%s: has none of training's labels; it is not evaluated.", file.name)
+            _LOGGER.warning(
+                "%s: has none of the labels %s; it is not evaluated.",
+                *(file.name, some_of(expected.labels)),
+            )
         return Source(file, columns, None)
 
     def _kind_and_labels(

@@ -8,7 +8,7 @@ import pytest
 from keras_bert_impl.errors import UserError
 from pipelines.corpora.documents import (
     Reading,
-    Source,
+    TextSource,
     expand_patterns,
     find_sources,
     kind_of,
@@ -36,9 +36,9 @@ def folder(tmp_path):
 def test_forms_are_told_by_the_beginning_of_a_file(folder):
     names = [f"{folder}/b.txt", f"{folder}/a.jsonl", f"{folder}/wiki"]
     assert find_sources(names) == [
-        Source(f"{folder}/b.txt", "text"),
-        Source(f"{folder}/a.jsonl", "json_lines"),
-        Source(f"{folder}/wiki/AA/wiki_00", "wikiextractor"),
+        TextSource(f"{folder}/b.txt", "text"),
+        TextSource(f"{folder}/a.jsonl", "json_lines"),
+        TextSource(f"{folder}/wiki/AA/wiki_00", "wikiextractor"),
     ]
 
 
@@ -65,7 +65,7 @@ def test_empty_files_are_left_out_unless_all_are(folder, caplog):
         (folder / name).touch()
     empty = [f"{folder}/c.txt", f"{folder}/d.txt"]
     with caplog.at_level(logging.INFO):
-        assert find_sources([*empty, f"{folder}/b.txt"]) == [Source(f"{folder}/b.txt", "text")]
+        assert find_sources([*empty, f"{folder}/b.txt"]) == [TextSource(f"{folder}/b.txt", "text")]
     assert caplog.messages == [f"{path}: is empty and left out" for path in empty]
     with pytest.raises(UserError, match=r"c\.txt: is empty"):
         list(read_line_blocks(find_sources(empty)[0].name))
@@ -121,7 +121,7 @@ def documents(path, form, **reading):
     """The documents of a source as lists of paragraphs."""
     settings = Reading(**reading)
     found = [[]]
-    for block in read_blocks(Source(str(path), form), settings):
+    for block in read_blocks(TextSource(str(path), form), settings):
         for paragraph in paragraphs_of(block, settings):
             if paragraph is None:
                 found.append([])

@@ -26,6 +26,8 @@ from pipelines.corpora.encodings import (
     read_line_blocks,
     read_whole,
 )
+from pipelines.pretraining_data.documents import FileBlock
+from pipelines.pretraining_data.documents import read_lines as read_sentences
 from pipelines.tables.files import open_table
 from pipelines.tables.lines import read_lines, read_text
 
@@ -111,6 +113,28 @@ def test_without_the_mark_that_tells_the_order_of_bytes_the_order_is_asked_for(
     sentence = r"a\.txt: line 1 is not .*\(utf-16 needs a byte-order mark, utf-16-le"
     with pytest.raises(UserError, match=sentence):
         list(read_lines(path, TextEncoding(encoding=asked)))
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant", "text"),
+    [
+        ("euc-kr", "cp949", "한국어\n똠방각하\n"),
+        ("shift_jis", "cp932", "日本\n①番\n"),
+        ("gb2312", "gb18030", "中国\n朱镕基\n"),
+    ],
+)
+def test_the_wider_encoding_that_is_meant_is_named(tmp_path, asked, meant, text):
+    path, encoding = tmp_path / "a.txt", TextEncoding(encoding=asked)
+    name = written(path, text, meant)
+    sentence = rf"a\.txt: line 2 is not {asked}.*; try `encoding={meant}`, which has more"
+    with pytest.raises(UserError, match=sentence):
+        list(read_lines(path, encoding))
+    with pytest.raises(UserError, match=sentence):
+        read_sentences(FileBlock(name, 0, 99), path.read_bytes(), encoding)
+    assert [line for _, line in read_lines(path, TextEncoding(encoding=meant))] == text.split()
+    path.write_bytes(b"\n\x82\n")
+    with pytest.raises(UserError, match=r"; correct it, or give another `encoding`\.$"):
+        list(read_lines(path, encoding))
 
 
 NAMES = sorted({one.name for one in pkgutil.iter_modules(python_encodings.__path__)} | {"locale"})[

@@ -1,4 +1,5 @@
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from keras_bert_impl.tokenization.learner import (
 )
 from keras_bert_impl.tokenization.reference import split_words
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.corpora.documents import Reading, Source, TextBlock
+from pipelines.corpora.documents import Reading, TextBlock, TextSource
 from pipelines.corpora.encodings import LineBlock
 from pipelines.corpora.learn_vocabulary import (
     CountedBlock,
@@ -25,7 +26,7 @@ from tests.support.tokenization import trouble_text
 
 
 def block(text):
-    return TextBlock(Source("x", "text"), LineBlock(1, text.encode(), 7), True)
+    return TextBlock(TextSource("x", "text"), LineBlock(1, text.encode(), 7), True)
 
 
 @given(trouble_text(), st.booleans())
@@ -115,6 +116,11 @@ def test_the_report_says_what_the_limit_on_characters_costs(tmp_path, caplog):
         "25.00% of words are [UNK]; 2.000 tokens a word of the others; 0.0% of words are one token",
     ]
     assert caplog.messages == [
-        "25.0% of words are [UNK]; raise `limit_alphabet` (the text has 4 characters), and "
-        "`vocab_size` if that leaves too little room for words."
+        "25.0% of words are [UNK] (the text has 4 characters); give `limit_alphabet=4`, and raise "
+        "`vocab_size`: these characters alone take 7 tokens."
     ]
+    # What is advised is not warned of: one limit and one size are enough.
+    caplog.clear()
+    advised = replace(config, options=LearnerOptions(13, limit_alphabet=4, min_frequency=1))
+    learn_vocabulary(advised)
+    assert caplog.messages == []

@@ -11,7 +11,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.tokenizer import TokenBlock
 from pipelines.pretraining_data import documents
 from pipelines.pretraining_data.documents import (
-    TextBlock,
+    FileBlock,
     check_partners,
     choose_shards,
     cut_into_blocks,
@@ -25,8 +25,8 @@ from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe
 TEXTS = st.lists(st.sampled_from(["A b.", "C d e.", "", " \t", "\r", "F."]), max_size=30)
 
 
-def _whole(data: bytes) -> TextBlock:
-    return TextBlock("x.txt", 0, len(data))
+def _whole(data: bytes) -> FileBlock:
+    return FileBlock("x.txt", 0, len(data))
 
 
 @given(TEXTS, st.integers(1, 40))
@@ -58,7 +58,7 @@ def test_ill_formed_utf8_is_refused_with_its_line():
 
 def test_ill_formed_utf8_in_a_later_block_is_named_by_its_byte():
     with pytest.raises(UserError, match=r"x.txt: byte 1004 is not UTF-8"):
-        read_lines(TextBlock("x.txt", 1000, 1006), b"Not \xff\n")
+        read_lines(FileBlock("x.txt", 1000, 1006), b"Not \xff\n")
 
 
 def _letters(lines: list[str]) -> TokenBlock:

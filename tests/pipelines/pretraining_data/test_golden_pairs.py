@@ -54,11 +54,6 @@ def test_agrees_with_the_original(corpus, whole_words):
     assert _wrong(_deviations(corpus, recipe)) == {}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"short_seq_prob": 0.0}, {"masked_lm_prob": 0.14}],
-    ids=str,
-)
-def test_notices_another_recipe(corpus, change):
-    wrong = _wrong(_deviations(corpus, dataclasses.replace(_REFERENCE, **change), range(1, 6)))
-    assert wrong
+def test_notices_another_recipe(corpus):
+    other = dataclasses.replace(_REFERENCE, masked_lm_prob=0.14)
+    assert _wrong(_deviations(corpus, other, range(1, 6)))

@@ -48,8 +48,8 @@ def test_a_description_is_read_as_it_was_written(tmp_path):
     read = Description.read(tmp_path / "x")
     assert read.to_text() == DESCRIPTION.to_text()
     assert (read.recipe, read.shards) == (DESCRIPTION.recipe, SHARDS)
-    assert read.vocabulary.ordinary.tolist() == [6, 7]
-    assert read.vocabulary.continuation.tolist() == [False] * 7 + [True]
+    assert read.vocabulary.ordinary == ((6, 8),)
+    assert read.vocabulary.is_continuation.tolist() == [False] * 7 + [True]
 
 
 def test_the_file_has_the_keys_that_readers_rely_on():

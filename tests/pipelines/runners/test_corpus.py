@@ -1,5 +1,6 @@
 """The tokenized corpus, compared with the tokenizer's answers line by line."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,25 +12,23 @@ from pipelines.pretraining_data.documents import cut_into_blocks
 from pipelines.runners.corpus import (
     BlockTask,
     BlockTasks,
-    TextFingerprint,
     assemble,
     stamp_of,
     tokenize_block,
     tokenize_blocks,
 )
-from tests.support.pretraining_corpus import write_corpus, write_vocabulary
+from tests.support.pretraining_corpus import make_config
 
 
 @pytest.fixture
 def tasks(tmp_path) -> list[BlockTask]:
     """The tiny corpus in blocks of about 300 bytes."""
-    text, vocab_file = write_corpus(tmp_path), write_vocabulary(tmp_path)
-    sha256 = Vocabulary.load(vocab_file).sha256
-    settings = TextFingerprint(str(vocab_file), sha256, True, None)
-    with text.open("rb") as file:
-        blocks, stamp = cut_into_blocks(str(text), file, 300), stamp_of(file)
+    config = make_config(tmp_path)
+    sha256 = Vocabulary.load(config.vocab_file).sha256
+    with Path(config.input_file).open("rb") as file:
+        blocks, stamp = cut_into_blocks(config.input_file, file, 300), stamp_of(file)
     return [
-        BlockTask(block, settings, str(tmp_path / f"block-{number}"), stamp, plain=True)
+        BlockTask(block, config, sha256, str(tmp_path / f"block-{number}"), stamp, plain=True)
         for number, block in enumerate(blocks)
     ]
 
@@ -62,7 +61,7 @@ def test_the_corpus_holds_every_token_once_and_in_order(tmp_path, tasks):
 
 def test_threads_with_the_fast_tokenizer_give_the_same_tokens(tmp_path, tasks):
     plain = _assembled(tasks, tmp_path / "plain")
-    fast = [BlockTask(t.block, t.settings, t.target, t.stamp, plain=False) for t in tasks]
+    fast = [replace(task, plain=False) for task in tasks]
     assert tokenize_blocks(BlockTasks(fast, threads=3)) == (tmp_path / "corpus.txt").stat().st_size
     (tmp_path / "fast").mkdir()
     made = assemble(tmp_path / "fast", [Path(task.target) for task in fast], 99, "corpus.txt")

@@ -3,7 +3,7 @@
 import pytest
 
 from keras_bert_impl.errors import UserError
-from tools.benchmarks.measuring import LeftOutError, Table, in_child, in_turns, spread_texts
+from tools.benchmarks.measuring import LeftOutError, PrintedTable, in_child, in_turns, spread_texts
 
 
 def test_who_fails_takes_no_further_turns(capsys):
@@ -30,7 +30,7 @@ def test_a_child_that_fails_gives_its_reason():
 
 
 def test_a_row_may_lack_cells(capsys):
-    table = Table({"way": "", "seconds": ".2f", "to pad": ".1%"}, first=5)
+    table = PrintedTable({"way": "", "seconds": ".2f", "to pad": ".1%"}, first=5)
     table.row("pad", None, 0.5)
     table.row("cut", 2)
     assert capsys.readouterr().out.splitlines() == [

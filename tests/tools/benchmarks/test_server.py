@@ -9,7 +9,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from tools.benchmarks import server
-from tools.benchmarks.server import ServerConfig, Turn
+from tools.benchmarks.server import ServerBenchmarkConfig, Turn
 
 SERVER = """
 import http.server, json, sys
@@ -32,7 +32,7 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_
 def config(tmp_path):
     (tmp_path / "lines.txt").write_text("".join(f"text {n}\n\n" for n in range(40)))
     (tmp_path / "server.py").write_text(SERVER)
-    return ServerConfig(
+    return ServerBenchmarkConfig(
         server=(f"made={sys.executable} {tmp_path}/server.py {{port}}",),
         input_file=str(tmp_path / "lines.txt"),
         num_texts=20,

@@ -8,7 +8,7 @@ from keras_bert_impl.serving.embedder import Embedder
 from tests.support.model_folders import write_encoder
 from tools.benchmarks.vectors import (
     CONTENDERS,
-    Setting,
+    ContenderSetting,
     VectorsConfig,
     compare,
     read_texts,
@@ -39,7 +39,7 @@ def test_texts_are_spread_over_the_file_and_equal_ones_are_long(config):
 
 def test_an_unknown_contender_and_too_few_texts_are_one_sentence(config, tmp_path):
     with pytest.raises(
-        UserError, match="`contenders`: torch is none; choose of ours_tensorflow_float32"
+        UserError, match="`contenders`: torch is unknown; name ours_tensorflow_float32"
     ):
         compare(VectorsConfig(**{**vars(config), "contenders": ("torch",)}), tmp_path)
     with pytest.raises(UserError, match="has 40 texts, and 99 are asked for"):
@@ -48,7 +48,7 @@ def test_an_unknown_contender_and_too_few_texts_are_one_sentence(config, tmp_pat
 
 def test_a_contender_gives_a_vector_a_text(tmp_path):
     folder = write_encoder(tmp_path / "model")
-    setting = Setting(str(folder), threads=1, length=8, precision="float32")
+    setting = ContenderSetting(str(folder), threads=1, length=8, precision="float32")
     make, precision = CONTENDERS["ours_tensorflow_float32_alone"]
     assert precision == "float32"
     vectors = make(setting)(TEXTS)
