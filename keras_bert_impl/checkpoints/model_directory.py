@@ -12,6 +12,7 @@ import numpy as np
 
 from keras_bert_impl.checkpoints.formats.run_checkpoint import weights_description
 from keras_bert_impl.checkpoints.formats.safetensors_file import write_safetensors
+from keras_bert_impl.checkpoints.model_card import CARD_FILE, edited_card, model_card, write_card
 from keras_bert_impl.checkpoints.names import BILSTM, HEADS, all_names
 from keras_bert_impl.checkpoints.restore import names_of
 from keras_bert_impl.checkpoints.run_folder import NAMES_FILE
@@ -40,7 +41,14 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 GRAPHS_FOLDER = "openvino_graphs"
 """Where OpenVINO's graphs of a model are kept next to it; made again for other weights."""
 
-_MODEL_FILES = (CONFIG_FILE, WEIGHTS_FILE, VOCABULARY_FILE, TOKENIZER_FILE, GRAPHS_FOLDER)
+_MODEL_FILES = (
+    CONFIG_FILE,
+    WEIGHTS_FILE,
+    VOCABULARY_FILE,
+    TOKENIZER_FILE,
+    CARD_FILE,
+    GRAPHS_FOLDER,
+)
 _OTHER_OUTPUT = "name another output, so that nothing of yours is replaced"
 _ARCHITECTURES = {
     (): "BertModel",
@@ -105,9 +113,12 @@ def write_tensors_directory(
             name = row.hugging_face if heads else row.hugging_face.removeprefix("bert.")
             array = weights[row.ours]
             tensors[name] = array.T if row.hugging_face_transposed else array
-    with whole_folder(followed(folder)) as aside:
+    final = followed(folder)
+    with whole_folder(final) as aside:
         write_safetensors(aside / WEIGHTS_FILE, tensors)
         _write_description(aside, weights, config, text)
+        written = BertConfig.from_hugging_face(read_json_object(aside / CONFIG_FILE))
+        write_card(aside, edited_card(final) or model_card(written, text))
         if sentence is not None:
             pooler = DenseWeights(weights["pooler/dense/kernel"], weights["pooler/dense/bias"])
             write_sentence_files(aside, sentence, config.hidden_size, pooler, write_json)
