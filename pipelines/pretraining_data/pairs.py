@@ -179,10 +179,13 @@ class PlannedExamples:
         """The arrays by name."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
+    def take(self, rows: Numbers) -> "PlannedExamples":
+        """Some of the examples."""
+        return PlannedExamples(**{name: column[rows] for name, column in self.columns().items()})
+
     def ordered(self) -> "PlannedExamples":
         """The examples by ascending key: as keys are random, this shuffles the whole set."""
-        order = np.argsort(self.keys)
-        return PlannedExamples(**{name: column[order] for name, column in self.columns().items()})
+        return self.take(np.argsort(self.keys))
 
     def spans(self, rows: slice) -> PairSpans:
         """The tokens of some examples, as `gather_examples` takes them."""
