@@ -31,7 +31,8 @@ TOOLS = tool_names()
 FOREIGN_OPTIONAL_MEMBERS = {"__notes__", "lineno", "message", "sched_getaffinity", "strerror"}
 
 # Beam's own options have no other name.
-NAME_FLAGS = {"pipelines/runners/beam.py"}
+# A card is a page for people, with the commands that use the model.
+NAME_FLAGS = {"pipelines/runners/beam.py", "keras_bert_impl/checkpoints/model_card.py"}
 
 # The one place of TensorFlow's and Keras' private names.
 PRIVATE_NAMES = {"keras_bert_impl/compat.py"}
@@ -153,7 +154,7 @@ def test_what_one_family_of_tasks_needs_is_known_in_its_folder_only(family):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_same_file_has_the_same_part_in_every_family(family):
     files = {path.stem for path in (ROOT / "pipelines/tasks" / family).glob("*.py")}
-    assert {"options", "task"} <= files
+    assert "task" in files
     page = (ROOT / "pipelines/tasks/README.md").read_text(encoding="utf-8")
     unknown = [name for name in files - {"__init__"} if f"`{name}.py`" not in page]
     assert unknown == []

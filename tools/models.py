@@ -286,7 +286,7 @@ def convert_checkpoint(config: Any, _: ConfigFlags[Any]) -> Any:
     return convert_checkpoint(config)
 
 
-@tool(EXPORT, "keras_bert_impl.checkpoints.grow:GrowConfig")
+@tool(EXPORT, "keras_bert_impl.checkpoints.convert:GrowConfig")
 def grow_vocabulary(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     """Adds words to a trained checkpoint, so that they are no longer split into several tokens.
 
@@ -298,7 +298,7 @@ def grow_vocabulary(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     Example:
       keras-bert grow_vocabulary --input=bert --output=medical_bert --words=angioplasty,stent
     """
-    from keras_bert_impl.checkpoints.grow import grow_checkpoint
+    from keras_bert_impl.checkpoints.convert import grow_checkpoint
 
     for entry in grow_checkpoint(config):
         yield f"{entry.id}\t{entry.token}\t{' '.join(entry.made_from)}"

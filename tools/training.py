@@ -125,8 +125,9 @@ def run_ner(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     """Fine-tunes a model to find named entities; evaluates as conlleval does, predicts.
 
     Files have a word and its tag on each line (CoNLL's form: tabs or blanks, -DOCSTART-, IOB1,
-    IOB2, BIOES or bare types, told apart), or a character and its tag. Each word is read in its
-    document, in windows that overlap. The same command again resumes a run that was killed. The
+    IOB2, BIOES or bare types, told apart), a character and its tag, or a sentence and its tags
+    (Naver), or are exports of doccano or Label Studio in JSON. Each word is read in its document,
+    in windows that overlap. The same command again resumes a run that was killed. The
     output folder gets the fine-tuned model directory model/, eval_results.txt, dev_conlleval.txt
     (what the official script prints), dev_predictions.txt (the file with a column of predicted
     tags), dev_entities.jsonl (entities with their characters in the text), the same of the test

@@ -13,8 +13,11 @@ from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
     FAST_TOKENIZER_FILE,
     INDEX_FILE,
+    KERAS_WEIGHTS_FILE,
     SAVE_AGAIN,
     SPECIAL_TOKENS_FILE,
+    TF_INDEX_FILE,
+    TF_WEIGHTS_FILE,
     TOKENIZER_FILE,
     VOCABULARY_FILE,
     WEIGHTS_FILE,
@@ -28,6 +31,12 @@ _FILES = (
     *(VOCABULARY_FILE, FAST_TOKENIZER_FILE, TOKENIZER_FILE, *SENTENCE_PATTERNS),
     *(ADDED_TOKENS_FILE, SPECIAL_TOKENS_FILE),
 )
+# What else holds a BERT; not downloaded where there are safetensors, which hold the same.
+_OF_TENSORFLOW = (
+    *(TF_WEIGHTS_FILE, TF_INDEX_FILE, "tf_model-*-of-*.h5"),
+    *(KERAS_WEIGHTS_FILE, "task.json", "task.weights.h5", "preprocessor.json", "assets/*"),
+)
+_INDEX_OF = {WEIGHTS_FILE: INDEX_FILE, TF_WEIGHTS_FILE: TF_INDEX_FILE}
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
@@ -49,10 +58,11 @@ def find_on_hub(name: str) -> Path:
     from huggingface_hub import snapshot_download
 
     missing: str | None = CONFIG_FILE
-    for from_cache in (True, False):
+    everything = [*_FILES, *_OF_TENSORFLOW]
+    for from_cache, files in ((True, everything), (False, [*_FILES]), (False, everything)):
         try:
             folder = Path(
-                snapshot_download(name, allow_patterns=list(_FILES), local_files_only=from_cache)
+                snapshot_download(name, allow_patterns=files, local_files_only=from_cache)
             )
         except (OSError, ValueError) as error:  # the hub's own errors are among them
             if from_cache:
@@ -65,6 +75,8 @@ def find_on_hub(name: str) -> Path:
             ) from error
         if (missing := _missing(folder, whole=from_cache)) is None:
             return folder
+        if not from_cache and missing != WEIGHTS_FILE:
+            break
     raise UserError(
         f"{name}: the Hugging Face hub has no {missing} of it (a pickle is never opened here); "
         f"name a model that has one, or {SAVE_AGAIN}."
@@ -73,10 +85,18 @@ def find_on_hub(name: str) -> Path:
 
 def _missing(folder: Path, whole: bool) -> str | None:
     """The first file of weights that is not there, or any that a whole model has; None if none."""
-    weights = [WEIGHTS_FILE]
-    if (folder / INDEX_FILE).is_file() and not (folder / WEIGHTS_FILE).is_file():
-        shards = read_json_object(folder / INDEX_FILE).get("weight_map")
-        weights = sorted(map(str, shards.values())) if isinstance(shards, dict) else weights
-    fast = is_there(folder / FAST_TOKENIZER_FILE)
-    others = (CONFIG_FILE, FAST_TOKENIZER_FILE if fast else VOCABULARY_FILE) if whole else ()
+    kinds = (WEIGHTS_FILE, TF_WEIGHTS_FILE, KERAS_WEIGHTS_FILE)
+    found = next((kind for kind in kinds if _is_named_in(folder, kind)), WEIGHTS_FILE)
+    weights, index = [found], _INDEX_OF.get(found, "")
+    if not (folder / found).is_file() and index and (folder / index).is_file():
+        shards = read_json_object(folder / index).get("weight_map")
+        weights = sorted({*map(str, shards.values())}) if isinstance(shards, dict) else weights
+    words = (VOCABULARY_FILE, FAST_TOKENIZER_FILE)
+    fast = next((name for name in words[::-1] if is_there(folder / name)), VOCABULARY_FILE)
+    others = (CONFIG_FILE, fast) if whole else ()
     return next((file for file in (*weights, *others) if not is_there(folder / file)), None)
+
+
+def _is_named_in(folder: Path, weights: str) -> bool:
+    index = _INDEX_OF.get(weights)
+    return (folder / weights).is_file() or bool(index and (folder / index).is_file())

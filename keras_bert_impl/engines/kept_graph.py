@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER
+from keras_bert_impl.checkpoints.model_directory import GRAPHS_FOLDER
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
 from keras_bert_impl.checkpoints.sentence_modules import module_files

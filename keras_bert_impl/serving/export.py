@@ -11,8 +11,12 @@ import keras
 import tensorflow as tf
 
 from keras_bert_impl.backend import need_extra, need_tensorflow
-from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER, check_nothing_else
-from keras_bert_impl.checkpoints.model_directory import write_json
+from keras_bert_impl.checkpoints.model_card import CARD_FILE, edited_card, model_card, write_card
+from keras_bert_impl.checkpoints.model_directory import (
+    GRAPHS_FOLDER,
+    check_nothing_else,
+    write_json,
+)
 from keras_bert_impl.checkpoints.restore import check_weights
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE, TOKENIZER_FILE, VOCABULARY_FILE
@@ -26,7 +30,7 @@ from keras_bert_impl.checkpoints.task_settings import (
 from keras_bert_impl.engines.openvino_graph import beside_the_main_thread, openvino_graph
 from keras_bert_impl.engines.portable_kernels import PortableKernels
 from keras_bert_impl.errors import UserError, reason_of
-from keras_bert_impl.files import followed, make_folder, not_written, whole_folder
+from keras_bert_impl.files import followed, is_named, make_folder, not_written, whole_folder
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.embedder import BertEmbedder
@@ -75,7 +79,7 @@ _FILES = {
 }
 _BESIDE = (
     *(_CLIENT, DIGESTS_FILE, SETTINGS_FILE, _TOKENIZER, VOCABULARY_FILE, CONFIG_FILE),
-    *(TOKENIZER_FILE, GRAPHS_FOLDER),
+    *(TOKENIZER_FILE, GRAPHS_FOLDER, CARD_FILE),
 )
 _ANSWERS = {
     frozenset({"label", "logits", "probabilities"}): LABEL,
@@ -256,6 +260,7 @@ def _write(
     with whole_folder(final) as aside:
         try:
             fill(aside)
+            write_card(aside, edited_card(final) or _card(opened))
         except tf.errors.OpError as error:
             raise not_written(final, reason_of(error)) from error
         sizes = opened.text.vocabulary, opened.model.config.max_position_embeddings
@@ -287,6 +292,14 @@ def _loaded(form: str, folder: Path) -> Ask:
         return dict(loaded.signatures[name](**tensors))
 
     return ask
+
+
+def _card(opened: OpenedModel) -> str:
+    """The card beside the model, or a new one."""
+    there = opened.source.folder / CARD_FILE
+    if is_named(there):
+        return there.read_text(encoding="utf-8", errors="surrogateescape")
+    return model_card(opened.model.config, opened.text)
 
 
 def _write_beside(opened: OpenedModel, root: Path, folder: Path, settings: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TypedDict
 
+from keras_bert_impl.checkpoints.model_card import CARD_FILE
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE, TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.config import BertConfig
@@ -121,8 +122,8 @@ def _config_of_old(folder: Path, answers: str | None, tokens: int, length: int) 
 
 
 def write_digests(folder: Path) -> None:
-    """Notes the digest of every file of an export; the last thing that is written."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    """Notes the digest of every file of an export but its card; the last thing that is written."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != CARD_FILE)
     lines = [f"{file_sha256(file)}  {file.relative_to(folder).as_posix()}\n" for file in files]
     (folder / DIGESTS_FILE).write_bytes("".join(lines).encode())
 

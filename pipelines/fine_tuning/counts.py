@@ -1,5 +1,6 @@
 """What is odd about the rows of a run: counted for all tasks while rows are made, a line each."""
 
+import contextlib
 import hashlib
 import logging
 from array import array
@@ -131,21 +132,27 @@ class RowCounts:
         if pairs:
             more = f" (and {len(pairs) - 1} more such pairs)" if len(pairs) > 1 else ""
             _LOGGER.warning(
-                "%s: the labels %r and %r differ only in case or blanks%s; write each in one way.",
+                "%s: the labels %r and %r differ only in how they are written%s; write each in one "
+                "way.",
                 *(self.name, *pairs[0], more),
             )
 
 
 def similar(labels: Iterable[str]) -> list[tuple[str, str]]:
-    """The pairs of labels that differ only in case or blanks.
+    """The pairs of labels that differ only in case or blanks, or are the same number.
 
     Example:
-        >>> similar(["spam", "ham", "Spam ", "eggs"])
-        [('spam', 'Spam ')]
+        >>> similar(["spam", "ham", "Spam ", "1", "1.0"])
+        [('spam', 'Spam '), ('1', '1.0')]
     """
-    seen = dict[str, str]()
-    found = ((seen.setdefault("".join(one.split()).casefold(), one), one) for one in labels)
-    return [(first, other) for first, other in found if first != other]
+    seen, pairs = dict[object, str](), []
+    for label in labels:
+        key: object = "".join(label.split()).casefold()
+        with contextlib.suppress(ValueError):
+            key = float(label)
+        if (first := seen.setdefault(key, label)) != label:
+            pairs.append((first, label))
+    return pairs
 
 
 def _hash(texts: Iterable[str]) -> int:

@@ -34,13 +34,7 @@ SEARCHES = {"paper": _PAPER}
 
 
 class Setting(NamedTuple):
-    """The values that a search varies.
-
-    Attributes:
-        train_batch_size: examples of a step.
-        learning_rate: the peak.
-        num_train_epochs: passes over the training split.
-    """
+    """The values that a search varies."""
 
     train_batch_size: int
     learning_rate: float
@@ -60,13 +54,7 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ManyRunsConfig:
-    """Which runs one command stands for; the defaults are one run.
-
-    Example:
-        >>> runs = ManyRunsConfig(num_seeds=3, search="paper")
-        >>> list(runs.seeds(100)), len(runs.settings())
-        ([100, 101, 102], 18)
-    """
+    """Which runs one command stands for; the defaults are one run."""
 
     num_seeds: int = option(
         1,
@@ -108,22 +96,7 @@ class ManyRunsConfig:
 
 
 class SplitFiles:
-    """Base of the options that name a file for each split and say how it is read.
-
-    Attributes:
-        FILE_NAMES: what the files of "train", "dev" and "test" are called in the folder.
-        data_dir: the folder.
-        train_file: stands in place of the one in the folder, as do the others.
-        dev_file: see `train_file`.
-        test_file: see `train_file`.
-
-    Example:
-        >>> class Named(SplitFiles):
-        ...     FILE_NAMES = {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"}
-        ...     data_dir, train_file, dev_file, test_file = None, None, Path("mine.txt"), None
-        >>> Named().names_files, Named().file("dev").name, Named().file("test")
-        (True, 'mine.txt', None)
-    """
+    """Base of the options that name a file for each split: in a folder, or one by one."""
 
     FILE_NAMES: ClassVar[Mapping[str, str]]
     data_dir: Path | None
@@ -152,12 +125,9 @@ class SplitFiles:
 class FineTuningConfig:
     """The options of a fine-tuning run, whatever its task; the defaults are the original's.
 
-    A task's own tool adds the task's options in a class that inherits this one.
-
-    Attributes:
-        flags: the command as a flag file, kept in the run directory.
-        given: the names of the options that the user set, whatever their values; None counts
-            those that differ from their defaults.
+    A task's own tool adds the task's options in a class that inherits this one. `flags` is the
+    command as a flag file; `given` are the names of the options that the user set, None counts
+    those that differ from their defaults.
     """
 
     PART_OF_THE_MODEL: ClassVar[tuple[str, ...]] = ("encoder_bilstm",)

@@ -22,19 +22,11 @@ MAX_LENGTHS = 8
 
 @dataclasses.dataclass(frozen=True)
 class BatchLengths:
-    """The lengths that batches are padded to.
+    """The lengths, upwards, that batches are padded to; the last one is enough for every row.
 
     Padding takes no part in the attention, so every token's output stays what it was (but for
     rounding, and the draws of dropout); the time falls with the length, most of all for short
     sentences with a generous maximum.
-
-    Attributes:
-        allowed: the lengths, upwards; the last one is enough for every row.
-
-    Example:
-        >>> lengths = BatchLengths((16, 48))
-        >>> lengths.of(np.array([5, 40])), lengths.of(np.array([3, 7]))
-        (48, 16)
     """
 
     allowed: tuple[int, ...]
@@ -117,11 +109,6 @@ class LengthOrder:
     epochs, before that batch). The rows of a window are sorted by length and cut into batches, and
     the batches are shuffled. So every epoch still has each row once, the last one as well, and a
     step's batch is a pure function of (seed, step).
-
-    Example:
-        >>> order = LengthOrder(np.array([9, 2, 9, 2]), batch_size=2, seed=1)
-        >>> sorted(row for step in (0, 1) for row in order.rows_of(step).tolist())
-        [0, 1, 2, 3]
     """
 
     def __init__(self, lengths: NDArray, batch_size: int, seed: int) -> None:

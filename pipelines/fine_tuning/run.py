@@ -68,14 +68,7 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class FineTuningResults:
-    """The results of a run.
-
-    Attributes:
-        training: how training ended; None without `do_train`.
-        evaluation: the figures of `eval_results.txt`.
-        guesses: what guessing reaches, by the names of `evaluation`.
-        prediction_files: the written answers.
-    """
+    """The results of a run; figures and guesses are by the names of `eval_results.txt`."""
 
     training: TrainingResult | None = None
     evaluation: dict[str, float] = field(default_factory=dict)

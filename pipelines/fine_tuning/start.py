@@ -39,13 +39,7 @@ AnyConfig = TypeVar("AnyConfig", bound=FineTuningConfig)
 
 @dataclass(frozen=True)
 class CheckedRun(Generic[AnyConfig]):
-    """A run whose options, files and model were looked at.
-
-    Attributes:
-        config: its options, with those that the model keeps.
-        task: the task that they describe.
-        start: the model that it starts from, or evaluates.
-    """
+    """A run whose options (with those that the model keeps), files and model were looked at."""
 
     config: AnyConfig
     task: Task[Any, Any]
@@ -224,12 +218,7 @@ def tell_of_nothing_learned(
 
 
 def _label_names(config: BertConfig) -> list[str]:
-    """The names of a configuration's labels in the order of the classes, in small letters.
-
-    Example:
-        >>> _label_names(BertConfig(vocab_size=9, extra={"id2label": {"1": "Yes", "0": "No"}}))
-        ['no', 'yes']
-    """
+    """The names of a configuration's labels in the order of the classes, in small letters."""
     names = label_names(config)
     by_class = sorted(names, key=lambda number: (len(number), number))
     return [names[number].lower() for number in by_class]
@@ -256,12 +245,7 @@ class TaskBuilder(ABC):
 
     @classmethod
     def for_run(cls, run: FineTuningConfig, config: Any) -> Any:
-        """The task of a run; `config` names its files.
-
-        Raises:
-            UserError: a file is not what it should be, there is no model where nothing is trained,
-                or nothing to score or to answer.
-        """
+        """The task of a run; `config` names its files."""
         trained = None
         if not run.do_train:
             trained = starting_point(run, RunDirectory(run.output_dir))
@@ -273,11 +257,7 @@ class TaskBuilder(ABC):
         return task
 
     def task(self) -> Any:
-        """Opens all files, finds what their labels mean, and holds every file against it.
-
-        Raises:
-            UserError: a file, a column or a label is not what it should be.
-        """
+        """Opens all files, finds what their labels mean, and holds every file against it."""
         files = self._files()
         found = self._find(files)
         checked = {split: self._check(split, file, found) for split, file in files.items()}
@@ -320,10 +300,7 @@ class TaskBuilder(ABC):
 class FilesOfSplits(TaskDefaults):
     """Base of the tasks that have a file for each split; see `Task`.
 
-    Attributes:
-        sources: the files of the splits "train", "dev" and "test" that there are; each has
-            its `path`, and says whether it is `labelled`.
-        NEEDED: what such a file is, for messages.
+    Each of the `sources` has its `path`, and says whether it is `labelled`.
     """
 
     NEEDED: ClassVar[str]

@@ -58,15 +58,9 @@ They are made while they are read, and may be read several times.
 class Head:
     """A model for a task, and what it is trained for.
 
-    Attributes:
-        model: a Keras model with the BERT encoder as its `encoder`; what else there is between the
-            encoder and the outputs is the task's. It takes the features that the objective names
-            as its inputs and gives a dict of outputs.
-        objective: the loss to train with.
-        labels: the features that the loss compares with. Rows that have all of them get a loss when
-            they are scored.
-        token_outputs: the outputs with a number (or several) for each position: [batch, length,
-            ...]. All others are [batch, ...].
+    The model has the BERT encoder as its `encoder`, takes the features that the objective names and
+    gives a dict of outputs. Rows that have all of `labels` get a loss when they are scored.
+    `token_outputs` have a number (or several) for each position: [batch, length, ...].
     """
 
     model: "keras.Model"
@@ -76,13 +70,7 @@ class Head:
 
 
 class Facts(NamedTuple):
-    """What is counted of an example.
-
-    Attributes:
-        classes: its labels; None where there are none to count.
-        line: its line in a file that has lines.
-        note: what else is odd about it.
-    """
+    """What is counted of an example: its labels, its line in a file, what else is odd about it."""
 
     classes: Sequence[str] | None = None
     line: int = 0
@@ -192,11 +180,7 @@ class Task(TaskDefaults, Protocol[Example, Answer]):
         ...
 
     def examples(self, split: str) -> Iterable[Example]:
-        """Reads a split from its beginning, one example at a time; the same ones every time.
-
-        Raises:
-            UserError: a missing or empty file, a malformed line, an unknown label.
-        """
+        """Reads a split from its beginning, one example at a time; the same ones every time."""
         ...
 
     def texts(self, example: Example) -> Iterable[str]:

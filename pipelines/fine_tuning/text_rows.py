@@ -38,17 +38,7 @@ SHORTEST_ROW = 5
 class TextExample:
     """One text, or pair of texts, to classify or to give a number to.
 
-    Attributes:
-        identifier: what a submission calls it: the index column, or the row's number from 0.
-        text_a: the first (or only) text.
-        text_b: the second text, or None.
-        label: the label as the task's head understands it, or None in a test set.
-        note: what is odd about it, to be counted.
-        line: its line in a file that has lines.
-
-    Example:
-        >>> TextExample("0", "It rains.", "The street is wet.", "entailment").label
-        'entailment'
+    A submission calls it by its `identifier`. The `note` says what is odd about it.
     """
 
     identifier: str
@@ -60,13 +50,7 @@ class TextExample:
 
 
 class Spans(NamedTuple):
-    """Stretches of tokens in one flat array, one a row.
-
-    Attributes:
-        ids: int32 [tokens].
-        start: int64 [rows], where each stretch begins.
-        length: int64 [rows], its tokens.
-    """
+    """Stretches of tokens in one flat array, one a row: ids int32 [tokens]; int64 [rows] both."""
 
     ids: NDArray[np.int32]
     start: Numbers
@@ -74,13 +58,7 @@ class Spans(NamedTuple):
 
     @classmethod
     def of(cls, block: "TokenBlock") -> "Spans":
-        """All tokens of each line of a tokenized block.
-
-        Example:
-            >>> from keras_bert_impl.tokenization.tokenizer import TokenBlock
-            >>> Spans.of(TokenBlock(np.array([7, 8, 9]), np.array([0, 1, 3]))).length.tolist()
-            [1, 2]
-        """
+        """All tokens of each line of a tokenized block."""
         offsets = np.asarray(block.offsets, np.int64)
         return cls(np.asarray(block.ids, np.int32), offsets[:-1], np.diff(offsets))
 
@@ -91,15 +69,6 @@ def pack(
     """Packs one span or two into each row, nothing truncated: the `lengths` and `tokens` of `Rows`.
 
     A row where `second` has no token is `[CLS] a [SEP]`.
-
-    Example:
-        >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
-        >>> vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"])
-        >>> ids = np.array([5, 5, 6], np.int32)
-        >>> lengths, tokens = pack(vocabulary, Spans(ids, np.array([0]), np.array([2])),
-        ...                        Spans(ids, np.array([2]), np.array([1])))
-        >>> tokens["input_ids"].tolist(), tokens["segment_ids"].tolist()
-        ([2, 5, 5, 3, 6, 3], [0, 0, 0, 0, 1, 1])
     """
     length_b = np.zeros_like(first.length) if second is None else second.length
     has_b = length_b > 0
@@ -210,14 +179,7 @@ def _window_rows(
 def join_windows(
     rows: Rows, logits: NDArray[np.float32], window_answers: str
 ) -> NDArray[np.float32]:
-    """One answer an example, [examples, labels]: the mean of its windows' logits, or the highest.
-
-    Example:
-        >>> rows = Rows(np.array([0, 0, 1]), np.array([4, 4, 2]), {})
-        >>> logits = np.array([[0, 1], [2, 3], [5, 5]], np.float32)
-        >>> join_windows(rows, logits, "mean").tolist()
-        [[1.0, 2.0], [5.0, 5.0]]
-    """
+    """One answer an example, [examples, labels]: the mean of its windows' logits, or the most."""
     firsts = np.flatnonzero(np.diff(rows.examples, prepend=-1))
     if window_answers == MAX:
         return np.maximum.reduceat(logits, firsts, axis=0)

@@ -47,7 +47,7 @@ class PretrainingRecords:
             option = "mask_probabilities" if targets.mask_probabilities else "objective"
             raise UserError(
                 f"`{option}` needs unmasked text, but the records of {shards[0].path} are masked; "
-                "make them again with create_pretraining_data --masking=dynamic."
+                "make them again with create_pretraining_data and `masking=dynamic`."
             )
         stored = self._stored_predictions()
         self._check_bare(shards, stored)

@@ -104,10 +104,6 @@ class Figures(NamedTuple):
 class EntityScorer:
     r"""Counts what `conlleval` counts, a sentence at a time, and gives its figures.
 
-    Attributes:
-        words: how many words (or characters) were compared.
-        equal_tags: how many have equal tags.
-
     Example:
         >>> scorer = EntityScorer()
         >>> scorer.add(["B-PER", "I-PER", "O"], ["B-PER", "I-PER", "B-LOC"])

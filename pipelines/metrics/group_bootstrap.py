@@ -44,12 +44,7 @@ def interval_of(figures: NDArray[np.float64]) -> Interval:
 def bootstrap_interval(
     values: Sequence[float], groups: Sequence[str], samples: int = SAMPLES, seed: int = 0
 ) -> Interval | None:
-    """The interval that holds 95 % of the means of resampled groups; None of fewer than two.
-
-    Example:
-        >>> bootstrap_interval([1.0, 1.0, 0.0, 0.0], ["a", "a", "b", "b"])
-        Interval(low=0.0, high=1.0)
-    """
+    """The interval that holds 95 % of the means of resampled groups; None of fewer than two."""
     numbers = np.unique(np.asarray(groups), return_inverse=True)[1]
     count = int(numbers.max(initial=-1)) + 1
     if count < 2:

@@ -11,13 +11,7 @@ from keras_bert_impl.training.learning_curve import Guess
 
 
 class Guessing(NamedTuple):
-    """The same answer to every example of a labelled split.
-
-    Attributes:
-        words: how it is guessed, e.g. "always the most frequent class".
-        answered: the examples, each with that answer, as a task scores them.
-        loss: the loss of it, where that is known.
-    """
+    """The same answer to every example of a labelled split, how it is guessed, perhaps its loss."""
 
     words: str
     answered: list[tuple[Any, Any]]

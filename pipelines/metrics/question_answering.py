@@ -55,12 +55,7 @@ def korquad_words(text: str) -> list[str]:
 
 
 def shared_f1(prediction: Sequence[str], answer: Sequence[str]) -> float:
-    """The F1 of two bags of words (or characters); 0 where they share none.
-
-    Example:
-        >>> shared_f1(["the", "red", "house"], ["red", "house"])
-        0.8
-    """
+    """The F1 of two bags of words (or characters); 0 where they share none."""
     common = sum((Counter(prediction) & Counter(answer)).values())
     if not common:
         return 0.0
@@ -69,12 +64,7 @@ def shared_f1(prediction: Sequence[str], answer: Sequence[str]) -> float:
 
 
 class Scores(NamedTuple):
-    """How good one prediction is: the best over its question's answers.
-
-    Attributes:
-        exact: 1.0 where it equals an answer, as the data set's rules see it; otherwise 0.0.
-        f1: the F1 of what it shares with an answer.
-    """
+    """How good one prediction is: the best over its question's answers, each from 0 to 1."""
 
     exact: float
     f1: float
@@ -86,12 +76,7 @@ def best_scores(
     words: Callable[[str], list[str]],
     f1: Callable[[list[str], list[str]], float] = shared_f1,
 ) -> Scores:
-    """Compares a prediction with every answer of its question.
-
-    Example:
-        >>> best_scores("the red house", ["house", "Red house."], squad_words)
-        Scores(exact=1.0, f1=1.0)
-    """
+    """Compares a prediction with every answer of its question."""
     guessed = words(prediction)
     exact, best = 0.0, 0.0
     for answer in answers:
@@ -114,13 +99,7 @@ def best_threshold(
     null_odds: Mapping[str, float],
     has_answer: Mapping[str, bool],
 ) -> BestThreshold:
-    """Finds the threshold with the highest score, as the official script of SQuAD 2.0 does.
-
-    Example:
-        >>> best_threshold({"x": 1.0, "y": 0.0}, {"x": "red", "y": "blue"},
-        ...                {"x": -3.5, "y": 2.0}, {"x": True, "y": False})
-        BestThreshold(score=100.0, threshold=-3.5)
-    """
+    """Finds the threshold with the highest score, as the official script of SQuAD 2.0 does."""
     score = best = float(sum(not answered for answered in has_answer.values()))
     threshold = 0.0
     for identifier in sorted(null_odds, key=null_odds.__getitem__):
@@ -152,12 +131,7 @@ Answers = Mapping[str, Sequence[str]]
 
 
 def squad_v1_scores(predictions: Predictions, answers: Answers) -> dict[str, float]:
-    """`exact_match` and `f1` of SQuAD 1.1; a question without a prediction counts as wrong.
-
-    Example:
-        >>> squad_v1_scores({"x": "the house"}, {"x": ["House!"], "y": ["red"]})
-        {'exact_match': 50.0, 'f1': 50.0}
-    """
+    """`exact_match` and `f1` of SQuAD 1.1; a question without a prediction counts as wrong."""
     return _exact_match_and_f1(_scored(predictions, answers, squad_v1_question), len(answers))
 
 
@@ -208,11 +182,6 @@ def squad_v2_scores(
 
     A prediction "" is no answer. With `null_odds`, how sure "no answer" is, come the best
     thresholds.
-
-    Example:
-        >>> scores = squad_v2_scores({"x": "red house", "y": ""}, {"x": ["house"], "y": []})
-        >>> scores["exact"], scores["HasAns_f1"], scores["NoAns_f1"]
-        (50.0, 66.66666666666666, 100.0)
     """
     _check_complete(answers, predictions, "prediction")
     before = _scored(predictions, answers, squad_v2_question)

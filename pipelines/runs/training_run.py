@@ -10,8 +10,18 @@ from typing import Any
 
 import keras
 
-from keras_bert_impl.checkpoints.destination import check_apart, check_folder
-from keras_bert_impl.checkpoints.model_directory import describe_checkpoint
+from keras_bert_impl.checkpoints.model_card import (
+    CARD_FILE,
+    TrainingFacts,
+    model_card,
+    write_card,
+)
+from keras_bert_impl.checkpoints.model_directory import (
+    check_apart,
+    check_folder,
+    describe_checkpoint,
+)
+from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
 from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.json_files import read_log
@@ -20,6 +30,7 @@ from keras_bert_impl.training.batches import Phase
 from keras_bert_impl.training.checkpoints import read_best
 from keras_bert_impl.training.config import TrainingConfig, dtype_policy
 from keras_bert_impl.training.hooks import badness, standard_hooks
+from keras_bert_impl.training.learning_curve import read_guesses
 from keras_bert_impl.training.loop import TrainingResult, train
 from keras_bert_impl.training.metric_writers import add_evaluation
 from keras_bert_impl.training.objectives import Objective
@@ -140,6 +151,7 @@ class TrainingRun:
         if result.finished and not nothing_new:
             write(self.directory.model)
             self.directory.write_finished_step(result.step, result.best_step)
+            self._write_card()
 
     def is_written(self, step: int) -> bool:
         """Whether the run's model is there and is the one of `step`."""
@@ -149,6 +161,32 @@ class TrainingRun:
         """Writes `eval_results.txt`, on the first worker."""
         if self.devices.is_chief:
             self.directory.write_eval_results(figures)
+            self._write_card()
+
+    def _write_card(self) -> None:
+        """Says in the card of the run's model how it was trained and what its figures are."""
+        run = self.directory
+        if not (run.model / CARD_FILE).is_file():
+            return
+        words = dict(line[2:].partition("=")[::2] for line in self.flags.splitlines())
+        batch = int(words.get("train_batch_size") or 0)
+        lines = read_log(run.metrics)
+        done = [0, *(line["step"] for line in lines)]
+        seconds = sum(
+            (line["step"] - before) * batch / line["examples_per_second"]
+            for before, line in zip(done, lines, strict=False)
+            if line.get("examples_per_second") and line["step"] > before
+        )
+        facts = TrainingFacts(
+            self.flags,
+            words.get("init_checkpoint", ""),
+            run.finished_step() or 0,
+            seconds / 3600,
+            run.read_eval_results(),
+            {f"eval_{name}": guess.value for name, guess in read_guesses(run).items()},
+        )
+        source = find_model(run.model)
+        write_card(run.model, model_card(source.config, source.text, facts))
 
     def log_final_evaluation(
         self, step: int, figures: Mapping[str, Any], best_by: str = "loss"

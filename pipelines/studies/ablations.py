@@ -11,7 +11,6 @@ from typing import Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import json_text
-from keras_bert_impl.options import as_list_text
 from keras_bert_impl.pictures import write_png
 from keras_bert_impl.planning import parameters_by_part
 from keras_bert_impl.progress import format_duration
@@ -260,18 +259,16 @@ class Study:
         return flag("vocab_file", f"{learned.folder}/vocab.txt")
 
     def _sentences(self, part: str) -> str:
-        """The files of sentences to train on: all but the last one, which is held out."""
-        count = self.config.num_shards
+        """The files of sentences to train on, or the one that is held out."""
         text = self._command(
             "text",
             "split_sentences",
             *self.config.filled([flag("input_file", self.config.input_file)]),
             flag("output_dir", "{out}"),
-            flag("num_shards", count),
+            flag("num_shards", self.config.num_shards),
             *self.config.flags("text_flags"),
         )
-        names = [f"{text.folder}/sentences-{n:05d}-of-{count:05d}.txt" for n in range(count)]
-        return flag("input_file", as_list_text(names[:-1] if part == "train" else names[-1:]))
+        return text.sentences(part, self.config.num_shards)
 
     def _command(
         self, name: str, tool: str, *flags: str, files: Mapping[str, str] | None = None

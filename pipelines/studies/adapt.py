@@ -9,12 +9,12 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.checkpoints.convert import read_portable
-from keras_bert_impl.checkpoints.destination import check_apart, check_folder
+from keras_bert_impl.checkpoints.model_directory import check_apart, check_folder
 from keras_bert_impl.checkpoints.model_source import CheckpointOptions, ModelSource, find_model
 from keras_bert_impl.checkpoints.names import head_names
 from keras_bert_impl.checkpoints.sources import is_google_checkpoint
@@ -29,7 +29,6 @@ from keras_bert_impl.options import (
     check_options,
     nested,
     option,
-    options_of,
 )
 from keras_bert_impl.tokenization.text_settings import NFC
 from keras_bert_impl.training.learning_curve import read_guesses
@@ -43,6 +42,7 @@ from pipelines.studies.commands import (
     Command,
     Tools,
     flag,
+    given,
     once,
     overriding,
     words_of,
@@ -148,9 +148,11 @@ def adapt(config: AdaptConfig, tools: Tools) -> tuple[list[str], list[Path]]:
         text.figures(tools)
         asked = (config.num_new_tokens, lacks_words, config.seed, config.num_workers)
         read = partial(read_portable, str(source.checkpoint), **config.description())
-        chosen = once(start, lambda: prepare(source, sentences_of(text), start, read, *asked))
+        chosen = once(start, lambda: prepare(source, text.folder, start, read, *asked))
         commands = commands_of(config, source, chosen["new_tokens"] > 0, lacks_words)
         figures = {name: one.figures(tools) for name, one in commands.items()}
+        unknown = tuple(head for head, words in _HEADS.items() if words in missing)
+        original = figures.get("evaluated-original", {})
         trained = RunDirectory(commands["trained"].folder)
         of_task = [
             read_json_object(one.folder / "runs.json")["runs"]
@@ -162,7 +164,7 @@ def adapt(config: AdaptConfig, tools: Tools) -> tuple[list[str], list[Path]]:
             missing,
             chosen["new_tokens"],
             (trained.finished_step() or 0, trained.best_step() or 0),
-            _known(figures.get("evaluated-original", {}), missing),
+            {name: one for name, one in original.items() if not name.startswith(unknown)},
             figures["trained"],
             {name: guess.value for name, guess in read_guesses(trained).items()},
             Cut(*chosen["before"]),
@@ -176,12 +178,6 @@ def adapt(config: AdaptConfig, tools: Tools) -> tuple[list[str], list[Path]]:
             file.write(trained.learning_curve.read_bytes())
         files = [folder / "model", *report.write(folder), folder / trained.learning_curve.name]
         return report.lines(), files
-
-
-def _known(figures: Mapping[str, float], missing: Sequence[str]) -> Mapping[str, float]:
-    """The figures but those of a missing head."""
-    unknown = tuple(head for head, words in _HEADS.items() if words in missing)
-    return {name: one for name, one in figures.items() if not name.startswith(unknown)}
 
 
 def _check(
@@ -235,11 +231,6 @@ def _check_text(asked: SplitSentencesConfig, source: ModelSource) -> None:
         )
 
 
-def sentences_of(text: Command) -> list[str]:
-    """The files of sentences: the last one is held out."""
-    return [f"{text.folder}/sentences-{n:05d}-of-{_PARTS:05d}.txt" for n in range(_PARTS)]
-
-
 def start_folder(config: AdaptConfig, source: ModelSource, text: Command) -> Path:
     """The folder of the words to add, and of the model with them that training starts from."""
     facts = (flag("input_file", text.folder), flag("init_checkpoint", source.checkpoint))
@@ -262,12 +253,8 @@ def commands_of(
         return made[name].folder
 
     text, original = source.text, str(source.checkpoint)
-    described, free = _description(config), (flag("num_workers", config.num_workers or _cores()),)
-    read = [
-        flag(one.name, value)
-        for one in options_of(Reading)
-        if (value := reduce(getattr, one.path, config.reading)) != one.default
-    ]
+    described = given(config, CheckpointOptions)
+    free = (flag("num_workers", config.num_workers or len(os.sched_getaffinity(0))),)
     composes = text.composes or config.reading.text_encoding.composes
     form = (flag("unicode_form", NFC),) if composes else ()
     add(
@@ -276,10 +263,11 @@ def commands_of(
         flag("input_file", as_list_text(config.input_file)),
         flag("output_dir", "{out}"),
         flag("num_shards", _PARTS),
-        *overriding(read, form, words_of("text_flags", config.text_flags)),
+        *overriding(
+            given(config.reading, Reading), form, words_of("text_flags", config.text_flags)
+        ),
         free=free,
     )
-    *train, held_out = sentences_of(made["text"])
     start = start_folder(config, source, made["text"]) / "model"
     lengths = [
         flag("max_seq_length", config.max_seq_length),
@@ -296,11 +284,11 @@ def commands_of(
         tokens = "".join(f"{token}\n" for token in text.vocabulary.tokens)
         is_original, is_train = which == "original", part == "train"
         ours = [
-            flag("input_file", as_list_text(train if is_train else [held_out])),
+            made["text"].sentences(part, _PARTS),
             flag("output_file", f"{{out}}/{part}.tfrecord"),
             flag("vocab_file", "{out}/vocab.txt" if is_original else start / "vocab.txt"),
-            _switch("do_lower_case", text.do_lower_case),
-            *([] if text.strip_accents is None else [_switch("strip_accents", text.strip_accents)]),
+            flag("do_lower_case", text.do_lower_case),
+            *([] if text.strip_accents is None else [flag("strip_accents", text.strip_accents)]),
             *form,
             *lengths,
             flag("dupe_factor", 3),
@@ -385,22 +373,6 @@ def commands_of(
     )
     task("adapted", trained / "model")
     return made
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0))
-
-
-def _switch(name: str, on: bool) -> str:
-    return flag(name if on else f"no{name}")
-
-
-def _description(config: AdaptConfig) -> tuple[str, ...]:
-    """What the user says of the model because no file beside it does."""
-    said = config.description()
-    lower = said.pop("do_lower_case")
-    casing = () if lower is None else (_switch("do_lower_case", lower),)
-    return (*(flag(name, value) for name, value in said.items() if value), *casing)
 
 
 def _missing_heads(source: ModelSource) -> Sequence[str]:

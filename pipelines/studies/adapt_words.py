@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_bert_impl.checkpoints.convert import PortableModel, write_portable
-from keras_bert_impl.checkpoints.grow import grow_vocabulary
+from keras_bert_impl.checkpoints.convert import PortableModel, grow_vocabulary, write_portable
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.tokenization.learner import LearnerOptions, learn_most_tokens
@@ -217,7 +216,7 @@ def _cost(token: str, known: Container[str]) -> int:
 
 def prepare(
     source: ModelSource,
-    sentences: Sequence[str],
+    sentences: Path,
     folder: Path,
     read: Callable[[], PortableModel],
     num_new_tokens: int,
@@ -228,12 +227,12 @@ def prepare(
     """Chooses the words to add, and writes the model that training starts from.
 
     The folder gets `words.tsv` and, if there is anything new, `model/`: it `lacks_words` without a
-    head for masked words. Words are taken from the files of sentences but the last one.
+    head for masked words. Words are taken from all files in `sentences` but the last one.
 
     Returns:
         How many tokens are new, and the `Cut` of the held-out text before and after.
     """
-    text, (*train, held_out) = source.text, sentences
+    text, (*train, held_out) = source.text, sorted(map(str, sentences.glob("*.txt")))
     counts, other = (_count_words_of(files, text, num_workers) for files in (train, [held_out]))
     chosen = choose_words(counts, text, num_new_tokens)
     with open_whole(folder / "words.tsv") as file:

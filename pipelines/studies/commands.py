@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,6 +27,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole, without_links
 from keras_bert_impl.interrupts import EXIT_SIGNAL, TerminatedError, kept_so_far
 from keras_bert_impl.json_files import json_text, read_json_object, without_nan
+from keras_bert_impl.options import as_list_text, options_of
 from keras_bert_impl.training.run_directory import RunDirectory
 
 _LOGGER = logging.getLogger(__name__)
@@ -99,6 +100,11 @@ class Command:
         """The content of `result.json`; None before the command is finished."""
         return _kept(self.folder)
 
+    def sentences(self, part: str, count: int) -> str:
+        """The flag for the files of sentences: those to "train" on, or the last, held out."""
+        names = [f"{self.folder}/sentences-{n:05d}-of-{count:05d}.txt" for n in range(count)]
+        return flag("input_file", as_list_text(names[:-1] if part == "train" else names[-1:]))
+
     def _run(self, tools: Tools) -> Mapping[str, Any]:
         for name, text in self.files.items():
             with open_whole(self.folder / name) as file:
@@ -166,6 +172,12 @@ def forget_models() -> None:
 def flag(name: str, value: object = None) -> str:
     """A flag of a command: `flag("seed", 3)` is its seed, `flag("do_train")` a switch."""
     return f"--{name}" if value is None else f"--{name}={value}"
+
+
+def given(config: Any, options: type) -> list[str]:
+    """The flags of those options of a class that a config has and that are not the defaults."""
+    values = ((one, reduce(getattr, one.path, config)) for one in options_of(options))
+    return [flag(one.name, value) for one, value in values if value != one.default]
 
 
 def words_of(name: str, text: str, form: str = "") -> list[str]:

@@ -371,7 +371,8 @@ def _plain_value(feature: Any, value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, list):
-        return [_plain_value(getattr(feature, "feature", feature), one) for one in value]
+        inner = feature.feature if hasattr(feature, "feature") else feature
+        return [_plain_value(inner, one) for one in value]
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if hasattr(feature, "int2str"):

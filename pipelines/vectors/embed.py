@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import json
 import logging
 import os
 import shutil
@@ -105,7 +104,7 @@ def embed_texts(config: EmbedConfig) -> Iterator[str]:
     embedder = open_embedder(config, config.text)
     embedder.refuses_long = config.long_text == REFUSE
     for text, vector in zip(config.text, embedder.embed(list(config.text)), strict=True):
-        yield json.dumps({"text": text, "embedding": vector.tolist()}, ensure_ascii=False)
+        yield json_text({"text": text, "embedding": vector.tolist()}, ensure_ascii=False)
     _log_left_out("the texts", embedder, sum(not text.strip() for text in config.text))
 
 

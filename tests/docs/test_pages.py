@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.elsewhere import TRANSFORMERS
 from tests.support.model_folders import write_start
 from tools.table import tool_named, tool_names
 
@@ -104,7 +105,8 @@ def test_ours_of_the_page_for_those_who_come_from_elsewhere_runs(tmp_path, monke
     model = write_start(tmp_path / "published", max_position_embeddings=128)
     names = {}
     for snippet in blocks(ROOT / "docs" / "coming_from.md", "python"):
-        exec(snippet.replace("bert-base-uncased", str(model)), names)
+        named = snippet.replace("bert-base-uncased", str(model))
+        exec(named.replace("my-tf-model", str(TRANSFORMERS / "classification")), names)
     assert names["vectors"].shape[0] == 2
     assert names["again"].labels == ("negative", "positive")
     assert (tmp_path / "mine" / "config.json").exists()

@@ -32,7 +32,9 @@ def test_the_lines_of_a_file_become_json_lines(classifier, tmp_path, capsys):
     assert capsys.readouterr().out == f"2 answers: {output}\n"
     answers = [json.loads(line) for line in output.read_text().splitlines()]
     assert [one["input"] for one in answers] == [{"text": "the dog, runs"}, {"text": "a cat"}]
-    assert answers[0]["answer"].keys() == {"label", "probabilities", "logits"}
+    answer = answers[0]["answer"]
+    assert answer.keys() == {"label", "probabilities", "logits", "label_probabilities"}
+    assert answer["label_probabilities"][0] == [answer["label"], max(answer["probabilities"])]
 
 
 @pytest.mark.parametrize(

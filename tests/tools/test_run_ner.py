@@ -138,7 +138,7 @@ def test_a_saved_tagger_over_a_frozen_encoder_scores_tags_and_serves(inputs, tmp
     ("flags", "sentence"),
     [
         (["--dev_file=/no/dev.txt"], "/no/dev.txt: no such file"),
-        (["--nodo_train"], "are no tags in iob2"),
+        (["--nodo_train"], "are no tags of entities"),
         (["--tag_column=3"], "has 2 columns, but --tag_column is 3"),
     ],
 )

@@ -205,9 +205,7 @@ def compare(config: VectorsConfig, folder: Path) -> Figures:
     """The figures of every contender by workload, a round each."""
     unknown = sorted(set(config.contenders) - set(CONTENDERS))
     if unknown:
-        raise UserError(
-            f"`contenders`: {unknown[0]} is unknown; name {', '.join(CONTENDERS)}."
-        )
+        raise UserError(f"`contenders`: {unknown[0]} is unknown; name {', '.join(CONTENDERS)}.")
     texts = read_texts(config)
     write_model(config, folder / "model")
     setting = {

@@ -1,6 +1,5 @@
 """The tasks of GLUE, XNLI in each of its languages, and the archive that GLUE's server takes."""
 
-import io
 import logging
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -69,23 +68,9 @@ Labelled = Answered[TextExample, LabelAnswer]
 class GlueTask(LabelTask):
     r"""One task of GLUE; see `pipelines.fine_tuning.task.Task` for what its methods promise.
 
-    Attributes:
-        submissions: GLUE's file name of each test split.
-        layouts: the layouts of splits that differ from `layout`.
-        trained_on: the task whose model answers this one, where it has no training set.
-        paths: of splits that are not in `split.tsv`: where they may be in the folder.
-
-    Example:
-        >>> import tempfile
-        >>> from pipelines.metrics.classification import accuracy
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> _ = (folder / "dev.tsv").write_text("text\tlabel\nIt rains.\t1\n")
-        >>> head = ClassificationHead({"0": "no", "1": "yes"})
-        >>> task = GlueTask("Toy", Layout("text", None, "label"), head, {"accuracy": accuracy},
-        ...                 data_dir=folder)
-        >>> (example,) = task.examples("dev")
-        >>> task.score([(example, LabelAnswer("1", 1, np.array([0.1, 0.9])))])
-        {'accuracy': 1.0}
+    `submissions` are GLUE's file names of the test splits. A task without a training set is
+    answered by the model of the one it is `trained_on`. `paths` are those of splits that
+    are not in `split.tsv`.
     """
 
     name: str
@@ -296,12 +281,7 @@ _TASKS["XNLI"] = _TASKS["XNLI-en"]
 
 
 def task_names() -> tuple[str, ...]:
-    """The names that `find_task` knows.
-
-    Example:
-        >>> task_names()[:3]
-        ('CoLA', 'SST-2', 'MRPC')
-    """
+    """The names that `find_task` knows."""
     return tuple(_TASKS)
 
 
@@ -361,15 +341,15 @@ def write_submission_archive(config: SubmissionConfig) -> dict[str, Path]:
             f"`run_dir={','.join(config.run_dir)}`: holds none of {'.tsv, '.join(ROWS)}.tsv; run "
             "the tasks with `do_predict` first."
         )
-    with open_whole(check_output(config.output_file), "wb") as file:
-        packed = io.BytesIO()  # a device has no place to go back to
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name in sorted(found):
-                _check(name, found[name])
-                entry = zipfile.ZipInfo(f"{name}.tsv", _EARLIEST)
-                entry.external_attr = 0o644 << 16  # readable where it is unpacked
-                archive.writestr(entry, found[name].read_bytes(), zipfile.ZIP_DEFLATED)
-        file.write(packed.getvalue())
+    with (
+        open_whole(check_output(config.output_file), "wb") as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        for name in sorted(found):
+            _check(name, found[name])
+            entry = zipfile.ZipInfo(f"{name}.tsv", _EARLIEST)
+            entry.external_attr = 0o644 << 16  # readable where it is unpacked
+            archive.writestr(entry, found[name].read_bytes(), zipfile.ZIP_DEFLATED)
     return found
 
 

@@ -42,6 +42,7 @@ class Labelling:
 
     kind: Kind
     columns: tuple[str, ...]
+    known: tuple[str, ...] = ()  # the labels of a trained model
 
     def read(self, file: TableFile, record: Record) -> str | None:
         """Reads a record's label, as the heads understand it; None where it has none."""
@@ -55,12 +56,18 @@ class Labelling:
             if self.kind == "one" and is_nan(value):
                 return None
             if self.kind == "several":
-                return as_label_list(_list_of(value))
+                return as_label_list(map(self._as_known, _list_of(value)))
             if self.kind == "number":
                 return _number_of(value)
-            return as_label(value)
+            return self._as_known(as_label(value))
         except ValueError as error:
             raise UserError(f"{file.name}: line {record.line}: {error}") from error
+
+    def _as_known(self, label: str) -> str:
+        """A label as the model calls it: 1 and LABEL_1 are the same."""
+        number = label.removeprefix("LABEL_")
+        other = number if number != label else f"LABEL_{label}"
+        return other if other in self.known and label not in self.known else label
 
     def _of_columns(self, values: Sequence[Any]) -> str | None:
         if all(value is None for value in values):
@@ -167,11 +174,7 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """A file of examples with its columns known.
-
-    Attributes:
-        labelling: what its labels are; None: they are not read.
-    """
+    """A file of examples with its columns known; without a labelling its labels are not read."""
 
     file: TableFile
     columns: Columns
@@ -189,24 +192,14 @@ class Source:
 
 
 def text_key(seed: int, text_a: str, text_b: str | None) -> int:
-    """A hash of an example's texts: 8 bytes, equal on every machine.
-
-    Example:
-        >>> text_key(0, "a", "b") == text_key(0, "a", "b") != text_key(1, "a", "b")
-        True
-    """
+    """A hash of an example's texts: 8 bytes, equal on every machine."""
     texts = f"{text_a}\0{'' if text_b is None else text_b}".encode("utf-8", "surrogatepass")
     key = seed.to_bytes(8, "little", signed=True)
     return int.from_bytes(hashlib.blake2b(texts, digest_size=8, key=key).digest(), "little")
 
 
 def labels_in(labelling: Labelling | None, label: str) -> list[str]:
-    """The single labels of a label.
-
-    Example:
-        >>> labels_in(Labelling("several", ("label",)), '["b", "a"]')
-        ['b', 'a']
-    """
+    """The single labels of a label."""
     if labelling is None or labelling.kind == "number":
         return []
     return bounded_loads(label) if labelling.kind in ("several", "columns") else [label]
@@ -223,12 +216,9 @@ _STAND_INS = {"None", "", "-1", "-1.0"}  # published in place of labels
 
 @dataclass
 class LabelStatistics:
-    """Counts of a training file.
+    """Counts of a training file: of each label, of the rows with text, and a hash of each of them.
 
-    Attributes:
-        labels: how many rows have each label (of several at once: each single label).
-        rows: how many rows have a text; the others are not trained on.
-        keys: a hash of each row's texts, by the group within which a dev set is cut off.
+    The hashes are by the group within which a dev set is cut off, a row's first label.
     """
 
     source: Source
@@ -288,7 +278,7 @@ def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bo
         return False
     if unknown.count:
         raise UserError(
-            f"{file.name}: {unknown.count} rows have labels that the model does not know, the "
+            f"{file.name}: rows with labels that the model does not know: {unknown.count}, the "
             f"first {unknown.first}; it knows {some_of(labels)}. Correct them, or remove the rows."
         )
     if bad:
@@ -346,32 +336,20 @@ def _check_labels(found: LabelStatistics) -> None:
         )
     if source.labelling is None or source.labelling.kind == "number":
         return
-    numbers = [_number(label) for label in labels]
-    is_fraction = None not in numbers and any(one % 1 for one in numbers if one is not None)
-    if len(labels) > _FEW_LABELS and (is_fraction or 2 * len(labels) > found.rows):
-        raise UserError(
-            f"{name}: {_in_words(source)} has {len(labels)} different labels in {found.rows} rows; "
-            "for numbers to predict give `regression=True`, or name another `label_column`."
-        )
+    if len(labels) > _FEW_LABELS:
+        numbers = [_number(label) for label in labels]
+        are_fractions = None not in numbers and any(one % 1 for one in numbers if one is not None)
+        if are_fractions or 2 * len(labels) > found.rows:
+            raise UserError(
+                f"{name}: {_in_words(source)} has {len(labels)} different labels in {found.rows} "
+                "rows; for numbers to predict give `regression=True`, or name another "
+                "`label_column`."
+            )
     if len(labels) < 2:
         raise UserError(
             f"{name}: there must be two labels or more in {_in_words(source)}, but the only one "
             f"is {', '.join(map(repr, labels)) or 'none'}; name another `label_column`, or add "
             "examples."
-        )
-    seen = dict[object, str]()
-    for label, number in zip(labels, numbers, strict=True):
-        other = seen.setdefault(label.strip() if number is None else number, label)
-        if other != label:
-            raise UserError(
-                f"{name}: the labels {other!r} and {label!r} are the same; write each label in one "
-                "way."
-            )
-    if is_fraction:
-        _LOGGER.warning(
-            "%s: its labels are numbers, and are taken for %d classes; to predict numbers give "
-            "`regression=True`.",
-            *(name, len(labels)),
         )
 
 

@@ -166,32 +166,23 @@ class RunClassifierConfig(FineTuningConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.task_name is not None and self.own.is_given:
-            raise UserError(
-                f"`task_name={self.task_name}` and files of one's own (`train_file`, `dev_file`, "
-                "`test_file`) exclude each other; give one of them."
-            )
-        if self.task_name is None and not self.own.is_given:
-            raise UserError(
-                "nothing says what to learn; give `task_name` and `data_dir` for a task of GLUE, "
-                "or `train_file` for labelled texts of your own."
-            )
-        if self.task_name is not None and self.data_dir is None:
-            raise UserError(
-                f"`task_name={self.task_name}` needs `data_dir`, the folder with its files."
-            )
-        self._check_nothing_is_left_aside()
-
-    def _check_nothing_is_left_aside(self) -> None:
-        """Refuses options of one's own files beside a task of GLUE, which would do nothing."""
         if self.task_name is None:
+            if not self.own.is_given:
+                raise UserError(
+                    "nothing says what to learn; give `task_name` and `data_dir` for a task of "
+                    "GLUE, or `train_file` for labelled texts of your own."
+                )
             return
         options = options_of(LabelledTextsConfig)
         given = [one.name for one in options if reduce(getattr, one.path, self.own) != one.default]
         if given:
             raise UserError(
                 f"`{given[0]}` is for files of one's own and would do nothing with "
-                f"`task_name={self.task_name}`; leave it out, or name the files with `train_file`."
+                f"`task_name={self.task_name}`; leave one of them out."
+            )
+        if self.data_dir is None:
+            raise UserError(
+                f"`task_name={self.task_name}` needs `data_dir`, the folder with its files."
             )
 
     @property

@@ -40,11 +40,7 @@ AnsweredTexts = Answered[TextExample, LabelAnswer]
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Which rows of the training file are its dev set.
-
-    Attributes:
-        thresholds: of each label, the hash below which rows are held out.
-    """
+    """Which rows of the training file are its dev set: those with a hash below their label's."""
 
     thresholds: Mapping[str, int]
     seed: int

@@ -52,11 +52,8 @@ LabelHead = ClassificationHead | MultiLabelHead | RegressionHead
 class LabelAnswer(NamedTuple):
     """A model's answer to an example.
 
-    Attributes:
-        label: the label, or the number in decimals, as a submission has it.
-        prediction: the class, or the number as the model has it; of several labels at once a 0 or
-            1 for each.
-        values: float64, the probabilities of the classes; of a regression [the number].
+    The label is as a submission has it; the prediction is the class, a 0 or 1 for each label, or
+    the number; values are the probabilities, float64, or [the number].
     """
 
     label: str
@@ -65,15 +62,7 @@ class LabelAnswer(NamedTuple):
 
 
 class LabelTask(TaskDefaults):
-    """The part of a task that depends on its labels only; files and figures are the task's own.
-
-    Example:
-        >>> task = LabelTask()
-        >>> task.head_of, task.long_texts = ClassificationHead({"0": "no", "1": "yes"}), LongTexts()
-        >>> row = Rows(np.array([0]), np.array([3]), {}, {})
-        >>> task.answers([], row, {"logits": np.array([[0.0, 2.0]], np.float32)})[0].label
-        '1'
-    """
+    """The part of a task that depends on its labels only; files and figures are the task's own."""
 
     head_of: LabelHead
     long_texts: LongTexts
@@ -158,12 +147,7 @@ class LabelTask(TaskDefaults):
 
 
 def label_units(examples: Iterable[TextExample], where: object) -> tuple[float, float]:
-    """The mean and the deviation of a training split's numbers, read once, in float64.
-
-    Example:
-        >>> label_units([TextExample(str(n), "text", label=str(n)) for n in (1, 3)], "train.csv")
-        (2.0, 1.0)
-    """
+    """The mean and the deviation of a training split's numbers, read once, in float64."""
     count, mean, squares, ends = 0, 0.0, 0.0, (math.inf, -math.inf)
     for count, example in enumerate(examples, start=1):
         label = float(str(example.label))

@@ -169,10 +169,14 @@ class _Builder(TaskBuilder):
         columns, required = expected.columns, split == "dev"
         if required or (columns.labels and set(columns.labels) <= set(file.columns)):
             check_columns(file, columns.labels)
-            source = Source(file, columns, Labelling(expected.kind, columns.labels))
+            labelling = Labelling(expected.kind, columns.labels, expected.labels)
+            source = Source(file, columns, labelling)
             if check_scored(source, expected.labels, required=required):
                 return source
-            _LOGGER.warning("%s: has none of training's labels; it is not evaluated.", file.name)
+            _LOGGER.warning(
+                "%s: has none of the labels %s; it is not evaluated.",
+                *(file.name, some_of(expected.labels)),
+            )
         return Source(file, columns, None)
 
     def _kind_and_labels(
@@ -299,14 +303,7 @@ def run_classifier(config: RunClassifierConfig) -> "FineTuningResults":
 
 
 def task_of(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
-    """Gives the task of GLUE, or XNLI, that a configuration names, or the one that its files make.
-
-    Example:
-        >>> from pathlib import Path
-        >>> task_of(RunClassifierConfig(
-        ...     output_dir=Path("run"), task_name="xnli", data_dir=Path("XNLI"))).evaluation_splits
-        ('dev', 'test')
-    """
+    """Gives the task that a configuration names, or the one that its files make."""
     return _in_label_units(config, _task_of_files(config))
 
 

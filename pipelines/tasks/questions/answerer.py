@@ -35,11 +35,7 @@ ANSWERS = "answers"
 
 @dataclass(frozen=True)
 class ServingSettings:
-    """How a served model answers.
-
-    Attributes:
-        threshold: where there may be no answer, there is none if the null odds are greater.
-    """
+    """How a served model answers; with null odds above the threshold there is no answer."""
 
     windows: WindowSettings
     answers: AnswerSettings
@@ -64,12 +60,7 @@ class ServingSettings:
 
 
 def _question_tokens(length: int) -> int:
-    """The most tokens of a question for a model that does not say it: the original's, if it fits.
-
-    Example:
-        >>> _question_tokens(384), _question_tokens(12)
-        (64, 4)
-    """
+    """The most tokens of a question, where a model does not say it: the original's, if it fits."""
     usual = WindowSettings.max_query_length
     return usual if usual + 3 < length else (length - 3) // 2
 

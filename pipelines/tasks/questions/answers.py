@@ -101,13 +101,8 @@ Logits = NDArray[np.float64]
 class BestSpans(NamedTuple):
     """Spans of some questions: question after question, each question's best one first.
 
-    Attributes:
-        row: int64 [spans], the row that a span is in.
-        first: int64 [spans], its first position in the row.
-        last: int64 [spans], its last position.
-        start_logit: float64 [spans].
-        end_logit: float64 [spans].
-        offsets: int64 [questions + 1], where the spans of each question begin.
+    A span is in a row from a first to a last position, [spans] each; `offsets` [questions + 1] say
+    where the spans of each question begin.
     """
 
     row: Numbers
@@ -119,12 +114,7 @@ class BestSpans(NamedTuple):
 
 
 class NullLogits(NamedTuple):
-    """How much a model is for "no answer": the logits at [CLS], of the row where they are lowest.
-
-    Attributes:
-        start: float64 [questions].
-        end: float64 [questions].
-    """
+    """How much a model is for no answer: the logits at [CLS], of the row where they are lowest."""
 
     start: Logits
     end: Logits
@@ -193,12 +183,9 @@ class AnswerSettings:
 
 
 class Candidate(NamedTuple):
-    """One of the best answers to a question.
+    """One of the best answers to a question, as the original writes it; "" is no answer.
 
-    Attributes:
-        text: as the original writes it, words joined with single blanks; "" is no answer.
-        end: the position after its last character; `passage.text[start:end]` is the answer as it
-            stands in the text. Both are 0 for no answer.
+    `passage.text[start:end]` is the answer as it stands in the text; both are 0 for no answer.
     """
 
     text: str
@@ -214,13 +201,10 @@ class Candidate(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """The answer of a model to a question.
+    """The best answers to a question, one at least; no answer is one where there may be none.
 
-    Attributes:
-        candidates: the best answers, the best one first; at least one. No answer is one of them
-            where there may be none.
-        null_odds: how much surer the model is of no answer than of the best answer; None where
-            there must be an answer.
+    `null_odds` say how much surer the model is of no answer than of the best one; None where there
+    must be an answer.
     """
 
     candidates: Sequence[Candidate]

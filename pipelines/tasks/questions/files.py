@@ -104,13 +104,7 @@ def find_words(passage: Passage, answer: PlacedText) -> WordSpan | None:
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a passage.
-
-    Example:
-        >>> passage = Passage("Rain", "It rained all day.")
-        >>> Question("q1", "How long?", passage, (PlacedText("all day", 10),)).answer_words
-        WordSpan(first=2, last=3)
-    """
+    """A question about a passage."""
 
     identifier: str
     text: str
@@ -352,12 +346,7 @@ def _document(path: Path, folder: Path, name: str) -> Path:
 
 
 def first_words(text: str, most: int) -> str:
-    """The beginning of a text, its blanks as they are.
-
-    Example:
-        >>> first_words("It  rained all day.", 2)
-        'It  rained'
-    """
+    """The beginning of a text, its blanks as they are."""
     last = next(islice(_NOT_BLANK.finditer(text), most - 1, None), None)
     return text if last is None else text[: last.end()]
 

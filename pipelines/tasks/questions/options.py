@@ -123,11 +123,7 @@ class RunSquadConfig(FineTuningConfig):
                 f"`max_query_length={self.max_query_length}` and 3, to show some of the passage."
             )
         self._check_threshold()
-        if self.metric == "korquad" and self.version_2_with_negative:
-            raise UserError(
-                "`metric=korquad` has no figures for questions without an answer; leave it out, or "
-                "`version_2_with_negative`."
-            )
+        _check_metric(self.metric, self.version_2_with_negative)
 
     def _check_threshold(self) -> None:
         can_be_found = self.version_2_with_negative and self.do_eval
@@ -190,8 +186,12 @@ class ScoreAnswersConfig:
                 "`null_odds_file` is read only where questions may have no answer; add "
                 "`version_2_with_negative=True`, or leave it out."
             )
-        if self.metric == "korquad" and self.version_2_with_negative:
-            raise UserError(
-                "`metric=korquad` has no figures for questions without an answer; leave it out, or "
-                "`version_2_with_negative`."
-            )
+        _check_metric(self.metric, self.version_2_with_negative)
+
+
+def _check_metric(metric: str, negative: bool) -> None:
+    if metric == "korquad" and negative:
+        raise UserError(
+            "`metric=korquad` has no figures for questions without an answer; leave it out, or "
+            "`version_2_with_negative`."
+        )

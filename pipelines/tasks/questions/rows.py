@@ -32,13 +32,7 @@ _MOST_WORDS = 1 << 32
 
 @dataclass(frozen=True)
 class TokenizedPassages:
-    """The tokens of some questions' passages.
-
-    Attributes:
-        passages: the passages, each once.
-        number: int64 [questions], which passage each question is about.
-        block: the tokens, with the characters of the passage that they came from.
-    """
+    """The tokens of some questions' passages, each once; `number` is that of a question's."""
 
     passages: Sequence[Passage]
     number: Numbers
@@ -126,13 +120,6 @@ def improve_spans(
 
     "(1895-1943)." becomes "1895" if that is the answer; where the answer is part of a token, the
     span stays as it is. `ids` are those of all passages; first and last are int64 [answers].
-
-    Example:
-        >>> ids = np.array([7, 4, 5, 6, 5], np.int32)
-        >>> answer = Spans(np.array([5], np.int32), np.array([0]), np.array([1]))
-        >>> first, last = improve_spans(ids, np.array([1]), np.array([4]), answer)
-        >>> first.tolist(), last.tolist()
-        ([2], [2])
     """
     size = answers.length
     counts = np.where(size > 0, np.maximum(last - first + 2 - size, 0), 0)  # starts to try

@@ -58,9 +58,7 @@ def right_answers(question: Question) -> list[str]:
 class ScoredAnswers:
     """Answers to a labelled split, by the question's identifier.
 
-    Attributes:
-        guesses: the best answer, however likely no answer is.
-        odds: how sure "no answer" is; 0 where there must be an answer.
+    Guesses are the best answers, however likely no answer is; odds are 0 where there must be one.
     """
 
     right: dict[str, list[str]] = field(default_factory=dict)
@@ -246,12 +244,7 @@ def write_predictions(
 
 
 def n_best(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
-    """The candidates as the original's file has them, with the softmax of their scores.
-
-    Example:
-        >>> n_best([Candidate("rain", 1.0, 2.0)])
-        [{'text': 'rain', 'probability': 1.0, 'start_logit': 1.0, 'end_logit': 2.0}]
-    """
+    """The candidates as the original's file has them, with the softmax of their scores."""
     highest = max(candidate.score for candidate in candidates)
     weights = [math.exp(candidate.score - highest) for candidate in candidates]
     total = 0.0

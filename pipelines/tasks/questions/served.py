@@ -123,11 +123,7 @@ _IMPOSSIBLE = -float("inf")
 class GraphSpans(NamedTuple):
     """Spans of some questions: question after question, each question's best one first.
 
-    Attributes:
-        question: int64 [spans].
-        score: float64 [spans], the sum of the start's and the end's logit.
-        start: int64 [spans], the byte of its passage where a span begins.
-        end: int64 [spans], the byte where it ends.
+    The score is the sum of the logits, float64; start and end are bytes of the passage, int64.
     """
 
     question: tf.Tensor
@@ -220,14 +216,7 @@ def in_blocks(
     outputs: Sequence[str],
     rows_at_once: int = ROWS_AT_ONCE,
 ) -> dict[str, tf.Tensor]:
-    """Calls a function of tensors [rows, length] with a few rows at a time; joins what it gives.
-
-    Example:
-        >>> double = lambda rows: {"doubled": 2.0 * rows}
-        >>> found = in_blocks(double, [tf.constant([[1.0], [2.0], [3.0]])], ["doubled"], 2)
-        >>> found["doubled"].numpy().tolist()
-        [[2.0], [4.0], [6.0]]
-    """
+    """Calls a function of tensors [rows, length] with a few rows at a time; joins what it gives."""
     rows = tf.shape(inputs[0])[0]
     blocks = -(-rows // rows_at_once)
     empty = [

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from keras_bert_impl.checkpoints.task_settings import without_task
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.learning_curve import CurveStyle
@@ -62,22 +63,14 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 
-_LABELS = ("id2label", "label2id", "problem_type")
-
 
 @dataclass(frozen=True)
 class QuestionTask(TaskDefaults):
     """Questions answered by a span of a passage; see `pipelines.fine_tuning.task.Task`.
 
-    Attributes:
-        text: the model's vocabulary and casing, by which spans become the original's text; only a
-            served model does without.
-        null_score_diff_threshold: questions with greater null odds have no answer; None is the
-            number with the highest F1, which `calibrated` takes from the scores.
-        padding_competes: whether padding competes with the answer in training; see
-            `SpanObjective`.
-        deciding_figure: see `TaskDefaults`; windows that are scored have several right
-            answers, or none.
+    By `text`, the model's vocabulary and casing, spans become the original's text; only a served
+    model does without. Questions with greater null odds than the threshold have no answer; None is
+    the number with the highest F1, which `calibrated` takes from the scores.
     """
 
     ARCHITECTURE, MODEL = "BertForQuestionAnswering", "BertSpanLabeler"
@@ -209,9 +202,8 @@ class QuestionTask(TaskDefaults):
         )
 
     def configure(self, config: "BertConfig") -> "BertConfig":
-        """Leaves out the labels of what the model may have been trained for before."""
-        extra = {name: value for name, value in config.extra.items() if name not in _LABELS}
-        return config.replace(extra=extra)
+        """The configuration without the labels of other tasks."""
+        return without_task(config)
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
         """A model with a start and an end logit for each token."""
@@ -310,12 +302,7 @@ class QuestionTask(TaskDefaults):
 
 
 def held_out(titles: Collection[str], share: float, seed: int) -> frozenset[str]:
-    """A share of articles, at least one and not all: a function of the seed and their titles.
-
-    Example:
-        >>> len(held_out({"Rain", "Sun", "Wind", "Snow"}, 0.5, seed=0))
-        2
-    """
+    """A share of articles, at least one and not all: a function of the seed and their titles."""
     order = sorted(titles, key=lambda title: sha256(f"{seed} {title}".encode()).digest())
     return frozenset(order[: min(max(1, round(share * len(order))), len(order) - 1)])
 

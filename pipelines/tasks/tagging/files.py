@@ -129,11 +129,13 @@ def find_layout(
     word_column: int = 1,
     tag_column: int = -1,
     encoding: TextEncoding = UTF_8,
+    *,
+    sentences: bool = False,
 ) -> Layout:
     r"""Finds out what a file is by its start, and how its lines are made by its first word.
 
     The columns are counted from 1; a `tag_column` of -1 is the last one and 0 none. A file of one
-    column has no tags.
+    column has no tags. With `sentences` a line without a tab is a sentence to be tagged.
 
     Example:
         >>> import tempfile
@@ -152,6 +154,8 @@ def find_layout(
     looked_at = list(islice(lines, _LOOKED_AT))
     if any(_TAGS_OF_SENTENCE.fullmatch(line) for _, line in looked_at):
         return Layout(True, 2, 0, 1, encoding=encoding, form="sentences")
+    if sentences and looked_at and not any("\t" in line for _, line in looked_at):
+        return Layout(True, 1, 0, None, encoding=encoding, form="sentences")
     if len(looked_at) > 1 and all(_CELLS.fullmatch(line) for _, line in looked_at):
         raise _foreign(path, "CSV")
     for number, line in looked_at:

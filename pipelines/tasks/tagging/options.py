@@ -86,6 +86,7 @@ class RunNerConfig(FineTuningConfig):
         "tag_unit": bounded(str, choices=("words", "characters")),
         "context": bounded(str, choices=(DOCUMENT, SENTENCE)),
         "columns": bounded(int, at_least=1),
+        "form": bounded(str, choices=("columns", "sentences", "texts")),
     }
 
     @property

@@ -100,7 +100,7 @@ class TaggingTask(FilesOfSplits):
     whole_documents: bool = True  # a word is seen in its document, else in its sentence
     doc_stride: int = 0  # tokens from window to window; 0 is half a window
     sources: Mapping[str, TaggedFile] = field(default_factory=dict)
-    layout_settings: Mapping[str, int] = field(default_factory=dict)
+    layout_settings: Mapping[str, int | str] = field(default_factory=dict)
     ours: bool = True  # the model's labels are tags as this project writes them
     name: str = NAME
     train_split: str = "train"
@@ -117,13 +117,20 @@ class TaggingTask(FilesOfSplits):
         if ours:
             scheme = SCHEMES[settings["tagging_scheme"]]
         else:
-            scheme = scheme_of_labels(_named_tags(model))
+            labels = [*label_names(model).values()]
+            _refuse_unnamed(model, labels)
+            scheme = scheme_of_labels(tags_of_labels(labels))
         unit, stride = settings.get("tag_unit", WORDS), settings.get("doc_stride", 0)
         return cls((), scheme, unit, doc_stride=stride, ours=ours)
 
-    def tags_of(self, labels: Sequence[str]) -> tuple[str, ...]:
+    def _tags_of(self, labels: Sequence[str]) -> tuple[str, ...]:
         """A model's labels as tags; see `tags_of_labels`."""
-        return tuple(labels) if self.ours else tags_of_labels(labels)
+        tags = tuple(labels) if self.ours else tags_of_labels(labels)
+        left = [label for label, tag in zip(labels, tags, strict=True) if label != tag == OUTSIDE]
+        if left:
+            found = cut(", ".join(left), 200)
+            _LOGGER.info("Words with the model's labels %s are of no entity, as O.", found)
+        return tags
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -258,7 +265,7 @@ class TaggingTask(FilesOfSplits):
         """Texts; see `Asked`."""
         length = served_length(model.config, max_seq_length)
         model.config.check_length(length, at_least=5)
-        how = self.tags_of(model.labels), self.scheme, self.unit, length, self.doc_stride
+        how = self._tags_of(model.labels), self.scheme, self.unit, length, self.doc_stride
         return [EntityForm(model, *how, raw=raw) for raw in (False, True)]
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
@@ -268,7 +275,7 @@ class TaggingTask(FilesOfSplits):
         config = opened.model.config
         length = served_length(config, max_seq_length)
         config.check_length(length, at_least=5)
-        tags = map(self.scheme.as_iob, self.tags_of(opened.labels))
+        tags = map(self.scheme.as_iob, self._tags_of(opened.labels))
         meanings = [TagMeaning(*tag.partition("-")[::2]) for tag in tags]
         return ServedTagger(
             opened,
@@ -289,23 +296,13 @@ class TaggingTask(FilesOfSplits):
         return scorer
 
 
-def _named_tags(model: "BertConfig") -> tuple[str, ...]:
-    """The tags of a model that was trained elsewhere, by the names of its labels."""
-    labels = [*label_names(model).values()]
+def _refuse_unnamed(model: "BertConfig", labels: Sequence[str]) -> None:
     if all(map(_UNNAMED.fullmatch, labels)):
         raise UserError(
             f"{model.origin}: its labels have no names ({cut(', '.join(labels), 60) or 'none'}), "
             "so that it is not known which tag is which; write the tags (O, B-PER, ...) into its "
             "`id2label`."
         )
-    tags = tags_of_labels(labels)
-    left = [label for label, tag in zip(labels, tags, strict=True) if label != tag == OUTSIDE]
-    if left:
-        _LOGGER.info(
-            "%s: words with the labels %s are of no entity: they count as O.",
-            *(model.origin, cut(", ".join(left), 200)),
-        )
-    return tags
 
 
 def open_tagging(config: TaggingConfig, trained: ModelSource | None = None) -> TaggingTask:
@@ -357,6 +354,7 @@ class _Builder(TaskBuilder):
         self._word_column = self._chosen("word_column", config.word_column, None, 1)
         self._tag_column = self._chosen("tag_column", config.tag_column, None, -1)
         self._width: int | None = self._known.get("columns")
+        self._form: str = self._known.get("form", "columns")
 
     def _chosen(self, name: str, given: Any, open_value: Any, default: Any) -> Any:
         """Gives the value asked for, else the one the model was trained with, else the default."""
@@ -368,7 +366,7 @@ class _Builder(TaskBuilder):
     def _open(self, split: str, name: Path) -> TaggedFile:
         layout = self._layout(name, split, self._width)
         if split == "train":
-            self._width = layout.width
+            self._width, self._form = layout.width, layout.form
         return TaggedFile(name, layout)
 
     def _find(self, files: Mapping[str, TaggedFile]) -> _Found:
@@ -416,6 +414,7 @@ class _Builder(TaskBuilder):
                 "columns": self._known.get("columns", first.layout.width),
                 "word_column": self._word_column,
                 "tag_column": self._tag_column,
+                **({} if self._form == "columns" else {"form": self._form}),
             },
         )
 
@@ -425,7 +424,8 @@ class _Builder(TaskBuilder):
         Not so where a trained model reads a file whose column of tags is named: the file need not
         look like that of the training.
         """
-        layout = find_layout(path, self._word_column, self._tag_column, self._config.text_encoding)
+        columns, encoding = (self._word_column, self._tag_column), self._config.text_encoding
+        layout = find_layout(path, *columns, encoding, sentences=self._form == "sentences")
         asked = (self._config.tagging_scheme, self._known.get("tagging_scheme"))
         layout = layout._replace(bare=BARE.name in asked)
         lacks_last = layout.form == "columns" and layout.width == (expected or 0) - 1
@@ -457,7 +457,7 @@ class _Builder(TaskBuilder):
             assert self._trained is not None  # the labels are its
             some = cut(", ".join(labels[:6]), 200) or "none"
             raise UserError(
-                f"{self._trained.checkpoint}: its labels ({some}) are no tags in {scheme.name}; "
+                f"{self._trained.checkpoint}: its labels ({some}) are no tags of entities; "
                 "name a model that was trained to find entities, or train one (`do_train=True`)."
             )
         return sorted({part.type for part in parts if part and part.type})

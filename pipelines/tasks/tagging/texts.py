@@ -135,7 +135,9 @@ def _marked(path: Path, file: TableFile, labelled: bool, notes: Notes) -> Iterat
 
 def has_spans(path: Path, encoding: TextEncoding) -> bool:
     """Whether any text of a file is annotated."""
-    return any(one.entities for one in read_marked_texts(path, encoding))
+    notes = Notes(Counted)
+    read = read_marked_texts(path, encoding, notes=notes)
+    return any(one.entities or _MISFITS in notes for one in read)
 
 
 def cuts_words(path: Path, encoding: TextEncoding) -> bool:
@@ -199,7 +201,7 @@ def _entities(text: str, spans: Sequence[Any], notes: Notes, where: str) -> Iter
     found = list[Entity]()
     for span in spans:
         start, end, kinds, own = _parts(span)
-        if own and text[start:end] != own:  # JavaScript counts halves of emoji
+        if own and (end > len(text) or text[start:end] != own):  # JavaScript: halves of emoji
             start, end = (_without_pairs(text, x) for x in (start, end))
         fits = 0 <= start < end <= len(text) and text[start:end].strip()
         if not fits or (own and text[start:end] != own):

@@ -3,8 +3,7 @@ import logging
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints.convert import PortableModel
-from keras_bert_impl.checkpoints.grow import grow_vocabulary
+from keras_bert_impl.checkpoints.convert import PortableModel, grow_vocabulary
 from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError

@@ -1,6 +1,8 @@
 import json
 import shutil
 import socket
+from fnmatch import fnmatch
+from pathlib import Path
 
 import huggingface_hub
 import pytest
@@ -10,6 +12,7 @@ from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
+from tests.support.elsewhere import ELSEWHERE
 from tests.support.model_folders import WORD_VOCABULARY, write_encoder
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
@@ -126,3 +129,32 @@ def test_shards_that_are_missing_are_fetched_or_named(cache, model, monkeypatch)
     assert asked == [True, False]
     shutil.copy(snapshot / names[0], snapshot / names[1])
     assert find_on_hub("big/bert") == snapshot
+
+
+@pytest.mark.parametrize("made_by", ["transformers_tf/classification", "keras_hub/classifier"])
+def test_what_has_no_safetensors_is_fetched_as_it_is(cache, made_by, monkeypatch):
+    folder, asked = ELSEWHERE / made_by, []
+
+    def download(name, allow_patterns, local_files_only=False):
+        del name
+        if local_files_only:
+            raise OSError("not cached")
+        asked.append(allow_patterns)
+        return str(shutil.copytree(folder, cache, ignore=unnamed_by(allow_patterns, folder)))
+
+    def unnamed_by(patterns, root):
+        def ignored(where, names):
+            paths = {name: Path(where, name).relative_to(root).as_posix() for name in names}
+            return [
+                name
+                for name, path in paths.items()
+                if (root / path).is_file() and not any(fnmatch(path, one) for one in patterns)
+            ]
+
+        shutil.rmtree(cache, ignore_errors=True)
+        return ignored
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    source = find_model("old/bert")
+    assert source.architecture == "BertForSequenceClassification"
+    assert len(asked) == 2

@@ -5,8 +5,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from keras_bert_impl.checkpoints.convert import ConvertConfig, read_portable, write_portable
-from keras_bert_impl.checkpoints.grow import GrowConfig
+from keras_bert_impl.checkpoints.convert import (
+    ConvertConfig,
+    GrowConfig,
+    read_portable,
+    write_portable,
+)
 from keras_bert_impl.checkpoints.model_source import find_model, locate
 from keras_bert_impl.config import named_config
 from keras_bert_impl.errors import UserError

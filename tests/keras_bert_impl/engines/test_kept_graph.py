@@ -9,8 +9,11 @@ import shutil
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER, check_folder
-from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.model_directory import (
+    GRAPHS_FOLDER,
+    check_folder,
+    write_model_directory,
+)
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.engines import kept_graph
 from keras_bert_impl.engines.kept_graph import UnbuiltModel, keep_graph, places_of, read_graph

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER
-from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.model_directory import GRAPHS_FOLDER, write_model_directory
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.engines import kept_graph
 from keras_bert_impl.engines.kept_graph import UnbuiltModel, model_graph, quantized_graph

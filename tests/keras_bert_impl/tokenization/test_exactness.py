@@ -17,9 +17,18 @@ from tests.support.tokenization import alphabet_vocabulary, by_line, stable_code
 CASING = {"uncased": True, "cased": False, "multilingual-cased": False}
 
 
+_A_LINE = 64  # code points
+
+
+def lines_of(numbers, pattern="a{}b"):
+    """Code points between letters, many a line: what one does to the next word shows there."""
+    parts = [pattern.format(chr(number)) for number in numbers]
+    return [" ".join(parts[start : start + _A_LINE]) for start in range(0, len(parts), _A_LINE)]
+
+
 @pytest.fixture(scope="module")
 def code_points():
-    return [f"a{chr(number)}b c" for number in stable_code_points()]
+    return stable_code_points()
 
 
 @pytest.fixture(
@@ -28,8 +37,9 @@ def code_points():
     ids=["lower case", "as it is"],
 )
 def words_of_code_points(request, code_points):
-    """The casing, and each code point's words; cutting them is left to each vocabulary."""
-    return request.param, [reference.split_words(line, request.param) for line in code_points]
+    """The casing, and all code points' words; cutting them is left to each vocabulary."""
+    lines = lines_of(code_points)
+    return request.param, lines, [reference.split_words(line, request.param) for line in lines]
 
 
 def differing(tokenizer, lines, words):
@@ -55,31 +65,26 @@ def differing(tokenizer, lines, words):
 
 
 @pytest.mark.slow
-def test_every_code_point_with_a_vocabulary_of_all_alphabets(code_points, words_of_code_points):
-    do_lower_case, words = words_of_code_points
+def test_every_code_point_with_a_vocabulary_of_all_alphabets(words_of_code_points):
+    do_lower_case, lines, words = words_of_code_points
     tokenizer = Tokenizer(TextSettings(alphabet_vocabulary(), do_lower_case))
-    assert differing(tokenizer, code_points, words) == []
+    assert differing(tokenizer, lines, words) == []
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.data
-def test_every_code_point_with_the_published_vocabularies(
-    data_folder, code_points, words_of_code_points
-):
-    do_lower_case, words = words_of_code_points
+def test_every_code_point_with_the_published_vocabularies(data_folder, words_of_code_points):
+    do_lower_case, lines, words = words_of_code_points
     for name in (name for name, lower in CASING.items() if lower == do_lower_case):
         vocabulary = Vocabulary.load(data_folder / "vocab" / f"bert-base-{name}-vocab.txt")
-        assert (
-            differing(Tokenizer(TextSettings(vocabulary, do_lower_case)), code_points, words) == []
-        ), name
+        assert differing(Tokenizer(TextSettings(vocabulary, do_lower_case)), lines, words) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("options", [(True, False), (False, True)])
 def test_code_points_where_lower_case_and_accents_are_chosen_apart(code_points, options):
-    lines = [
-        line for line in code_points if ord(line[1]) < 0x3400 or 0xA000 <= ord(line[1]) < 0xAC80
-    ]
+    low = code_points[(code_points < 0x3400) | ((code_points >= 0xA000) & (code_points < 0xAC80))]
+    lines = lines_of(low)
     words = [reference.split_words(line, *options) for line in lines]
     assert differing(Tokenizer(TextSettings(alphabet_vocabulary(), *options)), lines, words) == []
 
@@ -88,9 +93,9 @@ def test_code_points_where_lower_case_and_accents_are_chosen_apart(code_points, 
 def test_every_code_point_beside_a_capital_sigma(code_points):
     """What a character does to the form of a sigma on either side of it."""
     tokenizer = Tokenizer(TextSettings(alphabet_vocabulary()))
-    kept = code_points[:0x3100] + code_points[0x3100:0x20000:23]
+    kept = [*code_points[:0x3100], *code_points[0x3100:0x20000:23]]
     for pattern in ("A{}Σ", "AΣ{}A"):
-        lines = [pattern.format(line[1]) for line in kept]
+        lines = lines_of(kept, pattern)
         words = [reference.split_words(line) for line in lines]
         assert differing(tokenizer, lines, words) == []
 

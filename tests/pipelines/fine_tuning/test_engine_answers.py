@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from keras_bert_impl.checkpoints.destination import GRAPHS_FOLDER
+from keras_bert_impl.checkpoints.model_directory import GRAPHS_FOLDER
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints.convert import read_portable
-from keras_bert_impl.checkpoints.grow import grow_vocabulary
+from keras_bert_impl.checkpoints.convert import grow_vocabulary, read_portable
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.files import make_folder
 from keras_bert_impl.tokenization.learner import coverage
@@ -63,7 +62,9 @@ def test_more_tokens_cut_words_into_fewer():
 def prepared(folder, lacks_words, num_new_tokens):
     """What is made of a model of letters, and that model and the new one."""
     write_model(folder / "model", heads=not lacks_words)
-    sentences = [str(write_language(folder / "text.txt", 40))] * 2
+    sentences = make_folder(folder / "text")
+    for name in ("1.txt", "2.txt"):
+        write_language(sentences / name, 40)
     source, out = find_model(folder / "model"), make_folder(folder / "start")
     read = lambda: read_portable(folder / "model")  # noqa: E731
     found = prepare(source, sentences, out, read, num_new_tokens, lacks_words, 1, 1)
@@ -85,7 +86,7 @@ def test_a_new_head_guesses_by_the_frequencies_of_the_text(tmp_path):
     assert "masked_lm/output_bias" not in before.weights
     shares = np.exp(start.weights["masked_lm/output_bias"])
     assert shares.sum() == pytest.approx(1, rel=1e-5)
-    text = (tmp_path / "text.txt").read_text()
+    text = (tmp_path / "text" / "1.txt").read_text()
     full_stop, letter = (shares[TOKENS.index(token)] for token in (".", "##a"))
     in_words = sum(word.count("a") - word.startswith("a") for word in text.replace(".", "").split())
     assert full_stop / letter == pytest.approx((text.count(".") + 0.5) / (in_words + 0.5), rel=1e-4)

@@ -6,6 +6,7 @@ from matplotlib.image import imread
 
 from pipelines.tables.files import open_table
 from pipelines.tables.writing import hardest, write_table
+from pipelines.tasks.labels import own_texts
 from pipelines.tasks.labels.own_texts import draw_confusion
 
 
@@ -25,7 +26,8 @@ def test_the_hardest_are_the_largest_and_the_first_of_equals(sizes, most):
     assert found == sorted((i for i in items if i[1]), key=lambda i: (-i[1], i[0]))[:most]
 
 
-def test_a_confusion_matrix_becomes_a_picture_with_its_numbers(tmp_path):
+def test_a_confusion_matrix_becomes_a_picture_with_its_numbers(tmp_path, monkeypatch):
+    monkeypatch.setattr(own_texts, "_MOST_DRAWN", 5)
     numbers = np.arange(200)
     names = [f"감정 $ {number}" * 5 for number in range(50)]
     picture = imread(draw_confusion(tmp_path / "c.png", names, numbers % 50, numbers**2 % 50))

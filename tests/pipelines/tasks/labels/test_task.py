@@ -9,6 +9,7 @@ import pytest
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from pipelines.fine_tuning.heads import as_label_list
 from pipelines.fine_tuning.start import with_kept_options
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.labels.task import (
@@ -201,3 +202,32 @@ def test_labels_that_look_the_same_are_one_label_in_files_flags_and_models(tmp_p
     again = open_trained(trained, dev_file=path)
     assert [example.label for example in again.examples("dev")] == [GOOD, GOOD, BAD]
     assert again.class_weights == (1.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("labels", "cells", "several"),
+    [
+        (("LABEL_0", "LABEL_1"), ("1", "LABEL_0"), False),
+        (("0", "1"), ("LABEL_1", "0"), False),
+        (("LABEL_0", "LABEL_1"), ('["1", "0"]', '["LABEL_1"]'), True),
+    ],
+)
+def test_numbers_are_the_labels_that_a_published_model_has_not_named(
+    tmp_path, labels, cells, several
+):
+    kind = "multi_label_classification" if several else "single_label_classification"
+    trained = SimpleNamespace(
+        checkpoint=Path("published"),
+        config=BertConfig(vocab_size=9, extra={"problem_type": kind}),
+        labels=labels,
+        is_multi_label=several,
+        found_text=None,
+    )
+    path = table(tmp_path / "dev.csv", ("text", "label"), *(("x", cell) for cell in cells))
+    found = [example.label for example in open_trained(trained, dev_file=path).examples("dev")]
+    first, second = labels
+    both = [as_label_list(one) for one in ((second, first), (second,))]
+    assert found == (both if several else [second, first])
+    path = table(tmp_path / "dev.csv", ("text", "label"), ("x", '["3"]' if several else "3"))
+    with pytest.raises(UserError, match="it knows "):
+        open_trained(trained, dev_file=path)

@@ -3,20 +3,13 @@
 import json
 import lzma
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
-from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.head_settings import (
-    FrozenFeatures,
-    frozen_features,
-    with_frozen_features,
-)
 from pipelines.metrics.entities import EntityScorer
 from pipelines.metrics.guessing import guesses_of
 from pipelines.tasks.tagging.answers import TagAnswer, Units, answer
@@ -192,20 +185,6 @@ def test_the_task_of_a_run_has_its_options_and_needs_a_file_for_what_reads_it(tm
         task_of(RunNerConfig(files=files, do_eval=True, **run))
 
 
-ENCODER = BertConfig(vocab_size=9)
-TRAINED = with_frozen_features(ENCODER, FrozenFeatures("last", 128))
-
-
-def run_of(**options):
-    files = TaggingConfig(data_dir=Path("conll"))
-    return RunNerConfig(output_dir=Path("run"), files=files, **options)
-
-
-def test_what_is_trained_is_no_tagger_over_frozen_layers_and_what_is_scored_may_be_one():
-    assert frozen_features(run_of(do_train=True).configure(TRAINED)) is None
-    assert frozen_features(run_of(do_eval=True).configure(TRAINED)) == FrozenFeatures("last", 128)
-
-
 def test_an_export_is_trained_on_and_answered_in_its_own_text(tmp_path, caplog):
     texts = [
         {"text": "Ada  Byron\nmet (Bob)", "label": [[0, 10, "PER"], [16, 19, "PER"]]},
@@ -264,3 +243,15 @@ def test_types_in_front_of_letters_are_read_and_may_be_types_if_it_is_said(tmp_p
     assert open_tagging(config).labels == ("O", "B-PER", "I-PER")
     bare = open_tagging(replace(config, tagging_scheme="bare"))
     assert bare.labels == ("O", "-", "PER-B", "PER-I")
+
+
+def test_sentences_without_tags_are_tagged_where_sentences_were_learned(tmp_path):
+    train = "김수로 는 왔다\tPER-B O O\n넷 둘\tO O\n"
+    task = open_tagging(write(tmp_path, train=train, dev=train, test="셋 과 넷\n넷\n"))
+    assert task.labels == ("O", "B-PER", "I-PER")
+    sentences = [one for document in task.examples("test") for one in document.sentences]
+    assert [(one.items, one.tags) for one in sentences] == [
+        (("셋", "과", "넷"), None),
+        (("넷",), None),
+    ]
+    assert task.settings["form"] == "sentences"

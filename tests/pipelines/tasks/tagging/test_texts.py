@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
@@ -148,6 +148,7 @@ def marked(draw):
     return " ".join(words), [Entity(draw(kinds), starts[a], starts[b] - 1) for a, b in spans]
 
 
+@settings(max_examples=60)
 @given(st.lists(marked(), min_size=1, max_size=3), st.sampled_from(sorted(FORMS)), st.booleans())
 def test_what_is_marked_is_read_again(tmp_path_factory, made, form, characters):
     path = tmp_path_factory.mktemp("marked") / "export.jsonl"

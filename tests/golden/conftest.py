@@ -1,3 +1,3 @@
 """The scripts here need libraries that the tests do not."""
 
-collect_ignore_glob = ["make_*.py"]
+collect_ignore_glob = ["**/make*.py"]

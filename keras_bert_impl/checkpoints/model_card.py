@@ -1,0 +1,216 @@
+"""The card of a model: `README.md` with the front matter that the Hugging Face hub reads.
+
+Whoever finds the folder reads what it is, how it was trained, what its figures are worth and how it
+is used. A card that a person edited stays as it is: the last line of ours holds its digest.
+"""
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from keras_bert_impl.config import BertConfig, architecture_of
+from keras_bert_impl.files import is_named, open_whole
+from keras_bert_impl.tokenization.text_settings import TextSettings
+
+CARD_FILE = "README.md"
+_MARK = re.compile(r"<!-- written by keras_bert_impl, sha256 ([0-9a-f]{64}) -->\n\Z")
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_MOST_LABELS = 100
+_PACKAGES = ("keras", "tensorflow")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Kind:
+    """What a model of one architecture is for; the hub's name, ours and transformers' class."""
+
+    pipeline: str | None
+    words: str
+    transformers: str
+    here: str = 'print(kb.Predictor.from_pretrained(".").predict(["a text"]))'
+
+
+_KINDS = {
+    "BertForSequenceClassification": _Kind(
+        "text-classification", "classes of texts", "AutoModelForSequenceClassification"
+    ),
+    "BertForTokenClassification": _Kind(
+        "token-classification", "tags of words", "AutoModelForTokenClassification"
+    ),
+    "BertForQuestionAnswering": _Kind(
+        "question-answering", "answers in a passage", "AutoModelForQuestionAnswering"
+    ),
+    "BertForMultipleChoice": _Kind(
+        "multiple-choice", "choices among endings", "AutoModelForMultipleChoice"
+    ),
+    "BertForMaskedLM": _Kind("fill-mask", "masked words", "AutoModelForMaskedLM"),
+    "BertForPreTraining": _Kind(
+        "fill-mask", "masked words and next sentences", "AutoModelForPreTraining"
+    ),
+}
+_ENCODER = _Kind(
+    "feature-extraction",
+    "vectors of texts",
+    "AutoModel",
+    'print(kb.Embedder.from_pretrained(".").embed(["a text"]))',
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingFacts:
+    """What a training run adds to a card.
+
+    Attributes:
+        flags: its command as a flag file.
+        base_model: what it started from; "" for random weights.
+        steps: of the optimizer.
+        hours: of training.
+        figures: of its evaluation, by their names.
+        guesses: what guessing reaches, by the figures' names.
+    """
+
+    flags: str = ""
+    base_model: str = ""
+    steps: int = 0
+    hours: float = 0.0
+    figures: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    guesses: Mapping[str, float] = dataclasses.field(default_factory=dict)
+
+
+def edited_card(folder: Path) -> str | None:
+    """The card of a folder where a person wrote or edited it; None where it may be replaced."""
+    path = folder / CARD_FILE
+    if not is_named(path):
+        return None
+    card = path.read_text(encoding="utf-8", errors="surrogateescape")
+    mark = _MARK.search(card)
+    ours = mark is not None and mark[1] == _digest(card[: mark.start()])
+    return None if ours else card
+
+
+def write_card(folder: Path, card: str) -> None:
+    """Writes a card, unless a person has edited the one that is there."""
+    if edited_card(folder) is None:
+        with open_whole(folder / CARD_FILE, "wb") as file:
+            file.write(card.encode("utf-8", "surrogateescape"))
+
+
+def model_card(config: BertConfig, text: TextSettings, facts: TrainingFacts | None = None) -> str:
+    """The card of a model; the same model has the same, whatever its folder is called."""
+    facts = facts or TrainingFacts()
+    kind = _KINDS.get(architecture_of(config), _ENCODER)
+    parts = [
+        f"---\n{_front_matter(kind, facts)}\n---\n",
+        f"# BERT for {kind.words}\n",
+        _description(config, text),
+        _labels(config),
+        _figures(facts),
+        _training(facts),
+        _use(kind),
+        "## Licence\n\nNot said yet: add `license: …` to the front matter, and say here what the "
+        "model may be used for.\n",
+    ]
+    body = "\n".join(filter(None, parts)) + "\n"
+    return f"{body}<!-- written by keras_bert_impl, sha256 {_digest(body)} -->\n"
+
+
+def _digest(body: str) -> str:
+    return hashlib.sha256(body.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _front_matter(kind: _Kind, facts: TrainingFacts) -> str:
+    from huggingface_hub import EvalResult, ModelCardData
+
+    results = [
+        EvalResult(
+            task_type=kind.pipeline or "other",
+            dataset_type="own",
+            dataset_name="held-out data of the run",
+            metric_type=figure.removeprefix("eval_"),
+            metric_value=value,
+        )
+        for figure, value in facts.figures.items()
+        if figure.startswith("eval_")
+    ]
+    data = ModelCardData(
+        library_name="transformers",  # the form of the files, which its classes open, too
+        pipeline_tag=kind.pipeline,
+        tags=["bert", "keras", "tensorflow", "keras_bert_impl"],
+        base_model=facts.base_model if _HUB_NAME.fullmatch(facts.base_model) else None,
+        model_name=f"BERT for {kind.words}" if results else None,
+        eval_results=results or None,
+    )
+    return str(data.to_yaml()).strip()
+
+
+def _description(config: BertConfig, text: TextSettings) -> str:
+    casing = "uncased" if text.do_lower_case else "cased"
+    return (
+        f"{config.num_hidden_layers} layers of width "
+        f"{config.hidden_size}, {config.num_attention_heads} heads, {len(text.vocabulary):,} "
+        f"tokens ({casing}), {config.max_position_embeddings} positions.\n"
+    )
+
+
+def _labels(config: BertConfig) -> str:
+    names = config.extra.get("id2label")
+    if not isinstance(names, Mapping) or not names:
+        return ""
+    shown = [f"`{name}`" for name in list(names.values())[:_MOST_LABELS]]
+    more = f" and {len(names) - _MOST_LABELS} more" if len(names) > _MOST_LABELS else ""
+    return f"## Labels\n\n{', '.join(shown)}{more}\n"
+
+
+def _figures(facts: TrainingFacts) -> str:
+    if not facts.figures:
+        return ""
+    lines = ["## Figures", "", "| figure | this model | guessing reaches |", "|---|---|---|"]
+    for name, value in sorted(facts.figures.items()):
+        guess = f"{facts.guesses[name]:.4g}" if name in facts.guesses else ""
+        lines.append(f"| {name} | {value:.6g} | {guess} |")
+    return "\n".join(lines) + "\n"
+
+
+def _training(facts: TrainingFacts) -> str:
+    if not facts.flags:
+        return ""
+    start = f"from `{facts.base_model}`" if facts.base_model else "from random weights"
+    hours = f" in {facts.hours:.2g} hours" if facts.hours else ""
+    versions = ", ".join(f"{name} {_version(name)}" for name in ("keras_bert_impl", *_PACKAGES))
+    return (
+        f"## Training\n\n{facts.steps:,} steps {start}{hours}, with {versions}.\n\n"
+        f"```\n{facts.flags.strip()}\n```\n"
+    )
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "of an unknown version"
+
+
+def _use(kind: _Kind) -> str:
+    return f"""## Use
+
+In this folder; elsewhere "." is its path, or its name on the hub.
+
+```python
+import keras_bert_impl as kb
+
+{kind.here}
+```
+
+```python
+import transformers
+
+model = transformers.{kind.transformers}.from_pretrained(".")
+```
+
+```
+keras-bert export_model --model=. --output_dir=served
+python served/client.py --help
+```
+"""

@@ -1,0 +1,70 @@
+"""The card is what the hub's own reader understands, and nobody's words are lost."""
+
+import pytest
+from huggingface_hub import ModelCard
+
+from keras_bert_impl.checkpoints.model_card import (
+    CARD_FILE,
+    TrainingFacts,
+    edited_card,
+    model_card,
+    write_card,
+)
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from tests.support.tiny_bert import TINY, VOCABULARY
+
+TEXT = TextSettings(VOCABULARY)
+LABELS = {"id2label": {"0": "bad", "1": "good"}, "label2id": {"bad": 0, "good": 1}}
+
+
+def classifier():
+    return BertClassifier(TINY.replace(extra=LABELS), 2)
+
+
+def test_save_pretrained_writes_a_card_that_the_hub_reads(tmp_path):
+    classifier().save_pretrained(tmp_path / "reviews", TEXT)
+    card = ModelCard.load(tmp_path / "reviews" / CARD_FILE)
+    assert card.data.pipeline_tag == "text-classification"
+    assert {"bert", "keras"} <= {*card.data.tags}
+    assert card.data.license is None
+    assert "`bad`, `good`" in card.text
+    assert 'AutoModelForSequenceClassification.from_pretrained(".")' in card.text
+
+
+def test_what_a_run_knows_stands_in_the_card():
+    facts = TrainingFacts(
+        flags="--init_checkpoint=klue/bert-base\n--seed=7\n",
+        base_model="klue/bert-base",
+        steps=1200,
+        hours=1.5,
+        figures={"eval_accuracy": 0.875, "global_step": 1200},
+        guesses={"eval_accuracy": 0.5},
+    )
+    config = TINY.replace(extra={**LABELS, "architectures": ["BertForSequenceClassification"]})
+    card = ModelCard(model_card(config, TEXT, facts))
+    assert card.data.base_model == "klue/bert-base"
+    (result,) = card.data.eval_results
+    assert (result.metric_type, result.metric_value) == ("accuracy", 0.875)
+    assert "| eval_accuracy | 0.875 | 0.5 |" in card.text
+    assert "1,200 steps from `klue/bert-base` in 1.5 hours" in card.text
+    assert "--seed=7" in card.text
+
+
+@pytest.mark.parametrize("card", ["my words\n", "---\nlicense: mit\n---\n# 모델\n"])
+def test_a_card_of_a_person_is_kept(tmp_path, card):
+    folder = tmp_path / "model"
+    BertEncoder(TINY).save_pretrained(folder, TEXT)
+    (folder / CARD_FILE).write_text(card, encoding="utf-8")
+    BertEncoder(TINY).save_pretrained(folder, TEXT)
+    write_card(folder, model_card(TINY, TEXT))
+    assert (folder / CARD_FILE).read_text(encoding="utf-8") == card
+
+
+def test_one_changed_word_makes_a_card_a_persons(tmp_path):
+    write_card(tmp_path, model_card(TINY, TEXT))
+    assert edited_card(tmp_path) is None
+    path = tmp_path / CARD_FILE
+    path.write_text(path.read_text().replace("Not said yet", "MIT"))
+    assert "MIT" in edited_card(tmp_path)
