@@ -54,9 +54,6 @@ def _plain(value):
     return value.decode("utf-8") if isinstance(value, bytes) else value
 
 
-_OURS = {"num_truncated", "label_probabilities"}
-
-
 def check_same(answers, expected, tolerance=1e-5):
     """Answers have the same names, texts and positions, and numbers as close as rounding leaves.
 
