@@ -1,5 +1,6 @@
 """The tools that score answers, make studies and show what there is."""
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -65,11 +66,7 @@ def with_recipe(words: Sequence[str]) -> list[str]:
         >>> with_recipe(["--output_dir=out", "--recipe=small.cfg"])
         ['--flagfile=small.cfg', '--output_dir=out', '--recipe=small.cfg']
     """
-    named, ends = list[str](), [*words[1:], ""]
-    for word, following in zip(words, ends, strict=True):
-        name, joined, value = word.partition("=")
-        if name in ("--recipe", "-recipe"):
-            named.append(value if joined else following)
+    named = re.findall(r"^--?recipe[=\n](.*)$", "\n".join(words), re.MULTILINE)
     return [*(f"--flagfile={file}" for file in named), *words]
 
 

@@ -148,7 +148,7 @@ def choose_words(
     candidates = [
         token
         for token in _candidates(words, min_count, _CANDIDATES * num_new_tokens)
-        if token not in known and token not in first and _is_reachable(token, text)
+        if token not in known and token not in first
     ]
     new, most = {*first, *candidates}, num_new_tokens - len(first)
     floor = max(1, min_saving * sum(words[word] * _cost(word, known) for word in words))
@@ -194,16 +194,6 @@ def _candidates(words: Mapping[str, int], min_count: int, most: int) -> Iterable
     size = len(SPECIAL_TOKENS) + 2 * often + most
     asked = LearnerOptions(size, min_frequency=min_count, limit_alphabet=often)
     return learn_most_tokens(words, asked).vocabulary.tokens[len(SPECIAL_TOKENS) :]
-
-
-def _is_reachable(token: str, text: TextSettings) -> bool:
-    """Whether the tokenizer would ever give this token: what it splits and changes it never does.
-
-    A continuation stands within a word, whose characters were not changed on their way here.
-    """
-    return token.startswith(CONTINUATION) or (
-        split_words(token, text.do_lower_case, text.strip_accents) == [token]
-    )
 
 
 def _cost(token: str, known: Container[str]) -> int:
