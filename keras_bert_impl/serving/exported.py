@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from keras_bert_impl.checkpoints.model_source import CheckpointOptions
 from keras_bert_impl.checkpoints.model_card import CARD_FILE
+from keras_bert_impl.checkpoints.model_source import CheckpointOptions
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE, TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.config import BertConfig
