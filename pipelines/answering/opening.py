@@ -14,7 +14,7 @@ from keras_bert_impl.engines.config import FLOAT32, INT8, OPENVINO, TENSORFLOW
 from keras_bert_impl.engines.engine import Engine, Features
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine, open_graph
-from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
+from keras_bert_impl.engines.openvino_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import (
     REFUSE,
