@@ -228,3 +228,21 @@ def test_python_gets_no_vectors_that_are_not_finite(tmp_path):
     assert embedder.embed([DOG]).shape == (1, 16)
     with pytest.raises(kb.UserError, match="its vectors are NaN or infinite"):
         embedder.embed([DOG, CAT])
+
+
+@pytest.mark.parametrize("texts", [1, 2])
+def test_the_page_and_classify_refuse_what_predict_refuses(texts, tmp_path):
+    folder = write_classifier(tmp_path / "model", ["no", "yes"])
+    keep_task_settings(folder, {"num_texts": texts})
+    app = served_by(folder)
+    of_texts = {1: {"text": SENTENCE}, 2: dict(zip(("text_a", "text_b"), PAIR, strict=True))}
+    wanted = "text_a and text_b" if texts == 2 else "text"
+    for path, entry in (
+        ("/v1/models/m:classify", "examples"),
+        ("/v1/models/m:predict", "instances"),
+        ("/playground/models/m/tokens", "instances"),
+    ):
+        assert ask(app, "POST", path, {entry: [of_texts[texts]]}).status == 200
+        reply = ask(app, "POST", path, {entry: [of_texts[3 - texts]]})
+        assert reply.status == 400
+        assert f"but this model is asked with {wanted}; give" in reply.json()["error"]
