@@ -192,7 +192,7 @@ def check_trained(
             f"add `do_train=True`, or name a fine-tuned model with `init_checkpoint`{newest}."
         )
     found = [label.lower() for label in source.labels]
-    wanted = _label_names(config)
+    wanted = [label.lower() for label in label_names(config).values()]
     # Without labels the head is missing; a task without (choices) takes a head of one score.
     as_many = not found or not wanted or len(found) == len(wanted)
     unnamed = as_many and all(name.startswith("label_") for name in found)
@@ -230,13 +230,6 @@ def tell_of_nothing_learned(
             "another `seed`.",
             *(split, name, scores[name], guessed),
         )
-
-
-def _label_names(config: BertConfig) -> list[str]:
-    """The names of a configuration's labels in the order of the classes, in small letters."""
-    names = label_names(config)
-    by_class = sorted(names, key=lambda number: (len(number), number))
-    return [names[number].lower() for number in by_class]
 
 
 class TaskBuilder(ABC):

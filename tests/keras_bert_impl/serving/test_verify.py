@@ -95,5 +95,5 @@ def test_whole_numbers_and_texts_must_be_equal():
 
 def test_a_model_that_gives_nan_is_not_to_be_exported_again():
     outputs = {"score": np.float32([0.5, np.nan])}
-    with pytest.raises(UserError, match="the model: its score are NaN .* take another checkpoint"):
+    with pytest.raises(UserError, match=r"the model: its score are NaN .* take another checkpoint"):
         verify.largest_difference([(outputs, outputs)])
