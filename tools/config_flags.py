@@ -44,17 +44,14 @@ _SAME_FLAGS = (
 """Names of one thing: a tool that has one of them understands the others in its place."""
 
 _OF_FEW = {
-    *("allow_changed_flags", "allow_unknown_words", "best_figure", "bias_correction"),
-    *("clip_norm", "dev_seed", "distribution_strategy", "early_stopping_evals", "ema_decay"),
-    *("encoder_bilstm", "encoding", "eval_steps", "evidence_words", "gcp_project"),
-    *("header", "ignored_labels", "iterations_per_loop", "keep_broken_tags"),
+    *("allow_changed_flags", "allow_unknown_words", "bias_correction", "clip_norm", "dev_seed"),
+    *("distribution_strategy", "early_stopping_evals", "ema_decay", "encoder_bilstm", "encoding"),
+    *("eval_steps", "evidence_words", "gcp_project", "header", "iterations_per_loop"),
     *("keep_checkpoint_max", "kernels", "layer_decay", "log_steps", "num_logical_devices"),
-    *("num_mistakes", "optimizer", "peak_tflops", "pooling", "predict_batch_size"),
-    *("prediction_format", "profile_steps", "recompute", "save_best"),
-    *("save_checkpoints_secs", "save_checkpoints_steps", "scale_labels", "schedule", "search"),
-    *("stop_after_step", "tag_unit", "tpu_name", "tpu_zone"),
+    *("optimizer", "pooling", "predict_batch_size", "profile_steps", "recompute", "save_best"),
+    *("save_checkpoints_steps", "schedule", "search", "stop_after_step", "tpu_name", "tpu_zone"),
     *("train_encoder", "trim_padding", "unicode_form", "use_tpu", "use_xla", "warmup_proportion"),
-    *("weight_decay", "window_answers", "work_dir"),
+    *("weight_decay", "window_answers"),
 }
 """Flags that `--help` leaves to `--helpfull` where all would be more than two screens."""
 

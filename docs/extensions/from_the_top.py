@@ -8,6 +8,7 @@ from sphinx.application import Sphinx
 
 PAGES = {
     "start": "README.md",
+    "start_ko": "README.ko.md",
     "results": "RESULTS.md",
     "small_study": "RESULTS_small_study.md",
     "changelog": "CHANGELOG.md",

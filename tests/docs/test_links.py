@@ -8,7 +8,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/*/README.md")]
 PAGES = sorted(page for page in PAGES if "_run" not in page.parts)
-TOP = {"start": "README", "results": "RESULTS", "design": "BUILD", "changelog": "CHANGELOG"}
+TOP = {
+    "start": "README",
+    "start_ko": "README.ko",
+    "results": "RESULTS",
+    "design": "BUILD",
+    "changelog": "CHANGELOG",
+}
 """Pages of the site that are files of the top folder."""
 
 

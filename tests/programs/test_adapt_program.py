@@ -43,6 +43,7 @@ def check_that_it_learned(values):
     assert nats["adapted"] < nats["guessing"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_killed_in_training_the_same_command_learns_the_language_to_the_same_bytes(
     tmp_path, monkeypatch, capsys
