@@ -1,4 +1,4 @@
-"""Turns planned chunks into pairs: finds random Bs and truncates both sides.
+"""Turns planned chunks into pairs: finds random Bs, truncates both sides, gathers the tokens.
 
 A chunk whose B comes from elsewhere asks for a document and a start sentence in it. Both follow
 from the chunk's key alone, so the answer can be looked up in memory-mapped offsets on one machine
@@ -34,13 +34,37 @@ class SpecialIds:
 
 
 @dataclasses.dataclass
-class PairSpans:
-    """Where the tokens of examples lie in one flat array, int64 [examples]; no B has length 0."""
+class PlannedExamples:
+    """Examples as positions in the corpus: 29 bytes each instead of their tokens.
 
+    Attributes:
+        keys: uint64 [examples]; also the order of the examples in the shards.
+        start_a, start_b: int64 [examples], first tokens.
+        len_a, len_b: uint16 [examples], tokens after truncation; `len_b` 0 where there is no B.
+        is_random: bool [examples], the next-sentence label.
+    """
+
+    keys: Words
     start_a: Numbers
-    len_a: Numbers
     start_b: Numbers
-    len_b: Numbers
+    len_a: NDArray[np.uint16]
+    len_b: NDArray[np.uint16]
+    is_random: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def columns(self) -> dict[str, NDArray]:
+        """The arrays by name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def take(self, rows: Numbers | slice) -> "PlannedExamples":
+        """Some of the examples."""
+        return PlannedExamples(**{name: column[rows] for name, column in self.columns().items()})
+
+    def ordered(self) -> "PlannedExamples":
+        """The examples by ascending key: as keys are random, this shuffles the whole set."""
+        return self.take(np.argsort(self.keys))
 
 
 @dataclasses.dataclass
@@ -64,30 +88,30 @@ class PaddedExamples:
 
 
 def gather_examples(
-    tokens: Tokens, spans: PairSpans, length: int, special: SpecialIds, *, pairs: bool = True
+    tokens: Tokens, plan: PlannedExamples, length: int, special: SpecialIds, *, pairs: bool = True
 ) -> PaddedExamples:
-    """Copies the tokens of spans into padded examples.
+    """Copies the tokens of planned examples into padded ones.
 
     Example:
         >>> tokens = np.arange(10, 20, dtype=np.uint16)
-        >>> one = lambda number: np.array([number])
-        >>> spans = PairSpans(one(0), one(2), one(5), one(3))
-        >>> gather_examples(tokens, spans, 10, SpecialIds(0, 1, 2, 3)).ids.tolist()
+        >>> plan = PlannedExamples(*(np.array([number]) for number in (7, 0, 5, 2, 3, 0)))
+        >>> gather_examples(tokens, plan, 10, SpecialIds(0, 1, 2, 3)).ids.tolist()
         [[1, 10, 11, 2, 15, 16, 17, 2, 0, 0]]
     """
+    len_a, len_b = plan.len_a.astype(np.int64), plan.len_b.astype(np.int64)
     column = np.arange(length)
-    after_a = (spans.len_a + 1)[:, None]  # [examples, 1]: position of the first [SEP]
+    after_a = (len_a + 1)[:, None]  # [examples, 1]: position of the first [SEP]
     # The source of each position, as if B followed A with one position for [SEP] between.
-    source = (spans.start_a - 1)[:, None] + column  # [examples, length]
+    source = (plan.start_a - 1)[:, None] + column  # [examples, length]
     if pairs:
-        step = (spans.start_b - spans.start_a - spans.len_a - 1)[:, None]
+        step = (plan.start_b - plan.start_a - len_a - 1)[:, None]
         np.add(source, step, out=source, where=column > after_a)
     # Padding and special positions may point outside the array: they are overwritten below.
     ids = tokens.take(source, mode="clip")
-    examples = PaddedExamples(ids, spans.len_a, spans.len_b, pairs)
+    examples = PaddedExamples(ids, len_a, len_b, pairs)
     ids[:, 0] = special.cls
     each = np.arange(len(ids))
-    ids[each, spans.len_a + 1] = special.sep
+    ids[each, len_a + 1] = special.sep
     lengths = examples.lengths()
     ids[each, lengths - 1] = special.sep
     np.copyto(ids, special.pad, where=column >= lengths[:, None], casting="unsafe")
@@ -152,46 +176,6 @@ def partner_spans(
     start = sentence_offsets[first]
     end = np.minimum(np.searchsorted(sentence_offsets, start + target_b), document_end)
     return start, sentence_offsets[end] - start
-
-
-@dataclasses.dataclass
-class PlannedExamples:
-    """Examples as positions in the corpus: 29 bytes each instead of their tokens.
-
-    Attributes:
-        keys: uint64 [examples]; also the order of the examples in the shards.
-        start_a, start_b: int64 [examples], first tokens.
-        len_a, len_b: uint16 [examples], tokens after truncation; `len_b` 0 where there is no B.
-        is_random: bool [examples], the next-sentence label.
-    """
-
-    keys: Words
-    start_a: Numbers
-    start_b: Numbers
-    len_a: NDArray[np.uint16]
-    len_b: NDArray[np.uint16]
-    is_random: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def columns(self) -> dict[str, NDArray]:
-        """The arrays by name."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-
-    def ordered(self) -> "PlannedExamples":
-        """The examples by ascending key: as keys are random, this shuffles the whole set."""
-        order = np.argsort(self.keys)
-        return PlannedExamples(**{name: column[order] for name, column in self.columns().items()})
-
-    def spans(self, rows: slice) -> PairSpans:
-        """The tokens of some examples, as `gather_examples` takes them."""
-        return PairSpans(
-            self.start_a[rows],
-            self.len_a[rows].astype(np.int64),
-            self.start_b[rows],
-            self.len_b[rows].astype(np.int64),
-        )
 
 
 def find_partners(

@@ -52,39 +52,26 @@ class BlockBases:
 
 @dataclasses.dataclass
 class ExampleBlock:
-    """Truncated pairs with their tokens.
+    """Truncated pairs and their tokens, A and B of one after the other: unsigned [tokens]."""
 
-    Attributes:
-        keys: uint64 [examples].
-        tokens_a, tokens_b: unsigned [tokens], A's and B's one after the other.
-        len_a, len_b: int64 [examples].
-        is_random: bool [examples].
-    """
+    rows: PlannedExamples
+    tokens: Tokens
 
-    keys: Words
-    tokens_a: Tokens
-    tokens_b: Tokens
-    len_a: Numbers
-    len_b: Numbers
-    is_random: NDArray[np.bool_]
+    @classmethod
+    def of(cls, rows: PlannedExamples, tokens: Tokens) -> "ExampleBlock":
+        """Takes what some examples need of a flat array of tokens."""
+        starts = np.stack([rows.start_a, rows.start_b], axis=1).ravel()
+        lengths = np.stack([rows.len_a, rows.len_b], axis=1).ravel().astype(np.int64)
+        offsets = _offsets(lengths)
+        own = dataclasses.replace(rows, start_a=offsets[:-1:2], start_b=offsets[1::2])
+        return cls(own, take_spans(tokens, starts, lengths))
 
     def split(self, edges: Words) -> Iterator[tuple[int, "ExampleBlock"]]:
         """Cuts the block where new ranges of keys begin: (number of the range, its examples)."""
-        ranges = np.searchsorted(edges, self.keys, side="right")
-        start_a, start_b = _offsets(self.len_a)[:-1], _offsets(self.len_b)[:-1]
+        ranges = np.searchsorted(edges, self.rows.keys, side="right")
         for number in np.unique(ranges).tolist():
-            rows = np.flatnonzero(ranges == number)
-            yield (
-                number,
-                ExampleBlock(
-                    keys=self.keys[rows],
-                    tokens_a=take_spans(self.tokens_a, start_a[rows], self.len_a[rows]),
-                    tokens_b=take_spans(self.tokens_b, start_b[rows], self.len_b[rows]),
-                    len_a=self.len_a[rows],
-                    len_b=self.len_b[rows],
-                    is_random=self.is_random[rows],
-                ),
-            )
+            rows = self.rows.take(np.flatnonzero(ranges == number))
+            yield number, ExampleBlock.of(rows, self.tokens)
 
 
 @dataclasses.dataclass
@@ -129,7 +116,7 @@ def plan_block(
     rows = truncate(
         following, following.start_a + following.len_a, following.len_b, recipe.token_budget
     )
-    return _with_tokens(rows, block.ids), _requests(chunks, block, bases, recipe)
+    return ExampleBlock.of(rows, block.ids), _requests(chunks, block, bases, recipe)
 
 
 def answer_requests(
@@ -160,41 +147,26 @@ def answer_requests(
         target_b=requests.target_b,
     )
     rows = truncate(chunks, start_b + len(requests.tokens_a), len_b, recipe.token_budget)
-    return _with_tokens(rows, tokens)
+    return ExampleBlock.of(rows, tokens)
 
 
 def join_examples(blocks: Sequence[ExampleBlock]) -> tuple[PlannedExamples, Tokens]:
     """Joins blocks: the examples in the order of their keys, as positions in one flat array."""
-    tokens_a = np.concatenate([block.tokens_a for block in blocks])
-    tokens_b = np.concatenate([block.tokens_b for block in blocks])
-    len_a = np.concatenate([block.len_a for block in blocks])
-    len_b = np.concatenate([block.len_b for block in blocks])
-    rows = PlannedExamples(
-        keys=np.concatenate([block.keys for block in blocks]),
-        start_a=_offsets(len_a)[:-1],
-        start_b=_offsets(len_b)[:-1] + len(tokens_a),
-        len_a=len_a.astype(np.uint16),
-        len_b=len_b.astype(np.uint16),
-        is_random=np.concatenate([block.is_random for block in blocks]),
-    )
-    return rows.ordered(), np.concatenate([tokens_a, tokens_b])
+    first = _offsets(np.array([len(block.tokens) for block in blocks]))
+    moved = [
+        dataclasses.replace(
+            block.rows, start_a=block.rows.start_a + start, start_b=block.rows.start_b + start
+        ).columns()
+        for block, start in zip(blocks, first[:-1], strict=True)
+    ]
+    columns = {name: np.concatenate([one[name] for one in moved]) for name in moved[0]}
+    tokens = np.concatenate([block.tokens for block in blocks])
+    return PlannedExamples(**columns).ordered(), tokens
 
 
 def _offsets(lengths: Numbers) -> Numbers:
     """The sum of the lengths before each one, and of all: int64 [n + 1]."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
-
-def _with_tokens(rows: PlannedExamples, tokens: Tokens) -> ExampleBlock:
-    len_a, len_b = rows.len_a.astype(np.int64), rows.len_b.astype(np.int64)
-    return ExampleBlock(
-        keys=rows.keys,
-        tokens_a=take_spans(tokens, rows.start_a, len_a),
-        tokens_b=take_spans(tokens, rows.start_b, len_b),
-        len_a=len_a,
-        len_b=len_b,
-        is_random=rows.is_random,
-    )
 
 
 def _requests(

@@ -16,11 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.files import open_whole
-from pipelines.pretraining_data.draws import Words
 from pipelines.pretraining_data.masking import Masked, mask_examples
 from pipelines.pretraining_data.pairs import (
     PaddedExamples,
-    PairSpans,
     PlannedExamples,
     Tokens,
     gather_examples,
@@ -52,25 +50,21 @@ class RecordMaker:
     def blocks(self, tokens: Tokens, plan: PlannedExamples) -> Iterator[Frames]:
         """The framed records of planned examples, a block at a time."""
         for start in range(0, len(plan), BLOCK_EXAMPLES):
-            part = slice(start, start + BLOCK_EXAMPLES)
-            yield self.records(tokens, plan.spans(part), plan.keys[part], plan.is_random[part])
+            yield self._records(tokens, plan.take(slice(start, start + BLOCK_EXAMPLES)))
 
-    def records(
-        self, tokens: Tokens, spans: PairSpans, keys: Words, is_random: NDArray[np.bool_]
-    ) -> Frames:
-        """The framed records of a block and the bytes of each; counts what they hold."""
-        recipe = self.recipe
+    def _records(self, tokens: Tokens, plan: PlannedExamples) -> Frames:
+        recipe, special = self.recipe, self.facts.special
         rows = gather_examples(
-            tokens, spans, recipe.max_seq_length, self.facts.special, pairs=recipe.do_next_sentence
+            tokens, plan, recipe.max_seq_length, special, pairs=recipe.do_next_sentence
         )
         features: dict[str, NDArray] = {}
         if recipe.masking == "static":
-            masked = mask_examples(rows, keys, self._rules)
+            masked = mask_examples(rows, plan.keys, self._rules)
             features = masked_features(masked)
             self.counts["masked"] += int(masked.counts.sum())
-        features |= example_features(rows, is_random)
-        self.counts["examples"] += len(keys)
-        self.counts["random_next"] += int(is_random.sum())
+        features |= example_features(rows, plan.is_random)
+        self.counts["examples"] += len(plan)
+        self.counts["random_next"] += int(plan.is_random.sum())
         self.counts["tokens"] += int(rows.lengths().sum())
         return self._serialiser.frames(features)
 

@@ -38,6 +38,7 @@ from pipelines.pretraining_data.documents import (
     split_names,
 )
 from pipelines.pretraining_data.draws import key_ranges
+from pipelines.pretraining_data.pairs import PlannedExamples
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, VocabularyFacts
 from pipelines.records.description import (
     DESCRIPTION_SUFFIX,
@@ -119,7 +120,7 @@ class MakeShards(beam.PTransform):
         examples = (planned[_FINISHED], answered) | "Examples" >> beam.Flatten()
         shards = (
             examples
-            | "Count" >> beam.Map(lambda block: len(block.keys))
+            | "Count" >> beam.Map(lambda block: len(block.rows))
             | "All examples" >> beam.CombineGlobally(sum)
             | "Number of shards" >> beam.Map(choose_shards, config.shards_asked)
         )
@@ -303,19 +304,11 @@ def _by_shard(
 
 def _empty_shards(shards: int) -> Iterator[tuple[int, partner_join.ExampleBlock]]:
     """A part without examples for every shard, so that each of them is written."""
-    none = np.zeros(0, np.int64)
-    for shard in range(shards):
-        yield (
-            shard,
-            partner_join.ExampleBlock(
-                none.astype(np.uint64),
-                none.astype(np.uint16),
-                none.astype(np.uint16),
-                none,
-                none,
-                none.astype(bool),
-            ),
-        )
+    none = np.zeros(0, np.uint16)
+    rows = PlannedExamples(
+        none.astype(np.uint64), none.astype(np.int64), none.astype(np.int64), none, none, none > 0
+    )
+    return ((shard, partner_join.ExampleBlock(rows, none)) for shard in range(shards))
 
 
 @contextlib.contextmanager

@@ -87,7 +87,7 @@ def our_figures(block: SentenceBlock, facts: VocabularyFacts, recipe: Recipe) ->
     )
     start_b, len_b = find_partners(chunks, offsets, bounds, recipe.same_document_tries)
     plan = truncate(chunks, start_b, len_b, recipe.token_budget)
-    rows = gather_examples(block.ids, plan.spans(slice(None)), recipe.max_seq_length, facts.special)
+    rows = gather_examples(block.ids, plan, recipe.max_seq_length, facts.special)
     masked = mask_examples(rows, plan.keys, recipe.masking_rules(facts))
     features = example_features(rows, plan.is_random) | masked_features(masked)
     statistics = PairStatistics(recipe.max_seq_length, recipe.max_predictions_per_seq, facts)

@@ -56,12 +56,11 @@ def _at_once(blocks: list[SentenceBlock]) -> dict[int, tuple]:
 
 
 def _pairs(rows, tokens) -> dict[int, tuple]:
-    spans = rows.spans(slice(None))
     return {
         key: (tokens[a : a + n].tolist(), tokens[b : b + m].tolist(), random)
         for key, a, n, b, m, random in zip(
-            rows.keys.tolist(), spans.start_a.tolist(), spans.len_a.tolist(),
-            spans.start_b.tolist(), spans.len_b.tolist(), rows.is_random.tolist(), strict=True,
+            rows.keys.tolist(), rows.start_a.tolist(), rows.len_a.tolist(),
+            rows.start_b.tolist(), rows.len_b.tolist(), rows.is_random.tolist(), strict=True,
         )
     }  # fmt: skip
 
