@@ -114,7 +114,7 @@ def test_a_run_in_instalments_ends_where_one_in_one_go_ends(encoder, cola, tmp_p
         (tmp_path / n / "model" / "model.safetensors").read_bytes() for n in ("whole", "parts")
     ]
     assert weights[0] == weights[1]
-    with pytest.raises(UserError, match="max_seq_length was 12 and is 10"):
+    with pytest.raises(UserError, match="`max_seq_length` was 12 and is 10"):
         run_classifier(configuration(cola, tmp_path / "parts", max_seq_length=10, **steps))
 
 
