@@ -88,7 +88,7 @@ def read_choices(
 
     Args:
         num_choices: how many endings every example must have; None: as many as the first one.
-        encoding: how its text stands in bytes.
+        encoding: of its text.
 
     Example:
         >>> import tempfile

@@ -117,7 +117,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Sentences that are read together, and where their items stand in a text of their own."""
+    """Sentences that are read together, and where their items are in a text of their own."""
 
     sentences: tuple[Sentence, ...]
     text: str | None = None
@@ -311,7 +311,7 @@ def _sentence(
         if len(row) != layout.width:
             raise UserError(
                 f"{path}: line {number} has {len(row)} columns where others have {layout.width} "
-                f"(they stand between {'tabs' if layout.tabs else 'blanks'}); correct the line."
+                f"(between {'tabs' if layout.tabs else 'blanks'}); correct the line."
             )
         if layout.tag is not None:
             # A blank behind a tag is no part of it.

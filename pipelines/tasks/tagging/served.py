@@ -1,6 +1,6 @@
 """A model of tags as it is served: texts to entities, windows and whole words inside the graph.
 
-The texts of a call are flat: the characters of all of them stand in one sequence, and so do their
+The texts of a call are flat: the characters of all of them are in one sequence, and so are their
 words and lines.
 """
 
@@ -134,7 +134,7 @@ class TagMeaning(NamedTuple):
 
     Attributes:
         letter: "O" outside of entities, "B" where one begins, "I" where one goes on (or begins,
-            where no word of its type stands in front).
+            after no word of its type).
         type: the entity's type; "" of "O".
     """
 
