@@ -20,6 +20,7 @@ extensions = [
     "docs.extensions.examples",
     "docs.extensions.front_door",
     "docs.extensions.from_the_top",
+    "docs.extensions.notebooks",
     "docs.extensions.search_words",
 ]
 exclude_patterns = ["_run"]

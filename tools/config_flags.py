@@ -248,6 +248,10 @@ class ConfigFlags(Generic[Config]):
         """The present value of a flag."""
         return self._values[name].value
 
+    def names(self) -> set[str]:
+        """The names by which a flag is known, on the command line and in messages."""
+        return {*self._sentences, *self._aliases(), *self._parameters}
+
     def given(self) -> frozenset[str]:
         """The names of the flags that were typed, or stood in a flag file."""
         return frozenset(name for name in self._sentences if self._values[name].present)

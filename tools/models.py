@@ -183,7 +183,7 @@ def extract_features(config: Any, _: ConfigFlags[Any]) -> str:
     return f"{extract_features(config)} lines: {config.output_file}"
 
 
-@tool(EXPORT, "keras_bert_impl.serving.config:ExportConfig")
+@tool(EXPORT, "keras_bert_impl.serving.exported:ExportConfig")
 def export_saved_model(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     """Writes a model directory as a SavedModel: another name of export_model --format=saved_model.
 
@@ -231,7 +231,7 @@ def _exported(folder: Any, result: Any) -> Iterator[str]:
         )
 
 
-@tool(EXPORT, "keras_bert_impl.serving.config:ExportModelConfig")
+@tool(EXPORT, "keras_bert_impl.serving.exported:ExportModelConfig")
 def export_model(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     """Writes a model directory for a server or a runtime: as SavedModel, ONNX, OpenVINO, LiteRT.
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from keras_bert_impl.backend import need_extra
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.interrupts import kept_so_far
-from keras_bert_impl.progress import format_bytes
 from keras_bert_impl.training.run_directory import RunDirectory
 from tools.command_line import CONTINUES, tell_stopped
 from tools.config_flags import ConfigFlags, add_tpu_flags
@@ -19,7 +18,6 @@ from tools.table import PRETRAIN, TUNE, ToolPrograms, tool, written
 if TYPE_CHECKING:
     from pipelines.fine_tuning.options import FineTuningConfig
     from pipelines.fine_tuning.run import FineTuningResults
-    from pipelines.runs.plan_run import PlanRunResults
     from pipelines.studies.seeds import TaskOf
 
 _OF_MANY = ("num_seeds", "search")
@@ -262,35 +260,9 @@ def plan_run(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     """
     from pipelines.runs.plan_run import plan
 
-    results = plan(config)
-    for name, value in _plan_rows(results):
-        yield f"{name:24} {value:>15}"
-    for remark in results.remarks:
-        yield flags.in_flags(f"Note: {remark}")
-
-
-def _plan_rows(plan: "PlanRunResults") -> Iterator[tuple[str, str]]:
-    yield "parameters", f"{sum(plan.parts.values()):,}"
-    yield from ((f"  {name}", f"{count:,}") for name, count in plan.parts.items())
-    yield "memory of a device", format_bytes(sum(plan.memory.values()))
-    for name, size in plan.memory.items():
-        # Gradients take the place of activations where these are larger.
-        yield f"  {name}", format_bytes(size) if size else "in activations"
-    if plan.largest_batch is not None:
-        yield "largest batch that fits", f"{plan.largest_batch:,}"
-    yield "examples", f"{plan.examples:,}"
-    yield "tokens", f"{plan.tokens:,}"
-    yield "operations", f"{plan.flops:.3g}"
-    if plan.epochs:
-        yield "epochs", f"{plan.epochs.number:,.1f}"
-    if plan.rate and plan.hours is not None:
-        yield "examples a second", f"{plan.rate:.1f}"
-        yield "operations a second", f"{plan.flops / plan.hours / 3600:.3g}"
-        units = {"hours": 1, "minutes": 60, "seconds": 3600}
-        unit = next((unit for unit, part in units.items() if plan.hours * part >= 1), "seconds")
-        yield unit, f"{plan.hours * units[unit]:,.1f}"
-    if plan.price is not None:
-        yield "price", f"{plan.price:,.2f}"
+    rows, told = plan(config)
+    yield from (f"{name:24} {value:>15}" for name, value in rows.items())
+    yield from (flags.in_flags(f"Note: {remark}") for remark in told)
 
 
 @tool(

@@ -148,7 +148,7 @@ def _front_matter(kind: _Kind, facts: TrainingFacts) -> str:
 def _description(config: BertConfig, text: TextSettings) -> str:
     casing = "uncased" if text.do_lower_case else "cased"
     return (
-        f"{config.num_hidden_layers} layers of width "
+        f"{config.num_hidden_layers} layer{'s' * (config.num_hidden_layers > 1)} of width "
         f"{config.hidden_size}, {config.num_attention_heads} heads, {len(text.vocabulary):,} "
         f"tokens ({casing}), {config.max_position_embeddings} positions.\n"
     )
@@ -168,6 +168,8 @@ def _figures(facts: TrainingFacts) -> str:
         return ""
     lines = ["## Figures", "", "| figure | this model | guessing reaches |", "|---|---|---|"]
     for name, value in sorted(facts.figures.items()):
+        if not name.startswith("eval_"):
+            continue
         guess = f"{facts.guesses[name]:.4g}" if name in facts.guesses else ""
         lines.append(f"| {name} | {value:.6g} | {guess} |")
     return "\n".join(lines) + "\n"

@@ -69,7 +69,7 @@ HEADS = (
 """All heads."""
 
 BILSTM = "bilstm"
-"""The part between encoder and head that some models have; see `models.head_inputs`."""
+"""The part between encoder and head that some models have; see `models.encoder`."""
 
 
 def _dense(ours: str, google: str) -> list[Names]:

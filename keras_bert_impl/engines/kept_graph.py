@@ -22,8 +22,12 @@ from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
 from keras_bert_impl.checkpoints.sentence_modules import module_files
 from keras_bert_impl.engines.config import INT8
 from keras_bert_impl.engines.engine import Features
-from keras_bert_impl.engines.openvino_graph import graph_sha256, openvino_core, openvino_graph
-from keras_bert_impl.engines.quantized_graph import quantize
+from keras_bert_impl.engines.openvino_graph import (
+    graph_sha256,
+    openvino_core,
+    openvino_graph,
+    quantize,
+)
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import file_sha256, is_named, whole_folder, without_links, writing
 from keras_bert_impl.json_files import json_text, read_sealed, sealed

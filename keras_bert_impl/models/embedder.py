@@ -8,8 +8,7 @@ from keras import ops
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.base import ConfiguredModel, encoder_inputs
-from keras_bert_impl.models.encoder import BertEncoder
-from keras_bert_impl.models.head_inputs import pooled_vector
+from keras_bert_impl.models.encoder import BertEncoder, pooled_vector
 from keras_bert_impl.models.head_settings import MEAN, POOLINGS
 
 

@@ -129,7 +129,7 @@ class FrozenFeatures:
 
     def __post_init__(self) -> None:
         if self.features not in FEATURES:
-            raise UserError(f"`features={self.features}` is unknown; choose {', '.join(FEATURES)}.")
+            raise UserError(f"features {self.features} are unknown; take {', '.join(FEATURES)}.")
 
     @property
     def mixes(self) -> bool:
@@ -152,8 +152,8 @@ class FrozenFeatures:
         }.get(self.features, blocks - 3)  # else one of the two of the last four
         if first < (0 if self.features == "embeddings" else 1):
             raise UserError(
-                f"`features={self.features}`: the model has {blocks} blocks only; choose other "
-                "features, or a larger model."
+                f"features {self.features}: the model has {blocks} blocks only; take others, or a "
+                "larger model."
             )
         single = self.features in ("embeddings", "second_to_last", "last")
         return (first,) if single else tuple(range(first, blocks + 1))

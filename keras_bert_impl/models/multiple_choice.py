@@ -9,7 +9,7 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers.base import SavedLayer
 from keras_bert_impl.layers.heads import Logits
 from keras_bert_impl.models.base import ConfiguredModel
-from keras_bert_impl.models.head_inputs import HeadInputs
+from keras_bert_impl.models.encoder import HeadInputs
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 
 

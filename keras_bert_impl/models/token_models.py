@@ -10,10 +10,9 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers.bilstm import FeatureTagger
 from keras_bert_impl.layers.heads import Logits
 from keras_bert_impl.models.base import ConfiguredModel, encoder_inputs
-from keras_bert_impl.models.encoder import BertEncoder
-from keras_bert_impl.models.head_inputs import HeadInputs
+from keras_bert_impl.models.classifier import LabeledModel
+from keras_bert_impl.models.encoder import BertEncoder, HeadInputs
 from keras_bert_impl.models.head_settings import frozen_features
-from keras_bert_impl.models.labeled import LabeledModel
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")

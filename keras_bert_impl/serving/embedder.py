@@ -25,7 +25,7 @@ from keras_bert_impl.engines.config import FLOAT32, TENSORFLOW, check_engine
 from keras_bert_impl.engines.engine import Engine, Features, KerasEngine, check_finite
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine
-from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
+from keras_bert_impl.engines.openvino_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.serving.token_batches import even_budget, rounded_rows, token_batches

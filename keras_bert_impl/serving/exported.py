@@ -3,10 +3,12 @@
 import dataclasses
 import logging
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
 from keras_bert_impl.checkpoints.model_card import CARD_FILE
+from keras_bert_impl.checkpoints.model_source import CheckpointOptions
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE, TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.config import BertConfig
@@ -14,6 +16,7 @@ from keras_bert_impl.engines.kept_graph import GRAPH_FILE, WEIGHTS_FILE
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import file_sha256, is_named, is_there, read_small
 from keras_bert_impl.json_files import read_json_object, read_typed
+from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
@@ -143,3 +146,36 @@ def check_digests(folder: Path, needed: Collection[str]) -> None:
         ):
             fault = f"is not the file that {DIGESTS_FILE} is about"
             raise UserError(f"{folder / name}: {fault}; copy or export the model again.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportConfig(CheckpointOptions):
+    """The options of an export."""
+
+    model: Path = option(
+        REQUIRED, "The model to export: the model/ of a run, a checkpoint of it, or another."
+    )
+    output_dir: Path = option(REQUIRED, "The SavedModel's folder.")
+    top_k: int = option(10, "How many tokens fill_mask_text gives for each [MASK].", at_least=1)
+    max_seq_length: int | None = option(
+        None,
+        "Texts are truncated to this many tokens; by default to as many as in fine-tuning, or as "
+        "the model has positions.",
+        at_least=5,
+    )
+    verify: bool = option(True, "Load the result again and compare it.")
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportModelConfig(ExportConfig):
+    """The options of an export in any format."""
+
+    format: str = option(
+        "saved_model",
+        "saved_model (text and ids in), or onnx, openvino or litert (ids in). Vocabulary, labels "
+        "and a client in plain Python that takes text lie next to it.",
+        choices=("saved_model", "onnx", "openvino", "litert"),
+    )

@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.checkpoints.task_settings import num_texts
 from keras_bert_impl.models.embedder import UnitLength
-from keras_bert_impl.models.head_inputs import pooled_vector
+from keras_bert_impl.models.encoder import pooled_vector
 from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.signatures import ServedModel, ids_specs, text_specs
 from keras_bert_impl.tokenization.graph_rows import (

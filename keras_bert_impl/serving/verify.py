@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_bert_impl.engines.engine import check_finite
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import MASK, Vocabulary
 
@@ -136,6 +137,9 @@ def largest_difference(calls: Sequence[Sequence[Mapping[str, np.ndarray]]]) -> f
 
 def _difference(name: str, expected: list[np.ndarray], found: list[np.ndarray]) -> float:
     largest = math.inf
+    for array in expected:
+        if array.dtype.kind == "f":
+            check_finite({name: array}, "the model")  # another export would hold the same
     if [array.shape for array in expected] == [array.shape for array in found]:
         ours, theirs = (np.concatenate([*map(np.ravel, arrays)]) for arrays in (expected, found))
         if np.array_equal(ours, theirs):

@@ -1,6 +1,5 @@
 """Keras layers that take strings: texts into ids, and into the inputs of a model."""
 
-import os
 from typing import Any, Self
 
 import keras
@@ -14,7 +13,7 @@ from keras_bert_impl.tokenization.kernel_models import load_kernel_models
 from keras_bert_impl.tokenization.long_texts import HEAD_TAIL, TRUNCATE
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
-from keras_bert_impl.tokenization.tokenizer import SpecialTokens, find_packing
+from keras_bert_impl.tokenization.tokenizer import PackingAsTrained, SpecialTokens
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 
@@ -114,7 +113,7 @@ _LENGTH = 128
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class BertPreprocessor(StringLayer):
+class BertPreprocessor(PackingAsTrained, StringLayer):
     """Turns texts, or pairs of texts, into what the models take: `[CLS] A [SEP] B [SEP]`.
 
     Use it in `tf.data` (`dataset.map`, before or after `batch`), or in a model before the encoder,
@@ -143,6 +142,8 @@ class BertPreprocessor(StringLayer):
         [[0, 0, 0, 1, 1, 0]]
     """
 
+    _usual_length = _LENGTH
+
     def __init__(
         self,
         settings: TextSettings,
@@ -166,45 +167,6 @@ class BertPreprocessor(StringLayer):
         self.max_seq_length, self.pad_to_longest = max_seq_length, pad_to_longest
         self.long_text = long_text
         self._tokenizer = GraphTokenizer(settings, special_tokens)
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        path_or_name: str | os.PathLike[str],
-        max_seq_length: int | None = None,
-        *,
-        special_tokens: SpecialTokens | None = None,
-        long_text: str | None = None,
-        bert_config_file: str | os.PathLike[str] | None = None,
-        vocab_file: str | os.PathLike[str] | None = None,
-        do_lower_case: bool | None = None,
-        **options: Any,
-    ) -> Self:
-        """Makes the layer that fits a published model, or one that was trained here.
-
-        Args:
-            path_or_name: the model, as for `BertEncoder.from_pretrained`.
-            max_seq_length: see above; by default as the model's answers are made, else 128.
-            special_tokens: see above; by default what the model keeps.
-            long_text: likewise.
-            bert_config_file: the configuration, if there is none beside the weights.
-            vocab_file: the vocabulary, if there is none beside the weights.
-            do_lower_case: the casing, if no file says it.
-            **options: further arguments of the layer.
-
-        Raises:
-            UserError: there is no such model, or it has no vocabulary, or its casing is unknown, or
-                it reads long texts in windows and `long_text` is not given.
-        """
-        packing = find_packing(
-            path_or_name,
-            *(special_tokens, max_seq_length, long_text),
-            bert_config_file=bert_config_file,
-            vocab_file=vocab_file,
-            do_lower_case=do_lower_case,
-        )
-        packing["max_seq_length"] = packing["max_seq_length"] or _LENGTH
-        return cls(**packing, **options)
 
     def call(self, texts: Any, text_pairs: Any = None) -> dict[str, Any]:
         """Tokenizes and packs.

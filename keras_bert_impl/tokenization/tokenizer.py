@@ -2,8 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -65,7 +65,66 @@ class LineTokenizer(Protocol):
         ...
 
 
-class Tokenizer:
+class PackingAsTrained:
+    """What packs texts, and can be made so that it packs them as for a model's answers."""
+
+    _usual_length: int | None = None
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        path_or_name: str | os.PathLike[str],
+        max_seq_length: int | None = None,
+        *,
+        special_tokens: SpecialTokens | None = None,
+        long_text: str | None = None,
+        bert_config_file: str | os.PathLike[str] | None = None,
+        vocab_file: str | os.PathLike[str] | None = None,
+        do_lower_case: bool | None = None,
+        **options: Any,
+    ) -> Self:
+        """Makes what fits a published model, or one that was trained here.
+
+        Args:
+            path_or_name: the model, as for `BertEncoder.from_pretrained`.
+            max_seq_length: see above; by default as the model's answers are made. For a model
+                that keeps no length and answers, these are all its positions.
+            special_tokens: see above; by default what the model keeps.
+            long_text: likewise.
+            bert_config_file: the configuration, if there is none beside the weights.
+            vocab_file: the vocabulary, if there is none beside the weights.
+            do_lower_case: the casing, if no file says it.
+            **options: further arguments of the class.
+
+        Raises:
+            UserError: there is no such model, or it has no vocabulary, or its casing is unknown, or
+                it reads long texts in windows, which a layer cannot, and `long_text` is not given.
+        """
+        # They stand on this package.
+        from keras_bert_impl.checkpoints.model_source import find_model
+        from keras_bert_impl.checkpoints.task_settings import long_texts_of, task_settings
+
+        source = find_model(
+            path_or_name,
+            bert_config_file=bert_config_file,
+            vocab_file=vocab_file,
+            do_lower_case=do_lower_case,
+        )
+        heads_of_text = ("QuestionAnswering", "MultipleChoice")
+        answers = source.labels or source.architecture.endswith(heads_of_text)
+        kept, positions = task_settings(source.config), source.config.max_position_embeddings
+        longest = kept.get("max_seq_length", positions if answers else None)
+        make: Callable[..., Self] = cls
+        return make(
+            settings=source.text,
+            special_tokens=special_tokens or kept.get("special_tokens", "split"),
+            max_seq_length=max_seq_length or longest or cls._usual_length,
+            long_text=long_text or long_texts_of(source.config).long_text,
+            **options,
+        )
+
+
+class Tokenizer(PackingAsTrained):
     """Splits text into the tokens of a vocabulary, exactly as BERT does.
 
     Args:
@@ -118,41 +177,6 @@ class Tokenizer:
         with tf.init_scope(), tf.device("CPU"):
             self._models = tf.constant(models.normalizer), tf.constant(models.wordpiece)
         self._cutter = LineCutter(models, settings, special_tokens == "keep")
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        path_or_name: str | os.PathLike[str],
-        *,
-        special_tokens: SpecialTokens | None = None,
-        max_seq_length: int | None = None,
-        long_text: str | None = None,
-        bert_config_file: str | os.PathLike[str] | None = None,
-        vocab_file: str | os.PathLike[str] | None = None,
-        do_lower_case: bool | None = None,
-    ) -> "Tokenizer":
-        """Makes the tokenizer of a published model, or of one that was trained here.
-
-        Args:
-            path_or_name: the model, as for `BertEncoder.from_pretrained`.
-            special_tokens: see above; by default what the model keeps, as the next two.
-            max_seq_length: see above.
-            long_text: see above.
-            bert_config_file: the configuration, if there is none beside the weights.
-            vocab_file: the vocabulary, if there is none beside the weights.
-            do_lower_case: the casing, if no file says it.
-
-        Raises:
-            UserError: there is no such model, or it has no vocabulary, or its casing is unknown.
-        """
-        packing = find_packing(
-            path_or_name,
-            *(special_tokens, max_seq_length, long_text),
-            bert_config_file=bert_config_file,
-            vocab_file=vocab_file,
-            do_lower_case=do_lower_case,
-        )
-        return cls(**packing)
 
     def __call__(
         self,
@@ -279,32 +303,6 @@ class Tokenizer:
         except ValueError:  # half of a surrogate pair, which has no UTF-8
             tensor = constant([x if isinstance(x, bytes) else as_text(x) for x in lines], string)
         return self._cutter.cut(tensor, *self._models, with_spans)
-
-
-def find_packing(
-    path_or_name: str | os.PathLike[str],
-    special_tokens: SpecialTokens | None,
-    max_seq_length: int | None,
-    long_text: str | None,
-    **options: Any,
-) -> dict[str, Any]:
-    """The arguments of what packs texts as for a model's answers; None is as the model keeps it.
-
-    A model that keeps no length and answers reads all its positions; of others it stays None.
-    """
-    from keras_bert_impl.checkpoints.model_source import find_model  # they stand on this package
-    from keras_bert_impl.checkpoints.task_settings import long_texts_of, task_settings
-
-    source = find_model(path_or_name, **options)
-    answers = source.labels or source.architecture.endswith(("QuestionAnswering", "MultipleChoice"))
-    kept, positions = task_settings(source.config), source.config.max_position_embeddings
-    longest = kept.get("max_seq_length", positions if answers else None)
-    return {
-        "settings": source.text,
-        "special_tokens": special_tokens or kept.get("special_tokens", "split"),
-        "max_seq_length": max_seq_length or longest,
-        "long_text": long_text or long_texts_of(source.config).long_text,
-    }
 
 
 def _encoded(line: str) -> bytes:

@@ -157,13 +157,17 @@ def _unknown_words(lines: Iterable[str], settings: TextSettings) -> Counter[str]
     return unknown
 
 
+# Training and embedding take it from the model, other tools have a flag.
+_KEEPS_ACCENTS = "`strip_accents=False`, which a model has in its tokenizer_config.json"
+
+
 def _reason(lines: Sequence[str], settings: TextSettings, count: WordCount) -> str:
     """The likely reason: what would make the share less than half, or else another language."""
     lower = not settings.do_lower_case
     tried = {
         f"`do_lower_case={lower}`": replace(settings, do_lower_case=lower),
-        "`strip_accents=False`": replace(settings, strip_accents=False),
-        "`unicode_form=nfc`, or compose the text (NFC)": replace(settings, unicode_form=NFC),
+        _KEEPS_ACCENTS: replace(settings, strip_accents=False),
+        "`unicode_form=nfc`": replace(settings, unicode_form=NFC),
     }
     shares = {remedy: _count(lines, other).share for remedy, other in tried.items()}
     remedy = min(shares, key=shares.__getitem__)  # of equal ones the first, the simplest

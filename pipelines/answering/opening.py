@@ -14,7 +14,7 @@ from keras_bert_impl.engines.config import FLOAT32, INT8, OPENVINO, TENSORFLOW
 from keras_bert_impl.engines.engine import Engine, Features
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine, open_graph
-from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
+from keras_bert_impl.engines.openvino_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import (
     REFUSE,
@@ -215,18 +215,14 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
 
 def _of_source(config: AnsweringConfig, source: ModelSource) -> tuple[Sequence[Form], OpenEngine]:
     """Of a model whose weights are here: in a directory, a TF1 checkpoint, a run."""
-    engine = config.engine or TENSORFLOW
-    policy = dtype_policy(config.precision if engine == TENSORFLOW else FLOAT32)
-    forms, unbuilt = _forms_and_model(config, source, policy)
-    open_it = functools.partial(
-        open_engine,
-        unbuilt,
-        engine,
-        config.precision,
-        source.folder,
-        deterministic=config.deterministic,
+    engine, precision = config.engine or TENSORFLOW, config.precision
+    forms, unbuilt = _forms_and_model(
+        config, source, dtype_policy(precision if engine == TENSORFLOW else FLOAT32)
     )
-    return forms, lambda rows: open_it(calibration=rows)
+    same = config.deterministic
+    return forms, lambda rows: open_engine(
+        unbuilt, engine, precision, source.folder, rows, deterministic=same
+    )
 
 
 def _forms_and_model(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.engines.engine import Features, check_finite
 from keras_bert_impl.engines.open_engine import EnginePrediction, open_engine, real_features
-from keras_bert_impl.engines.quantized_graph import CALIBRATION_ROWS, evenly_spread
+from keras_bert_impl.engines.openvino_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.progress import Progress

@@ -33,6 +33,8 @@ from pipelines.fine_tuning.task import Task, TaskDefaults
 
 _LOGGER = logging.getLogger(__name__)
 
+_HIGH_RATE = 5e-4  # ten times the highest that BERT's paper tried
+
 
 AnyConfig = TypeVar("AnyConfig", bound=FineTuningConfig)
 
@@ -64,7 +66,20 @@ def check_run(
     start.config.check_length(config.max_seq_length, at_least=5)
     # Some examples of each split are read here, the others when their rows are made.
     check_vocabulary(task, wanted_splits(config, task), start.text, config.unknown)
+    _tell_of_high_rate(config, start)
     return CheckedRun(config, task, start)
+
+
+def _tell_of_high_rate(config: FineTuningConfig, start: ModelSource) -> None:
+    """Warns of a learning rate that makes a trained encoder forget; random weights bear it."""
+    training = config.training
+    trains = config.do_train and start.checkpoint is not None and training.optimizer == "adamw"
+    if trains and training.learning_rate >= _HIGH_RATE:
+        _LOGGER.warning(
+            "`learning_rate=%g` is ten times as high as suits a trained encoder, or higher; it may "
+            "forget what it learned; 2e-5 to 5e-5 are usual.",
+            training.learning_rate,
+        )
 
 
 def _check_has_model(config: FineTuningConfig, directory: RunDirectory) -> None:
@@ -177,7 +192,7 @@ def check_trained(
             f"add `do_train=True`, or name a fine-tuned model with `init_checkpoint`{newest}."
         )
     found = [label.lower() for label in source.labels]
-    wanted = _label_names(config)
+    wanted = [label.lower() for label in label_names(config).values()]
     # Without labels the head is missing; a task without (choices) takes a head of one score.
     as_many = not found or not wanted or len(found) == len(wanted)
     unnamed = as_many and all(name.startswith("label_") for name in found)
@@ -215,13 +230,6 @@ def tell_of_nothing_learned(
             "another `seed`.",
             *(split, name, scores[name], guessed),
         )
-
-
-def _label_names(config: BertConfig) -> list[str]:
-    """The names of a configuration's labels in the order of the classes, in small letters."""
-    names = label_names(config)
-    by_class = sorted(names, key=lambda number: (len(number), number))
-    return [names[number].lower() for number in by_class]
 
 
 class TaskBuilder(ABC):

@@ -206,8 +206,7 @@ def look_at_input(path: str, file: IO[bytes], warned: set[str]) -> None:
     if kind_of(start.decode("utf-8", "ignore")) == "JSON":
         raise UserError(
             f"{path}: holds JSON, but sentences are needed, one a line; make them with "
-            "split_sentences, which reads JSON lines (`text_field` names the field), and give "
-            "its output."
+            "split_sentences, which reads JSON lines, and give its output."
         )
     other_kind(path, start, _MAKE_SENTENCES, warned)
 

@@ -1,7 +1,6 @@
 """Estimates the time and memory of a pre-training run on this machine."""
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keras_bert_impl.config import MODEL_SIZES, BertConfig, named_config
@@ -13,6 +12,7 @@ from keras_bert_impl.planning import (
     training_flops,
     training_memory,
 )
+from keras_bert_impl.progress import format_bytes
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.remarks import Epochs, remarks
 
@@ -83,60 +83,45 @@ class PlanRunConfig:
             )
 
 
-@dataclass(frozen=True)
-class PlanRunResults:
-    """What a run needs.
+def plan(config: PlanRunConfig) -> tuple[dict[str, str], list[str]]:
+    """What a run needs, in words by its names, and what its owner should be told.
 
-    Attributes:
-        parts: the model's parameters.
-        memory: bytes of one device by part.
-        largest_batch: examples of a step (over all replicas and micro-batches) that fit the
-            device memory; 0 if not even one does, None where no memory was given.
-        tokens: of the whole run, padding included.
-        flops: matrix products' operations of the whole run.
-        rate: examples a second.
+    This machine is measured where that is asked for. Tokens count padding, operations are those of
+    matrix products.
     """
-
-    parts: dict[str, int]
-    memory: dict[str, float]
-    largest_batch: int | None
-    examples: int
-    tokens: int
-    flops: float
-    rate: float | None
-    hours: float | None
-    price: float | None
-    epochs: Epochs | None
-    remarks: Sequence[str]
-
-
-def plan(config: PlanRunConfig) -> PlanRunResults:
-    """Plans a run, and measures this machine where that is asked for."""
     model, training = _model_config(config), config.training
     length, predictions = config.max_seq_length, config.max_predictions_per_seq
     model.check_length(length)
     rate = measure_rate(model, config) if config.measure_steps else config.examples_per_second
-    examples = training.train_batch_size * training.num_train_steps
-    hours = examples / rate / 3600 if rate else None
     steps = (training.num_train_steps, training.train_batch_size)
     epochs = None if config.num_examples is None else Epochs(*steps, config.num_examples)
     # A run may be planned far from the machine that trains: the replicas are those given.
     told = remarks(training, config.num_replicas, [epochs] if epochs else [])
     sizes = (model, training, length, predictions, config.on_cpu, config.num_replicas)
-    memory = config.device_memory_gb
-    return PlanRunResults(
-        parts=parameters_by_part(model),
-        memory=training_memory(*sizes),
-        largest_batch=largest_batch(*sizes, memory * 1e9) if memory else None,
-        examples=examples,
-        tokens=examples * length,
-        flops=float(examples) * training_flops(model, length, predictions),
-        rate=rate,
-        hours=hours,
-        price=hours * config.price_per_hour if hours and config.price_per_hour else None,
-        epochs=epochs,
-        remarks=told,
-    )
+    parts, memory = parameters_by_part(model), training_memory(*sizes)
+    rows = {"parameters": f"{sum(parts.values()):,}"}
+    rows |= {f"  {name}": f"{count:,}" for name, count in parts.items()}
+    rows["memory of a device"] = format_bytes(sum(memory.values()))
+    # Gradients take the place of activations where these are larger.
+    rows |= {f"  {name}": format_bytes(x) if x else "in activations" for name, x in memory.items()}
+    if room := config.device_memory_gb:
+        rows["largest batch that fits"] = f"{largest_batch(*sizes, room * 1e9):,}"
+    examples = training.train_batch_size * training.num_train_steps
+    flops = float(examples) * training_flops(model, length, predictions)
+    rows |= {"examples": f"{examples:,}", "tokens": f"{examples * length:,}"}
+    rows["operations"] = f"{flops:.3g}"
+    if epochs:
+        rows["epochs"] = f"{epochs.number:,.1f}"
+    if rate:
+        hours = examples / rate / 3600
+        rows["examples a second"] = f"{rate:.1f}"
+        rows["operations a second"] = f"{flops / hours / 3600:.3g}"
+        units = {"hours": 1, "minutes": 60, "seconds": 3600}
+        unit = next((unit for unit, part in units.items() if hours * part >= 1), "seconds")
+        rows[unit] = f"{hours * units[unit]:,.1f}"
+        if config.price_per_hour:
+            rows["price"] = f"{hours * config.price_per_hour:,.2f}"
+    return rows, told
 
 
 def measure_rate(model_config: BertConfig, config: PlanRunConfig) -> float:

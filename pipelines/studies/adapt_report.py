@@ -106,19 +106,21 @@ class Adaptation:
         """What training did, the tables and what they mean, for the terminal and for Markdown."""
         nats, (taken, best) = self._nats(), self.steps
         guess, after = nats["guessing"], nats["adapted"]
-        before = "guessing by frequency, with which its new head began"
-        change, guessing = f"{after / guess - 1:+.1%} against {before}", ""
-        if "original" in nats:
-            change = f"{after / nats['original'] - 1:+.1%} against the model as it came"
-            guessing = f", {after / guess - 1:+.1%} against guessing by frequency"
+        change = f"{after / guess - 1:+.1%} against guessing by frequency"
+        if "original" not in nats:
+            change += ", with which its new head began"
+        elif nats["original"] < guess:
+            change = f"{after / nats['original'] - 1:+.1%} against the model as it came, {change}"
+        else:
+            change += ", which the model as it came does not reach"
         new_heads = (
             f"The model came without a head for {' and '.join(self.missing_heads)}: one was made, "
             "so that there is no figure of the model as it came."
         )
         return [
             f"{self.model}: after {taken:,} steps (the model is that of step {best:,}) a masked "
-            f"word costs {after:.3f} nats a character, {change}{guessing}; {self.new_tokens:,} "
-            "tokens were added.",
+            f"word costs {after:.3f} nats a character, {change}; {self.new_tokens:,} tokens "
+            "were added.",
             *self._hardly_learned(after, guess),
             "",
             *self._text_table(nats),

@@ -1,7 +1,10 @@
 """The commands and the code that the pages show."""
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,7 @@ from tools.table import tool_named, tool_names
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("docs", "keras_bert_impl", "pipelines", "tools")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("README*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if "_run" not in page.parts]
 
 
@@ -37,13 +40,9 @@ def commands(page):
 def test_commands_are_tools_with_flags_that_they_know(page):
     for tool, flags in commands(page):
         assert tool in tool_names(), f"{page.name} names {tool}"
-        known = tool_named(tool).flags.help_text()
-        for flag in flags:
-            name = re.match(r"--(\w+)", flag)
-            if not name or name[1] in ("help", "flagfile"):
-                continue
-            names = rf"(?:^  --|also .*--)(?:{name[1]}|{name[1].removeprefix('no')})\b"
-            assert re.search(names, known, re.M), f"{page.name}: {tool} has no flag {flag}"
+        known = tool_named(tool).flags.names() | {"help", "flagfile"}
+        for name in re.findall(r"^--(\w+)", "\n".join(flags), re.M):
+            assert {name, name.removeprefix("no")} & known, f"{page.name}: {tool} has no --{name}"
 
 
 def test_words_to_search_for_become_entries_of_the_index():
@@ -110,3 +109,32 @@ def test_ours_of_the_page_for_those_who_come_from_elsewhere_runs(tmp_path, monke
     assert names["vectors"].shape[0] == 2
     assert names["again"].labels == ("negative", "positive")
     assert (tmp_path / "mine" / "config.json").exists()
+
+
+@pytest.mark.slow
+def test_a_tutorial_as_a_notebook_runs(tmp_path):
+    """Its cells, as Jupyter runs them: one process for Python, a shell for each `%%bash`."""
+    pytest.importorskip("sphinx", reason="the notebooks are made with the site")
+    from docs.extensions.notebooks import notebook
+
+    page = (ROOT / "docs" / "tutorials" / "from_tensorflow.md").read_text(encoding="utf-8")
+    cells = [cell for cell in notebook(page)["cells"] if cell["cell_type"] == "code"]
+    assert len(cells) == 7
+    program = ["import subprocess"]
+    for cell in cells[:3]:  # the folder, a command, a model; the site runs them all
+        first, _, command = cell["source"].partition("\n")
+        is_shell = first == "%%bash"
+        shell = f"subprocess.run(['bash', '-ec', {command!r}], check=True)"
+        program.append(shell if is_shell else cell["source"])
+    folder = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(program)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "positive" in done.stdout

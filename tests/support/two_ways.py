@@ -6,6 +6,9 @@ import numpy as np
 
 from keras_bert_impl.serving.answerer import ask, instances_of
 
+MORE = {"num_truncated", "label_probabilities"}
+"""What answers have outside a graph only."""
+
 ODD_TEXTS = [
     *("", "   ", "\n\n", "\t", "the dog runs. a cat sleeps", "THE DOG\u0301 runs", "the\u200b dog"),
     *(
@@ -54,11 +57,11 @@ def _plain(value):
 def check_same(answers, expected, tolerance=1e-5):
     """Answers have the same names, texts and positions, and numbers as close as rounding leaves.
 
-    Outside a graph they say besides what was cut.
+    Outside a graph they say besides what was cut, and each label with its probability.
     """
     assert len(answers) == len(expected)
     for number, (one, other) in enumerate(zip(answers, expected, strict=True)):
-        assert one.keys() - ({"num_truncated"} - other.keys()) == other.keys(), number
+        assert one.keys() - (MORE - other.keys()) == other.keys(), number
         for name, value in other.items():
             assert _alike(one[name], value, tolerance), (number, name, one[name], value)
 

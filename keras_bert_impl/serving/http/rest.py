@@ -5,6 +5,7 @@ an instance with one field may stand as its bare value, and so may answers with 
 """
 
 import base64
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -74,7 +75,8 @@ def read(model: AnsweringModel, method: str, body: Any) -> Asked:
         raise bad_request(str(error)) from None
     if method != "predict":
         return Asked(answerer, instances, _writer(model, answerer, method))
-    return Asked(answerer, instances, _by_columns if "inputs" in body else _by_rows)
+    by_columns = functools.partial(_by_columns, list(answerer.outputs))
+    return Asked(answerer, instances, by_columns if "inputs" in body else _by_rows)
 
 
 def _check_entries(body: Any, entries: Sequence[str]) -> None:
@@ -149,8 +151,7 @@ def _by_rows(answered: Answered) -> dict[str, Any]:
     return {"predictions": bare or answered.answers}
 
 
-def _by_columns(answered: Answered) -> dict[str, Any]:
-    names = list(answered.answers[0])
+def _by_columns(names: Sequence[str], answered: Answered) -> dict[str, Any]:
     columns = {name: [one[name] for one in answered.answers] for name in names}
     return {"outputs": columns[names[0]] if len(names) == 1 else columns}
 

@@ -64,16 +64,12 @@ class RunSwagConfig(SplitFiles, FineTuningConfig):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A context and the endings to choose from.
-
-    Attributes:
-        label: the number of the right one, from 0; None where it is not known.
-    """
+    """A context and the endings to choose from."""
 
     identifier: str
     context: str
     endings: tuple[str, ...]
-    label: int | None
+    label: int | None  # the number of the right one, from 0
     line: int
 
 
@@ -84,11 +80,7 @@ def read_choices(
     num_choices: int | None = None,
     encoding: TextEncoding = UTF_8,
 ) -> Iterator[Choice]:
-    r"""Reads the examples of a file.
-
-    Args:
-        num_choices: how many endings every example must have; None: as many as the first one.
-        encoding: of its text.
+    r"""Reads the examples of a file, all with `num_choices` endings, or as many as the first one.
 
     Example:
         >>> import tempfile
@@ -126,12 +118,10 @@ def _choice(path: Path, record: Record, number: int, labelled: bool) -> Choice:
 
 
 def _endings(values: Mapping[str, Any], where: str) -> Sequence[str]:
-    endings = values.get("endings")
-    if endings is None:
-        names = sorted(filter(_ENDING.fullmatch, values), key=lambda name: int(name[6:]))
-        endings = [values[name] for name in names]
-        if names != [f"ending{number}" for number in range(len(names))]:
-            raise UserError(f"{where}: its columns of endings are not ending0, ending1, ....")
+    names = sorted(filter(_ENDING.fullmatch, values), key=lambda name: int(name[6:]))
+    if names != [f"ending{number}" for number in range(len(names))]:
+        raise UserError(f"{where}: its columns of endings are not ending0, ending1, ....")
+    endings = values.get("endings", [values[name] for name in names])
     if not isinstance(endings, list) or len(endings) < _FEWEST:
         raise UserError(
             f"{where} has no two endings; give the columns 'ending0', 'ending1', ... or, in JSON, "
@@ -151,13 +141,9 @@ def _label(
         if labelled:
             raise UserError(f"{where} has no correct ending (column 'label'); fix or remove it.")
         return None
-    try:
-        label = int(given)
-    except (TypeError, ValueError, OverflowError):
-        label = -1
-    if isinstance(given, (bool, float)) or not 0 <= label < len(endings):
+    known = [str(number) for number in range(len(endings))]
+    if str(given) not in known:
         raise UserError(
-            f"{where}: the label {shown(given)} is none of the endings 0 to {len(endings) - 1}; "
-            "fix it."
+            f"{where}: the label {shown(given)} is none of the endings 0 to {known[-1]}; fix it."
         )
-    return label
+    return int(given)

@@ -16,9 +16,7 @@ class ServedChooser(ServedModel):
     and probabilities [batch, choices]; `text`: context, strings [batch], and endings, strings
     [batch, choices] → these and ending, int32 [batch], the number of the best one.
 
-    Args:
-        max_seq_length: the most tokens of a context with an ending; of the two the longer one
-            loses tokens first.
+    Of a context and an ending over `max_seq_length` tokens the longer one loses tokens first.
     """
 
     def __init__(self, opened: OpenedModel, num_choices: int, max_seq_length: int) -> None:

@@ -44,15 +44,10 @@ class ChoiceFile(NamedTuple):
 
 
 class ChoiceAnswer(NamedTuple):
-    """Which ending a model chooses.
+    """Which ending a model chooses."""
 
-    Attributes:
-        ending: its number, from 0.
-        probabilities: float32 [endings].
-    """
-
-    ending: int
-    probabilities: NDArray[np.float32]
+    ending: int  # from 0
+    probabilities: NDArray[np.float32]  # [endings]
 
 
 @dataclass(frozen=True)
@@ -275,14 +270,7 @@ class ChoiceForm(RowForm):
 def _side_by_side(
     lengths: Numbers, tokens: Mapping[str, NDArray[np.int32]], choices: int
 ) -> tuple[Numbers, dict[str, NDArray[np.int32]]]:
-    """Pads the choices of each row to the longest of them.
-
-    Args:
-        lengths: int64 [rows * choices].
-        tokens: int32 [tokens of all choices] each.
-
-    Returns:
-        int64 [rows], and the tokens of `Rows`.
+    """Pads the choices of each row to the longest of them; of flat lengths and tokens.
 
     Example:
         >>> longest, padded = _side_by_side(np.array([1, 2]), {"x": np.array([7, 8, 9])}, 2)

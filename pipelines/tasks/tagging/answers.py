@@ -27,20 +27,13 @@ from pipelines.tasks.tagging.texts import Span, characters_of, words_of
 
 
 class TextEntity(NamedTuple):
-    """An entity in a text.
-
-    Attributes:
-        text: its characters, `text[start:end]` of the document's text.
-        start: the position of its first character.
-        end: the position after its last one.
-        score: the mean probability of the tags of its words (or tokens).
-    """
+    """An entity in a text."""
 
     type: str
-    text: str
+    text: str  # `text[start:end]` of the document's text
     start: int
     end: int
-    score: float
+    score: float  # the mean probability of the tags of its words (or tokens)
 
 
 class TagAnswer(NamedTuple):
@@ -52,19 +45,12 @@ class TagAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class Units:
-    """The part of a document that tags were predicted for.
+    """The units of a document that tags were predicted for, [units]."""
 
-    Attributes:
-        start: int64 [units], the first item of each.
-        end: int64 [units], the item after its last one.
-        label: int64 [units], the number of its tag.
-        score: float32 [units], the tag's probability.
-    """
-
-    start: Numbers
-    end: Numbers
-    label: Numbers
-    score: NDArray[np.float32]
+    start: Numbers  # the first item of each
+    end: Numbers  # the item after its last one
+    label: Numbers  # the number of its tag
+    score: NDArray[np.float32]  # the tag's probability
 
     def between(self, start: int, end: int) -> "Units":
         """The units whose first item is one of `start` to `end`, counted from `start`."""
@@ -78,8 +64,7 @@ class Units:
 def units_of(rows: Rows, logits: NDArray[np.float32]) -> list[Units]:
     """Joins the windows of each document: every unit once, from the window that owns it.
 
-    Args:
-        logits: float32 [tokens of all rows, labels].
+    `logits` are float32 [tokens of all rows, labels].
     """
     owned = rows.tokens[UNIT_END] > 0
     documents = np.repeat(rows.examples, rows.lengths)[owned]
@@ -114,9 +99,7 @@ def answer_text(
 ) -> TagAnswer:
     """Gives every word or character of a text its tag, and finds the entities.
 
-    Args:
-        lines: of each sentence, where its words or characters are in the text.
-        unit: "words" or "characters".
+    `lines` say of each sentence where its words or characters are in the text.
     """
     tags, entities, before = list[list[str]](), list[TextEntity](), 0
     for items in lines:
@@ -276,7 +259,7 @@ class EntityForm(RowForm):
         units = units_of(rows, self.joined(outputs)["logits"])
         how = self._labels, self._scheme, self._unit
         found = [answer_text(*one, *how) for one in zip(texts, items, units, strict=True)]
-        return [_answer(*one) for one in zip(texts, (one.entities for one in found), strict=True)]
+        return [_answer(text, one.entities) for text, one in zip(texts, found, strict=True)]
 
 
 def _document(text: str, lines: Sequence[Sequence[Span]]) -> Document:

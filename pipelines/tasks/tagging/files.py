@@ -40,17 +40,17 @@ DOCUMENT_START = "-DOCSTART-"
 _COMMENT = re.compile(r"#+ +\S")
 _OTHER_MARKS = (";", "$")
 _TAG = re.compile(r"O|[BIESLU]-.+")
-_JSON = re.compile(rb'\{\s*"|\[\s*(\{|$)')
+_JSON = re.compile(rb'\{\s*["}]|\[\s*(\{|\]?\s*$)')
 _MARKUP = re.compile(rb"<(!doctype|\?xml|html)\b", re.IGNORECASE)
-_TAGS_OF_SENTENCE = re.compile(r"[^\t]+\t *(O|-|\S+[-_][BI]|[BI][-_]\S+)( +(O|-|\S*[-_]\S+))+ *")
 _CELLS = re.compile(r"[^\t]*[,;][^\t]*")
 _LOOKED_AT = 200  # lines at a file's start
 _UNEQUAL = "sentences with another number of tags than words (left out)"
 
 
-class Layout(NamedTuple):
-    """What a file is, and how its lines are made."""
+class TaggedFile(NamedTuple):
+    """A file of sentences: what it is, and how its lines are made."""
 
+    path: Path
     tabs: bool
     width: int
     word: int  # the number of the column of the word, from 0
@@ -59,6 +59,15 @@ class Layout(NamedTuple):
     encoding: TextEncoding = UTF_8
     form: Literal["columns", "sentences", "texts"] = "columns"
     bare: bool = False  # a tag is a type, whatever it looks like
+
+    def of_characters(self) -> "TaggedFile":
+        """The file, known to hold characters: in one of a single column a blank is one of them."""
+        return self._replace(whole_lines=self.form == "texts" or self.width == 1)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether its words have tags."""
+        return self.tag is not None
 
     @property
     def separator(self) -> str:
@@ -75,8 +84,8 @@ class Layout(NamedTuple):
         r"""Whether a line has nothing in any column.
 
         Example:
-            >>> layout = Layout(tabs=True, width=2, word=0, tag=1)
-            >>> layout.is_empty("\t"), layout.is_empty(" \tO")
+            >>> file = TaggedFile(Path(), tabs=True, width=2, word=0, tag=1)
+            >>> file.is_empty("\t"), file.is_empty(" \tO")
             (True, False)
         """
         return not line if self.whole_lines else not (line.strip(" ") and line.strip("\t"))
@@ -85,10 +94,10 @@ class Layout(NamedTuple):
         r"""Whether a line is a remark: it begins with "#", ";" or "$" and cannot be a word.
 
         Example:
-            >>> layout = Layout(tabs=True, width=2, word=0, tag=1)
-            >>> layout.is_comment("## 7\tA sentence."), layout.is_comment("#rain\tO")
+            >>> file = TaggedFile(Path(), tabs=True, width=2, word=0, tag=1)
+            >>> file.is_comment("## 7\tA sentence."), file.is_comment("#rain\tO")
             (True, False)
-            >>> layout.is_comment("; It rains."), layout.is_comment("$\tO")
+            >>> file.is_comment("; It rains."), file.is_comment("$\tO")
             (True, False)
         """
         if not line.startswith("#" if in_sentence or self.whole_lines else ("#", *_OTHER_MARKS)):
@@ -124,14 +133,14 @@ class Document:
     places: tuple[tuple[Span, ...], ...] = ()
 
 
-def find_layout(
+def open_tagged(
     path: Path,
     word_column: int = 1,
     tag_column: int = -1,
     encoding: TextEncoding = UTF_8,
     *,
     sentences: bool = False,
-) -> Layout:
+) -> TaggedFile:
     r"""Finds out what a file is by its start, and how its lines are made by its first word.
 
     The columns are counted from 1; a `tag_column` of -1 is the last one and 0 none. A file of one
@@ -141,26 +150,28 @@ def find_layout(
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "dev.txt"
         >>> _ = path.write_text("-DOCSTART- -X- O\n\nParis NNP B-LOC\n")
-        >>> find_layout(path)[:4]
+        >>> open_tagged(path)[1:5]
         (False, 3, 0, 2)
     """
     start = beginning_of_text(str(path), encoding)
     if _JSON.match(start):
         tag = 1 if has_spans(path, encoding) else None
-        return Layout(True, 1 + (tag or 0), 0, tag, encoding=encoding, form="texts")
+        return TaggedFile(path, True, 1 + (tag or 0), 0, tag, encoding=encoding, form="texts")
     if _MARKUP.match(start):
         raise _foreign(path, "HTML or XML")
     lines = (pair for pair in _numbered_lines(path, encoding) if _may_be_word(pair[1]))
     looked_at = list(islice(lines, _LOOKED_AT))
-    if any(_TAGS_OF_SENTENCE.fullmatch(line) for _, line in looked_at):
-        return Layout(True, 2, 0, 1, encoding=encoding, form="sentences")
+    halves = [line.split("\t") for _, line in looked_at if line.count("\t") == 1]
+    fitting = [len(x.split()) == len(y.split()) for x, y in halves if len(y.split()) > 1]
+    if fitting and sum(fitting) >= len(fitting) / 2:
+        return TaggedFile(path, True, 2, 0, 1, encoding=encoding, form="sentences")
     if sentences and looked_at and not any("\t" in line for _, line in looked_at):
-        return Layout(True, 1, 0, None, encoding=encoding, form="sentences")
+        return TaggedFile(path, True, 1, 0, None, encoding=encoding, form="sentences")
     if len(looked_at) > 1 and all(_CELLS.fullmatch(line) for _, line in looked_at):
         raise _foreign(path, "CSV")
     for number, line in looked_at:
         tabs = "\t" in line
-        width = len(Layout(tabs, 0, 0, None).columns(line))
+        width = len(TaggedFile(path, tabs, 0, 0, None).columns(line))
         has_tags = width > 1 and tag_column != 0
         wanted = {"word_column": word_column} | ({"tag_column": tag_column} if has_tags else {})
         for name, column in wanted.items():
@@ -171,7 +182,7 @@ def find_layout(
                 )
         last = width if tag_column == -1 else tag_column
         tag = last - 1 if has_tags else None
-        return Layout(tabs, width, word_column - 1, tag, encoding=encoding)
+        return TaggedFile(path, tabs, width, word_column - 1, tag, encoding=encoding)
     raise UserError(f"{path}: has no words; name a file with a word and its tag on each line.")
 
 
@@ -187,7 +198,7 @@ def _foreign(path: Path, kind: str) -> UserError:
 
 
 def read_documents(
-    path: Path, layout: Layout, *, whole: bool, notes: Notes | None = None
+    file: TaggedFile, *, whole: bool, notes: Notes | None = None
 ) -> Iterator[Document]:
     r"""Reads the documents of a file, or each of its sentences; `notes` gets what is odd in it.
 
@@ -195,21 +206,19 @@ def read_documents(
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "dev.txt"
         >>> _ = path.write_text("Paris\tB-LOC\n\n# a remark\nIt\tO\nrains\tO\n")
-        >>> [d.sentences[0].items for d in read_documents(path, find_layout(path), whole=True)]
+        >>> [d.sentences[0].items for d in read_documents(open_tagged(path), whole=True)]
         [('Paris',), ('It', 'rains')]
     """
     notes = Notes(Counted) if notes is None else notes
-    if layout.form == "texts":
-        found = read_marked_texts(
-            path, layout.encoding, labelled=layout.tag is not None, notes=notes
-        )
+    if file.form == "texts":
+        found = read_marked_texts(file.path, file.encoding, labelled=file.labelled, notes=notes)
         for one in found:
-            yield from _documents_of_text(path, layout, one, whole, notes)
+            yield from _documents_of_text(file, one, whole, notes)
         return
-    starts = whole and any(_is_start(line) for _, line in _numbered_lines(path, layout.encoding))
+    starts = whole and any(_is_start(line) for _, line in _numbered_lines(file.path, file.encoding))
     together = list[Sentence]()
-    read = _sentences_of_columns if layout.form == "columns" else _sentences_of_lines
-    for sentence in read(path, layout, notes):
+    read = _sentences_of_columns if file.form == "columns" else _sentences_of_lines
+    for sentence in read(file, notes):
         if together and (sentence.document_start or not starts):
             yield Document(tuple(together))
             together = []
@@ -218,58 +227,59 @@ def read_documents(
         yield Document(tuple(together))
 
 
-def read_sentences(path: Path, layout: Layout, notes: Notes | None = None) -> Iterator[Sentence]:
+def read_sentences(file: TaggedFile, notes: Notes | None = None) -> Iterator[Sentence]:
     """Reads the sentences of a file, whatever documents they are of."""
-    for document in read_documents(path, layout, whole=False, notes=notes):
+    for document in read_documents(file, whole=False, notes=notes):
         yield from document.sentences
 
 
-def _sentences_of_columns(path: Path, layout: Layout, _: Notes) -> Iterator[Sentence]:
+def _sentences_of_columns(file: TaggedFile, _: Notes) -> Iterator[Sentence]:
     own, start = list[tuple[int, str]](), ""
-    for number, line in _numbered_lines(path, layout.encoding):
+    for number, line in _numbered_lines(file.path, file.encoding):
         is_start = _is_start(line)
-        if not (is_start or layout.is_empty(line)) and not layout.is_comment(
+        if not (is_start or file.is_empty(line)) and not file.is_comment(
             line, in_sentence=bool(own)
         ):
             own.append((number, line))
             continue
         if own:
-            yield _sentence(path, layout, own, start)
+            yield _sentence(file, own, start)
             own, start = [], ""
         start = line if is_start else start
     if own:
-        yield _sentence(path, layout, own, start)
+        yield _sentence(file, own, start)
 
 
-def _sentences_of_lines(path: Path, layout: Layout, notes: Notes) -> Iterator[Sentence]:
-    for number, line in _numbered_lines(path, layout.encoding):
+def _sentences_of_lines(file: TaggedFile, notes: Notes) -> Iterator[Sentence]:
+    for number, line in _numbered_lines(file.path, file.encoding):
         words, _, tags = line.partition("\t")
         items, given = words.split(), tags.split()
-        if len(items) == len(given) or (layout.tag is None and not given):
+        if len(items) == len(given) or (file.tag is None and not given):
             if items:
-                yield _made(path, number, items, _spelled(layout, given) if given else None)
+                yield _made(file.path, number, items, _spelled(file, given) if given else None)
         else:
             notes[_UNEQUAL].add(f"on line {number}")
 
 
-def _spelled(layout: Layout, tags: Sequence[str]) -> tuple[str, ...]:
-    return tuple(map(as_name, tags)) if layout.bare else spelled_out(map(as_name, tags))
+def _spelled(file: TaggedFile, tags: Sequence[str]) -> tuple[str, ...]:
+    return tuple(map(as_name, tags)) if file.bare else spelled_out(map(as_name, tags))
 
 
 def _made(path: Path, number: int, items: Sequence[str], tags: Sequence[str] | None) -> Sentence:
     """A sentence of which the file has no line for each word."""
-    rows = (items,) if tags is None else (items, tags)
-    lines = tuple("\t".join(cells) for cells in zip(*rows, strict=True))
+    cells = [" " if item in "\t\r" else item for item in items]
+    rows = (cells,) if tags is None else (cells, tags)
+    lines = tuple("\t".join(row) for row in zip(*rows, strict=True))
     given = None if tags is None else tuple(tags)
     return Sentence(tuple(items), given, lines, (number,) * len(items), path=path)
 
 
 def _documents_of_text(
-    path: Path, layout: Layout, found: MarkedText, whole: bool, notes: Notes
+    file: TaggedFile, found: MarkedText, whole: bool, notes: Notes
 ) -> Iterator[Document]:
     """A text as a document, or each of its lines."""
     text, where = found.text, f"on line {found.line}"
-    lines = characters_of(text) if layout.whole_lines else words_of(text, split_marks=True)
+    lines = characters_of(text) if file.whole_lines else words_of(text, split_marks=True)
     sentences, places, left = list[Sentence](), list[tuple[Span, ...]](), list(found.entities or ())
     for items in filter(None, lines):
         own, count = list[Entity](), len(items)
@@ -284,8 +294,8 @@ def _documents_of_text(
             if not own or own[-1].end <= inside[0]:
                 own.append(Entity(kind, inside[0], inside[-1] + 1))
         tags = None if found.entities is None else IOB2.write(own, count)
-        words = [layout.encoding.composed(text[start:end]) for start, end in items]
-        sentences.append(_made(path, found.line, words, tags))
+        words = [file.encoding.composed(text[start:end]) for start, end in items]
+        sentences.append(_made(file.path, found.line, words, tags))
         places.append(tuple(items))
     if whole and sentences:
         yield Document(tuple(sentences), text, tuple(places))
@@ -300,31 +310,32 @@ def _is_start(line: str) -> bool:
 
 
 def _sentence(
-    path: Path,
-    layout: Layout,
+    file: TaggedFile,
     lines: Sequence[tuple[int, str]],
     document_start: str,
 ) -> Sentence:
     numbers, texts = zip(*lines, strict=True)
-    rows = [layout.columns(line) for line in texts]
+    rows = [file.columns(line) for line in texts]
     for number, row in zip(numbers, rows, strict=True):
-        if len(row) != layout.width:
+        if len(row) != file.width:
             raise UserError(
-                f"{path}: line {number} has {len(row)} columns where others have {layout.width} "
-                f"(between {'tabs' if layout.tabs else 'blanks'}); correct the line."
+                f"{file.path}: line {number} has {len(row)} columns where others have {file.width} "
+                f"(between {'tabs' if file.tabs else 'blanks'}); correct the line."
             )
-        if layout.tag is not None:
+        if file.tag is not None:
             # A blank behind a tag is no part of it.
-            row[layout.tag] = row[layout.tag].strip(" ")
-        empty = [layout.word] if layout.tag is None else [layout.word, layout.tag]
+            row[file.tag] = row[file.tag].strip(" ")
+        empty = [file.word] if file.tag is None else [file.word, file.tag]
         for column in empty:
             if not row[column]:
-                what = "word" if column == layout.word else "tag"
-                raise UserError(f"{path}: line {number} has an empty {what}; correct the line.")
-    items = tuple(row[layout.word] for row in rows)
-    tags = None if layout.tag is None else _spelled(layout, [row[layout.tag] for row in rows])
-    counts = len(layout.columns(document_start)) == layout.width and bool(document_start)
-    return Sentence(items, tags, texts, numbers, document_start, counts, path)
+                what = "word" if column == file.word else "tag"
+                raise UserError(
+                    f"{file.path}: line {number} has an empty {what}; correct the line."
+                )
+    items = tuple(row[file.word] for row in rows)
+    tags = None if file.tag is None else _spelled(file, [row[file.tag] for row in rows])
+    counts = len(file.columns(document_start)) == file.width and bool(document_start)
+    return Sentence(items, tags, texts, numbers, document_start, counts, file.path)
 
 
 def _numbered_lines(path: Path, encoding: TextEncoding) -> Iterator[tuple[int, str]]:
@@ -337,15 +348,15 @@ def _numbered_lines(path: Path, encoding: TextEncoding) -> Iterator[tuple[int, s
         yield number, line
 
 
-def with_tags(sentence: Sentence, tags: Sequence[str], layout: Layout) -> Iterator[str]:
+def with_tags(sentence: Sentence, tags: Sequence[str], file: TaggedFile) -> Iterator[str]:
     """The lines of a sentence with a column of tags added, and an empty one behind them.
 
     Example:
         >>> sentence = Sentence(("It",), ("O",), ("It O",), (3,), "-DOCSTART- O", True)
-        >>> list(with_tags(sentence, ["O"], Layout(tabs=False, width=2, word=0, tag=1)))
+        >>> list(with_tags(sentence, ["O"], TaggedFile(Path(), False, 2, 0, 1)))
         ['-DOCSTART- O O', '', 'It O O', '']
     """
-    separator = layout.separator
+    separator = file.separator
     if sentence.document_start:
         counted = f"{separator}{OUTSIDE}" if sentence.start_counts else ""
         yield from (f"{sentence.document_start}{counted}", "")

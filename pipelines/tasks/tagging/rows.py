@@ -4,7 +4,7 @@ A tag is learned and predicted at the first token of a word, in the one window t
 the text around that token; where characters have tags, at every token.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,26 +31,13 @@ class TaggedTokens:
 
     A unit is what a tag is predicted for: a word, or a token where characters have tags. It covers
     items of its document, which are words or characters.
-
-    Attributes:
-        ids: int32 [tokens of all documents].
-        offsets: int64 [documents + 1], where the tokens of each begin.
-        start: int64 [tokens], the first item of the unit that begins with a token.
-        end: int64 [tokens], the item after its last one; 0 where no unit begins.
-        labels: int32 [tokens], the number of the unit's tag plus 1; 0 where no unit begins. None
-            without tags.
     """
 
-    ids: NDArray[np.int32]
-    offsets: Numbers
-    start: Numbers
-    end: Numbers
-    labels: NDArray[np.int32] | None
-
-
-def window_size(max_seq_length: int) -> int:
-    """The tokens of a window: all but [CLS] and [SEP]."""
-    return max_seq_length - 2
+    ids: NDArray[np.int32]  # [tokens of all documents]
+    offsets: Numbers  # [documents + 1], where the tokens of each begin
+    start: Numbers  # [tokens], the first item of the unit that begins with a token
+    end: Numbers  # [tokens], the item after its last one; 0 where no unit begins
+    labels: NDArray[np.int32] | None  # [tokens], the unit's tag plus 1; 0 where none begins
 
 
 def window_stride(max_seq_length: int, doc_stride: int) -> int:
@@ -60,7 +47,7 @@ def window_stride(max_seq_length: int, doc_stride: int) -> int:
         >>> window_stride(128, 0), window_stride(128, 100)
         (63, 100)
     """
-    return doc_stride or -(-window_size(max_seq_length) // 2)
+    return doc_stride or -(-(max_seq_length - 2) // 2)
 
 
 def tag_rows(
@@ -68,15 +55,10 @@ def tag_rows(
 ) -> Rows:
     """Makes a row for each window of each document.
 
-    Args:
-        doc_stride: tokens from the start of a window to the start of the next one; 0 is half.
-
-    Returns:
-        Rows with the token features `input_ids`, `input_mask`, `segment_ids`, `unit_start` and
-        `unit_end` (0 at tokens where no unit begins, and where another window shows more of the
-        text around it) and, where there are tags, `tag_ids` (0 at the same tokens).
+    Rows have the model's inputs, `unit_start` and `unit_end` (0 where no unit begins, and where
+    another window shows more of the text around it) and, with tags, `tag_ids` (0 there, too).
     """
-    size, stride = window_size(max_seq_length), window_stride(max_seq_length, doc_stride)
+    size, stride = max_seq_length - 2, window_stride(max_seq_length, doc_stride)
     windows = make_windows(np.diff(tokens.offsets), size, stride)
     shown = Spans(tokens.ids, tokens.offsets[windows.document] + windows.start, windows.lengths)
     lengths, packed = pack(tokenizer.vocabulary, shown)
@@ -101,16 +83,14 @@ def tokenize_words(
 ) -> TaggedTokens:
     """Tokenizes words one by one; the tag of a word stands at its first token.
 
-    A word without a token (of control characters, say) has no unit.
-
-    Args:
-        documents: some documents; all have tags, or none.
+    A word without a token (of control characters, say) has no unit. All documents have tags, or
+    none.
     """
     sentences = [sentence for document in documents for sentence in document.sentences]
     words = [word for sentence in sentences for word in sentence.items]
     block = tokenizer.encode_lines(words)
     counts = np.diff(block.offsets)  # [words]
-    words_before = _before([_item_count(document) for document in documents])
+    words_before = _before([sum(len(x.items) for x in one.sentences) for one in documents])
     first = block.offsets[:-1][counts > 0]  # the first token of each word
     start, end = np.zeros([2, len(block.ids)], np.int64)
     document = np.repeat(np.arange(len(documents)), np.diff(words_before))  # [words]
@@ -129,10 +109,7 @@ def tokenize_characters(
 ) -> TaggedTokens:
     """Tokenizes the text that characters make; each token has the tag of the characters it is of.
 
-    A token belongs to the entity that its first character is in.
-
-    Args:
-        documents: some documents; all have tags, or none.
+    A token belongs to the entity that its first character is in. All documents have tags, or none.
     """
     sentences = [sentence for document in documents for sentence in document.sentences]
     texts = ["".join(sentence.items) for sentence in sentences]
@@ -162,11 +139,7 @@ def tokenize_characters(
 
 
 def token_tags(tags: Sequence[str], starts: Numbers, scheme: Scheme) -> list[str]:
-    """The tags of tokens, from those of the characters of their sentence.
-
-    Args:
-        tags: of the characters.
-        starts: int64 [tokens], the first character of each token.
+    """The tags of tokens, by their first characters, from those of all characters.
 
     Example:
         >>> from pipelines.tasks.tagging.schemes import BIOES
@@ -186,10 +159,6 @@ def token_tags(tags: Sequence[str], starts: Numbers, scheme: Scheme) -> list[str
     return scheme.write(found, len(starts))
 
 
-def _item_count(document: Document) -> int:
-    return sum(len(sentence.items) for sentence in document.sentences)
-
-
 def _before(counts: Sequence[int] | Numbers) -> Numbers:
     """How many there are before each, and in all: int64 [n + 1]."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
@@ -201,19 +170,15 @@ def _classes(sentences: Sequence[Sentence], labels: Sequence[str]) -> NDArray[np
         return None
     numbers = _numbers(labels)
     for sentence in sentences:
-        _check_tags(sentence, numbers)
+        for line, tag in zip(sentence.numbers, sentence.tags or (), strict=False):
+            if tag not in numbers:
+                raise UserError(
+                    f"{sentence.path}: line {line} has the tag {shown(tag)}, which the model does "
+                    f"not know; it knows {cut(', '.join(numbers), 200)}."
+                )
     return np.array([numbers[tag] for x in sentences for tag in x.tags or ()], np.int32)
 
 
 def _numbers(labels: Sequence[str]) -> dict[str, int]:
     """The number of each label; of several that are one tag the first."""
     return {label: labels.index(label) for label in labels}
-
-
-def _check_tags(sentence: Sentence, known: Mapping[str, int]) -> None:
-    for line, tag in zip(sentence.numbers, sentence.tags or (), strict=False):
-        if tag not in known:
-            raise UserError(
-                f"{sentence.path}: line {line} has the tag {shown(tag)}, which the model does not "
-                f"know; it knows {cut(', '.join(known), 200)}."
-            )

@@ -41,33 +41,21 @@ _OTHER_FORMS = (
 
 
 class Tag(NamedTuple):
-    """A tag taken apart.
+    """A tag taken apart."""
 
-    Attributes:
-        letter: "O", or the letter in front of the type; "" of a bare type.
-        type: the entity's type; "" of "O".
-    """
-
-    letter: str
-    type: str
+    letter: str  # "O", or the letter in front of the type; "" of a bare type
+    type: str  # "" of "O"
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """A way to write entities as tags.
-
-    Attributes:
-        first: the letter of the first word of an entity.
-        inside: of the words between.
-        last: of its last word.
-        single: of the only one.
-    """
+    """A way to write entities as tags."""
 
     name: str
-    first: str
+    first: str  # the letter of the first word of an entity
     inside: str
     last: str
-    single: str
+    single: str  # of the only word
 
     @property
     def letters(self) -> tuple[str, ...]:
@@ -216,17 +204,13 @@ def spelled_out(tags: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass
 class TagStatistics:
-    """Counts of a file.
-
-    Attributes:
-        several: the line of the first item of several characters; 0: there is none.
-    """
+    """Counts of a file."""
 
     path: Path
     sentences: int = 0
     documents: int = 0
     items: int = 0
-    several: int = 0
+    several: int = 0  # the line of the first item of several characters; 0: there is none
     _lines: dict[str, int] = field(default_factory=dict)  # of each tag the first line
     _loose: int = 0  # "I-" that continues nothing
     _free: int = 0  # "B-" that follows none of its type
@@ -275,20 +259,17 @@ class TagStatistics:
         )
 
     def _refuse_other_forms(self) -> None:
-        """Refuses tags that as types would be entities of their own: B_PER and I_PER, B and I."""
+        """Refuses tags that as types would be entities of their own: B:PER and I:PER, B and I."""
         for form in _OTHER_FORMS:
-            seen = dict[str, str]()  # type to letter
-            for tag, line in self._lines.items():
-                found = form.fullmatch(tag)
-                if found is None:
-                    continue
-                kind, letter = found["type"] or "NAME", found["letter"].upper()
-                if seen.setdefault(kind, letter) != letter:
-                    raise UserError(
-                        f"{self.path}: line {line}: the tag {shown(tag)} is of a form that is not "
-                        f"read; write {letter}-{kind} (and O outside of entities) or, if it is a "
-                        "type, set `tagging_scheme=bare`."
-                    )
+            seen = {tag: found for tag in self._lines if (found := form.fullmatch(tag))}
+            if {found["letter"].upper() for found in seen.values()} == {"B", "I"}:
+                tag, found = next(iter(seen.items()))
+                right = f"{found['letter'].upper()}-{found['type'] or 'NAME'}"
+                raise UserError(
+                    f"{self.path}: line {self._lines[tag]}: the tag {shown(tag)} is of a form that "
+                    f"is not read; write {right} (and O outside of entities) or, if it is a type, "
+                    "set `tagging_scheme=bare`."
+                )
 
     def types(self, scheme: Scheme, known: Iterable[str] | None = None) -> list[str]:
         """The types of the entities, sorted.
@@ -306,9 +287,9 @@ class TagStatistics:
                 )
             if expected is not None and parts.type not in expected:
                 raise UserError(
-                    f"{self.path}: line {line}: the tag {shown(tag)} is unknown (training has the "
-                    f"types {cut(', '.join(sorted(expected)), 200)}); correct it, or add examples "
-                    "of it to the training file."
+                    f"{self.path}: line {line}: the tag {shown(tag)} is unknown (the model has the "
+                    f"types {cut(', '.join(sorted(expected)), 200)}); correct it, or train on "
+                    "examples of it."
                 )
             types.add(parts.type)
         if not types and known is None:

@@ -15,9 +15,9 @@ from keras_bert_impl.errors import UserError, shown
 from pipelines.metrics.entities import EntityScorer, Figures
 from pipelines.metrics.group_bootstrap import interval_of, resampled_totals
 from pipelines.tasks.tagging.files import (
-    Layout,
     Sentence,
-    find_layout,
+    TaggedFile,
+    open_tagged,
     read_documents,
     read_sentences,
 )
@@ -33,71 +33,66 @@ def score_tags(config: ScoreTagsConfig) -> dict[str, float]:
     `f1_low` and `f1_high` bound the 95 % of the bootstrap over documents; a single document has
     none, which the log says.
     """
-    paths = config.predictions_file
-    first, layout = paths[0], _layout(config, paths[0])
+    files = [_opened(config, path) for path in config.predictions_file]
+    first = files[0]
     if config.tagging_scheme == AUTO:
-        both = (read_sentences(first, one) for one in (layout, _of_predictions(layout)))
-        scheme = TagStatistics.of(first, itertools.chain(*both)).scheme()
+        both = map(read_sentences, (first, _of_predictions(first)))
+        scheme = TagStatistics.of(first.path, itertools.chain(*both)).scheme()
     else:
         scheme = SCHEMES[config.tagging_scheme]
-    _LOGGER.info("%s: its tags are read as %s.", first, scheme.name)
-    runs = [_count(path, _layout(config, path), scheme) for path in paths]
-    for path, counts in zip(paths, runs, strict=True):
+    _LOGGER.info("%s: its tags are read as %s.", first.path, scheme.name)
+    runs = [_count(file, scheme) for file in files]
+    for file, counts in zip(files, runs, strict=True):
         if not np.array_equal(counts[:, 0], runs[0][:, 0]):
             raise UserError(
-                f"{path}: has other right tags than {first}, or other documents (-DOCSTART-); name "
-                "predictions for one text."
+                f"{file.path}: has other right tags than {first.path}, or other documents "
+                "(-DOCSTART-); name predictions for one text."
             )
     totals = [Figures(*counts.sum(axis=0).tolist()) for counts in runs]
-    figures = {
-        "precision": float(np.mean([total.precision for total in totals])),
-        "recall": float(np.mean([total.recall for total in totals])),
-        "f1": float(np.mean([total.f1 for total in totals])),
-    }
+    names = ("precision", "recall", "f1")
+    figures = {name: float(np.mean([getattr(x, name) for x in totals])) for name in names}
     if len(runs[0]) > 1:
         low, high = interval_of(np.mean([_f1(resampled_totals(x)) for x in runs], axis=0))
         return {**figures, "f1_low": low, "f1_high": high}
-    _LOGGER.warning("%s: has a single document, so there are no intervals.", first)
+    _LOGGER.warning("%s: has a single document, so there are no intervals.", first.path)
     return figures
 
 
-def _layout(config: ScoreTagsConfig, path: Path) -> Layout:
-    """The layout of a file, its tag that of the column of right tags."""
-    layout = find_layout(path, config.word_column, encoding=config.text_encoding)
-    right = (config.tag_column or layout.width - 1) - 1
-    if layout.width < 3 or right >= layout.width - 1:
+def _opened(config: ScoreTagsConfig, path: Path) -> TaggedFile:
+    """A file with its right tags."""
+    file = open_tagged(path, config.word_column, encoding=config.text_encoding)
+    right = (config.tag_column or file.width - 1) - 1
+    if file.width < 3 or right >= file.width - 1:
         raise UserError(
-            f"{path}: has {layout.width} columns, so no right tag before the predicted one in the "
+            f"{path}: has {file.width} columns, so no right tag before the predicted one in the "
             "last; name a file of predictions with both, or another `tag_column`."
         )
-    return layout._replace(tag=right)
+    return file._replace(tag=right)
 
 
-def _of_predictions(layout: Layout) -> Layout:
-    return layout._replace(tag=layout.width - 1)
+def _of_predictions(file: TaggedFile) -> TaggedFile:
+    return file._replace(tag=file.width - 1)
 
 
-def _count(path: Path, layout: Layout, scheme: Scheme) -> NDArray[np.int64]:
+def _count(file: TaggedFile, scheme: Scheme) -> NDArray[np.int64]:
     """Expected, found and correct entities: int64 [documents, 3]."""
     counts = list[Figures]()
-    right, predicted = (
-        read_documents(path, one, whole=True) for one in (layout, _of_predictions(layout))
-    )
+    right, predicted = (read_documents(one, whole=True) for one in (file, _of_predictions(file)))
     for document, answers in zip(right, predicted, strict=True):
         scorer = EntityScorer()
         for sentence, answer in zip(document.sentences, answers.sentences, strict=True):
-            scorer.add(_tags(path, sentence, scheme), _tags(path, answer, scheme))
+            scorer.add(_tags(sentence, scheme), _tags(answer, scheme))
         counts.append(scorer.total)
     return np.array(counts, np.int64).reshape(-1, 3)
 
 
-def _tags(path: Path, sentence: Sentence, scheme: Scheme) -> list[str]:
+def _tags(sentence: Sentence, scheme: Scheme) -> list[str]:
     """The tags of a sentence as the official scorer reads them."""
     for number, tag in zip(sentence.numbers, sentence.tags or (), strict=True):
         if scheme.split(tag) is None:
             raise UserError(
-                f"{path}: line {number}: {shown(tag)} is no tag of {scheme.name}, the scheme of "
-                "the others; correct the line, or name another `tagging_scheme`."
+                f"{sentence.path}: line {number}: {shown(tag)} is no tag of {scheme.name}, the "
+                "scheme of the others; correct the line, or name another `tagging_scheme`."
             )
     return [scheme.as_iob(tag) for tag in sentence.tags or ()]
 

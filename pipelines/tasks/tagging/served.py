@@ -24,36 +24,19 @@ from pipelines.tasks.tagging.texts import BLANKS, LINE_BREAK, MARKS, RARE_BLANKS
 
 
 class TextCharacters(NamedTuple):
-    """The characters of some texts.
+    """The characters of some texts, int64 each; words and lines are counted over all texts."""
 
-    Attributes:
-        text: int64 [characters], the text that each is of.
-        position: int64 [characters], its position in its text.
-        byte: int64 [characters], where it begins, in bytes of all texts with one between them.
-        word: int64 [characters], the word that it is of, counted over all texts; without meaning
-            for blanks.
-        line: int64 [characters], its line, counted over all texts.
-        word_start: int64 [words], the first character of each word, counted over all texts.
-        word_end: int64 [words], the character after its last one.
-        first_byte: int64 [texts], where each text begins, as `byte`.
-    """
-
-    text: tf.Tensor
-    position: tf.Tensor
-    byte: tf.Tensor
-    word: tf.Tensor
-    line: tf.Tensor
-    word_start: tf.Tensor
-    word_end: tf.Tensor
-    first_byte: tf.Tensor
+    text: tf.Tensor  # [characters], the text that each is of
+    position: tf.Tensor  # [characters], its position in its text
+    byte: tf.Tensor  # [characters], where it begins, in bytes of all texts with one between them
+    word: tf.Tensor  # [characters], the word that it is of; without meaning for blanks
+    line: tf.Tensor  # [characters]
+    word_start: tf.Tensor  # [words], the first character of each word, counted over all texts
+    word_end: tf.Tensor  # [words], the character after its last one
+    first_byte: tf.Tensor  # [texts], where each text begins, as `byte`
 
     def at_bytes(self, text: tf.Tensor, byte: tf.Tensor) -> tf.Tensor:
-        """The characters that begin at or after some bytes of texts: int64 [n].
-
-        Args:
-            text: int64 [n], the numbers of the texts.
-            byte: int64 [n], positions in them.
-        """
+        """The characters that begin at or after bytes of texts: int64 [n] each."""
         return tf.searchsorted(
             self.byte, tf.gather(self.first_byte, text) + byte, out_type=tf.int64
         )
@@ -71,10 +54,7 @@ def predecessors(values: tf.Tensor, first: Any) -> tf.Tensor:
 
 
 def text_characters(texts: Any, *, split_marks: bool = False) -> TextCharacters:
-    r"""Finds the words of texts: what stands between blanks (space, tab, line break).
-
-    Args:
-        texts: UTF-8, string [texts].
+    r"""Finds the words of texts, string [texts]: what stands between blanks.
 
     Example:
         >>> found = text_characters(["In Paris.\nYes", ""])
@@ -130,38 +110,22 @@ def _part_begins(codes: tf.Tensor, number: tf.Tensor, word: tf.Tensor) -> tf.Ten
 
 
 class TagMeaning(NamedTuple):
-    """The meaning of a tag for a word.
+    """The meaning of a tag for a word."""
 
-    Attributes:
-        letter: "O" outside of entities, "B" where one begins, "I" where one goes on (or begins,
-            after no word of its type).
-        type: the entity's type; "" of "O".
-    """
-
-    letter: str
-    type: str
+    letter: str  # "B" begins an entity, "I" goes on with one or begins it, "O" is outside
+    type: str  # "" of "O"
 
 
 class Units(NamedTuple):
-    """The units that are tagged: words, or tokens where the model was trained on characters.
+    """The units that are tagged, [units]: words, or tokens where characters were learned."""
 
-    Attributes:
-        text: int64 [units], the text that each is of.
-        start: int64 [units], its first character, counted over all texts.
-        end: int64 [units], the character after its last one.
-        line: int64 [units], its line, counted over all texts.
-        joins: bool [units], whether nothing stands between it and the unit in front.
-        label: int64 [units], its tag.
-        score: float32 [units], the tag's probability.
-    """
-
-    text: tf.Tensor
-    start: tf.Tensor
-    end: tf.Tensor
-    line: tf.Tensor
-    joins: tf.Tensor
-    label: tf.Tensor
-    score: tf.Tensor
+    text: tf.Tensor  # int64, the text that each is of
+    start: tf.Tensor  # int64, its first character, counted over all texts
+    end: tf.Tensor  # int64, the character after its last one
+    line: tf.Tensor  # int64, counted over all texts
+    joins: tf.Tensor  # bool, whether nothing stands between it and the unit in front
+    label: tf.Tensor  # int64, its tag
+    score: tf.Tensor  # float32, the tag's probability
 
 
 class ServedTagger(ServedModel):
@@ -181,12 +145,8 @@ class ServedTagger(ServedModel):
     of their own, so that "in Paris." has the entity "Paris", and the wide and the no-break space
     are blanks, too.
 
-    Longer texts are read in windows, and each word in the window that shows most around it.
-
-    Args:
-        max_seq_length: the most tokens of a window, with [CLS] and [SEP].
-        characters: whether the model was trained on tags of characters: each token has a tag, and
-            both text signatures give the same.
+    Longer texts are read in windows, and each word in the window that shows most around it. Where
+    `characters` were learned each token has a tag, and both text signatures give the same.
     """
 
     def __init__(

@@ -24,8 +24,8 @@ from pipelines.records.rows import Rows
 from pipelines.tasks.tagging.answers import EntityForm, TagAnswer, answer, json_lines, units_of
 from pipelines.tasks.tagging.files import (
     Document,
-    Layout,
-    find_layout,
+    TaggedFile,
+    open_tagged,
     read_documents,
     read_sentences,
     with_tags,
@@ -63,28 +63,6 @@ if TYPE_CHECKING:
 NAME = "ner"
 _LOGGER = logging.getLogger(__name__)
 _UNNAMED = re.compile(r"LABEL_\d+")
-
-
-class TaggedFile(NamedTuple):
-    """A file of sentences."""
-
-    path: Path
-    layout: Layout
-
-    @property
-    def labelled(self) -> bool:
-        """Whether its words have tags."""
-        return self.layout.tag is not None
-
-    def of_characters(self) -> "TaggedFile":
-        """The file, known to hold characters: in one of a single column a blank is one of them."""
-        whole = self.layout.form == "texts" or self.layout.width == 1
-        return self._replace(layout=self.layout._replace(whole_lines=whole))
-
-    def cuts_words(self) -> bool:
-        """Whether its entities are parts of words; see `cuts_words`."""
-        layout = self.layout
-        return layout.form == "texts" and self.labelled and cuts_words(self.path, layout.encoding)
 
 
 @dataclass(frozen=True)
@@ -145,7 +123,7 @@ class TaggingTask(FilesOfSplits):
 
     def examples(self, split: str) -> Iterable[Document]:
         """The documents of a split, or its sentences."""
-        return read_documents(*self.source(split), whole=self.whole_documents)
+        return read_documents(self.source(split), whole=self.whole_documents)
 
     def facts(self, example: Document) -> Facts:
         """The tags of all words; see `TaskDefaults`."""
@@ -252,11 +230,11 @@ class TaggingTask(FilesOfSplits):
     ) -> Sequence[Path]:
         """Writes the file with a column of predicted tags, and its entities as JSON lines."""
         columns, entities = folder / f"{split}_predictions.txt", folder / f"{split}_entities.jsonl"
-        layout = self.source(split).layout
+        own = self.source(split)
         with open_whole(columns) as file:
             for document, given in answered:
                 for sentence, tags in zip(document.sentences, given.tags, strict=True):
-                    file.writelines(f"{line}\n" for line in with_tags(sentence, tags, layout))
+                    file.writelines(f"{line}\n" for line in with_tags(sentence, tags, own))
         with open_whole(entities) as file:
             file.writelines(json_lines(answered, self.unit))
         return [columns, entities]
@@ -306,23 +284,13 @@ def _refuse_unnamed(model: "BertConfig", labels: Sequence[str]) -> None:
 
 
 def open_tagging(config: TaggingConfig, trained: ModelSource | None = None) -> TaggingTask:
-    """Reads all files once and makes the task, or says what is wrong with them.
-
-    Args:
-        trained: the model that is scored or answers, which knows its tags; None where one is
-            trained from the training file.
-    """
+    """Reads all files once and makes the task; `trained` is a model that knows its tags."""
     return _Builder(config, trained).task()
 
 
 class _Found(NamedTuple):
-    """Findings about the files.
+    """What the first file and a trained model say of the tags."""
 
-    Attributes:
-        statistics: the counts of the first file: that of training where there is one.
-    """
-
-    statistics: TagStatistics
     scheme: Scheme
     labels: tuple[str, ...]
     types: list[str]
@@ -364,14 +332,14 @@ class _Builder(TaskBuilder):
         return default if kept is None else kept
 
     def _open(self, split: str, name: Path) -> TaggedFile:
-        layout = self._layout(name, split, self._width)
+        file = self._with_tags(name, split, self._width)
         if split == "train":
-            self._width, self._form = layout.width, layout.form
-        return TaggedFile(name, layout)
+            self._width, self._form = file.width, file.form
+        return file
 
     def _find(self, files: Mapping[str, TaggedFile]) -> _Found:
         first = next(iter(files.values()))
-        statistics = TagStatistics.of(first.path, read_sentences(*first))
+        statistics = TagStatistics.of(first.path, read_sentences(first))
         if self._trained is None:
             scheme = self._scheme(statistics.scheme)
             types = statistics.types(scheme)
@@ -380,15 +348,17 @@ class _Builder(TaskBuilder):
             labels = self._trained.labels if self._known else tags_of_labels(self._trained.labels)
             scheme = self._scheme(lambda: scheme_of_labels(labels))
             types = self._types(labels, scheme)
-        by_character = not statistics.several or first.cuts_words()
+        by_character = not statistics.several or (
+            first.form == "texts" and cuts_words(first.path, first.encoding)
+        )
         unit = self._known.get("tag_unit", CHARACTERS if by_character else WORDS)
-        return _Found(statistics, scheme, labels, types, unit)
+        return _Found(scheme, labels, types, unit)
 
     def _check(self, split: str, file: TaggedFile, found: _Found) -> TaggedFile:
         """Holds a file against scheme, types and unit."""
         file = file.of_characters() if found.unit == CHARACTERS else file
         notes = Notes(Counted)
-        counted = TagStatistics.of(file.path, read_sentences(*file, notes))
+        counted = TagStatistics.of(file.path, read_sentences(file, notes))
         if split != "train":
             if found.unit == CHARACTERS and counted.several:
                 raise UserError(
@@ -411,32 +381,32 @@ class _Builder(TaskBuilder):
             doc_stride=self._config.doc_stride,
             sources=sources,
             layout_settings={
-                "columns": self._known.get("columns", first.layout.width),
+                "columns": self._known.get("columns", first.width),
                 "word_column": self._word_column,
                 "tag_column": self._tag_column,
                 **({} if self._form == "columns" else {"form": self._form}),
             },
         )
 
-    def _layout(self, path: Path, split: str, expected: int | None) -> Layout:
+    def _with_tags(self, path: Path, split: str, expected: int | None) -> TaggedFile:
         """A file's columns; one that lacks the last column, that of the tags, has no tags.
 
         Not so where a trained model reads a file whose column of tags is named: the file need not
         look like that of the training.
         """
         columns, encoding = (self._word_column, self._tag_column), self._config.text_encoding
-        layout = find_layout(path, *columns, encoding, sentences=self._form == "sentences")
+        file = open_tagged(path, *columns, encoding, sentences=self._form == "sentences")
         asked = (self._config.tagging_scheme, self._known.get("tagging_scheme"))
-        layout = layout._replace(bare=BARE.name in asked)
-        lacks_last = layout.form == "columns" and layout.width == (expected or 0) - 1
+        file = file._replace(bare=BARE.name in asked)
+        lacks_last = file.form == "columns" and file.width == (expected or 0) - 1
         named = self._trained is not None and self._config.tag_column is not None
         if split == "test" and lacks_last and not named and self._tag_column in (-1, expected):
-            layout = layout._replace(tag=None)
-        if split != "test" and layout.tag is None:
+            file = file._replace(tag=None)
+        if split != "test" and file.tag is None:
             raise UserError(
                 f"{path}: has no tags, only words; name it with `test_file` to have it tagged."
             )
-        return layout
+        return file
 
     def _scheme(self, found: Callable[[], Scheme]) -> Scheme:
         known = self._known.get("tagging_scheme")

@@ -39,6 +39,7 @@ _WORDS_OF_RAW_TEXT = re.compile(f"[^{re.escape(BLANKS + RARE_BLANKS)}]+")
 _MARKED = re.compile(f"([{re.escape(MARKS)}]*)(.*?)([{re.escape(MARKS)}]*)", re.DOTALL)
 
 _LISTS = ("label", "labels", "entities", "annotations")
+_NO_TEXTS = (*_LISTS, "id", "data.id", "annotator", "created_at", "updated_at", "file_upload")
 _MOST_INSIDE = 0.1  # of the spans may begin or end inside a word, where words are tagged
 INSIDE_WORDS = "spans that begin or end inside a word (the whole word is taken)"
 OVER_LINES = "spans over the end of a line (left out)"
@@ -152,10 +153,13 @@ def cuts_words(path: Path, encoding: TextEncoding) -> bool:
 
 
 def _text_of(path: Path, line: int, values: Mapping[str, Any]) -> str:
-    known = [values.get(name) for name in ("text", "data", "data.text")]
-    others = [one for name, one in values.items() if name.startswith("data.")]
-    found = [one for one in (*known, *others) if isinstance(one, str)]
-    if not found:
+    known = (values.get(name) for name in ("text", "data", "data.text"))
+    found = [one for one in known if isinstance(one, str)][:1]
+    of_studio = "annotation_id" in values or any(name.startswith("data.") for name in values)
+    if not found and (of_studio or any(map(_are_spans, values.values()))):
+        others = (one for name, one in values.items() if name not in _NO_TEXTS)
+        found = [one for one in others if isinstance(one, str)]
+    if len(found) != 1:
         raise UserError(
             f"{path}: is JSON of {cut(', '.join(values), 100)}, and line {line} has no 'text'; "
             "name columns of words and tags, or an export of doccano or Label Studio."
@@ -173,9 +177,10 @@ def _spans_of(
         if len(done) > 1:
             notes[_ANNOTATORS].add(f"on line {line}")
         results = done[0].get("result") or () if done else ()
-        return [one for one in results if one.get("type", "labels") == "labels"] if done else None
+        labels = [one for one in results if str(one.get("type", "labels")).endswith("labels")]
+        return labels if done else None
     lists = [(name, one) for name, one in values.items() if isinstance(one, list)]
-    fitting = (one for name, one in lists if name in _LISTS or (one and all(map(_is_span, one))))
+    fitting = (one for name, one in lists if name in _LISTS or _are_spans(one))
     found = next(fitting, [])
     wrong = next((one for one in found if not _is_span(one)), None)
     other = [name for name in _LISTS if isinstance(values.get(name), str | int)]
@@ -189,6 +194,10 @@ def _spans_of(
         notes[_ANNOTATORS].add(f"on line {line}")
         found = [one for one in found if one.get("user") == next(iter(users))]
     return found
+
+
+def _are_spans(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(_is_span, value))
 
 
 def _is_span(value: Any) -> bool:

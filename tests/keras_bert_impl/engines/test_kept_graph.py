@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import logging
-import multiprocessing
 import shutil
 
 import numpy as np
@@ -15,14 +14,22 @@ from keras_bert_impl.checkpoints.model_directory import (
     write_model_directory,
 )
 from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.sources import parts_of
 from keras_bert_impl.engines import kept_graph
-from keras_bert_impl.engines.kept_graph import UnbuiltModel, keep_graph, places_of, read_graph
+from keras_bert_impl.engines.kept_graph import (
+    UnbuiltModel,
+    keep_graph,
+    model_graph,
+    places_of,
+    quantized_graph,
+    read_graph,
+)
 from keras_bert_impl.engines.openvino_engine import OpenVinoEngine
 from keras_bert_impl.engines.openvino_graph import graph_sha256
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.keras_bert_impl.engines.test_openvino_engine import inputs
 from tests.support.damage import DAMAGES, damage
-from tests.support.tiny_bert import TINY, VOCABULARY
+from tests.support.tiny_bert import VOCABULARY
 
 pytest.importorskip("openvino", reason="needs the extra `openvino`")
 NOTE = {"source": "abc"}
@@ -118,13 +125,6 @@ def test_a_damaged_graph_in_the_cache_is_replaced(graph, folder, cache):
         assert read_graph(places, NOTE) is None
 
 
-def test_where_the_models_folder_cannot_be_written_it_lies_in_the_cache(graph, folder, cache):
-    (folder / GRAPHS_FOLDER).write_text("in the way")
-    places = places_of(folder, "a")
-    keep_graph(places, graph, NOTE)
-    assert read_graph(places, NOTE).folder.is_relative_to(cache)
-
-
 def test_where_nothing_can_be_written_the_log_says_so(graph, folder, cache, caplog):
     (folder / GRAPHS_FOLDER).write_text("in the way")
     cache.write_text("in the way")
@@ -176,39 +176,96 @@ def test_a_tf1_checkpoint_counts_with_its_own_parts(tmp_path):
     parts = ["a.ckpt.index", "a.ckpt.data-00000-of-00001", "a.ckpt-2.index", "a.ckpt.meta"]
     for name in parts:
         (tmp_path / name).write_text(name)
-    source = dataclasses.make_dataclass("Source", ["folder", "checkpoint", "config"])
-    one = UnbuiltModel(None, source(tmp_path, tmp_path / "a.ckpt", TINY), "a")
-    before = one.fingerprint()
-    for name in parts:
-        (tmp_path / name).write_text("other")
-        again = dataclasses.replace(one).fingerprint()
-        assert (again != before) == (name in parts[:2]), name
-        (tmp_path / name).write_text(name)
+    assert {path.name for path in parts_of(tmp_path / "a.ckpt")} == {*parts[:2]}
 
 
-def _keep_often(folder, path):
-    from keras_bert_impl.engines.openvino_graph import read_graph_file
-
-    graph = read_graph_file(path)
-    for _ in range(15):
-        keep_graph(places_of(folder, "a"), graph, NOTE)
+@pytest.fixture
+def built(model):
+    """How often the model was built."""
+    return []
 
 
-def test_processes_that_keep_it_at_once_do_no_harm(graph, folder):
-    places = places_of(folder, "a")
-    keep_graph(places_of(folder, "first"), graph, NOTE)
-    path = folder / GRAPHS_FOLDER / "first" / "model.xml"
-    context = multiprocessing.get_context("spawn")
-    others = [context.Process(target=_keep_often, args=(folder, path)) for _ in range(2)]
-    for other in others:
-        other.start()
-    expected, seen = graph_sha256(read_graph(places_of(folder, "first"), NOTE).graph), 0
-    while any(other.is_alive() for other in others):
-        kept = read_graph(places, NOTE)
-        if kept is not None:
-            assert graph_sha256(kept.graph) == expected
-            seen += 1
-    assert seen
-    assert [other.exitcode for other in others] == [0, 0]
-    assert read_graph(places, NOTE) is not None
-    assert [path.name for path in places[0].parent.iterdir() if path.name.startswith(".")] == []
+@pytest.fixture
+def unbuilt_model(model, folder, built):
+    def build():
+        built.append(1)
+        return model
+
+    return lambda: UnbuiltModel(build, find_model(folder), "BertPretrainer")
+
+
+def outputs_of(graph, batch):
+    ((_, outputs),) = OpenVinoEngine(lambda: graph, threads=1).compute([(0, batch)])
+    return outputs
+
+
+def no_texts():
+    return pytest.fail("the scales are there")
+
+
+def test_the_second_start_builds_no_model(model, folder, unbuilt_model, built):
+    for precision in ("float32", "bfloat16"):
+        outputs = outputs_of(model_graph(unbuilt_model(), precision, folder, list), inputs())
+    assert built == [1]
+    for name, value in model(inputs()).items():
+        np.testing.assert_allclose(outputs[name], value, atol=1e-5, err_msg=name)
+
+
+def test_other_weights_and_damage_build_it_again(folder, unbuilt_model, built):
+    model_graph(unbuilt_model(), "float32", folder, list)
+    damage(folder / GRAPHS_FOLDER / "BertPretrainer" / "model.bin", "flipped")
+    model_graph(unbuilt_model(), "float32", folder, list)
+    assert len(built) == 2
+    weights = folder / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    model_graph(unbuilt_model(), "float32", folder, list)
+    assert len(built) == 3
+    model_graph(unbuilt_model(), "float32", folder, list)
+    assert len(built) == 3
+
+
+def test_nothing_is_kept_of_weights_that_were_replaced_while_they_were_read(model, folder):
+    def build():
+        (folder / "model.safetensors").write_bytes((folder / "other").read_bytes())
+        return model
+
+    content = bytearray((folder / "model.safetensors").read_bytes())
+    content[-1] ^= 1
+    (folder / "other").write_bytes(content)
+    unbuilt_model = UnbuiltModel(build, find_model(folder), "BertPretrainer")
+    model_graph(unbuilt_model, "float32", folder, list)
+    assert not (folder / GRAPHS_FOLDER).exists()
+
+
+@pytest.mark.slow
+def test_scales_are_found_once_for_built_and_unbuilt_models(model, folder, unbuilt_model, built):
+    pytest.importorskip("nncf", reason="needs the extra `openvino`")
+    rows = [inputs(batch=1, seed=seed) for seed in range(8)]
+    graphs = [
+        model_graph(model, "int8", folder, lambda: rows),
+        model_graph(model, "int8", folder, no_texts),
+        model_graph(unbuilt_model(), "int8", folder, no_texts),
+    ]
+    assert built == [1]
+    graphs.append(model_graph(unbuilt_model(), "int8", folder, no_texts))
+    assert built == [1]
+    assert (folder / GRAPHS_FOLDER / "BertPretrainer_int8" / "model.xml").exists()
+    assert len({graph_sha256(graph) for graph in graphs}) == 1
+    found = [outputs_of(graph, rows[3])["next_sentence_logits"] for graph in graphs]
+    for graph, outputs in zip(graphs, found, strict=True):
+        assert "FakeQuantize" in {operation.get_type_name() for operation in graph.get_ops()}
+        np.testing.assert_array_equal(outputs, found[0])
+    np.testing.assert_allclose(found[0], model(rows[3])["next_sentence_logits"], atol=0.3)
+
+
+def test_nothing_is_put_into_a_checkpoint_of_a_run_or_where_one_was(graph, tmp_path, monkeypatch):
+    monkeypatch.setattr(kept_graph, "quantize", lambda graph, _: graph)
+    checkpoint = tmp_path / "step-00000001"
+    assert quantized_graph(graph, "a", checkpoint, list) is graph
+    assert not checkpoint.exists()
+    checkpoint.mkdir()
+    (checkpoint / "checkpoint.json").write_text("{}")
+    assert quantized_graph(graph, "a", checkpoint, list) is graph
+    assert len(list(checkpoint.iterdir())) == 1

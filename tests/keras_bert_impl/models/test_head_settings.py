@@ -43,7 +43,7 @@ def test_a_configuration_keeps_them_through_its_file():
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"features": "first", "lstm_size": 4}, "`features=first` is unknown; choose embeddings"),
+        ({"features": "first", "lstm_size": 4}, "features first are unknown; take embeddings"),
         ({"features": "last"}, "frozen_features: its content is"),
         ("last", "frozen_features: its content is"),
     ],

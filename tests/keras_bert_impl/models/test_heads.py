@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.models.classifier import BertClassifier
-from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
+from keras_bert_impl.models.head_settings import (
+    HEAD_POOLINGS,
+    FrozenFeatures,
+    pooling_of,
+    with_frozen_features,
+    with_pooling,
+)
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
 from keras_bert_impl.models.token_models import (
     BertFeatureTagger,
@@ -53,3 +59,17 @@ def test_equal_choices_score_equally_and_others_do_not():
     scores = np.array(model(batch)["logits"])
     assert scores[0, 0] == scores[0, 1]
     assert scores[1, 0] != scores[1, 1]
+
+
+@pytest.mark.parametrize("pooling", HEAD_POOLINGS)
+def test_a_configuration_keeps_its_pooling_in_both_forms_of_file(pooling):
+    config = with_pooling(TINY, pooling)
+    assert pooling_of(config) == pooling
+    assert pooling_of(type(TINY).from_hugging_face(config.to_hugging_face())) == pooling
+    assert pooling_of(type(TINY).from_google(config.to_google())) == pooling
+    assert with_pooling(config, None) is config
+
+
+def test_the_pooler_is_what_a_file_says_by_saying_nothing():
+    config = with_pooling(with_pooling(TINY.replace(extra={"a": 1}), "mean"), "pooler")
+    assert dict(config.extra) == {"a": 1}

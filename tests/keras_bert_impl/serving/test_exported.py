@@ -1,12 +1,13 @@
 """What stands beside an exported graph, read again."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from keras_bert_impl.checkpoints.task_settings import task_settings, with_task_settings
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.serving.exported import is_openvino_export, read_exported
+from keras_bert_impl.serving.exported import ExportConfig, is_openvino_export, read_exported
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config
 from tests.support.run_checkpoints import change_json
 
@@ -52,7 +53,7 @@ def test_an_older_one_is_opened_as_far_as_it_says_what_it_is(folder):
 
 
 def test_one_that_does_not_say_how_text_is_cut_is_told(folder):
-    (folder / "tokenizer_config.json").unlink()
+    (folder / "tokenizer_config.json").write_text("{}")
     with pytest.raises(UserError, match="how its text is cut; export it again"):
         read_exported(folder)
 
@@ -70,3 +71,20 @@ def test_a_vocabulary_that_is_larger_than_its_model_is_told(folder):
     change_json(folder / "config.json", vocab_size=len(WORD_VOCABULARY) - 1)
     with pytest.raises(UserError, match=r"has more tokens than its model \(\d+\); export it again"):
         read_exported(folder)
+
+
+def test_the_defaults_export_everything():
+    export = ExportConfig(model=Path("a"), output_dir=Path("b"))
+    assert (export.top_k, export.max_seq_length, export.verify) == (10, None, True)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"top_k": 0}, "`top_k=0` must be"),
+        ({"max_seq_length": 4}, "`max_seq_length=4` must be 5 or more"),
+    ],
+)
+def test_values_out_of_range_are_refused(value, said):
+    with pytest.raises(UserError, match=said):
+        ExportConfig(model=Path("a"), output_dir=Path("b"), **value)

@@ -91,3 +91,9 @@ def test_whole_numbers_and_texts_must_be_equal():
     for found in (other, starts.astype(bytes)):
         with pytest.raises(UserError, match="`start` is not what"):
             verify.largest_difference([({"start": starts}, {"start": found})])
+
+
+def test_a_model_that_gives_nan_is_not_to_be_exported_again():
+    outputs = {"score": np.float32([0.5, np.nan])}
+    with pytest.raises(UserError, match=r"the model: its score are NaN .* take another checkpoint"):
+        verify.largest_difference([(outputs, outputs)])

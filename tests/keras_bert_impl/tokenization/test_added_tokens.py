@@ -52,8 +52,15 @@ def test_every_door_takes_them_out_as_the_library_does(tmp_path, casing):
     for tokenizer in (PlainTokenizer(text), Tokenizer(text)):
         assert rows_of(tokenizer.encode_lines_with_spans(lines, "characters")) == wanted
         assert tokenizer.encode_lines(TEXTS).ids.tolist() == [n for one in found for n in one.ids]
-    graph = tf.function(GraphTokenizer(text), input_signature=[tf.TensorSpec([None], tf.string)])
-    assert graph(tf.constant(TEXTS)).to_list() == [one.ids for one in found]
+    layer = GraphTokenizer(text, with_spans=True)
+    graph = tf.function(layer, input_signature=[tf.TensorSpec([None], tf.string)])
+    ids, *spans = graph(tf.constant(TEXTS))
+    assert ids.to_list() == [one.ids for one in found]
+    in_bytes = Tokenizer(text).encode_lines_with_spans(TEXTS)
+    assert [one.flat_values.numpy().tolist() for one in spans] == [
+        in_bytes.starts.tolist(),
+        in_bytes.ends.tolist(),
+    ]
     client = client_tokenizer(text, 99, keeps_special_tokens=False)
     client.no_padding()
     assert [client.encode(line, add_special_tokens=False).ids for line in TEXTS] == [

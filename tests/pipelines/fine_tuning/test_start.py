@@ -16,11 +16,13 @@ from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.learning_curve import Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.fine_tuning.start import (
     check_head_is_trained,
+    check_run,
     check_trained,
     check_vocabulary,
     starting_point,
@@ -44,6 +46,34 @@ def test_the_runs_own_model_is_scored_where_there_is_one(tmp_path):
     own = write_classifier(tmp_path / "run" / "model", ["no", "yes"])
     assert start_of(tmp_path, init_checkpoint=str(given)) == own
     assert start_of(tmp_path, init_checkpoint=str(given), do_train=True) == Path(given)
+
+
+@pytest.mark.parametrize(
+    ("rate", "options", "start", "is_high"),
+    [
+        (5e-4, {}, True, True),
+        (4.9e-4, {}, True, False),
+        (5e-3, {}, False, False),  # random weights
+        (5e-3, {"optimizer": "lamb"}, True, False),
+    ],
+)
+def test_a_rate_that_destroys_a_trained_encoder_is_warned_of(
+    tmp_path, caplog, rate, options, start, is_high
+):
+    (tmp_path / "train.tsv").write_text("text\tlabel\nthe dog runs\tno\n")
+    given = write_classifier(tmp_path / "given", ["no", "yes"])
+    model = ["init_checkpoint"] if start else []
+    config = FineTuningConfig(
+        output_dir=tmp_path / "run",
+        do_train=True,
+        max_seq_length=8,
+        training=TrainingConfig(learning_rate=rate, **options),
+        bert_config_file=str(given / "config.json"),
+        vocab_file=str(given / "vocab.txt"),
+        **dict.fromkeys(model, str(given)),
+    )
+    check_run(config, lambda _: ToyTask(tmp_path))
+    assert sum("`learning_rate=" in message for message in caplog.messages) == is_high
 
 
 def trained(model_config=None, **settings):

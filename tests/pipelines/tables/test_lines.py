@@ -12,7 +12,7 @@ from pipelines.tables.files import open_table, read_table
 from pipelines.tables.lines import read_json, read_lines, read_text
 from pipelines.tasks.choices.files import read_choices
 from pipelines.tasks.questions.files import read_questions
-from pipelines.tasks.tagging.files import find_layout, read_sentences
+from pipelines.tasks.tagging.files import open_tagged, read_sentences
 from pipelines.vectors.texts import open_texts
 
 PACKERS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -25,7 +25,7 @@ def records(path):
 
 
 def sentences(path):
-    return [(one.items, one.tags, one.numbers) for one in read_sentences(path, find_layout(path))]
+    return [(one.items, one.tags, one.numbers) for one in read_sentences(open_tagged(path))]
 
 
 def questions(path):

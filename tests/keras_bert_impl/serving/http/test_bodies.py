@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_bert_impl.serving.http.bodies import RequestError, _parsed, to_json
@@ -13,6 +13,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=30)
 @given(VALUES)
 def test_what_is_written_is_json_of_the_same_value_or_refused(value):
     try:

@@ -48,6 +48,9 @@ def test_a_text_without_a_mask_is_told_so_and_of_a_long_one_what_was_left_out(pa
     page.open(model="words", text=f"The [MASK] {'dog ' * 80}")
     (note,) = page.texts(".result p")
     assert note == "The text is longer than the model reads; 20 tokens left out."
+    page.open(model="label", text=f"dog {'dog ' * 62}")
+    note = page.texts(".result p")[0]
+    assert note == "The text is longer than the model reads; 1 token left out."
 
 
 @pytest.mark.parametrize(

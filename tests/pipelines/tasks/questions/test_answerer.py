@@ -69,6 +69,8 @@ def test_a_passage_without_tokens_has_no_answer():
         "answer": "",
         "start": 0,
         "end": 0,
+        "start_utf16": 0,
+        "end_utf16": 0,
         "score": 2.0 - 1e6,
         "no_answer_score": 2.0,
     }

@@ -1,13 +1,15 @@
 """Files of columns: what is a word, a sentence, a document, a remark; and what is refused."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
 from pipelines.tasks.tagging.files import (
-    Layout,
-    find_layout,
+    TaggedFile,
+    open_tagged,
     read_documents,
     read_sentences,
     with_tags,
@@ -22,8 +24,8 @@ def write(folder, text):
 
 
 def read(path, *, whole=True, **columns):
-    layout = find_layout(path, **columns)
-    return layout, list(read_documents(path, layout, whole=whole))
+    layout = open_tagged(path, **columns)
+    return layout, list(read_documents(layout, whole=whole))
 
 
 def items(documents):
@@ -43,8 +45,9 @@ Brussels NNP B-NP B-LOC
 
 
 def test_conlls_own_form_has_documents(tmp_path):
-    layout, documents = read(write(tmp_path, CONLL_2003))
-    assert layout == Layout(tabs=False, width=4, word=0, tag=3)
+    path = write(tmp_path, CONLL_2003)
+    file, documents = read(path)
+    assert file == TaggedFile(path, tabs=False, width=4, word=0, tag=3)
     assert items(documents) == [[("EU", "rejects"), ("Peter",)], [("Brussels",)]]
     assert documents[0].sentences[0].tags == ("B-ORG", "O")
     assert documents[0].sentences[1].numbers == (6,)
@@ -81,7 +84,7 @@ def test_characters_with_blanks_among_them_and_comments(tmp_path):
     ],
 )
 def test_what_begins_with_a_hash_may_be_a_word(line, tabs, width, is_comment):
-    assert Layout(tabs, width, 0, width - 1).is_comment(line) is is_comment
+    assert TaggedFile(Path(), tabs, width, 0, width - 1).is_comment(line) is is_comment
 
 
 def test_between_words_a_line_with_all_columns_is_a_word_whatever_its_tags_look_like(tmp_path):
@@ -109,8 +112,8 @@ def test_blanks_at_a_lines_end_are_no_part_of_a_tag(tmp_path, separator):
 
 def test_in_a_file_of_characters_alone_a_blank_is_one_of_them(tmp_path):
     path = write(tmp_path, "비\n \n온\n\n# \n#\n다\n")
-    layout = find_layout(path)._replace(whole_lines=True)
-    documents = list(read_documents(path, layout, whole=True))
+    layout = open_tagged(path)._replace(whole_lines=True)
+    documents = list(read_documents(layout, whole=True))
     assert items(documents) == [[("비", " ", "온")], [("#", "다")]]
     assert list(with_tags(documents[0].sentences[0], "OOO", layout))[1] == " \tO"
 
@@ -186,9 +189,9 @@ def test_remarks_with_other_marks_stand_before_sentences_and_lack_columns(tmp_pa
 
 def test_tags_of_letters_before_types_and_a_bare_letter_are_spelled_out(tmp_path):
     path = write(tmp_path, SHORT)
-    layout = find_layout(path, word_column=2)
+    layout = open_tagged(path, word_column=2)
     assert layout.width == 4
-    first, second = (s for d in read_documents(path, layout, whole=True) for s in d.sentences)
+    first, second = (s for d in read_documents(layout, whole=True) for s in d.sentences)
     assert first.tags == ("B-PS", "I-PS", "O", "B-LC", "O")
     assert second.tags == ("O", "B-DT")
 
@@ -199,8 +202,8 @@ NAVER = "김수로 는 왔다 .\tPER-B O O O\n서울 시 로\tLOC-B LOC-I O\n\n�
 def test_a_sentence_a_line_with_its_tags_behind(tmp_path):
     notes = Notes(Counted)
     path = write(tmp_path, NAVER + "둘 셋\tO\n")
-    layout = find_layout(path)
-    sentences = list(read_sentences(path, layout, notes))
+    layout = open_tagged(path)
+    sentences = list(read_sentences(layout, notes))
     assert [one.items for one in sentences][:2] == [
         ("김수로", "는", "왔다", "."),
         ("서울", "시", "로"),
@@ -208,6 +211,11 @@ def test_a_sentence_a_line_with_its_tags_behind(tmp_path):
     assert [one.tags for one in sentences][1:] == [("B-LOC", "I-LOC", "O"), ("O",)]
     assert list(with_tags(sentences[2], ["O"], layout)) == ["넷\tO\tO", ""]
     assert [(x.count, x.first) for x in notes.values()] == [(1, "on line 5")]
+
+
+def test_types_alone_may_stand_behind_a_sentence(tmp_path):
+    _, documents = read(write(tmp_path, "Ada ran\tPER O\nBob Ray met\tPER PER O\n"))
+    assert [one.sentences[0].tags for one in documents] == [("PER", "O"), ("PER", "PER", "O")]
 
 
 def test_label_studios_columns(tmp_path):
@@ -226,6 +234,8 @@ def test_label_studios_columns(tmp_path):
         ('[{"text": "good", "label": "pos"}]', "is JSON of text, label"),
         ('{"text": "good", "label": ["pos"]}\n', "is JSON of text, label"),
         ('{"text": "Ada", "label": 1', "is not JSON"),
+        ('{"version": "v2.0", "data": [{"title": "a"}]}', "is JSON of version, data"),
+        ("[{}]", "is JSON of "),
     ],
 )
 def test_other_files_are_refused_by_what_they_are(tmp_path, text, what):

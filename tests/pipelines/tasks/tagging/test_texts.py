@@ -13,7 +13,7 @@ from keras_bert_impl.errors import UserError
 from pipelines.corpora.encodings import UTF_8
 from pipelines.metrics.entities import Entity
 from pipelines.tasks.tagging.answers import laid_out
-from pipelines.tasks.tagging.files import find_layout, read_documents
+from pipelines.tasks.tagging.files import open_tagged, read_documents
 from pipelines.tasks.tagging.schemes import IOB2
 from pipelines.tasks.tagging.served import text_characters
 from pipelines.tasks.tagging.texts import (
@@ -106,8 +106,8 @@ def write(path, records, form="doccano"):
 
 def documents(path, *, whole=True, characters=False):
     notes = defaultdict(Counted)
-    layout = find_layout(path)._replace(whole_lines=characters)
-    return list(read_documents(path, layout, whole=whole, notes=notes)), notes
+    layout = open_tagged(path)._replace(whole_lines=characters)
+    return list(read_documents(layout, whole=whole, notes=notes)), notes
 
 
 def found_in(document):
@@ -225,10 +225,28 @@ def test_parts_of_words_are_tagged_by_characters(tmp_path):
     assert not cuts_words(write(tmp_path / "en.jsonl", [LABELLED]), UTF_8)
 
 
+def test_a_text_may_have_any_name_if_it_is_the_only_one(tmp_path):
+    spans = [value("Ada ran", Entity("PER", 0, 3), False)]
+    mine = {"id": 7, "sentence": "Ada ran", "ner": spans, "created_at": "2026"}
+    ((document,), _) = documents(write(tmp_path / "min.json", [mine], "label_studio"))
+    assert document.text == "Ada ran"
+    with pytest.raises(UserError, match="JSON of id, sentence, ner, created_at, other"):
+        documents(write(tmp_path / "min.json", [{**mine, "other": "text"}], "label_studio"))
+
+
+def test_spans_of_another_kind_are_counted(tmp_path):
+    span = {"type": "hypertextlabels", "value": {"start": "/p[1]", "hypertextlabels": ["PER"]}}
+    page = studio(annotations=[{"result": [span]}])
+    _, notes = documents(write(tmp_path / "html.json", [studio(), page], "label_studio"))
+    assert [(note.split(",")[0], x.count) for note, x in notes.items()] == [
+        ("spans outside of their text", 1)
+    ]
+
+
 def test_texts_without_annotations_are_read_to_be_tagged(tmp_path):
     for name, record in {"a": {"text": "Ada ran"}, "b": {"data": {"text": "Ada ran"}}}.items():
         path = write(tmp_path / f"{name}.jsonl", [record])
-        assert find_layout(path).tag is None
+        assert open_tagged(path).tag is None
         ((document,), _) = documents(path)
         assert document.sentences[0].tags is None
     assert [one.text for one in read_marked_texts(path, UTF_8, labelled=False)] == ["Ada ran"]
