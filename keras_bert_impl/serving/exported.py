@@ -54,7 +54,7 @@ class ExportedModel:
         labels: the names of its labels; ("score",) where it gives a number.
         is_multi_label: whether each label is a question of its own.
         gives_vectors: whether its graph gives the vector of a text.
-        prompt: what is put in front of a text that becomes a vector.
+        prompt: what stands in front of a text that becomes a vector.
         max_seq_length: the most tokens of a text.
         is_whole: whether the configuration is the model's; that of an older export is not there.
     """
