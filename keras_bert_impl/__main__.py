@@ -13,7 +13,7 @@ def main() -> int:
     """Runs the tool that the first word of the command line names; gives its exit code.
 
     Until a tool can say in a sentence what is kept, Ctrl-C ends the process at once: nothing was
-    begun, and a traceback of imports would tell nobody anything.
+    begun, and a traceback of imports would not help anyone.
     """
     is_usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_usual:

@@ -1,4 +1,4 @@
-"""What a user can mend, how foreign text is shown in messages, and what a machine refuses."""
+"""What a user can fix, how foreign text is shown in messages, and what a machine refuses."""
 
 import contextlib
 import difflib
@@ -17,7 +17,7 @@ MOST_SHOWN = 80
 """Characters of what a file holds that a message shows."""
 
 _MOST_OF_MESSAGE = 1200  # two long paths and a sentence
-_ENDLESS_WORD = re.compile(r"\S{401,}")  # a path may be long; nobody reads more of one word
+_ENDLESS_WORD = re.compile(r"\S{401,}")  # a path may be long; no reader needs more of one word
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control characters, direction marks, lone surrogates
 _JOINERS = "\u200c\u200d"  # Persian and Indic words are spelled with them
 
@@ -92,7 +92,7 @@ def cut(text: str, most: int = 400) -> str:
 
 
 def nearest(word: str, names: Sequence[str]) -> str | None:
-    """Finds the name that somebody may have meant; None where nothing is near.
+    """Finds the name that the user may have meant; None where nothing is near.
 
     Example:
         >>> names = ["train_batch_size", "num_train_epochs", "learning_rate"]
@@ -135,7 +135,7 @@ _OF_READERS = (
 def reading(
     path: str | os.PathLike[str], what: str, remedy: str = "check it, or name another file"
 ) -> Iterator[None]:
-    """Inside the block what goes wrong is one sentence: somebody's file is not what it should be.
+    """Inside the block what goes wrong is one sentence: a file is not what it should be.
 
     Example:
         >>> with reading("sizes.json", "a list of sizes"):

@@ -151,7 +151,7 @@ def check_output(path: str | os.PathLike[str], *, grows: bool = False) -> Path:
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Inside the block what the system refuses is told as a fault of writing `path`."""
+    """Inside the block what the system refuses is reported as a fault of writing `path`."""
     try:
         yield
     except UserError:
@@ -175,7 +175,7 @@ def followed(path: str | os.PathLike[str]) -> Path:
 
 
 def without_links(path: Path, names: int = 1) -> Path:
-    """A path inside somebody's folder, if none of its last `names` is a link."""
+    """A path inside a user's folder, if none of its last `names` is a link."""
     for part in (path, *path.parents[: names - 1]):
         if part.is_symlink():
             raise UserError(
@@ -385,7 +385,7 @@ def open_input(
     file = Path(path)
     if not is_there(file):
         if file.is_symlink():
-            raise UserError(f"{file}: leads to {file.readlink()}, which is not there; mend it.")
+            raise UserError(f"{file}: leads to {file.readlink()}, which is not there; fix it.")
         raise UserError(f"{file}: no such file; check the path.")
     if file.is_dir():
         raise UserError(f"{file}: is a folder, but a file is needed; name a file in it.")

@@ -122,7 +122,7 @@ def _heard_by(stops: Stops, numbers: Iterable[signal.Signals]) -> Iterator[None]
 def stops_raise() -> Iterator[Stops]:
     """Inside the block Ctrl-C raises `KeyboardInterrupt`, another stop `TerminatedError`, once.
 
-    A handler of somebody else's stays. A block inside of another one is the same.
+    A handler of another owner stays. A block inside another one changes nothing.
 
     Yields:
         Says which signal came. Whatever exception leaves the block then is the stop: on its way
@@ -238,7 +238,7 @@ def held_back() -> Iterator[None]:
 
 @contextlib.contextmanager
 def kept_so_far(sentence: str) -> Iterator[None]:
-    """A stop that ends the block is told with this sentence: what is kept, and how to go on.
+    """A stop that ends the block is reported with this sentence: what is kept, how to go on.
 
     Example:
         >>> try:

@@ -1,4 +1,4 @@
-"""JSON that somebody else may have written: bounded, and of the types that are expected.
+"""JSON from anywhere: bounded, and of the types that are expected.
 
 A file that says it is JSON may be anything: a gigabyte long, a number where a name is expected.
 `parse_json` bounds what is read, `typed` checks it against Python's own types, and every fault is
@@ -57,14 +57,14 @@ FileName = typing.Annotated[str, _FileName(sentence="")]
 def read_json_value(path: str | os.PathLike[str]) -> Any:
     """Reads a small JSON file."""
     content = read_small(path, _MOST_MEBIBYTES, "no such file needs; name another file")
-    return parse_json(content, str(path), "mend it, or name another file")
+    return parse_json(content, str(path), "fix it, or name another file")
 
 
 def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Reads a small JSON file that holds one object."""
     values = read_json_value(path)
     if not isinstance(values, dict):
-        raise UserError(f"{path}: holds no JSON object; mend it, or name another file.")
+        raise UserError(f"{path}: holds no JSON object; fix it, or name another file.")
     return values
 
 
@@ -172,12 +172,12 @@ def parse_json(
         first_line: the line of the file in which it begins; see `fault_of_json`.
 
     Example:
-        >>> parse_json('{"a": [1, 2]}', "x.json", "mend it")
+        >>> parse_json('{"a": [1, 2]}', "x.json", "fix it")
         {'a': [1, 2]}
-        >>> parse_json("[" * 9999, "x.json", "mend it")
+        >>> parse_json("[" * 9999, "x.json", "fix it")
         Traceback (most recent call last):
         ...
-        keras_bert_impl.errors.UserError: x.json: is not JSON (nested too deeply); mend it.
+        keras_bert_impl.errors.UserError: x.json: is not JSON (nested too deeply); fix it.
     """
     escape = b"\\ud" if isinstance(text, bytes) else "\\ud"
     try:
@@ -224,7 +224,7 @@ def fault_of_json(
     return f"is not JSON from {line}column {column} on ({error.msg})"
 
 
-def typed(value: Any, wanted: Any, origin: str, remedy: str = "mend it") -> Any:
+def typed(value: Any, wanted: Any, origin: str, remedy: str = "fix it") -> Any:
     """Checks a parsed JSON value against a type, and gives it as that type.
 
     Args:
@@ -241,7 +241,7 @@ def typed(value: Any, wanted: Any, origin: str, remedy: str = "mend it") -> Any:
         >>> typed({"stride": [1]}, dict[str, int], "x.json")
         Traceback (most recent call last):
         ...
-        keras_bert_impl.errors.UserError: x.json: stride is [1]; it must be a whole number; mend it.
+        keras_bert_impl.errors.UserError: x.json: stride is [1]; it must be a whole number; fix it.
     """
     try:
         return _typed(value, wanted, ())
@@ -252,7 +252,7 @@ def typed(value: Any, wanted: Any, origin: str, remedy: str = "mend it") -> Any:
 
 
 def typed_entries(
-    values: Mapping[str, Any], types: Mapping[str, Any], origin: str, remedy: str = "mend it"
+    values: Mapping[str, Any], types: Mapping[str, Any], origin: str, remedy: str = "fix it"
 ) -> dict[str, Any]:
     """Checks those entries of an object that `types` names; the others stay as they are.
 

@@ -21,12 +21,12 @@ def owned(lock_file: Path, busy: str) -> Iterator[bool]:
         lock_file: made here; its folder must exist.
 
     Yields:
-        Whether the lock is held: on a file system without locks nobody is kept out.
+        Whether the lock is held: on a file system without locks no process is kept out.
 
     Example:
         >>> import tempfile
         >>> file = Path(tempfile.mkdtemp()) / ".lock"
-        >>> with owned(file, "Somebody is at work here.") as held:
+        >>> with owned(file, "Another run is at work here.") as held:
         ...     file.exists()
         True
         >>> file.exists()

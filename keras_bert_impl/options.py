@@ -186,7 +186,7 @@ def nested(
 
     Args:
         config_class: the other config's class; it has defaults for all that `defaults` lacks.
-        prefix: stands in front of the names of its options.
+        prefix: the beginning of the names of its options.
         defaults: defaults that differ from those of the class.
         without: options that the outer config does not offer.
     """
@@ -260,7 +260,7 @@ def items_of(text: str) -> list[str]:
     """The items of a list that is written as text.
 
     Commas separate them; blanks around them do not count. An item that has a comma, a quotation
-    mark in front or blanks at its ends stands in quotation marks, with those inside it doubled.
+    mark in front or blanks at its ends is in quotation marks, with those inside it doubled.
 
     Example:
         >>> items_of("a, b")

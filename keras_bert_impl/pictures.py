@@ -68,7 +68,7 @@ def write_png(path: Path, figure: "Figure", dpi: int = 120) -> Path:
         figure.savefig(file, dpi=dpi, format="png")
     if any("missing from font" in str(one.message) for one in said):
         _LOGGER.warning(
-            "no font on this machine has some characters, which stand as boxes in %s; install one "
+            "no font on this machine has some characters, which appear as boxes in %s; install one "
             "(Debian's fonts-noto-cjk and fonts-noto-core have most).",
             path,
         )

@@ -65,7 +65,7 @@ class Progress:
     appears every `seconds_between_lines`. Jobs shorter than that print only their closing line.
 
     Args:
-        total: how many units there are, or None where nobody knows.
+        total: how many units there are; None if unknown.
         stream: where to write; standard error by default.
         work: how much work the first so many units are, where some take longer than others; the
             time left follows it.

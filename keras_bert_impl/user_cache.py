@@ -58,7 +58,7 @@ def keep_newest(folder: Path, most_bytes: int) -> None:
 
     The newest one stays. Several processes may do so at once.
     """
-    with contextlib.suppress(OSError):  # somebody else was faster
+    with contextlib.suppress(OSError):  # another process was faster
         found = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
         total = 0
         for number, path in enumerate(found):

@@ -57,7 +57,7 @@ def run(
     only. Any other exception is a bug and keeps its traceback.
 
     Args:
-        continues: whether the same command continues where it was interrupted; the user is told.
+        continues: whether the same command continues where it was interrupted; a message says so.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     files.appeared.clear()
@@ -99,7 +99,7 @@ def _run(
 def run_to_an_end(work: Callable[[Stops], int], continues: bool = False) -> int:
     """Lets a tool work; a stop ends it with a sentence on standard error, and no traceback.
 
-    So does what the machine refuses and nobody has told better: a full disk, say. What was printed
+    So does what the machine refuses without a better message: a full disk, say. What was printed
     is on its way when this returns.
 
     Args:

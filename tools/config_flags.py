@@ -62,7 +62,7 @@ _PARAMETER = re.compile(r"`([a-z][a-z0-9_.]*)(?:=([^`]*))?`")
 
 _ABOUT_LISTS = (
     "Flags that hold a list: commas separate its items, and the flag given again adds to them. An "
-    "item with a comma stands in double quotation marks, as in CSV: --flag='\"a,b\",c'. Flags for "
+    "item with a comma is put in double quotation marks, as in CSV: --flag='\"a,b\",c'. Flags for "
     "texts take one text each time. What the command line says of a list replaces what a flag file "
     "says of it."
 )

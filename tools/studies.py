@@ -86,7 +86,7 @@ def run_ablations(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     """Makes the tables of the BERT paper's ablations in small: 5, 6 and 8 and the figure of steps.
 
     A recipe names the text, the sizes, the tasks and the seeds. Every run is a command of its own
-    that stands in the report with its seeds and its time; what tables share is run once. The same
+    that the report lists with its seeds and its time; what tables share is run once. The same
     command again leaves finished runs alone and goes on with the one that was stopped or killed.
     First of all BERT is compared with random weights: a task on which it is no better shows
     nothing. The output folder gets ablations.md (the tables), ablations.json, steps.png and, in

@@ -50,8 +50,8 @@ def task_settings(
     """Reads the settings of the task; empty for a model without any.
 
     Args:
-        types: of the settings that the caller understands, see `typed`; those that nobody
-            understands are given as they are, and must not be used.
+        types: of the settings that the caller understands, see `typed`; those that it does not
+            understand are given as they are, and must not be used.
 
     Example:
         >>> task_settings(BertConfig(vocab_size=9))
@@ -116,7 +116,7 @@ def served_length(config: BertConfig, asked: int | None, default: int | None = N
     Another length than that of the training is logged as a warning.
 
     Args:
-        asked: the length that somebody gives; None leaves it to the model.
+        asked: the length that the user gives; None leaves it to the model.
         default: of a model that does not say what it was trained with; None is its positions.
 
     Example:
@@ -129,7 +129,7 @@ def served_length(config: BertConfig, asked: int | None, default: int | None = N
     config.check_length(length, at_least=5 if asked else 1)
     if trained and length != trained:
         _LOGGER.warning(
-            "`max_seq_length=%d` stands in place of %d, with which the model was trained; served "
+            "`max_seq_length=%d` replaces %d, with which the model was trained; served "
             "answers may differ from those of its run.",
             *(length, trained),
         )

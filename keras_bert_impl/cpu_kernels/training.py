@@ -31,7 +31,7 @@ from keras_bert_impl.optimizers.bert_adamw import BertAdamW
 class TrainingKernels(PlainKernels):
     """Fast kernels; same results as `PlainKernels` but for rounding.
 
-    Rows of all sequences stand in one matrix (see `rows_of`). Biases are added inside the compiled
+    Rows of all sequences are in one matrix (see `rows_of`). Biases are added inside the compiled
     kernels, where they cost no pass of their own.
     """
 

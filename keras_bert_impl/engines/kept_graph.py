@@ -177,7 +177,7 @@ def keep_graph(places: list[Path], graph: Any, description: Mapping[str, Any]) -
             if folder == places[0]:
                 _check_is_free(folder)
             _write(folder, graph, description)
-        except UserError as error:  # somebody else's folder, for example
+        except UserError as error:  # another user's folder, for example
             reason = reason or error
         else:
             _log.info("%s: the graph is kept for the next start.", folder)
@@ -260,7 +260,7 @@ def _plain(model: Any, places: list[Path], source: Mapping[str, str], keep: bool
     if kept is not None:
         return _Plain(kept.graph, str(kept.description.get(_OF)), source)
     made = openvino_graph(model.build() if isinstance(model, UnbuiltModel) else model)
-    # The weights may have been replaced while they were read: nobody knows whose graph it is then.
+    # If the weights were replaced while they were read, it is unknown whose graph this is.
     source = source if _source_of(model, places) == source else {}
     plain = _Plain(made, graph_sha256(made), source)
     if source and keep:

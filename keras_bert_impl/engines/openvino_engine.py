@@ -108,7 +108,7 @@ class OpenVinoEngine:
 
     @contextlib.contextmanager
     def _caller(self) -> Iterator[bool]:
-        """Inside the block the engine stays open; tells whether nobody else computes."""
+        """Inside the block the engine stays open; tells whether no other thread computes."""
         with self._changed:
             if self._is_closed:
                 raise RuntimeError("this engine is closed")
@@ -123,7 +123,7 @@ class OpenVinoEngine:
 
     @contextlib.contextmanager
     def _request(self, streams: int) -> Iterator[Any]:
-        """A request that nobody else has; they are kept, for making one costs as much as a text."""
+        """A request of this thread's own; they are kept: making one costs as much as a text."""
         compiled, free = self._for_streams(streams), self._free[streams]
         try:
             request = free.pop()

@@ -273,7 +273,7 @@ def asked_answerer(
     """
     if signature is not None and signature not in answerers:
         raise UserError(
-            f"`signature={signature}` is none of this model's; choose {', '.join(answerers)}."
+            f"`signature={signature}` does not exist here; choose {', '.join(answerers)}."
         )
     if signature is not None:
         return answerers[signature]

@@ -233,7 +233,7 @@ class VectorForm(Form):
 
     Args:
         model: of vectors.
-        sentence: how many tokens are read, and what stands in front of every text.
+        sentence: how many tokens are read, and what is put in front of every text.
         max_seq_length: the most tokens of a text, with [CLS] and [SEP].
         of_tokens: whether the model gives vectors of tokens, whose mean is taken.
     """

@@ -207,7 +207,7 @@ class ServedClassifier(ServedModel):
     them it was trained on, only that one. Each gives, with labels,
     label (strings [batch]), probabilities [batch, labels] and logits [batch, labels]; of a
     regression, score [batch]. Where each label is a question of its own (`problem_type` is
-    "multi_label_classification"), labels (strings [batch, labels]) stands in place of label: its
+    "multi_label_classification"), labels (strings [batch, labels]) replaces label: its
     names where the probability is a half or more, "" elsewhere; probabilities do not add up to 1.
 
     A text that was trained on in windows is answered so: one answer of the logits of all of them.

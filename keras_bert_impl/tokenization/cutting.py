@@ -50,7 +50,7 @@ class ExactCutting:
         self._patient_model: Any = None
 
     def in_graph(self, lines: Any, wordpiece_model: Any) -> CutTokens:
-        """Cuts lines inside a graph: what is rare stands in branches.
+        """Cuts lines inside a graph: what is rare is in branches.
 
         Args:
             lines: lines whose characters were replaced, string [lines].
@@ -134,7 +134,7 @@ class ExactCutting:
         short = tf.strings.length(words, unit="UTF8_CHAR") <= self._longest
         words, positions, starts = (tf.boolean_mask(x, short) for x in (words, positions, starts))
 
-        # Made of the first model: a second constant would stand in every SavedModel, too.
+        # Made of the first model: every SavedModel would hold a second constant, too.
         limit = tf.constant(np.frombuffer(struct.pack("<i", self._most_bytes), np.uint8))
         after = self._limit_position + 4
         patient_model = tf.concat(
@@ -214,7 +214,7 @@ def _in_numpy(tokens: CutTokens) -> CutTokens:
 
 def _sigma_settler(mark: str) -> Callable[[Any], Any]:
     """Gives the function that writes marked sigmas as `str.lower` does."""
-    # A sigma is final where a cased character stands in front of it and none after it, not counting
+    # A sigma is final where a cased character comes before it and none after it, not counting
     # case-ignorable characters in between.
     table = CharacterTable.load()
     is_cased = table.facts & CASED

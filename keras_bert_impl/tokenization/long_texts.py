@@ -89,7 +89,7 @@ def head_length(kept: Any) -> Any:
 
 
 def window_room(length_a: Any, length_b: Any, max_seq_length: int, xp: Any = np) -> tuple[Any, Any]:
-    """Divides each row between a first text that stands in every window and the windows.
+    """Divides each row between a first text, which every window has, and the windows.
 
     The windows move over the second text; over the first one where there is no second. The first
     text of a pair keeps half of the room at least, and all that the second one leaves.
@@ -99,7 +99,7 @@ def window_room(length_a: Any, length_b: Any, max_seq_length: int, xp: Any = np)
         length_b: int [documents], the tokens of the second text, 0 where there is none.
 
     Returns:
-        The tokens of the first text that stand in front of each window (0 where there is no
+        The tokens of the first text in front of each window (0 where there is no
         second text), and the most tokens of a window: two int64 [documents].
 
     Example:

@@ -45,7 +45,7 @@ CHINESE = (
 
 
 def is_chinese(character: str) -> bool:
-    """Whether a character stands in one of the CJK ideograph blocks that BERT knows."""
+    """Whether a character is in one of the CJK ideograph blocks that BERT knows."""
     number = ord(character)
     return number >= CHINESE[0][0] and any(first <= number <= last for first, last in CHINESE)
 

@@ -276,7 +276,7 @@ class Checkpoints:
         for step in self.steps()[self._keep :]:
             leaving = self._folder / f".{self.path(step).name}.incomplete"
             remove(leaving)
-            with contextlib.suppress(OSError):  # somebody else was faster
+            with contextlib.suppress(OSError):  # another process was faster
                 self.path(step).rename(leaving)
             remove(leaving)
 

@@ -221,7 +221,7 @@ class TrainingConfig:
 
     @property
     def chooses_best(self) -> bool:
-        """Whether the best evaluation matters: for the model, the end, or somebody who asked."""
+        """Whether the best evaluation matters: for the model, the end, or the user."""
         return bool(self.save_best or self.early_stopping_evals or self.eval_steps)
 
     def check_evaluates(self, evaluates: bool) -> None:

@@ -37,7 +37,7 @@ class Run:
         wants_save: whether this process asks for a checkpoint after the next call; a hook sets it.
         kept: what hooks remember across a resume, JSON values by the hook's key; saved with every
             checkpoint.
-        paused_seconds: time that was spent on something else than steps; not part of any rate.
+        paused_seconds: time that was spent on something other than steps; not part of any rate.
     """
 
     config: TrainingConfig

@@ -83,7 +83,7 @@ def _numbers(count: int) -> Iterable[str]:
 
 
 def is_stream(name: str) -> bool:
-    """Whether a file is read while somebody writes it."""
+    """Whether a file is read while another program writes it."""
     return name.startswith(_STREAMS)
 
 

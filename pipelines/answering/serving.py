@@ -108,14 +108,14 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
     from pipelines.answering.opening import no_texts, open_answering_model
 
     key = config.key()
-    # A port that is taken is told before a model is opened.
+    # A port that is taken is reported before a model is opened.
     with listen(config.host, config.port) as listening, contextlib.ExitStack() as stack:
         if key is None and not is_of_this_machine_only(config.host):
             _LOGGER.warning(
-                "Whoever reaches %s may ask; with `api_key_file` only those who know a key.",
+                "Anyone who reaches %s may ask; with `api_key_file` only those with a key.",
                 config.host,
             )
-        # Clients ask the models that count; what warms the engines up is nobody's word.
+        # Clients ask the models that count; what warms the engines up does not count.
         opened, models = list[AnsweringModel](), dict[str, AnsweringModel]()
         for name, how in config.models().items():
             model = open_answering_model(how, no_texts)
@@ -202,7 +202,7 @@ def _warm_up(model: AnsweringModel) -> None:
             answerer.prepare([instance])
         except UserError:  # another number of endings, say
             continue
-        ask(answerer, [instance])  # what the engine lacks is told now, and not to each client
+        ask(answerer, [instance])  # what the engine lacks shows now, and not to each client
 
 
 def _fill_up(models: Sequence[AnsweringModel], service: "Service") -> None:

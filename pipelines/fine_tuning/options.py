@@ -273,7 +273,7 @@ class FineTuningConfig:
 
     @property
     def file_encoding(self) -> TextEncoding:
-        """How the text of the task's files stands in bytes."""
+        """How the text of the task's files is encoded."""
         return UTF_8
 
     def configure(self, config: BertConfig) -> BertConfig:

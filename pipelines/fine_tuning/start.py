@@ -155,7 +155,7 @@ def with_kept_options(config: AnyConfig, model: ModelSource) -> AnyConfig:
             )
         elif present != trained and one.name not in config.OF_FILES:
             _LOGGER.warning(
-                "`%s=%s` stands in place of %s, with which %s was trained and is served; served "
+                "`%s=%s` replaces %s, with which %s was trained and is served; served "
                 "answers may differ from those of this run.",
                 *(one.name, _in_words(present), _in_words(trained), model.checkpoint),
             )

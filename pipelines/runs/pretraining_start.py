@@ -1,6 +1,6 @@
 """The model and the shards that a pre-training run starts from, and what a resumed one must share.
 
-Nothing here loads TensorFlow, so that a mistake in a path or an option is told at once.
+Nothing here loads TensorFlow, so that a mistake in a path or an option is reported at once.
 """
 
 import hashlib

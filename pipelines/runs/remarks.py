@@ -64,7 +64,7 @@ def remarks(training: TrainingConfig, replicas: int, epochs: Sequence[Epochs] = 
 
     Args:
         replicas: over how many devices a batch is split.
-        epochs: by phase; empty where nobody knows.
+        epochs: by phase; empty if unknown.
 
     Example:
         >>> remarks(TrainingConfig(num_train_steps=200, num_warmup_steps=20), 1)

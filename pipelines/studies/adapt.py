@@ -225,7 +225,7 @@ def _check_text(asked: SplitSentencesConfig, source: ModelSource) -> None:
         )
     if seems_decomposed(sample, source.text):
         raise UserError(
-            f"{name}: its characters stand in pieces (NFD: Hangul in jamo, accents beside their "
+            f"{name}: its characters are in pieces (NFD: Hangul in jamo, accents beside their "
             f"letters), which {source.text.vocabulary.name} lacks, so that pieces would be added "
             "to it in place of words; give `unicode_form=nfc`."
         )

@@ -31,7 +31,7 @@ class Size(NamedTuple):
 
 
 class OtherModel(NamedTuple):
-    """A model that somebody else trained, and flags of its fine-tuning."""
+    """A model trained elsewhere, and flags of its fine-tuning."""
 
     name: str
     checkpoint: str
@@ -127,7 +127,7 @@ class RunAblationsConfig:
             raise UserError("give `size` and `task`, each at least once, or a recipe that does.")
         tables = (*TABLES, MODELS_TABLE)
         for name in sorted({*self.tables} - {*tables}):
-            raise UserError(f"`tables={name}` is unknown; choose of {', '.join(tables)}.")
+            raise UserError(f"`tables={name}` is unknown; choose from {', '.join(tables)}.")
         if self.other_models and MODELS_TABLE not in self.tables:
             raise UserError(f"`other_model` is for the table {MODELS_TABLE}; add it to `tables`.")
         if not self.seeds or not self.pretraining_seeds:
@@ -135,7 +135,7 @@ class RunAblationsConfig:
         for one in self.tasks:
             if one.tool not in FINE_TUNING_TOOLS:
                 known = ", ".join(FINE_TUNING_TOOLS)
-                raise UserError(f"`task`: {one.tool} trains no task; choose of {known}.")
+                raise UserError(f"`task`: {one.tool} trains no task; choose from {known}.")
         self.model(self.sizes[0])
 
     @property
@@ -177,7 +177,7 @@ class RunAblationsConfig:
         known = {task.name: task for task in self.tasks}
         chosen = named.get(table) or [*known]
         for name in sorted({*chosen} - known.keys()):
-            raise UserError(f"`{table}_tasks={name}` is no task; choose of {', '.join(known)}.")
+            raise UserError(f"`{table}_tasks={name}` is no task; choose from {', '.join(known)}.")
         return [known[name] for name in chosen]
 
     def flags(self, name: str) -> tuple[str, ...]:

@@ -298,7 +298,7 @@ def _objects_of_array(name: str, text: str) -> Iterator[tuple[int, dict[str, Any
         line += text.count("\n", start, at)
     if text[start:].strip() != "]":
         raise UserError(
-            f"{name}: line {line} has something else than the next object of its JSON array, or "
+            f"{name}: line {line} has something other than the next object of its JSON array, or "
             "its end; correct it."
         )
 

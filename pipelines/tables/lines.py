@@ -1,4 +1,4 @@
-"""Somebody's file as lines, as a text or as JSON: found, unpacked and decoded in one way for all.
+"""A user's file as lines, as a text or as JSON: found, unpacked and decoded in one way for all.
 
 Files of labels, tags, choices, questions, passages, predictions and texts for vectors are opened
 here. They are plain or packed, in UTF-8 or the encoding that is said (see
@@ -35,7 +35,7 @@ def read_lines(
     r"""The lines of a file with their numbers, from 1.
 
     Only `\n` ends a line: `str.splitlines` would also cut at characters inside a sentence, such as
-    U+2028. What stands in front of it as `\r` is of the line's end, too.
+    U+2028. A `\r` in front of it belongs to the line's end, too.
 
     Example:
         >>> import gzip, tempfile

@@ -57,7 +57,7 @@ def open_and_serve(
     source = find_model(folder, **description)
     task = task_of(source.config)
     if task is None:
-        # TensorFlow: a missing model is told before it is loaded.
+        # TensorFlow: a missing model is reported before it is loaded.
         from keras_bert_impl.serving.export import serve_model
         from keras_bert_impl.serving.opened_model import open_model
 

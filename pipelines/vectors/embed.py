@@ -115,7 +115,7 @@ def _log_left_out(where: str, embedder: "Embedder", empty: int) -> None:
 
 def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> "Embedder":
     """The model of the options."""
-    # Found again below: what is wrong with the options or the model is told without TensorFlow.
+    # Found again below: what is wrong with the options or the model shows without TensorFlow.
     find_model(config.model, do_lower_case=config.do_lower_case)
     from keras_bert_impl.serving.embedder import Embedder
 

@@ -51,7 +51,7 @@ def find_similar(config: SimilarConfig) -> list[Similar]:
     asked = open_texts(config.query_file, encoding=encoding) if config.query_file else ()
     queries = [*config.query, *asked]
     texts = open_texts(config.input_file, config.text_column, encoding)
-    next(iter(texts), None)  # a missing file is told before the model is opened
+    next(iter(texts), None)  # a missing file is reported before the model is opened
     width = find_model(config.model, do_lower_case=config.do_lower_case).config.hidden_size
     if width != vectors.shape[1]:
         raise UserError(

@@ -14,7 +14,7 @@ from pipelines.tables.lines import read_lines
 class Texts:
     """Texts that can be read from the beginning as often as wanted; none is kept.
 
-    `column` is that which they stand in, None of lines.
+    `column` is their column; None of lines.
     """
 
     def __init__(self, read: Callable[[], Iterator[str]], column: str | None = None) -> None:
@@ -80,6 +80,6 @@ def _column(file: TableFile, column: str) -> Iterator[str]:
         if not isinstance(value, str):
             raise UserError(
                 f"{file.name}: line {record.line} has {shown(value)} in the column "
-                f"{shown(column)}, which is no text; mend the line."
+                f"{shown(column)}, which is no text; fix the line."
             )
         yield value

@@ -40,12 +40,12 @@ class Settings(TypedDict, total=False):
 @given(ANY_JSON)
 def test_what_json_writes_is_read(value):
     text = json.dumps(value)
-    assert json.dumps(parse_json(text, "x.json", "mend it")) == text
+    assert json.dumps(parse_json(text, "x.json", "fix it")) == text
 
 
 @given(st.binary())
 def test_any_bytes_are_json_or_one_sentence(content):
-    fault = _fault_of(parse_json, content, "x.json", "mend it")
+    fault = _fault_of(parse_json, content, "x.json", "fix it")
     assert fault is None or fault.startswith("x.json: is not JSON")
     assert fault is None or "\n" not in fault
 
@@ -53,7 +53,7 @@ def test_any_bytes_are_json_or_one_sentence(content):
 @pytest.mark.parametrize("text", ["[" * 99_999, '{"a":' * 9_999])
 def test_deep_nesting_is_refused(text):
     with pytest.raises(UserError, match="nested too deeply"):
-        parse_json(text, "x.json", "mend it")
+        parse_json(text, "x.json", "fix it")
 
 
 def test_a_file_larger_than_the_bound_is_refused_unread(tmp_path):
@@ -64,10 +64,10 @@ def test_a_file_larger_than_the_bound_is_refused_unread(tmp_path):
 
 
 def test_half_a_surrogate_pair_is_told_and_a_whole_one_is_a_character():
-    assert parse_json(rb'{"a": "\ud83d\ude00"}', "x.json", "mend it") == {"a": "\U0001f600"}
+    assert parse_json(rb'{"a": "\ud83d\ude00"}', "x.json", "fix it") == {"a": "\U0001f600"}
     for text in (rb'{"a": ["\uD83d"]}', r'{"\ude00": 1}'):
         with pytest.raises(UserError, match=r"x\.json: holds '\\ud.*, which is no character"):
-            parse_json(text, "x.json", "mend it")
+            parse_json(text, "x.json", "fix it")
 
 
 @given(ANY_JSON)
@@ -116,7 +116,7 @@ def test_the_entry_of_another_type_is_named(value, wanted, names):
 
 def test_values_become_what_is_wanted(tmp_path):
     (tmp_path / "x.json").write_text('[{"file": "a", "bytes": 3}]')
-    assert read_typed(tmp_path / "x.json", list[Shard], "mend it") == [Shard("a", 3)]
+    assert read_typed(tmp_path / "x.json", list[Shard], "fix it") == [Shard("a", 3)]
     assert typed({"stride": 1, "more": [2]}, Settings, "x.json") == {"stride": 1, "more": [2]}
     assert typed([1, 2.5], tuple[float, ...], "x.json") == (1.0, 2.5)
     assert typed({"a": [None]}, Any, "x.json") == {"a": [None]}

@@ -111,7 +111,7 @@ def test_a_terminal_s_stop_ends_busy_and_idle_workers_without_a_traceback(tmp_pa
 
 
 def refuse(name):
-    raise UserError(f"{name}: is bad; mend it.")
+    raise UserError(f"{name}: is bad; fix it.")
 
 
 def test_results_come_in_the_order_of_the_work():
@@ -120,7 +120,7 @@ def test_results_come_in_the_order_of_the_work():
 
 
 def test_a_workers_error_reaches_the_user():
-    with pytest.raises(UserError, match="x: is bad; mend it"):
+    with pytest.raises(UserError, match="x: is bad; fix it"):
         list(in_order(refuse, ["x"] * 20, num_workers=2))
 
 

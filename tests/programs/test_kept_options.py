@@ -164,7 +164,7 @@ def test_without_a_flag_the_same_model_is_evaluated_alike(run, tmp_path, capsys)
     assert (again / "model" / "config.json").read_bytes() == kept
     err = capsys.readouterr().err
     assert f"as {again}/model was trained: " in err
-    assert "stands in place of" not in err
+    assert " replaces " not in err
 
 
 def test_the_same_model_is_served_alike(run):

@@ -30,7 +30,7 @@ _WHAT, _ANOTHER = "a checkpoint of a run", "name another checkpoint of the run"
 def weights_description(
     names: Sequence[str], label_units: Sequence[float] | None = None
 ) -> dict[str, Any]:
-    """The content of `weights.json`, without which nobody but the run can read a checkpoint."""
+    """The content of `weights.json`, without which only the run itself can read a checkpoint."""
     units = {} if label_units is None else {"label_units": [*label_units]}
     return {"names": [*names], **units}
 

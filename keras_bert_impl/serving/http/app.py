@@ -62,7 +62,7 @@ def make_app(
     guard = Middleware(_Guard, key=config.key(), open_paths={*_OPEN_PATHS, *open_paths})
     handlers: Mapping[Any, Any] = {
         HTTPException: _answer_fault,
-        ClientDisconnect: _answer_nobody,
+        ClientDisconnect: _answer_lost_client,
         Exception: _answer_bug,
     }
     app = Starlette(
@@ -343,7 +343,7 @@ async def _answer_fault(request: Request, fault: Exception) -> Response:
     return _json(body, fault.status_code, fault.headers)
 
 
-async def _answer_nobody(_request: Request, _error: Exception) -> Response:
+async def _answer_lost_client(_request: Request, _error: Exception) -> Response:
     return Response(status_code=499)
 
 

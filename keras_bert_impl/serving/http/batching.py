@@ -39,7 +39,7 @@ _LARGE = 1 << 20  # characters: cutting them into tokens takes up to fifty times
 _ONE_LARGE = threading.Lock()  # of all models, so that such requests do not add up
 _OF_BEFORE = 0.8  # the measured speed changes slowly
 _BATCHES_TO_KNOW = 20  # the first ones may be slow: an engine prepares for each length
-_LONGEST_WAIT = 60  # seconds that a client is told to wait
+_LONGEST_WAIT = 60  # seconds that a client is asked to wait
 
 
 class Answered(NamedTuple):
@@ -75,9 +75,9 @@ class _Request:
 
     Attributes:
         instances: what is asked.
-        loop: where somebody waits for
+        loop: of the client that waits for
         answer: its answers.
-        over: nobody waits any more.
+        over: the client waits no more.
         prepared: its rows, as soon as they are made.
         outputs: of its rows.
         missing: how many rows are not computed yet.
@@ -105,7 +105,7 @@ class Batcher:
 
     Args:
         most_waiting: how many instances may wait; a request of more is taken where none waits. A
-            large request counts for half of them at most, so that it shuts nobody else out.
+            large request counts for half of them at most, so that it shuts no other out.
     """
 
     def __init__(
@@ -361,7 +361,7 @@ def _settle(results: Sequence[_Result]) -> None:
 
 
 def _fault_of(error: Exception, computing: bool = False) -> RequestError:
-    """What a client is told: its own mistakes, and of others only that there was one."""
+    """What a client learns: its own mistakes, and of others only that there was one."""
     if isinstance(error, UserError) and not computing:
         return bad_request(str(error))
     _LOGGER.error(

@@ -1,6 +1,6 @@
-"""Anybody's labelled texts as a task: classes, several labels at once, or numbers, from any file.
+"""A user's labelled texts as a task: classes, several labels at once, or numbers, from any file.
 
-Labels are found in the training file (`statistics`) and stand in a stated order: by their value
+Labels are found in the training file (`statistics`) and have a stated order: by their value
 where all are numbers, by their characters otherwise, and as the user names the columns where each
 label is one. The model directory keeps them (`id2label`), so scoring and answering need no
 training file.
@@ -103,7 +103,7 @@ class LabelledTexts(LabelTask):
         return len(next(iter(self.sources.values())).columns.texts)
 
     @cached_property
-    def head_of(self) -> LabelHead:  # type: ignore[override]  # frozen: nobody writes it
+    def head_of(self) -> LabelHead:  # type: ignore[override]  # frozen: never assigned
         """How labels become numbers, and the model over them."""
         if self.kind == "number":
             return RegressionHead(units=self.label_units)

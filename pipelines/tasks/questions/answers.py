@@ -185,7 +185,7 @@ class AnswerSettings:
 class Candidate(NamedTuple):
     """One of the best answers to a question, as the original writes it; "" is no answer.
 
-    `passage.text[start:end]` is the answer as it stands in the text; both are 0 for no answer.
+    `passage.text[start:end]` is the answer as the text has it; both are 0 for no answer.
     """
 
     text: str

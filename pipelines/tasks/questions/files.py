@@ -1,6 +1,6 @@
 """Questions and passages, read from files in SQuAD's form (1.1, 2.0, KorQuAD 1.0) or TriviaQA's.
 
-Nobody marked where TriviaQA's answers are: the first position in a document where one of the
+TriviaQA's answers are not marked: the first position in a document where one of the
 answer's aliases occurs is taken for it (distant supervision). The paper on BERT trained on the
 first 400 words of Wikipedia's documents, those with an alias (section 4.2, the footnote).
 """

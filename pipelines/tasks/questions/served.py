@@ -305,7 +305,7 @@ class ServedQuestions(ServedModel):
 
 
 def _texts(spans: GraphSpans, passage: tf.Tensor, count: int) -> dict[str, tf.Tensor]:
-    """The answers as they stand in their passages, and where: [batch, count]."""
+    """The answers as their passages have them, and where: [batch, count]."""
     of = tf.gather(passage, spans.question)  # [spans]
     before = tf.strings.substr(of, tf.zeros_like(spans.start), spans.start)
     starts = tf.strings.length(before, unit="UTF8_CHAR")

@@ -157,7 +157,7 @@ def _without_shared_items(units: Units) -> Units:
 
 
 def laid_out(document: Document, unit: str) -> tuple[str, list[list[Span]]]:
-    """The text of a document, and where the items of each sentence stand in it."""
+    """The text of a document, and where the items of each sentence are in it."""
     if document.text is not None:
         return document.text, [list(spans) for spans in document.places]
     lines, begin, gap = list[list[Span]](), 0, 0 if unit == CHARACTERS else 1

@@ -126,7 +126,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Sentences that are read together, and where their items stand in a text of their own."""
+    """Sentences that are read together, and where their items are in a text of their own."""
 
     sentences: tuple[Sentence, ...]
     text: str | None = None
@@ -320,7 +320,7 @@ def _sentence(
         if len(row) != file.width:
             raise UserError(
                 f"{file.path}: line {number} has {len(row)} columns where others have {file.width} "
-                f"(they stand between {'tabs' if file.tabs else 'blanks'}); correct the line."
+                f"(between {'tabs' if file.tabs else 'blanks'}); correct the line."
             )
         if file.tag is not None:
             # A blank behind a tag is no part of it.

@@ -2,7 +2,7 @@
 
 | scheme | "Ada Byron , London London" (PER, LOC, LOC) |
 |---|---|
-| `iob1` | I-PER I-PER O I-LOC B-LOC: "B-" only where an entity of the same type stands in front |
+| `iob1` | I-PER I-PER O I-LOC B-LOC: "B-" only directly after an entity of the same type |
 | `iob2` | B-PER I-PER O B-LOC B-LOC |
 | `bioes` | B-PER E-PER O S-LOC S-LOC |
 | `bilou` | B-PER L-PER O U-LOC U-LOC |

@@ -1,6 +1,6 @@
 """A model of tags as it is served: texts to entities, windows and whole words inside the graph.
 
-The texts of a call are flat: the characters of all of them stand in one sequence, and so do their
+The texts of a call are flat: the characters of all of them are in one sequence, and so are their
 words and lines.
 """
 

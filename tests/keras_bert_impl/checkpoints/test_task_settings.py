@@ -56,7 +56,7 @@ def test_a_model_is_served_at_the_length_of_its_training_and_another_one_is_told
     assert [served_length(trained, asked) for asked in (None, 64)] == [64, 64]
     assert not caplog.messages
     assert served_length(trained, 32) == 32
-    assert "`max_seq_length=32` stands in place of 64" in caplog.text
+    assert "`max_seq_length=32` replaces 64" in caplog.text
     with pytest.raises(UserError, match="`max_seq_length=600` is more than the 512 positions"):
         served_length(trained, 600)
     assert served_length(BertConfig(vocab_size=9), None, default=384) == 384

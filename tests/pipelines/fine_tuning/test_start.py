@@ -119,7 +119,7 @@ def test_an_option_that_stands_against_the_model_is_told(tmp_path, caplog):
     assert (found.n_best_size, found.max_answer_length) == (20, 9)
     warned = [one.message for one in caplog.records if one.levelno >= logging.WARNING]
     assert warned == [
-        "`n_best_size=20` stands in place of 5, with which trained was trained and is served; "
+        "`n_best_size=20` replaces 5, with which trained was trained and is served; "
         "served answers may differ from those of this run."
     ]
 

@@ -110,7 +110,7 @@ KOREAN = "한국어는 한국어. 국어는 한국어.\n\n" * 30
     [
         ({"task": "run_classifier --train_file=none.tsv --dev_file=b.tsv"}, "none.tsv"),
         ({"input_file": "few"}, "has 19 documents, of which one of 20 is held out"),
-        ({"input_file": "nfd"}, "stand in pieces .* give `unicode_form=nfc`"),
+        ({"input_file": "nfd"}, "are in pieces .* give `unicode_form=nfc`"),
         ({"output_dir": "model_parent"}, "would be replaced"),
     ],
 )

@@ -34,7 +34,7 @@ def test_tables_take_all_tasks_or_those_that_are_named():
     made = config(task=tasks, masking_tasks=("NER",))
     assert [task.name for task in made.tasks_of("masking")] == ["NER"]
     assert [task.name for task in made.tasks_of("sizes")] == ["MRPC", "NER"]
-    with pytest.raises(UserError, match="`steps_tasks=CoLA` is no task; choose of MRPC"):
+    with pytest.raises(UserError, match="`steps_tasks=CoLA` is no task; choose from MRPC"):
         config(steps_tasks=("CoLA",)).tasks_of("steps")
 
 
@@ -44,7 +44,7 @@ def test_tables_take_all_tasks_or_those_that_are_named():
         ({"size": ()}, "give `size` and `task`"),
         (
             {"task": ("MRPC eval_f1 fill_mask",)},
-            "fill_mask trains no task; choose of run_classifier",
+            "fill_mask trains no task; choose from run_classifier",
         ),
         ({"other_model": ("x y",)}, "`other_model` is for the table models"),
         (

@@ -40,8 +40,8 @@ def test_objects_in_objects_are_columns():
     [
         ('[{"a": 1},\n{"a": 2', r"t.json: line 2 is not JSON from column 8 on"),
         ('[{"a": 1}, {\n"a":\n 1 2}]', r"t.json: line 3 is not JSON from column 4 on"),
-        ('[{"a": 1},\n"a"]', r"t.json: line 2 has something else than the next object"),
-        ('[{"a": 1}]\nmore 5', r"line 1 has something else than the next object"),
+        ('[{"a": 1},\n"a"]', r"t.json: line 2 has something other than the next object"),
+        ('[{"a": 1}]\nmore 5', r"line 1 has something other than the next object"),
         ('[{"a": {"b": 1}, "a.b": 2}]', r"t.json: line 1 has the column 'a.b' twice"),
     ],
 )

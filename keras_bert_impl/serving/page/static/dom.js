@@ -28,7 +28,7 @@ function filled(made, attributes, children) {
   return made;
 }
 
-/** A text of somebody's, in its own direction, which cannot turn what stands around it. */
+/** A user's text, in its own direction, which cannot turn what is around it. */
 export function foreign(text, attributes = {}) {
   return element("bdi", attributes, text);
 }
@@ -81,7 +81,7 @@ export function scrolling(name, ...children) {
 /**
  * Lets the arrow keys go from one button of a group to the next, so that Tab needs one step for all.
  * @param {HTMLElement[]} buttons
- * @param {number} columns of the grid that they stand in; 1 for a list.
+ * @param {number} columns of their grid; 1 for a list.
  * @param {number} [first] which one Tab comes to.
  */
 export function arrowsAmong(buttons, columns, first = 0) {

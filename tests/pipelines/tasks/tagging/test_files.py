@@ -138,7 +138,7 @@ def test_words_are_lost_nowhere(tmp_path_factory, lines, whole):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("It\tO\nrains\n", "line 2 has 1 columns where others have 2 .they stand between tabs."),
+        ("It\tO\nrains\n", "line 2 has 1 columns where others have 2 .between tabs."),
         ("It\tO\n\tO\n", "line 2 has an empty word"),
         ("It\tO\nrains\t \n", "line 2 has an empty tag"),
         ("It O\rrains O\r\rSo O\r", "line 1 has a carriage return in it"),
