@@ -66,6 +66,8 @@ class ConfiguredModel(keras.Model):
     """
 
     label_units: LabelUnits | None = None
+    reads_pooler = True
+    """Whether its outputs depend on the pooler; tags and spans are of tokens, and do not."""
     saves: tuple[str, ...] = ()
     """Further arguments that it is saved with, held by attributes of their names."""
 
@@ -178,6 +180,8 @@ class ConfiguredModel(keras.Model):
 
     def _warn_of_new_weights(self, report: RestoreReport) -> None:
         paths = {variable.path for variable in self.weights} - set(report.loaded)
+        if not self.reads_pooler:
+            paths = {path for path in paths if not path.startswith("pooler/")}
         if paths:
             parts = ", ".join(sorted({path.split("/")[0] for path in paths}))
             _log.warning(

@@ -33,6 +33,8 @@ class BertTokenClassifier(LabeledModel):
         (1, 3, 9)
     """
 
+    reads_pooler = False
+
     def __init__(self, config: BertConfig, num_labels: int, **kwargs: Any) -> None:
         dtype = kwargs.pop("dtype", None)
         inputs = encoder_inputs()
@@ -60,6 +62,8 @@ class BertSpanLabeler(ConfiguredModel):
         >>> tuple(model({"input_ids": np.array([[2, 5, 3]])})["start_logits"].shape)
         (1, 3)
     """
+
+    reads_pooler = False
 
     def __init__(self, config: BertConfig, **kwargs: Any) -> None:
         dtype = kwargs.pop("dtype", None)

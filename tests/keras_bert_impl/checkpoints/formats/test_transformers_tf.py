@@ -59,6 +59,11 @@ def test_what_transformers_tensorflow_classes_saved(folder, model_class, wanted)
     check(model_class, TRANSFORMERS / folder, {**INPUTS, **positions}, numbers)
 
 
+def test_a_tagger_without_pooler_lacks_nothing(caplog):
+    BertTokenClassifier.from_pretrained(TRANSFORMERS / "tags")
+    assert "start at random" not in caplog.text
+
+
 def test_choices_of_transformers_tensorflow_classes():
     model = BertMultipleChoice.from_pretrained(TRANSFORMERS / "choices", num_choices=2)
     rows = [[0, 2], [1, 1]]  # of the inputs, two choices each
