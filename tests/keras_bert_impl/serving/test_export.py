@@ -128,7 +128,7 @@ def test_a_model_that_takes_more_than_texts_has_no_client(pretrainer_folder, tmp
     assert "masked_lm_positions" in inputs
     assert outputs == ("masked_lm_logits", "next_sentence_logits")
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    text = {"vocab.txt", "tokenizer.json", "tokenizer_config.json"}
+    text = {"vocab.txt", "tokenizer.json", "tokenizer_config.json", "README.md"}
     assert names == {"model.xml", "model.bin", "settings.json", "config.json", "SHA256SUMS", *text}
 
 
