@@ -135,7 +135,9 @@ USERS = {"labels": use_labels, "tags": use_tags, "questions": use_questions, "en
 
 @pytest.mark.parametrize("family", SETTINGS)
 def test_settings_of_a_task_are_used_or_refused_by_their_name(tmp_path, family):
-    sound = trained(model_config=BertConfig(vocab_size=30), **SETTINGS[family])
+    # Of another task, a tagger is a stranger's: its labels say what it tags.
+    names = {"id2label": {"0": "O", "1": "B-PER"}} if family == "tags" else {}
+    sound = trained(model_config=BertConfig(vocab_size=30, extra=names), **SETTINGS[family])
     USERS[family](sound, tmp_path)
     for name, value in SETTINGS[family].items():
         for other in others(value):
