@@ -151,7 +151,7 @@ class TrainingRun:
         if result.finished and not nothing_new:
             write(self.directory.model)
             self.directory.write_finished_step(result.step, result.best_step)
-            self._write_card()
+            self._write_card({})
 
     def is_written(self, step: int) -> bool:
         """Whether the run's model is there and is the one of `step`."""
@@ -161,15 +161,15 @@ class TrainingRun:
         """Writes `eval_results.txt`, on the first worker."""
         if self.devices.is_chief:
             self.directory.write_eval_results(figures)
-            self._write_card()
+            self._write_card(figures)
 
-    def _write_card(self) -> None:
+    def _write_card(self, figures: Mapping[str, float]) -> None:
         """Says in the card of the run's model how it was trained and what its figures are."""
         run = self.directory
         if not (run.model / CARD_FILE).is_file():
             return
         words = dict(line[2:].partition("=")[::2] for line in self.flags.splitlines())
-        batch = int(words.get("train_batch_size") or 0)
+        batch = self.config.train_batch_size
         lines = read_log(run.metrics)
         done = [0, *(line["step"] for line in lines)]
         seconds = sum(
@@ -182,8 +182,8 @@ class TrainingRun:
             words.get("init_checkpoint", ""),
             run.finished_step() or 0,
             seconds / 3600,
-            run.read_eval_results(),
-            {f"eval_{name}": guess.value for name, guess in read_guesses(run).items()},
+            figures,
+            {f"eval_{name}": one.value for name, one in read_guesses(run).items() if figures},
         )
         source = find_model(run.model)
         write_card(run.model, model_card(source.config, source.text, facts))
