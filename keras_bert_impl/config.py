@@ -280,7 +280,9 @@ class BertConfig:
 
     def of_masked_lm(self) -> "BertConfig":
         """The configuration of the head of masked words, which other libraries may compute anew."""
-        return self.replace(**self.extra.get(MASKED_LM_ENTRY, {}))
+        known = _MaskedLmHead.__annotations__
+        given = self.extra.get(MASKED_LM_ENTRY, {})
+        return self.replace(**{name: given[name] for name in known if name in given})
 
     @classmethod
     def _from_mapping(

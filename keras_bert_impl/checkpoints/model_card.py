@@ -10,9 +10,11 @@ import re
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from keras_bert_impl.config import BertConfig, architecture_of
-from keras_bert_impl.files import is_named, open_whole
+from keras_bert_impl.errors import escaped
+from keras_bert_impl.files import open_whole, read_small
 from keras_bert_impl.tokenization.text_settings import TextSettings
 
 CARD_FILE = "README.md"
@@ -29,7 +31,7 @@ class _Kind:
     pipeline: str | None
     words: str
     transformers: str
-    here: str = 'print(kb.Predictor.from_pretrained(".").predict(["a text"]))'
+    here: str = 'print(kb.Predictor.from_pretrained(".")(["a text"]))'
 
 
 _KINDS = {
@@ -40,16 +42,29 @@ _KINDS = {
         "token-classification", "tags of words", "AutoModelForTokenClassification"
     ),
     "BertForQuestionAnswering": _Kind(
-        "question-answering", "answers in a passage", "AutoModelForQuestionAnswering"
+        "question-answering",
+        "answers in a passage",
+        "AutoModelForQuestionAnswering",
+        'print(kb.Predictor.from_pretrained(".")([{"question": "Who?", "passage": "It is I."}]))',
     ),
     "BertForMultipleChoice": _Kind(
-        "multiple-choice", "choices among endings", "AutoModelForMultipleChoice"
+        "multiple-choice",
+        "choices among endings",
+        "AutoModelForMultipleChoice",
+        'model = kb.open_model(".").model',
     ),
     "BertForMaskedLM": _Kind("fill-mask", "masked words", "AutoModelForMaskedLM"),
     "BertForPreTraining": _Kind(
         "fill-mask", "masked words and next sentences", "AutoModelForPreTraining"
     ),
 }
+_THEIRS = """```python
+import transformers
+
+model = transformers.{}.from_pretrained(".")
+```
+
+"""
 _ENCODER = _Kind(
     "feature-extraction",
     "vectors of texts",
@@ -82,12 +97,25 @@ class TrainingFacts:
 def edited_card(folder: Path) -> str | None:
     """The card of a folder where a person wrote or edited it; None where it may be replaced."""
     path = folder / CARD_FILE
-    if not is_named(path):
-        return None
-    card = path.read_text(encoding="utf-8", errors="surrogateescape")
-    mark = _MARK.search(card)
-    ours = mark is not None and mark[1] == _digest(card[: mark.start()])
+    card = None if path.is_symlink() else read_card(path)  # what a link leads to is not ours
+    mark = card and _MARK.search(card)
+    ours = card and mark and mark[1] == _digest(card[: mark.start()])
     return None if ours else card
+
+
+def read_card(path: Path) -> str | None:
+    """The text of a card; None where there is no plain file."""
+    if not path.is_file():
+        return None
+    content = read_small(path, 4, "no card needs; shorten it", stream_or_empty=True)
+    return content.decode("utf-8", "surrogateescape")
+
+
+def sealed_card(card: str) -> str:
+    """A card with the line that says that nobody has edited it since."""
+    body = _MARK.sub("", card)
+    body = body if body.endswith("\n") else f"{body}\n"
+    return f"{body}<!-- written by keras_bert_impl, sha256 {_digest(body)} -->\n"
 
 
 def write_card(folder: Path, card: str) -> None:
@@ -102,25 +130,29 @@ def model_card(config: BertConfig, text: TextSettings, facts: TrainingFacts | No
     facts = facts or TrainingFacts()
     kind = _KINDS.get(architecture_of(config), _ENCODER)
     parts = [
-        f"---\n{_front_matter(kind, facts)}\n---\n",
+        f"---\n{_front_matter(kind, config, facts)}\n---\n",
         f"# BERT for {kind.words}\n",
         _description(config, text),
         _labels(config),
         _figures(facts),
         _training(facts),
-        _use(kind),
+        _use(kind, config),
         "## Licence\n\nNot said yet: add `license: …` to the front matter, and say here what the "
         "model may be used for.\n",
     ]
-    body = "\n".join(filter(None, parts)) + "\n"
-    return f"{body}<!-- written by keras_bert_impl, sha256 {_digest(body)} -->\n"
+    return sealed_card("\n".join(filter(None, parts)))
 
 
 def _digest(body: str) -> str:
     return hashlib.sha256(body.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _front_matter(kind: _Kind, facts: TrainingFacts) -> str:
+def _is_theirs(config: BertConfig) -> bool:
+    """Whether transformers computes what the model does."""
+    return config.to_hugging_face().get("model_type") == "bert"
+
+
+def _front_matter(kind: _Kind, config: BertConfig, facts: TrainingFacts) -> str:
     from huggingface_hub import EvalResult, ModelCardData
 
     results = [
@@ -135,7 +167,8 @@ def _front_matter(kind: _Kind, facts: TrainingFacts) -> str:
         if figure.startswith("eval_")
     ]
     data = ModelCardData(
-        library_name="transformers",  # the form of the files, which its classes open, too
+        # The form of the files is transformers' own, whose classes open them, too.
+        library_name="transformers" if _is_theirs(config) else "keras_bert_impl",
         pipeline_tag=kind.pipeline,
         tags=["bert", "keras", "tensorflow", "keras_bert_impl"],
         base_model=facts.base_model if _HUB_NAME.fullmatch(facts.base_model) else None,
@@ -158,9 +191,14 @@ def _labels(config: BertConfig) -> str:
     names = config.extra.get("id2label")
     if not isinstance(names, Mapping) or not names:
         return ""
-    shown = [f"`{name}`" for name in list(names.values())[:_MOST_LABELS]]
+    shown = [f"`{_plain(name)}`" for name in list(names.values())[:_MOST_LABELS]]
     more = f" and {len(names) - _MOST_LABELS} more" if len(names) > _MOST_LABELS else ""
     return f"## Labels\n\n{', '.join(shown)}{more}\n"
+
+
+def _plain(name: Any) -> str:
+    """A name from elsewhere, of which nothing is markup inside of backquotes."""
+    return " ".join(escaped(str(name)).split()).replace("`", "'")
 
 
 def _figures(facts: TrainingFacts) -> str:
@@ -178,12 +216,13 @@ def _figures(facts: TrainingFacts) -> str:
 def _training(facts: TrainingFacts) -> str:
     if not facts.flags:
         return ""
-    start = f"from `{facts.base_model}`" if facts.base_model else "from random weights"
+    start = f"from `{_plain(facts.base_model)}`" if facts.base_model else "from random weights"
+    fence = "`" * (3 + max(map(len, re.findall("`+", facts.flags)), default=0))
     hours = f" in {facts.hours:.2g} hours" if facts.hours else ""
     versions = ", ".join(f"{name} {_version(name)}" for name in ("keras_bert_impl", *_PACKAGES))
     return (
         f"## Training\n\n{facts.steps:,} steps {start}{hours}, with {versions}.\n\n"
-        f"```\n{facts.flags.strip()}\n```\n"
+        f"{fence}\n{facts.flags.strip()}\n{fence}\n"
     )
 
 
@@ -194,7 +233,8 @@ def _version(package: str) -> str:
         return "of an unknown version"
 
 
-def _use(kind: _Kind) -> str:
+def _use(kind: _Kind, config: BertConfig) -> str:
+    theirs = _THEIRS.format(kind.transformers) if _is_theirs(config) else ""
     return f"""## Use
 
 In this folder; elsewhere "." is its path, or its name on the hub.
@@ -205,13 +245,7 @@ import keras_bert_impl as kb
 {kind.here}
 ```
 
-```python
-import transformers
-
-model = transformers.{kind.transformers}.from_pretrained(".")
-```
-
-```
+{theirs}```
 keras-bert export_model --model=. --output_dir=served
 python served/client.py --help
 ```

@@ -154,7 +154,7 @@ class ModelSource:
             return 0
         tensors, weights = self.tensors(), label_names_of_heads()
         found = [hit for hit in map(tensors.find, weights) if hit]  # a tagger's are called the same
-        return max((weight_shape(tensors, hit)[-1] for hit in found), default=0)
+        return max(((weight_shape(tensors, hit) or (0,))[-1] for hit in found), default=0)
 
 
 def find_model(

@@ -112,7 +112,7 @@ def _open_folder(folder: Path) -> TensorSource:
     if there & {WEIGHTS_FILE, INDEX_FILE} or not there:
         source = HuggingFaceSource(folder)
         if transformers_tf.is_tensorflows(source.shapes):
-            return transformers_tf.open_safetensors(folder / WEIGHTS_FILE)
+            return transformers_tf.translated(source)
         return source
     if there & {TF_WEIGHTS_FILE, TF_INDEX_FILE}:
         return transformers_tf.open_hdf5(folder)

@@ -224,11 +224,13 @@ class TranslatedSource(TensorSource):
         reader: Callable[[str], np.ndarray],
     ) -> None:
         self.location, self.files = location, files
-        self._translated, self._reader = translated, reader
+        self._reader = reader
+        translated = {name: theirs for name, theirs in translated.items() if theirs in stored}
         wanted = {theirs: name for name, theirs in translated.items()}
         self.shapes = {
             name: _without_heads(wanted.get(name, ""), shape) for name, shape in stored.items()
         }
+        self._translated = translated
 
     def find(self, names: Names) -> FoundTensor | None:
         """The tensor that answers to a weight."""

@@ -118,9 +118,9 @@ class ConfiguredModel(keras.Model):
 
             more = {}
             if output_hidden_states:
-                more["hidden_states"] = tuple(hidden_states(self, completed))
+                more["hidden_states"] = hidden_states(self, completed)
             if output_attentions:
-                more["attentions"] = tuple(recorded_probabilities(self, completed))
+                more["attentions"] = recorded_probabilities(self, completed)
             outputs = {**outputs, **more}
         return outputs
 

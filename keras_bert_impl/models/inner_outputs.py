@@ -57,15 +57,15 @@ def attention_probabilities(
         >>> attention_probabilities(encoder, {"input_ids": np.array([[2, 5, 3]])}).shape
         (2, 1, 2, 3, 3)
     """
-    return np.asarray(ops.cast(recorded_probabilities(model, inputs), "float32"))
+    return np.asarray(ops.cast(ops.stack(recorded_probabilities(model, inputs)), "float32"))
 
 
-def recorded_probabilities(model: ConfiguredModel, inputs: Mapping[str, Any]) -> Any:
-    """`attention_probabilities` as a tensor, also inside of a graph that is traced."""
+def recorded_probabilities(model: ConfiguredModel, inputs: Mapping[str, Any]) -> list[Any]:
+    """[batch, heads, from, to] of each block as tensors, also inside of a graph that is traced."""
     recording = RecordingKernels()
     with kernels.use(recording):
         model(inputs, training=False)
-    return ops.stack(recording.probabilities, axis=0)
+    return recording.probabilities
 
 
 def hidden_states(model: ConfiguredModel, inputs: Mapping[str, Any]) -> list[Any]:
@@ -81,7 +81,7 @@ def hidden_states(model: ConfiguredModel, inputs: Mapping[str, Any]) -> list[Any
     layers = [encoder.embeddings, *encoder.blocks]
     inside = keras.Model(encoder.input, [layer.output for layer in layers])
     names = tuple(encoder.input)
-    flat = {name: ops.reshape(inputs[name], (-1, inputs[name].shape[-1])) for name in names}
+    flat = {name: ops.reshape(inputs[name], (-1, ops.shape(inputs[name])[-1])) for name in names}
     return list(inside(flat, training=False))
 
 
@@ -104,5 +104,6 @@ class AttentionOutputs:
     def __call__(self, inputs: Mapping[str, Any], training: bool = False) -> dict[str, Any]:
         """The output by its name; nothing is dropped."""
         del training
-        probabilities = ops.cast(recorded_probabilities(self._encoder, inputs), "float32")
+        recorded = ops.stack(recorded_probabilities(self._encoder, inputs))
+        probabilities = ops.cast(recorded, "float32")
         return {"attention": ops.transpose(probabilities, [1, 0, 2, 3, 4])}

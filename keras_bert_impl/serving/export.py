@@ -11,7 +11,14 @@ import keras
 import tensorflow as tf
 
 from keras_bert_impl.backend import need_extra, need_tensorflow
-from keras_bert_impl.checkpoints.model_card import CARD_FILE, edited_card, model_card, write_card
+from keras_bert_impl.checkpoints.model_card import (
+    CARD_FILE,
+    edited_card,
+    model_card,
+    read_card,
+    sealed_card,
+    write_card,
+)
 from keras_bert_impl.checkpoints.model_directory import (
     GRAPHS_FOLDER,
     check_nothing_else,
@@ -30,7 +37,7 @@ from keras_bert_impl.checkpoints.task_settings import (
 from keras_bert_impl.engines.openvino_graph import beside_the_main_thread, openvino_graph
 from keras_bert_impl.engines.portable_kernels import PortableKernels
 from keras_bert_impl.errors import UserError, reason_of
-from keras_bert_impl.files import followed, is_named, make_folder, not_written, whole_folder
+from keras_bert_impl.files import followed, make_folder, not_written, whole_folder
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.embedder import BertEmbedder
@@ -296,9 +303,10 @@ def _loaded(form: str, folder: Path) -> Ask:
 
 def _card(opened: OpenedModel) -> str:
     """The card beside the model, or a new one."""
-    there = opened.source.folder / CARD_FILE
-    if is_named(there):
-        return there.read_text(encoding="utf-8", errors="surrogateescape")
+    if opened.source.folder == opened.source.checkpoint:  # beside a prefix it may be of anything
+        there = read_card(opened.source.folder / CARD_FILE)
+        if there is not None:
+            return sealed_card(there)
     return model_card(opened.model.config, opened.text)
 
 

@@ -168,8 +168,11 @@ class TrainingRun:
         run = self.directory
         if not (run.model / CARD_FILE).is_file():
             return
-        words = dict(line[2:].partition("=")[::2] for line in self.flags.splitlines())
-        batch = self.config.train_batch_size
+        # Those of the training, which an evaluation alone need not repeat.
+        flags = run.flags.read_text(encoding="utf-8") if run.flags.is_file() else self.flags
+        words = dict(line[2:].partition("=")[::2] for line in flags.splitlines())
+        said = words.get("train_batch_size", "")
+        batch = int(said) if said.isdigit() else self.config.train_batch_size
         lines = read_log(run.metrics)
         done = [0, *(line["step"] for line in lines)]
         seconds = sum(
@@ -178,7 +181,7 @@ class TrainingRun:
             if line.get("examples_per_second") and line["step"] > before
         )
         facts = TrainingFacts(
-            self.flags,
+            flags,
             words.get("init_checkpoint", ""),
             run.finished_step() or 0,
             seconds / 3600,

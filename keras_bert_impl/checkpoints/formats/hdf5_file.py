@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from keras_bert_impl.errors import reading
@@ -30,7 +31,9 @@ def read_hdf5_shapes(path: str | os.PathLike[str]) -> Shapes:
 def read_hdf5_tensor(path: str | os.PathLike[str], name: str) -> np.ndarray:
     """Reads one tensor that `read_hdf5_shapes` found."""
     with _opened(path) as file:
-        return np.asarray(file[name][()])
+        data = file[name]
+        array = np.asarray(data[()])
+        return array.view(ml_dtypes.bfloat16) if _is_bfloat16(data) else array
 
 
 def write_hdf5(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray]) -> None:
@@ -77,10 +80,15 @@ def _tensors(file: Any) -> Iterator[tuple[str, Any]]:
                 yield name, one
 
 
+def _is_bfloat16(data: Any) -> bool:
+    """Whether a dataset holds what Keras writes of bfloat16, for which HDF5 has no type."""
+    return data.attrs.get("dtype") == "bfloat16" and data.dtype.itemsize == 2
+
+
 def _check_plain(name: str, data: Any) -> None:
     if data.is_virtual or data.external:
         raise ValueError(f"a tensor that lies in another file: {name}")
-    if data.dtype.kind not in "fiub":
+    if data.dtype.kind not in "fiub" and not _is_bfloat16(data):
         raise ValueError(f"no numbers: {name}")
     if data.id.get_storage_size() != data.size * data.dtype.itemsize:
         raise ValueError(f"a tensor that is compressed or cut off: {name}")

@@ -9,6 +9,7 @@ from typing import TypedDict
 import numpy as np
 
 from keras_bert_impl.checkpoints.formats import safetensors_file
+from keras_bert_impl.checkpoints.formats.transformers_tf import is_tensorflows, pytorch_names
 from keras_bert_impl.checkpoints.names import Names
 from keras_bert_impl.checkpoints.sources import (
     INDEX_FILE,
@@ -107,7 +108,10 @@ def _shards(folder: Path) -> list[Path]:
     weight_map = read_typed(index, _Index, "download it again")["weight_map"]
     names = sorted({*weight_map.values()})
     held = {key for name in names for key in safetensors_file.read_header(folder / name)}
-    if missing := sorted(set(weight_map) - held):
+    named = set(weight_map)
+    if is_tensorflows(held):  # whose index has the model's own name in front
+        named, held = {*pytorch_names(named)}, {*pytorch_names(held)}
+    if missing := sorted(named - held):
         raise UserError(
             f"{index}: lists tensor {shown(missing[0])}, which no shard holds; download the "
             "shards again."

@@ -9,7 +9,7 @@ import logging
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -26,8 +26,10 @@ from keras_bert_impl.errors import UserError, reading, shown
 from keras_bert_impl.files import followed, is_named, make_folder, open_whole, whole_folder
 from keras_bert_impl.json_files import json_text, read_json_object, typed
 from keras_bert_impl.models.head_settings import CLS, MEAN
+from keras_bert_impl.options import Rules
 from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
 
+_Length = Annotated[int, Rules(sentence="", at_least=3)]
 _LOGGER = logging.getLogger(__name__)
 
 TASK_FILE, TASK_WEIGHTS_FILE = "task.json", "task.weights.h5"
@@ -49,6 +51,7 @@ _CONFIG = {
     "max_position_embeddings": "max_sequence_length",
     "type_vocab_size": "num_segments",
 }
+_CLASSIFIERS = ("BertTextClassifier", "BertClassifier")
 _TASKS = {
     "BertTextClassifier": "BertForSequenceClassification",
     "BertClassifier": "BertForSequenceClassification",  # its name before 0.17
@@ -100,10 +103,19 @@ def read_config(folder: Path) -> BertConfig:
     values = _described(path, ("BertBackbone",))[1]
     with reading(path, "a preset of BERT", _AGAIN):
         given = {ours: values[theirs] for ours, theirs in _CONFIG.items()}
-    task = _task(folder)[0]
+    task, about = _task(folder)
     extra: dict[str, Any] = {}
     if task:
         extra["architectures"] = [_TASKS[task]]
+    if task in _CLASSIFIERS:
+        activation = about.get("activation")
+        if activation == "sigmoid":  # each label is a question of its own
+            extra["problem_type"] = "multi_label_classification"
+        elif activation not in (None, "linear", "softmax"):
+            raise UserError(
+                f"{folder / TASK_FILE}: activation is {shown(activation)}, which no classifier "
+                "here has; name a preset with linear, softmax or sigmoid."
+            )
     if task == "BertMaskedLM":
         extra[MASKED_LM_ENTRY] = MASKED_LM
     dropout = given["hidden_dropout_prob"]
@@ -149,7 +161,7 @@ def read_sequence_length(folder: Path) -> int | None:
     if not path.exists():
         return None
     values = typed(read_json_object(path).get("config"), dict, f"{path}: config", _AGAIN)
-    return typed(values.get("sequence_length"), int | None, f"{path}: sequence_length", _AGAIN)
+    return typed(values.get("sequence_length"), _Length | None, f"{path}: sequence_length", _AGAIN)
 
 
 def open_preset(folder: Path) -> TranslatedSource:

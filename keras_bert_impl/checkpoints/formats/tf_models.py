@@ -23,6 +23,7 @@ _LOGGER = logging.getLogger(__name__)
 _WHAT = "a TF2 checkpoint"
 _REMEDY = "name the prefix of a checkpoint that TF Model Garden wrote of a BERT"
 _VARIABLE = "VARIABLE_VALUE"
+_POOLER_OF_HEAD = ".pooler_dense"
 _LAYER = "layer_with_weights-"  # how Keras numbers the layers of a functional model
 
 _BLOCK = {
@@ -52,6 +53,7 @@ _HEADS = {  # a pre-trainer has both of the first two, or the second alone
     "qa_outputs": "BertForQuestionAnswering",
     "classifier": "BertForSequenceClassification",
 }
+_ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu", "tanh": "tanh", None: "linear"}
 _CONFIG = {  # of `task.model.encoder.bert` in params.yaml
     "vocab_size": "vocab_size",
     "hidden_size": "hidden_size",
@@ -74,7 +76,7 @@ def open_objects(prefix: Path) -> TranslatedSource:
         reader = load(str(prefix))
         shapes = {name: tuple(one) for name, one in reader.get_variable_to_shape_map().items()}
         graph = _Graph(reader.get_tensor(OBJECT_GRAPH))
-        translated = _find_weights(graph)
+        translated = _find_weights(graph, shapes)
 
     def read(name: str) -> np.ndarray:
         with reading_variables(prefix, _WHAT, "download it again"):
@@ -96,17 +98,25 @@ def read_params(path: Path) -> BertConfig:
         "tag:yaml.org,2002:python/tuple",
         lambda loader, node: list(loader.construct_sequence(node)),
     )
-    content = read_small(path, 4, "no run's parameters need; name another folder")
+    content = read_small(path, 1, "no run's parameters need; name another folder")
     with reading(path, "the parameters of a BERT of TF Model Garden", "name bert_config.json"):
         try:
             values = yaml.load(content, Loader)  # noqa: S506  # a SafeLoader
         except yaml.YAMLError as error:
             raise ValueError(" ".join(str(error).split())) from error
-        encoder = values["task"]["model"]["encoder"]["bert"]
+        model = values["task"]["model"]
+        if (kind := model["encoder"].get("type", "bert")) != "bert":
+            raise ValueError(f"its encoder is {kind}")
+        encoder = model["encoder"]["bert"]
         same_width = (None, encoder["hidden_size"])
         if encoder.get("norm_first") or encoder.get("embedding_size") not in same_width:
             raise ValueError("its norm_first or its embedding_size makes another model of it")
         given = {ours: encoder[name] for ours, name in _CONFIG.items() if name in encoder}
+        if "id2label" in values:
+            given["id2label"] = values["id2label"]
+        activation = model.get("mlm_activation", given.get("hidden_act", "gelu"))
+        if activation != given.get("hidden_act", "gelu"):
+            given[MASKED_LM_ENTRY] = {"hidden_act": _ACTIVATIONS[activation]}
     return BertConfig.from_google(given, str(path))
 
 
@@ -163,12 +173,17 @@ def _entries(graph: _Graph, translated: Mapping[str, str], prefix: Path) -> dict
     """
     name = _architecture(graph, translated)
     entries: dict[str, Any] = {"architectures": [name]} if name else {}
-    if name == "BertForMaskedLM" and not (prefix.parent / PARAMS_FILE).exists():
-        entries[MASKED_LM_ENTRY] = {"hidden_act": "gelu_erf"}
-        _LOGGER.info(
-            f"{prefix}: does not say the activation of its head of masked words; GELU's erf form "
-            f'is taken ("{MASKED_LM_ENTRY}": {{"hidden_act": "gelu_tanh"}} in bert_config.json '
-            "for the tanh form)."
+    if "cls.predictions.bias" in translated and not (prefix.parent / PARAMS_FILE).exists():
+        of_a_run = "cls.seq_relationship.bias" in translated or any(
+            child.endswith(_POOLER_OF_HEAD) for child in graph.children[0]
+        )
+        if not of_a_run:
+            entries[MASKED_LM_ENTRY] = {"hidden_act": "gelu_erf"}
+        taken, other = ("tanh", "erf") if of_a_run else ("erf", "tanh")
+        _LOGGER.warning(
+            f"{prefix}: does not say the activation of its head of masked words; the {taken} form "
+            f'of GELU is taken ("{MASKED_LM_ENTRY}": {{"hidden_act": "gelu_{other}"}} in '
+            f"bert_config.json for the {other} form)."
         )
     return entries
 
@@ -183,8 +198,11 @@ def _architecture(graph: _Graph, translated: Mapping[str, str]) -> str:
     return "BertForTokenClassification" if labels_tokens else _HEADS[heads[0]] if heads else ""
 
 
-def _find_weights(graph: _Graph) -> dict[str, str]:
-    """The keys of the weights by Hugging Face's names."""
+def _find_weights(graph: _Graph, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
+    """The keys of the weights by Hugging Face's names.
+
+    Of several heads of classes one is read: the next sentence head has two classes.
+    """
     nodes = list(graph.walk())
     encoder = next((node for node in nodes if _blocks(graph, node)), None)
     if encoder is None:
@@ -193,9 +211,18 @@ def _find_weights(graph: _Graph) -> dict[str, str]:
     masked = next((n for n in nodes if "embedding_table" in graph.children[n]), None)
     if masked is not None:
         found |= _masked_lm(graph, masked)
-    for node in nodes:
-        found |= _head(graph, node, "cls.seq_relationship" if masked else "classifier")
-    return found
+    label_head = "classifier" if masked is None else "cls.seq_relationship"
+    heads = list(filter(None, (_head(graph, node, label_head) for node in nodes)))
+    if masked is not None:
+        classes = [shapes.get(head.get(f"{label_head}.bias", ""), (2,)) for head in heads]
+        heads = [head for head, shape in zip(heads, classes, strict=True) if shape == (2,)]
+    whole = next((head for head in heads if f"{label_head}.bias" in head), {})
+    for head in heads:
+        if f"{label_head}.bias" not in head:
+            found |= head
+        elif head[f"{label_head}.bias"] != whole[f"{label_head}.bias"]:
+            _LOGGER.warning("A further head of classes is not read; the first one is.")
+    return found | whole
 
 
 def _blocks(graph: _Graph, node: int) -> list[int]:
@@ -250,6 +277,9 @@ def _head(graph: _Graph, node: int, label_head: str) -> dict[str, str]:
     if "span_labeling" in children:
         layer = graph.follow(children["span_labeling"], f"{_LAYER}0")
         return graph.variables(layer, "qa_outputs")
-    pooler_of_head = next((name for name in children if name.endswith(".pooler_dense")), "")
+    if "classification" in children:  # of the older BertPretrainer
+        layer = graph.follow(children["classification"], f"{_LAYER}0")
+        return graph.variables(layer, label_head)
+    pooler_of_head = next((name for name in children if name.endswith(_POOLER_OF_HEAD)), "")
     found = graph.variables(children.get(pooler_of_head), "bert.pooler.dense")
     return found | graph.variables(children.get("classifier"), "classifier")

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypedDict
 
-from keras_bert_impl.checkpoints.formats import hdf5_file, safetensors_file
+from keras_bert_impl.checkpoints.formats import hdf5_file
 from keras_bert_impl.checkpoints.sources import (
     TF_INDEX_FILE,
     TF_WEIGHTS_FILE,
+    TensorSource,
     TranslatedSource,
 )
 from keras_bert_impl.errors import UserError, shown
@@ -49,16 +50,10 @@ def open_hdf5(folder: Path) -> TranslatedSource:
     )
 
 
-def open_safetensors(path: Path) -> TranslatedSource:
-    """Opens a `model.safetensors` that a TensorFlow class wrote."""
-    entries = safetensors_file.read_header(path)
-    return TranslatedSource(
-        str(path.parent),
-        [path],
-        {name: entry.shape for name, entry in entries.items()},
-        pytorch_names(entries),
-        lambda name: safetensors_file.read_tensor(path, entries[name]),
-    )
+def translated(source: TensorSource) -> TranslatedSource:
+    """Safetensors that a TensorFlow class wrote, whole or in parts, under Hugging Face's names."""
+    names = pytorch_names(source.shapes)
+    return TranslatedSource(source.location, source.files, source.shapes, names, source.read)
 
 
 def is_tensorflows(names: Iterable[str]) -> bool:
