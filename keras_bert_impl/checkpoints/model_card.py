@@ -217,7 +217,8 @@ def _training(facts: TrainingFacts) -> str:
     if not facts.flags:
         return ""
     start = f"from `{_plain(facts.base_model)}`" if facts.base_model else "from random weights"
-    fence = "`" * (3 + max(map(len, re.findall("`+", facts.flags)), default=0))
+    longest = max(map(len, re.findall("`+", facts.flags)), default=0)
+    fence = "`" * max(3, longest + 1)
     hours = f" in {facts.hours:.2g} hours" if facts.hours else ""
     versions = ", ".join(f"{name} {_version(name)}" for name in ("keras_bert_impl", *_PACKAGES))
     return (

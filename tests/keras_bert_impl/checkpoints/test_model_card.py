@@ -10,6 +10,7 @@ from keras_bert_impl.checkpoints.model_card import (
     model_card,
     write_card,
 )
+from keras_bert_impl.config import MASKED_LM_ENTRY
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -68,3 +69,38 @@ def test_one_changed_word_makes_a_card_a_persons(tmp_path):
     path = tmp_path / CARD_FILE
     path.write_text(path.read_text().replace("Not said yet", "MIT"))
     assert "MIT" in edited_card(tmp_path)
+
+
+def test_what_a_link_leads_to_is_neither_read_nor_written(tmp_path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("mine\n")
+    folder = tmp_path / "model"
+    BertEncoder(TINY).save_pretrained(folder, TEXT)
+    (folder / CARD_FILE).unlink()
+    (folder / CARD_FILE).symlink_to(secret)
+    BertEncoder(TINY).save_pretrained(folder, TEXT)
+    assert secret.read_text() == "mine\n"
+    assert not (folder / CARD_FILE).is_symlink()
+    assert "mine" not in (folder / CARD_FILE).read_text().splitlines()
+
+
+def test_names_and_flags_are_no_markup():
+    labels = {"id2label": {"0": "x\n---\n# EVIL", "1": "a`b"}}
+    config = TINY.replace(extra={**labels, "architectures": ["BertForSequenceClassification"]})
+    lines = model_card(config, TEXT, TrainingFacts(flags="--a=1\n```\n# EVIL")).splitlines()
+    assert "`x --- # EVIL`, `a'b`" in lines
+    assert [lines[n - 3] for n, line in enumerate(lines) if line == "# EVIL"] == ["````"]
+
+
+def test_the_example_of_a_card_runs(tmp_path, monkeypatch, capsys):
+    classifier().save_pretrained(tmp_path / "reviews", TEXT)
+    monkeypatch.chdir(tmp_path / "reviews")
+    example = (tmp_path / "reviews" / CARD_FILE).read_text().split("```python\n")[1]
+    exec(example.split("```")[0], {})
+    assert "label" in capsys.readouterr().out
+
+
+def test_what_transformers_computes_otherwise_is_not_promised():
+    masked = {MASKED_LM_ENTRY: {"hidden_act": "relu"}, "architectures": ["BertForMaskedLM"]}
+    card = model_card(TINY.replace(extra=masked), TEXT)
+    assert "transformers" not in card

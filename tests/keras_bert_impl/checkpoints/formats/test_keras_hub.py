@@ -1,5 +1,8 @@
 """Presets of KerasHub give here what they give there, and come back as they were."""
 
+import json
+import shutil
+
 import h5py
 import numpy as np
 import pytest
@@ -105,3 +108,23 @@ def assert_same_numbers(theirs, ours):
                 np.testing.assert_array_equal(one[()], right[name][()], strict=True)
 
         left.visititems(compare)
+
+
+@pytest.mark.parametrize(
+    ("activation", "several"), [("linear", False), ("softmax", False), ("sigmoid", True)]
+)
+def test_the_activation_of_a_classifier_says_how_labels_are_meant(tmp_path, activation, several):
+    assert find_model(with_activation(tmp_path, activation)).is_multi_label == several
+
+
+def test_an_activation_of_no_classifier_here_is_refused(tmp_path):
+    with pytest.raises(UserError, match="activation is 'relu', which no classifier here has"):
+        find_model(with_activation(tmp_path, "relu"))
+
+
+def with_activation(tmp_path, activation):
+    folder = shutil.copytree(KERAS_HUB / "classifier", tmp_path / "preset")
+    task = json.loads((folder / "task.json").read_text())
+    task["config"]["activation"] = activation
+    (folder / "task.json").write_text(json.dumps(task))
+    return folder

@@ -1,5 +1,6 @@
 """Checkpoints of TF Model Garden give here what they give there."""
 
+import re
 import shutil
 
 import keras
@@ -65,3 +66,15 @@ def test_a_checkpoint_of_objects_without_an_encoder_is_refused(tmp_path):
     tf.train.Checkpoint(step=tf.Variable(1)).write(str(tmp_path / "ckpt"))
     with pytest.raises(UserError, match="none of its objects is a BERT's encoder"):
         find_model(tmp_path / "ckpt")
+
+
+def test_a_run_says_the_activation_of_its_head_of_masked_words(tmp_path):
+    folder = shutil.copytree(TF_MODELS / "more" / "v2_span", tmp_path / "run")
+    params = folder / "params.yaml"
+    for said, wanted in (("gelu", "gelu_tanh"), ("relu", "relu")):
+        params.write_text(
+            re.sub("mlm_activation: .*", f"mlm_activation: {said}", params.read_text())
+        )
+        config = find_model(folder, do_lower_case=True).config
+        assert config.of_masked_lm().hidden_act == wanted
+        assert config.hidden_act == "gelu_tanh"

@@ -6,6 +6,11 @@ import shutil
 import numpy as np
 import pytest
 
+from keras_bert_impl.checkpoints.formats.safetensors_file import (
+    read_header,
+    read_tensor,
+    write_safetensors,
+)
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
@@ -82,3 +87,17 @@ def test_a_part_that_the_index_names_and_no_file_holds_is_missed(tmp_path):
     index.write_text(json.dumps(values))
     with pytest.raises(UserError, match=r"lists tensor 'bert\.encoder\.layer\.9.*which no part"):
         find_model(tmp_path / "parts")
+
+
+def test_safetensors_of_tensorflow_in_parts_open(tmp_path):
+    folder = shutil.copytree(TRANSFORMERS / "safetensors", tmp_path / "model")
+    whole = folder / "model.safetensors"
+    tensors = {n: read_tensor(whole, one) for n, one in read_header(whole).items()}
+    whole.unlink()
+    names, weight_map = sorted(tensors), {}
+    for number, part in enumerate((names[::2], names[1::2]), start=1):
+        file = f"model-0000{number}-of-00002.safetensors"
+        write_safetensors(folder / file, {name: tensors[name] for name in part})
+        weight_map |= {f"tf_bert_for_token_classification_3/{name}": file for name in part}
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+    check(BertTokenClassifier, folder, INPUTS, {"logits": THEIRS["tags/logits"]})
