@@ -169,7 +169,7 @@ class MultipleNegativesRankingLoss(VectorLoss):
     Args:
         directions: which candidates there are; "query_to_doc" is among them.
         partition_mode: "joint" takes one log-sum-exp over the candidates of all directions,
-            "per_direction" one of each direction, and their mean.
+            "per_direction" one of each and their mean, of the directions between the two kinds.
 
     Example:
         >>> loss = MultipleNegativesRankingLoss(similarity="dot")
@@ -190,6 +190,11 @@ class MultipleNegativesRankingLoss(VectorLoss):
         super().__post_init__()
         if "query_to_doc" not in self.directions or isinstance(self.directions, str):
             raise UserError(f"directions={self.directions!r} is no list with 'query_to_doc'.")
+        if self.partition_mode == "per_direction" and not set(self.directions) <= set(_BOTH):
+            raise UserError(
+                "partition_mode='per_direction' is for query_to_doc and doc_to_query, which hold the "
+                "right candidate; take partition_mode='joint'."
+            )
 
     def _loss(self, columns: list[Any], labels: Any) -> Any:
         del labels
@@ -208,10 +213,8 @@ class MultipleNegativesRankingLoss(VectorLoss):
                 scores = ops.where(ops.tile(_same_row(one), [1, len(others)]), _NEVER, scores)
             sums.append(ops.logsumexp(scores, axis=1))
         log_sums = ops.stack(sums)  # [directions, n]
-        if self.partition_mode == "joint":
-            return ops.mean(ops.logsumexp(log_sums, axis=0) - right)
-        # In a batch of one row a direction may have no candidate: it costs nothing.
-        return ops.mean(ops.where(log_sums > _NEVER / 2, log_sums, right) - right)
+        joined = ops.logsumexp if self.partition_mode == "joint" else ops.mean
+        return ops.mean(joined(log_sums, axis=0) - right)
 
 
 class CoSENTLoss(VectorLoss):
