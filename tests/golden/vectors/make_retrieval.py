@@ -21,13 +21,13 @@ FILE = Path(__file__).parent / "retrieval.json"
 CASES = [
     {"num_negatives": 3, "range_max": 20},
     {"num_negatives": 2, "range_min": 3, "range_max": 12},
-    {"num_negatives": 2, "range_max": 45, "absolute_margin": 0.1},
-    {"num_negatives": 4, "range_max": 45, "relative_margin": 0.05},
-    {"num_negatives": 2, "range_min": 2, "range_max": 45, "relative_margin": 0.3},
+    {"num_negatives": 2, "range_max": 60, "absolute_margin": 0.1},
+    {"num_negatives": 4, "range_max": 60, "relative_margin": 0.05},
+    {"num_negatives": 2, "range_min": 2, "range_max": 60, "relative_margin": 0.3},
     {
         "num_negatives": 1,
         "range_min": 1,
-        "range_max": 55,
+        "range_max": 60,
         "absolute_margin": 0.2,
         "relative_margin": 0.5,
     },

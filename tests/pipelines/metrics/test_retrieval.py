@@ -68,7 +68,7 @@ numbers = st.integers(-3, 3)
 rows = st.lists(st.lists(numbers, min_size=3, max_size=3).filter(any), min_size=1, max_size=14)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(queries=rows, documents=rows, data=st.data())
 def test_made_rankings_with_ties_are_counted_by_the_definitions(queries, documents, data):
     """Small whole numbers make many ties, also of vectors of one direction and other lengths."""
