@@ -37,8 +37,8 @@ def test_a_killed_run_goes_on_to_the_same_bytes(model, lines, tmp_path, monkeypa
     embed(model, lines, tmp_path / "whole.npy")
     own = Embedder.embed_blocks
 
-    def killed(self, texts):
-        for number, block in enumerate(own(self, texts)):
+    def killed(self, texts, **how):
+        for number, block in enumerate(own(self, texts, **how)):
             if number == 2:
                 raise KeyboardInterrupt
             yield block
