@@ -360,7 +360,7 @@ def _prompts(settings: SentenceSettings) -> dict[str, Any]:
         same = (name for name, text in prompts.items() if text == settings.prompt)
         default = next(same, "default")
         prompts[default] = settings.prompt
-    written = {"prompts": prompts, "default_prompt_name": default}
+    written: dict[str, Any] = {"prompts": prompts, "default_prompt_name": default}
     if settings.dimensions:
         written["matryoshka_dimensions"] = list(settings.dimensions)
     return written
