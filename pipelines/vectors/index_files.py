@@ -13,14 +13,15 @@ import os
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError, reading
 from keras_bert_impl.files import flush, open_input, without_links, writing
-from keras_bert_impl.json_files import Count, bounded_loads, json_text, parse_json, typed
+from keras_bert_impl.json_files import bounded_loads, json_text, parse_json, typed
+from keras_bert_impl.options import Rules
 from pipelines.vectors.nearest import Vectors
 
 AGAIN = "remove the folder, and make the index again"
@@ -31,10 +32,13 @@ _NUMBER, _END = np.dtype("<f4"), np.dtype("<i8")
 _LONGEST_LINE = 4096  # of `blocks`
 
 
+_Large = Annotated[int, Rules(sentence="", at_least=0, at_most=1 << 48)]
+
+
 class _Block(TypedDict):
-    rows: Count
-    bytes: Count
-    crc32: list[Count]
+    rows: _Large
+    bytes: _Large
+    crc32: list[_Large]
 
 
 class IndexFiles:
