@@ -287,9 +287,13 @@ class VectorIndex:
             queries = self._model.embed(queries)
         numbers, scores = self.nearest(np.atleast_2d(queries), top_k, exact=exact)
         return [
-            [Found(*self._files.row(n), score) for n, score in zip(*one, strict=True) if n >= 0]
+            [self._found(n, score) for n, score in zip(*one, strict=True) if n >= 0]
             for one in zip(numbers.tolist(), scores.tolist(), strict=True)
         ]
+
+    def _found(self, number: int, score: float) -> Found:
+        row, text = self._files.row(number)
+        return Found(row, score, text)
 
     def nearest(
         self, queries: ArrayLike, count: int, *, exact: bool = False
