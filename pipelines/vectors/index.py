@@ -14,21 +14,22 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NotRequired, TypedDi
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keras_bert_impl.checkpoints.model_source import ModelSource
+from keras_bert_impl.checkpoints.sentence_modules import DOCUMENT, QUERY, SentenceSettings
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import is_there, open_whole, whole_folder
 from keras_bert_impl.json_files import Count, read_typed, sealed
 from keras_bert_impl.locks import owned
+from keras_bert_impl.serving.smaller_vectors import Vectors, check_size, unit
 from pipelines.vectors.embed import model_of_vectors
 from pipelines.vectors.index_files import AGAIN, IndexFiles
 from pipelines.vectors.nearest import (
     LEAST_EF,
     Graph,
     Numbers,
-    Vectors,
     grow_graph,
     nearest,
     read_links,
-    unit,
 )
 from pipelines.vectors.options import COSINE, DOT, METRICS
 
@@ -103,29 +104,27 @@ class VectorIndex:
         model: "Embedder | str | None" = None,
         *,
         size: int | None = None,
-        metric: str = COSINE,
+        metric: str | None = None,
     ) -> "VectorIndex":
         """Makes an empty index.
 
         Args:
             folder: a new one.
-            model: makes vectors of texts; without it they are given, and `size` says how long.
-            metric: "cosine", or "dot", the product of the vectors as they are.
+            model: makes vectors of texts, with its prompts for documents and queries.
+            size: how many numbers a vector has; with a model how many of the first are kept.
+            metric: "cosine" (the default), or "dot", the product of the vectors as they are.
         """
         path, embedder = Path(folder), _opened(model)
         if is_there(path) and (not path.is_dir() or any(path.iterdir())):
             raise UserError(f"{path}: is there already; name a new folder, or open it.")
+        metric = metric or COSINE
         if metric not in METRICS:
             raise UserError(f"`metric={metric}` is unknown; choose {', '.join(METRICS)}.")
-        width = embedder.width if embedder else size
+        width = check_size(size, embedder.width) if embedder else size
         if not width:
             raise UserError("an index needs the `model` of its vectors, or their `size`.")
-        description = {
-            "form": _FORM,
-            "size": width,
-            "metric": metric,
-            "model": embedder and _identity(embedder, metric),
-        }
+        model_is = embedder and _identity(embedder.source, embedder.settings, metric)
+        description = {"form": _FORM, "size": width, "metric": metric, "model": model_is}
         with whole_folder(path) as new:
             (new / _DESCRIPTION).write_text(sealed(description), encoding="utf-8")
             IndexFiles.make(new)
@@ -137,6 +136,7 @@ class VectorIndex:
         folder: str | os.PathLike[str],
         model: "Embedder | str | None" = None,
         *,
+        size: int | None = None,
         metric: str | None = None,
     ) -> "VectorIndex":
         """Opens an index.
@@ -144,7 +144,7 @@ class VectorIndex:
         Args:
             folder: of the index.
             model: what made the vectors; without it only vectors can be added or searched for.
-            metric: the one that is expected; by default any.
+            size: the size that is expected; by default any, and so is `metric`.
 
         Raises:
             UserError: it is no index, of another model, size, prompt or metric, or cut off.
@@ -154,28 +154,33 @@ class VectorIndex:
             raise UserError(f"{path}: is no index (it has no {_DESCRIPTION}); make it with search.")
         embedder = _opened(model)
         index = cls(path, embedder)
-        index._check_kind(metric, embedder)
+        kept = index._description
+        if kept["form"] != _FORM:
+            raise UserError(f"{path}: was made by another version; {AGAIN}.")
+        for name, asked, there in (
+            ("metric", metric, kept["metric"]),
+            ("dimensions", size, kept["size"]),
+        ):
+            if asked not in (None, there):
+                raise UserError(
+                    f"{path}: its vectors have `{name}={there}`; leave out `{name}={asked}`, or "
+                    "name a new folder."
+                )
+        if embedder:
+            index.check_model(embedder.source, embedder.settings)
         return index
 
-    def _check_kind(self, metric: str | None, embedder: "Embedder | None") -> None:
-        kept = self._description
-        if kept["form"] != _FORM:
-            raise UserError(f"{self._folder}: was made by another version; {AGAIN}.")
-        if metric not in (None, kept["metric"]):
+    def check_model(self, source: ModelSource, settings: SentenceSettings) -> None:
+        """Refuses a model that did not make these vectors."""
+        kept, width = self._description, source.config.hidden_size
+        theirs = kept["model"] or {"sizes": {"hidden_size": kept["size"]}}
+        if width != theirs["sizes"]["hidden_size"]:
             raise UserError(
-                f"{self._folder}: its metric is {kept['metric']}; leave out `metric={metric}`, or "
-                "name a new folder."
+                f"{self._folder}: its vectors are of a model with {theirs['sizes']['hidden_size']} "
+                f"numbers, but this one has {width}; name the model that made them."
             )
-        if embedder is None:
-            return
-        if embedder.width != kept["size"]:
-            raise UserError(
-                f"{self._folder}: its vectors have {kept['size']} numbers, but those of the model "
-                f"have {embedder.width}; name the model that made them."
-            )
-        theirs = kept["model"] or {}
-        for name, value in _identity(embedder, kept["metric"]).items():
-            if theirs and theirs.get(name) != value:
+        for name, value in _identity(source, settings, kept["metric"]).items():
+            if kept["model"] and theirs.get(name) != value:
                 what = _OF_MODEL.get(name, "model")
                 raise UserError(
                     f"{self._folder}: its vectors were made with another {what}; name what made "
@@ -217,7 +222,7 @@ class VectorIndex:
         block = self._model.texts_at_once
         for start in range(0, len(texts), block):
             some = texts[start : start + block]
-            found = self._units(self._model.embed(list(some)))
+            found = self._units(self._embedded(self._model, some, DOCUMENT))
             self._append(some, ids and ids[start : start + block], found)
 
     def _append(
@@ -284,7 +289,7 @@ class VectorIndex:
         if len(queries) and isinstance(queries[0], str):
             if self._model is None:
                 raise UserError(f"{self._folder}: open it with its model to search for texts.")
-            queries = self._model.embed(queries)
+            queries = self._embedded(self._model, queries, QUERY)
         numbers, scores = self.nearest(np.atleast_2d(queries), top_k, exact=exact)
         return [
             [self._found(n, score) for n, score in zip(*one, strict=True) if n >= 0]
@@ -323,6 +328,9 @@ class VectorIndex:
         vectors = self._files.vectors
         self._graph = Graph(self._links, vectors) if self._links else None
 
+    def _embedded(self, model: "Embedder", texts: Sequence[str], prompt: str) -> Vectors:
+        return model.embed(list(texts), _named(model.settings, prompt), self.size)
+
     def _owned(self) -> AbstractContextManager[bool]:
         folder = self._folder
         return owned(folder / ".lock", f"{folder}: another process adds to it; wait for it.")
@@ -348,7 +356,13 @@ def _opened(model: "Embedder | str | None") -> "Embedder | None":
     return Embedder.from_pretrained(model)
 
 
-def _identity(embedder: "Embedder", metric: str) -> dict[str, Any]:
+def _named(settings: SentenceSettings, prompt: str) -> str | None:
+    """The name of a prompt; None is the default one, of a model that has no other."""
+    return prompt if prompt in settings.prompts else None
+
+
+def _identity(source: ModelSource, settings: SentenceSettings, metric: str) -> dict[str, Any]:
     """That of a model without which its vectors cannot be compared with others."""
-    scaled = {"normalize": embedder.settings.normalize} if metric == DOT else {}
-    return {**model_of_vectors(embedder), **scaled}
+    prompt = settings.prompt_of(_named(settings, DOCUMENT))
+    scaled = {"normalize": settings.normalize} if metric == DOT else {}
+    return {**model_of_vectors(source, settings), "prompt": prompt, **scaled}

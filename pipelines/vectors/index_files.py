@@ -22,7 +22,7 @@ from keras_bert_impl.errors import UserError, reading
 from keras_bert_impl.files import flush, open_input, without_links, writing
 from keras_bert_impl.json_files import bounded_loads, json_text, parse_json, typed
 from keras_bert_impl.options import Rules
-from pipelines.vectors.nearest import Vectors
+from keras_bert_impl.serving.smaller_vectors import Vectors
 
 AGAIN = "remove the folder, and make the index again"
 

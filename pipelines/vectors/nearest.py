@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.backend import need_extra
 from keras_bert_impl.errors import UserError, reading
 from keras_bert_impl.files import is_named, open_whole, without_links
+from keras_bert_impl.serving.smaller_vectors import Vectors, restored, unit
 
 LEAST_EF = 64
 """How many candidates a search keeps, where nothing was measured."""
@@ -29,18 +30,24 @@ _BLOCK_BYTES = 64 << 20
 _QUERIES_AT_ONCE = 1024
 _TINY = 1e-12
 
-Vectors = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 
 
 def nearest(
-    vectors: Vectors, queries: Vectors, count: int, *, cosine: bool = True
+    vectors: NDArray[Any],
+    queries: Vectors,
+    count: int,
+    ranges: Vectors | None = None,
+    *,
+    cosine: bool = True,
 ) -> tuple[Numbers, Vectors]:
     """The vectors with the highest cosine to each query, or product with it.
 
     Args:
-        vectors: [vectors, width]; may be mapped from a file, and is read in blocks of 64 MB.
+        vectors: [vectors, width] of any type of `smaller_vectors`; may be mapped from a file, and
+            is read in blocks of 64 MB.
         queries: [queries, width].
+        ranges: of int8.
 
     Returns:
         Their numbers, int64 [queries, count], and cosines, float32 [queries, count], the highest
@@ -58,18 +65,19 @@ def nearest(
     for start in range(0, len(queries), _QUERIES_AT_ONCE):
         some = slice(start, start + _QUERIES_AT_ONCE)
         wanted = unit(queries[some]) if cosine else queries[some]
-        numbers[some], scores[some] = _nearest(vectors, wanted, count, cosine)
+        numbers[some], scores[some] = _nearest(vectors, wanted, count, ranges, cosine)
     return numbers, scores
 
 
 def _nearest(
-    vectors: Vectors, wanted: Vectors, count: int, cosine: bool
+    vectors: NDArray[Any], wanted: Vectors, count: int, ranges: Vectors | None, cosine: bool
 ) -> tuple[list[Numbers], list[Vectors]]:
     numbers = [np.empty(0, np.int64)] * len(wanted)
     scores = [np.empty(0, np.float32)] * len(wanted)
-    block = max(1, _BLOCK_BYTES // (4 * max(vectors.shape[1], len(wanted))))
+    width = wanted.shape[1]
+    block = max(1, _BLOCK_BYTES // (4 * max(width, len(wanted))))
     for start in range(0, len(vectors) if count else 0, block):
-        some = vectors[start : start + block]
+        some = restored(vectors[start : start + block], width, ranges)
         alike = wanted @ some.T  # [queries, block]
         if cosine:
             alike /= np.maximum(np.sqrt(np.einsum("ij,ij->i", some, some)), _TINY)
@@ -89,12 +97,6 @@ def _top(row: Vectors, count: int) -> Numbers:
     if count >= len(row):
         return np.arange(len(row))
     return np.flatnonzero(~(row < np.partition(row, -count)[-count]))
-
-
-def unit(vectors: Vectors) -> Vectors:
-    """Vectors scaled to length 1."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.maximum(lengths, _TINY)
 
 
 class Graph:

@@ -3,26 +3,28 @@
 `similar` looks at all vectors that `embed` made of a file, `search` at an index that it keeps.
 """
 
+import dataclasses
 import hashlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.sentence_modules import DOCUMENT, QUERY
 from keras_bert_impl.errors import UserError, reading
 from keras_bert_impl.files import check_file, file_sha256, is_there
-from keras_bert_impl.json_files import json_text, read_json_object
+from keras_bert_impl.json_files import json_text, read_typed
 from keras_bert_impl.progress import Progress
+from keras_bert_impl.serving.smaller_vectors import TYPES, UBINARY, check_size
 from pipelines.vectors.embed import INPUT_SHA256, model_of_vectors, open_embedder, origin_of
 from pipelines.vectors.index import Found, Recall, VectorIndex
 from pipelines.vectors.nearest import nearest
 from pipelines.vectors.options import (
-    COSINE,
     EXACT,
     HNSW,
     QueriesConfig,
@@ -40,22 +42,38 @@ _MANY = 100_000  # texts, which are searched exactly in some milliseconds
 _MOST_OF_HEADER = 10_000  # characters, of which NumPy makes a Python literal
 
 
+class _Origin(TypedDict, total=False):
+    """What of the file beside vectors is read here."""
+
+    input_sha256: str
+    prompt: str
+    dimensions: int | None
+    ranges: list[list[float]]
+
+
 def find_similar(config: SimilarConfig) -> Iterator[str]:
     """The nearest texts of every query, by the cosine of their vectors, the nearest first.
 
     The vectors are read in blocks of 64 MB, and the texts once; nothing of either is kept.
     """
-    vectors = _open_vectors(config.vectors_file)
+    vectors, kept = _open_vectors(config.vectors_file), origin_of(config.vectors_file)
+    origin = read_typed(kept, _Origin, "make it with embed") if kept.is_file() else None
     queries, texts = _queries(config), _texts(config)
-    width = find_model(config.model, do_lower_case=config.do_lower_case).config.hidden_size
-    if width != vectors.shape[1]:
+    hidden = find_model(config.model, do_lower_case=config.do_lower_case).config.hidden_size
+    dimensions = config.dimensions or (origin or {}).get("dimensions")
+    width = check_size(dimensions, hidden)
+    if vectors.shape[1] != (-(-width // 8) if vectors.dtype == TYPES[UBINARY] else width):
         raise UserError(
             f"{config.vectors_file}: its vectors have {vectors.shape[1]} numbers, but those of "
-            f"{config.model} have {width}; name the model that made them."
+            f"{config.model} have {width}; name the model that made them, or their `dimensions`."
         )
+    ranges = np.array((origin or {}).get("ranges", ()), np.float32)
+    if vectors.dtype == np.int8 and ranges.shape != (2, width):
+        raise UserError(f"{kept}: says no ranges of the int8 vectors; make them with embed.")
     embedder = open_embedder(config, texts)
-    _check_origin(config, embedder)
-    numbers, cosines = nearest(vectors, embedder.embed(queries), config.top_k)
+    prompt = _check_origin(config, embedder, origin) if origin is not None else None
+    asked_vectors = embedder.embed(queries, prompt, dimensions)
+    numbers, cosines = nearest(vectors, asked_vectors, config.top_k, ranges)
     if not np.isfinite(cosines).all():
         raise UserError(f"{config.vectors_file}: has vectors that are NaN; make it with embed.")
     picked = _pick(texts, set(numbers.ravel().tolist()), len(vectors), config)
@@ -75,10 +93,12 @@ def search(config: SearchConfig) -> Iterator[str]:
     if texts is None and not is_there(folder):
         raise UserError(f"{folder}: no such index; give `input_file` to make it.")
     embedder = open_embedder(config, queries if texts is None else texts)
-    if is_there(folder):
-        index = VectorIndex.open(folder, embedder, metric=config.metric)
-    else:
-        index = VectorIndex.create(folder, embedder, metric=config.metric or COSINE)
+    if config.prompt is not None or config.prompt_name is not None:
+        # What is asked for stands before texts and queries alike.
+        embedder.settings = dataclasses.replace(embedder.settings, prompts={})
+    kind = {"size": config.dimensions, "metric": config.metric}
+    there = is_there(folder)
+    index = (VectorIndex.open if there else VectorIndex.create)(folder, embedder, **kind)
     if texts is not None:
         index.check()
         _add(index, texts, embedder.texts_at_once, folder)
@@ -141,31 +161,43 @@ def _texts(config: QueriesConfig) -> Texts:
     return texts
 
 
-def _open_vectors(path: Path) -> NDArray[np.float32]:
+def _open_vectors(path: Path) -> NDArray[Any]:
     if not is_there(path):
         raise UserError(f"{path}: no such file; make it with embed.")
     check_file(path)
     with reading(path, "a file of vectors", "make it with embed"):
         vectors = np.load(path, mmap_mode="r", allow_pickle=False, max_header_size=_MOST_OF_HEADER)
-    if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.dtype != np.float32:
-        raise UserError(f"{path}: holds no float32 vectors; make it with embed.")
+    if (
+        not isinstance(vectors, np.ndarray)
+        or vectors.ndim != 2
+        or vectors.dtype not in TYPES.values()
+    ):
+        raise UserError(f"{path}: holds no vectors of {', '.join(TYPES)}; make it with embed.")
     if 0 in vectors.shape:
         raise UserError(f"{path}: holds no vectors; make it with embed.")
     return vectors
 
 
-def _check_origin(config: SimilarConfig, embedder: "Embedder") -> None:
-    """Looks at what `embed` kept of the vectors; where nothing is kept, they are believed."""
+def _check_origin(
+    config: SimilarConfig, embedder: "Embedder", origin: Mapping[str, Any]
+) -> str | None:
+    """Looks at what `embed` kept of the vectors; where nothing is kept, they are believed.
+
+    Returns:
+        The name of the queries' prompt: that of queries where the vectors are of documents, the
+        default one where they were made with it, or with what the options say.
+    """
     kept = origin_of(config.vectors_file)
-    if not kept.is_file():
-        return
-    origin = read_json_object(kept)
-    model = model_of_vectors(embedder)
-    if any(origin.get(name) != value for name, value in model.items()):
+    made_with, settings = origin.get("prompt"), embedder.settings
+    of_documents = made_with == settings.prompt_of(DOCUMENT)
+    is_given = config.prompt is not None or config.prompt_name is not None
+    model = {**model_of_vectors(embedder.source, settings), "prompt": made_with}
+    fits = is_given or of_documents or made_with == settings.prompt
+    if not fits or any(origin.get(name) != value for name, value in model.items()):
         raise UserError(
             f"{config.vectors_file}: {kept.name} says that its vectors were made with another "
-            f"model than {config.model}, or with another pooling; name what made them, or make "
-            "them again with embed."
+            f"model than {config.model}, or with another pooling or prompt; name what made them, "
+            "or make them again with embed."
         )
     if origin.get(INPUT_SHA256) != file_sha256(Path(config.input_file)):
         _LOGGER.warning(
@@ -173,6 +205,7 @@ def _check_origin(config: SimilarConfig, embedder: "Embedder") -> None:
             "changed: texts that are found may be the wrong ones; embed makes them again.",
             *(config.vectors_file, kept.name, config.input_file),
         )
+    return QUERY if of_documents and not is_given else None
 
 
 def _pick(texts: Texts, numbers: set[int], expected: int, config: SimilarConfig) -> dict[int, str]:
