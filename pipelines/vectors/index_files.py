@@ -109,7 +109,7 @@ class IndexFiles:
             block = self._block(line)
             after = self._sizes_of(block)
             for name, digest in zip(_NUMBERED, block["crc32"], strict=True):
-                if zlib.crc32(self._mapped(name, sizes)[before[name] : after[name]]) != digest:
+                if zlib.crc32(self._mapped(name, sizes)[before[name] : after[name]].data) != digest:
                     raise UserError(f"{self._folder / name}: is damaged; {AGAIN}.")
             before = after
 

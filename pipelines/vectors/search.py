@@ -96,9 +96,8 @@ def search(config: SearchConfig) -> Iterator[str]:
     if config.prompt is not None or config.prompt_name is not None:
         # What is asked for stands before texts and queries alike.
         embedder.settings = dataclasses.replace(embedder.settings, prompts={})
-    kind = {"size": config.dimensions, "metric": config.metric}
-    there = is_there(folder)
-    index = (VectorIndex.open if there else VectorIndex.create)(folder, embedder, **kind)
+    get = VectorIndex.open if is_there(folder) else VectorIndex.create
+    index = get(folder, embedder, size=config.dimensions, metric=config.metric)
     if texts is not None:
         index.check()
         _add(index, texts, embedder.texts_at_once, folder)

@@ -410,8 +410,8 @@ def openapi_document(
     if indexes:
         most = {"type": "integer", "minimum": 1, "maximum": _MOST_FOUND, "default": 10}
         schema = {"query": _TEXT_OR_TEXTS, "top_k": most, "index": {"enum": list(indexes)}}
-        post = {"query": _SAYING, "top_k": 3, "index": min(indexes)}
-        paths["/search"] = _post("The nearest texts of an index: id, score, text.", schema, post)
+        asked = {"query": _SAYING, "index": min(indexes)}
+        paths["/search"] = _post("The nearest texts of an index: id, score, text.", schema, asked)
     return {
         "openapi": "3.1.0",
         "info": {"title": "keras_bert_impl", "version": "1"},
