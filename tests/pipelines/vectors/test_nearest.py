@@ -33,6 +33,9 @@ def test_the_nearest_are_those_of_all_scores_the_earlier_first(count, wanted, le
         )
 
 
+pytest.importorskip("faiss")
+
+
 def made(rows, seed=0):
     return unit(np.random.default_rng(seed).normal(size=(rows, 16)).astype("float32"))
 

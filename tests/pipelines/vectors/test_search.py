@@ -149,10 +149,10 @@ def test_a_graph_is_made_where_it_is_asked_for_and_its_recall_is_printed(asked, 
     ("options", "sentence"),
     [
         ({"index": "none"}, "none: no such index; give `input_file`"),
-        ({"metric": "dot"}, "its metric is cosine"),
+        ({"metric": "dot"}, "have `metric=cosine`; leave out"),
         ({"pooling": "cls"}, "made with another pooling"),
         ({"model": "other"}, "made with another model"),
-        ({"model": "wide"}, "have 16 numbers, but those of the model have 32"),
+        ({"model": "wide"}, "of a model with 16 numbers, but this one has 32"),
     ],
 )
 def test_another_index_is_refused(asked, lines, tmp_path, monkeypatch, options, sentence):
