@@ -7,7 +7,6 @@ them; `graph` links the first of them (`nearest.py`); the rest are the rows (`in
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NotRequired, TypedDict
 
@@ -214,26 +213,22 @@ class VectorIndex:
             ids: by default the rows' numbers, from 1.
             vectors: [rows, size]; by default the model makes them of the texts.
         """
-        if vectors is not None:
-            self._append(texts, ids, self._units(vectors))
-            return
-        if texts is None or self._model is None:
+        texts = [texts] if isinstance(texts, str) else texts
+        rows = None if vectors is None else self._units(vectors)
+        if rows is None and (texts is None or self._model is None):
             raise UserError("give `vectors`, or open the index with its model and give `texts`.")
-        block = self._model.texts_at_once
-        for start in range(0, len(texts), block):
-            some = texts[start : start + block]
-            found = self._units(self._embedded(self._model, some, DOCUMENT))
-            self._append(some, ids and ids[start : start + block], found)
-
-    def _append(
-        self, texts: Sequence[str] | None, ids: Sequence[int | str] | None, vectors: Vectors
-    ) -> None:
+        count = len(texts or ()) if rows is None else len(rows)
         for name, given in (("texts", texts), ("ids", ids)):
-            if given is not None and len(given) != len(vectors):
-                raise UserError(f"`{name}`: there are {len(given)} for {len(vectors)} vectors.")
-        with self._owned():
-            self._files.append(vectors, ids, repeat(None) if texts is None else texts)
-        self._see()
+            if given is not None and len(given) != count:
+                raise UserError(f"`{name}`: there are {len(given)} for {count} rows.")
+        block = count if self._model is None or rows is not None else self._model.texts_at_once
+        for start in range(0, count, block or 1):
+            some = slice(start, start + block)
+            own = [None] * count if texts is None else texts[some]
+            found = self._embedded(own, DOCUMENT) if rows is None else rows
+            with self._owned():
+                self._files.append(found, ids and ids[some], own)
+            self._see()
 
     def build(self, advance: Callable[[int], object] = lambda _: None) -> Recall:
         """Links all vectors into a graph, and measures what it finds; goes on where it was stopped.
@@ -287,9 +282,9 @@ class VectorIndex:
         if isinstance(queries, str):
             queries = [queries]
         if len(queries) and isinstance(queries[0], str):
-            if self._model is None:
-                raise UserError(f"{self._folder}: open it with its model to search for texts.")
-            queries = self._embedded(self._model, queries, QUERY)
+            queries = self._embedded(queries, QUERY)
+        if not len(queries):
+            return []
         numbers, scores = self.nearest(np.atleast_2d(queries), top_k, exact=exact)
         return [
             [self._found(n, score) for n, score in zip(*one, strict=True) if n >= 0]
@@ -309,7 +304,7 @@ class VectorIndex:
         numbers, scores = nearest(self._files.vectors[linked:], wanted, count, cosine=False)
         if graph is None:
             return numbers, scores
-        ef = self.recall["ef"] if self.recall else LEAST_EF
+        ef = self._description["graph"]["ef"] if "graph" in self._description else LEAST_EF
         met, theirs = graph.search(wanted, min(count, linked), ef)
         numbers = np.concatenate([met, numbers + linked], axis=1)
         scores = np.concatenate([theirs, scores], axis=1)
@@ -328,8 +323,11 @@ class VectorIndex:
         vectors = self._files.vectors
         self._graph = Graph(self._links, vectors) if self._links else None
 
-    def _embedded(self, model: "Embedder", texts: Sequence[str], prompt: str) -> Vectors:
-        return model.embed(list(texts), _named(model.settings, prompt), self.size)
+    def _embedded(self, texts: Sequence[str | None], prompt: str) -> Vectors:
+        model = self._model
+        if model is None:
+            raise UserError(f"{self._folder}: open it with its model to search for texts.")
+        return self._units(model.embed(texts, _named(model.settings, prompt), self.size))
 
     def _owned(self) -> AbstractContextManager[bool]:
         folder = self._folder

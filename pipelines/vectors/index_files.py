@@ -11,7 +11,7 @@ behind that is cut off by the next one that adds.
 
 import os
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -76,7 +76,7 @@ class IndexFiles:
         return row, text
 
     def append(
-        self, vectors: Vectors, ids: Sequence[int | str] | None, texts: Iterable[str | None]
+        self, vectors: Vectors, ids: Sequence[int | str] | None, texts: Sequence[str | None]
     ) -> None:
         """Adds a block; when this returns it is on the disk. One process at a time."""
         with writing(self._folder):

@@ -104,8 +104,12 @@ def search(config: SearchConfig) -> Iterator[str]:
     by_graph = config.method == HNSW or (texts is not None and len(index) >= _MANY)
     if by_graph and config.method != EXACT and len(index):
         progress = Progress("link", len(index), "vectors")
-        yield _said_of(index.build(progress.advance))
+        said = _said_of(index.build(progress.advance))
         progress.close()
+        if config.format == "json":
+            _LOGGER.info(said)
+        else:
+            yield said
     found = index.search(queries, config.top_k, exact=config.method == EXACT) if queries else []
     for query, some in zip(queries, found, strict=True):
         yield from lines_of(query, some, config.format == "json")
@@ -144,7 +148,7 @@ def _digest(text: str) -> bytes:
 def _said_of(recall: Recall) -> str:
     return (
         f"recall@10 of the graph: {recall['recall']:.3f} ({recall['queries']} of the "
-        f"{recall['rows']} vectors searched for among the others; ef {recall['ef']})"
+        f"{recall['rows']} vectors searched for among the others; ef={recall['ef']})"
     )
 
 

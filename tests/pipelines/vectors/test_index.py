@@ -82,8 +82,8 @@ def test_the_recall_is_that_of_the_graph_over_its_own_vectors(index, monkeypatch
     [
         ({"vectors": np.zeros([2, 7])}, r"holds vectors of 8 numbers, and is given \[2, 7\]"),
         ({"vectors": np.full([1, 8], np.nan)}, "NaN or infinite"),
-        ({"vectors": np.zeros([2, 8]), "texts": ["a"]}, "`texts`: there are 1 for 2 vectors"),
-        ({"vectors": np.zeros([2, 8]), "ids": [1, 2, 3]}, "`ids`: there are 3 for 2 vectors"),
+        ({"vectors": np.zeros([2, 8]), "texts": ["a"]}, "`texts`: there are 1 for 2 rows"),
+        ({"vectors": np.zeros([2, 8]), "ids": [1, 2, 3]}, "`ids`: there are 3 for 2 rows"),
         ({"texts": ["a"]}, "give `vectors`, or open the index with its model"),
     ],
 )

@@ -136,7 +136,7 @@ def test_a_graph_is_made_where_it_is_asked_for_and_its_recall_is_printed(asked, 
     said, query, first, *_ = asked(input_file=lines, query=("a cat",), method="hnsw")
     assert (
         said
-        == "recall@10 of the graph: 1.000 (5 of the 5 vectors searched for among the others; ef 64)"
+        == "recall@10 of the graph: 1.000 (5 of the 5 vectors searched for among the others; ef=64)"
     )
     assert (query, first) == ("a cat", "  1.000  2  a cat")
     again = asked(query=("a cat",), method="hnsw")
