@@ -46,7 +46,10 @@ _HOMES = {
 _MODULES = ("losses",)
 """Modules that are names of the package as a whole."""
 
-_ABOVE = {"Predictor": "pipelines.answering.predictor"}
+_ABOVE = {
+    "Predictor": "pipelines.answering.predictor",
+    "VectorIndex": "pipelines.vectors.index",
+}
 """What knows tasks, which the library does not: named in full, and imported when it is used."""
 
 __all__ = [
@@ -66,6 +69,7 @@ __all__ = [
     "TextSettings",
     "Tokenizer",
     "UserError",
+    "VectorIndex",
     "Vocabulary",
     "WarmupSchedule",
     "__version__",
@@ -99,6 +103,7 @@ if TYPE_CHECKING:  # the same names, for editors and type checkers
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
     from keras_bert_impl.tokenization.vocabulary import Vocabulary
     from pipelines.answering.predictor import Predictor
+    from pipelines.vectors.index import VectorIndex
 
 
 def __getattr__(name: str) -> Any:

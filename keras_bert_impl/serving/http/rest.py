@@ -5,11 +5,13 @@ an instance with one field may stand as its bare value, and so may answers with 
 """
 
 import base64
+import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.serving.answerer import (
@@ -35,7 +37,9 @@ METHODS = {
 }
 """What each method takes beside `signature_name`."""
 
+_OF_SEARCH = ("query", "top_k", "index")
 _OF_EMBEDDINGS = ("input", "model", "encoding_format", "dimensions", "input_type", "user")
+_MOST_FOUND = 1000  # texts a query
 _B64 = "b64"
 _Write = Callable[[Answered], dict[str, Any]]
 
@@ -46,11 +50,29 @@ class Asked(NamedTuple):
     Attributes:
         instances: texts by field.
         write: makes the body of the reply.
+        is_long: whether that takes its time.
     """
 
     answerer: Answerer
     instances: Sequence[Instance]
     write: _Write
+    is_long: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class ServedIndex:
+    """An index of vectors that `/search` asks.
+
+    Attributes:
+        model: the name of the model whose vectors it holds.
+        options: what that model is asked with a query.
+        search: takes the vectors of queries, float32 [queries, size], and how many results to give;
+            gives of each query `id`, `score` and `text` of the nearest, as JSON values.
+    """
+
+    model: str
+    options: Mapping[str, Any]
+    search: Callable[[NDArray[np.float32], int], list[list[dict[str, Any]]]]
 
 
 def read(model: AnsweringModel, method: str, body: Any) -> Asked:
@@ -276,15 +298,44 @@ def read_embeddings(models: Mapping[str, AnsweringModel], body: Any) -> tuple[st
     return name, Asked(answerer, instances, write)
 
 
-def _texts(given: Any) -> list[str]:
+def read_search(
+    models: Mapping[str, AnsweringModel], indexes: Mapping[str, ServedIndex], body: Any
+) -> tuple[str, Asked]:
+    """Reads what `/search` got: the name of the index' model, and what it is asked."""
+    _check_entries(body, _OF_SEARCH)
+    name, count, query = body.get("index", min(indexes)), body.get("top_k", 10), body.get("query")
+    if not isinstance(name, str) or name not in indexes:
+        known = ", ".join(indexes)
+        raise RequestError(404, f"there is no index {shown(name)}; there are: {known}.")
+    if "index" not in body and len(indexes) > 1:
+        raise bad_request(f"`index` must name one of {', '.join(indexes)}.", "index")
+    if type(count) is not int or not 1 <= count <= _MOST_FOUND:
+        raise bad_request(
+            f"`top_k` is {shown(count)}; give a number from 1 to {_MOST_FOUND}.", "top_k"
+        )
+    index = indexes[name]
+    answerer = vectors_of(models[index.model])
+    assert answerer is not None, "an index is of a model of vectors"
+    field, output = answerer.inputs[0].name, next(iter(answerer.outputs))
+    instances = [{field: text, **index.options} for text in _texts(query, "query")]
+
+    def write(answered: Answered) -> dict[str, Any]:
+        vectors = np.array([one[output] for one in answered.answers], np.float32)
+        found = index.search(vectors, count)
+        return {"index": name, "results": found[0] if isinstance(query, str) else found}
+
+    return index.model, Asked(answerer, instances, write, is_long=True)
+
+
+def _texts(given: Any, entry: str = "input") -> list[str]:
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list) or not texts:
-        raise bad_request("`input` must be a text or a list of texts.", "input")
+        raise bad_request(f"`{entry}` must be a text or a list of texts.", entry)
     for at, text in enumerate(texts, start=1):
         if type(text) is not str:
             ids = type(text) is int or isinstance(text, list)
             what = "ids of tokens are not taken" if ids else f"text {at} is {shown(text)}"
-            raise bad_request(f"`input`: {what}; send texts.", "input")
+            raise bad_request(f"`{entry}`: {what}; send texts.", entry)
     return texts
 
 
@@ -317,11 +368,14 @@ _GETS = {
     "/metrics": "Figures for Prometheus, as text.",
 }
 _TEXT: dict[str, Any] = {"type": "string"}
+_TEXT_OR_TEXTS = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
 _SAYING = "How do I get my money back?"
 _EXAMPLES = {"fill_mask_text": "Paris is the [MASK] of France."}
 
 
-def openapi_document(models: Mapping[str, AnsweringModel]) -> dict[str, Any]:
+def openapi_document(
+    models: Mapping[str, AnsweringModel], indexes: Mapping[str, ServedIndex]
+) -> dict[str, Any]:
     """Describes what may be asked of these models, in OpenAPI 3.1."""
     paths = {path: {"get": _get(about)} for path, about in _GETS.items()}
     for name, model in models.items():
@@ -347,13 +401,18 @@ def openapi_document(models: Mapping[str, AnsweringModel]) -> dict[str, Any]:
     if vectors := [name for name, model in models.items() if vectors_of(model)]:
         schema = {
             "model": {"enum": vectors},
-            "input": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]},
+            "input": _TEXT_OR_TEXTS,
             "encoding_format": {"enum": ["float", "base64"]},
             **_schema(VectorForm.options)["properties"],
             "user": _TEXT,
         }
         post = {"model": vectors[0], "input": [_SAYING]}
         paths["/v1/embeddings"] = _post("Vectors of texts, in OpenAI's form.", schema, post)
+    if indexes:
+        most = {"type": "integer", "minimum": 1, "maximum": _MOST_FOUND, "default": 10}
+        schema = {"query": _TEXT_OR_TEXTS, "top_k": most, "index": {"enum": list(indexes)}}
+        asked = {"query": _SAYING, "index": min(indexes)}
+        paths["/search"] = _post("The nearest texts of an index: id, score, text.", schema, asked)
     return {
         "openapi": "3.1.0",
         "info": {"title": "keras_bert_impl", "version": "1"},
