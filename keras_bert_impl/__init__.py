@@ -43,7 +43,7 @@ _HOMES = {
     "show_attention": "serving.page.explain",
 }
 
-_ABOVE = {"Predictor": "pipelines.answering.predictor"}
+_ABOVE = dict.fromkeys(("Predictor", "Reranker"), "pipelines.answering.predictor")
 """What knows tasks, which the library does not: named in full, and imported when it is used."""
 
 __all__ = [
@@ -60,6 +60,7 @@ __all__ = [
     "Embedder",
     "Lamb",
     "Predictor",
+    "Reranker",
     "TextSettings",
     "Tokenizer",
     "UserError",
@@ -93,7 +94,7 @@ if TYPE_CHECKING:  # the same names, for editors and type checkers
     from keras_bert_impl.tokenization.text_settings import TextSettings
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
     from keras_bert_impl.tokenization.vocabulary import Vocabulary
-    from pipelines.answering.predictor import Predictor
+    from pipelines.answering.predictor import Predictor, Reranker
 
 
 def __getattr__(name: str) -> Any:
