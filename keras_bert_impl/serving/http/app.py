@@ -126,6 +126,8 @@ class Service:
             Route("/metrics", self._metrics),
             Route("/openapi.json", self._openapi),
         ]
+        reranked = self._counted(self._rerank, "rerank")
+        routes += [Route(path, reranked, methods=["POST"]) for path in rest.RERANK_PATHS]
         for which in ("", "/versions/{version:name}", "/labels/{label:name}"):
             path = f"/v1/models/{{name:name}}{which}"
             for method in rest.METHODS:
@@ -166,7 +168,7 @@ class Service:
         try:
             answered = await answer
             body = asked.write(answered)
-            if any(answered.num_truncated):
+            if any(answered.num_truncated) and isinstance(body, dict):
                 body[NUM_TRUNCATED] = list(answered.num_truncated)
             return _json(body)
         finally:
@@ -190,6 +192,11 @@ class Service:
 
     async def _embed(self, request: Request) -> Response:
         name, asked = rest.read_embeddings(self._models, await self._bodies.json(request))
+        request.scope[_MODEL] = name
+        return await self._ask(request, name, asked)
+
+    async def _rerank(self, request: Request) -> Response:
+        name, asked = rest.read_rerank(self._models, await self._bodies.json(request))
         request.scope[_MODEL] = name
         return await self._ask(request, name, asked)
 

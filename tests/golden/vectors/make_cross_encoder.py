@@ -15,7 +15,10 @@ from sentence_transformers import CrossEncoder
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
 HERE = Path(__file__).parent / "cross_encoder"
-WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] the dog cat runs sleeps a list value . , ##s é".split()
+WORDS = [
+    *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
+    *("the", "dog", "cat", "runs", "sleeps", "a", "list", "value", ".", ",", "##s", "é"),
+]
 PAIRS = [
     ["the dog runs", "a cat sleeps."],
     ["a list", "the value of é , dogs"],
