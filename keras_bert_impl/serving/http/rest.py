@@ -1,9 +1,9 @@
 """What requests ask and replies hold, in forms that clients have, and their OpenAPI.
 
-TensorFlow Serving's REST form, OpenAI's of vectors, and the one for documents in order that Cohere,
-Jina and TEI share. The documented calls of all work unchanged. In the first form, what a text is may
-be written as {"b64": "..."}, too; an instance with one field may stand as its bare value, and so may
-answers with one.
+TensorFlow Serving's REST form, OpenAI's of vectors, and the one for documents in order that
+Cohere, Jina and TEI share. The documented calls of all work unchanged. In the first one a text may
+be written as {"b64": "..."}, too; an instance with one field may stand as its bare value, and so
+may answers with one.
 """
 
 import base64
