@@ -117,7 +117,7 @@ _TASKS = {
     "run_classifier": "labels.task",
     "run_squad": "questions.task",
     "run_ner": "tagging.task",
-    "run_reranker": "labels.ranking",
+    "run_reranker": "vectors.ranking",
     "run_swag": "choices.task",
 }
 

@@ -97,7 +97,7 @@ def run_classifier(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     return fine_tuning_job(config, flags, task_of)
 
 
-@_trainer("pipelines.tasks.labels.ranking:RunRerankerConfig")
+@_trainer("pipelines.tasks.vectors.ranking:RunRerankerConfig")
 def run_reranker(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     """Fine-tunes a cross-encoder, which scores a query with a document; judges the order by score.
 
@@ -117,7 +117,7 @@ def run_reranker(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
       keras-bert run_reranker --dev_file=dev.csv --init_checkpoint=reranker/model
           --output_dir=judged --do_eval --candidates=all-MiniLM-L6-v2 --engine=openvino
     """
-    from pipelines.tasks.labels.ranking import task_of
+    from pipelines.tasks.vectors.ranking import task_of
 
     return fine_tuning_job(config, flags, task_of)
 

@@ -42,8 +42,6 @@ _PAIRS = (
     *(("text1", "text2"), ("text_1", "text_2"), ("text_a", "text_b"), ("text", "text_pair")),
     *(("premise", "hypothesis"), ("question1", "question2"), ("question_1", "question_2")),
     *(("question", "sentence"), ("question", "passage"), ("query", "passage")),
-    *(("query", "document"), ("question", "document"), ("question", "answer")),
-    *(("query", "positive"), ("question", "positive"), ("anchor", "positive")),
     *(("#1 string", "#2 string"), ("s1", "s2"), ("first", "second")),
     *(("문장1", "문장2"), ("전제", "가설"), ("질문1", "질문2"), ("句子1", "句子2"), ("文1", "文2")),
 )

@@ -322,7 +322,8 @@ def read_rerank(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, A
         scoring = pair_scoring(models[name], asked.get("positive_label"))
     except UserError as error:
         raise bad_request(str(error)) from None
-    given = asked["texts"] if "texts" in asked else asked["documents"]
+    is_tei = "texts" in asked
+    given = asked["texts"] if is_tei else asked["documents"]
     texts = [one if isinstance(one, str) else one["text"] for one in given]
     if not texts:
         raise bad_request("there is no document; send at least one.", "documents")
@@ -336,24 +337,16 @@ def read_rerank(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, A
             )
         number = scoring.raw if asked.get("raw_scores") else scoring.score
         scores = [number(one) for one in answered.answers]
-        order = by_score(scores, asked.get("top_n"))
-        if "texts" in asked:
-            shown_text = asked.get("return_text")
-            return [
-                {"index": one, "score": scores[one]} | ({"text": texts[one]} if shown_text else {})
-                for one in order
-            ]
-        with_text = asked.get("return_documents")
-        return {
-            "model": name,
-            "object": "list",
-            "results": [
-                {"index": one, "relevance_score": scores[one]}
-                | ({"document": {"text": texts[one]}} if with_text else {})
-                for one in order
-            ],
-            "usage": {"prompt_tokens": answered.tokens, "total_tokens": answered.tokens},
-        }
+        results = []
+        for one in by_score(scores, asked.get("top_n")):
+            results.append({"index": one, "score" if is_tei else "relevance_score": scores[one]})
+            if asked.get("return_text" if is_tei else "return_documents"):
+                results[-1] |= (
+                    {"text": texts[one]} if is_tei else {"document": {"text": texts[one]}}
+                )
+        usage = {"prompt_tokens": answered.tokens, "total_tokens": answered.tokens}
+        about = {"model": name, "object": "list", "usage": usage}
+        return results if is_tei else {**about, "results": results}
 
     return name, Asked(scoring.answerer, scoring.instances(asked["query"], texts), write)
 
@@ -363,17 +356,15 @@ def _reranking_model(models: Mapping[str, AnsweringModel], name: str | None) -> 
     able = [one for one, model in models.items() if pairs_of(model)]
     if name is None and len(able) == 1:
         return able[0]
-    if name is None and able:
-        raise bad_request(f"`model` must name one of {', '.join(able)}.", "model")
-    if name not in able:
-        raise RequestError(
-            404,
-            f"no model {shown(name or 'at all')} scores pairs of texts here; there are: "
-            f"{', '.join(able) or 'none'}.",
-            code="model_not_found",
-            parameter="model",
-        )
-    return str(name)
+    if name in able:
+        return str(name)
+    raise RequestError(
+        404,
+        f"`model` is {shown(name)}; those that score pairs of texts here are: "
+        f"{', '.join(able) or 'none'}.",
+        code="model_not_found",
+        parameter="model",
+    )
 
 
 def _texts(given: Any) -> list[str]:

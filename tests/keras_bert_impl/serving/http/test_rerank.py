@@ -118,7 +118,11 @@ def test_what_was_cut_is_said_or_refused():
         ({"truncation_direction": "Left"}, 400, "truncation_direction"),
         ({"max_tokens_per_doc": 5}, 400, "is not known here"),
         ({"positive_label": "yes"}, 400, "gives a number"),
-        ({"model": "vectors"}, 404, "no model 'vectors' scores pairs of texts here"),
+        (
+            {"model": "vectors"},
+            404,
+            "`model` is 'vectors'; those that score pairs of texts here are: ranks.",
+        ),
         ({"documents": ["a"] * 2049}, 413, "2048 instances"),
     ],
 )
@@ -131,8 +135,8 @@ def test_what_is_no_such_request_is_told(change, status, told):
 def test_one_of_several_models_must_be_named():
     body = {"query": "q", "documents": ["a"]}
     reply = ask(app_of(one=reranker(), other=reranker()), "POST", "/v1/rerank", body)
-    assert reply.status == 400
-    assert reply.json()["error"]["message"] == "`model` must name one of one, other."
+    assert reply.status == 404
+    assert reply.json()["error"]["message"].endswith("here are: one, other.")
     reply = ask(app_of(vectors=ToyModel({"embed": ToyVectors()})), "POST", "/v1/rerank", body)
     assert reply.json()["error"]["code"] == "model_not_found"
 
