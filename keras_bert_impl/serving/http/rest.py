@@ -341,9 +341,8 @@ def read_rerank(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, A
         for one in by_score(scores, asked.get("top_n")):
             results.append({"index": one, "score" if is_tei else "relevance_score": scores[one]})
             if asked.get("return_text" if is_tei else "return_documents"):
-                results[-1] |= (
-                    {"text": texts[one]} if is_tei else {"document": {"text": texts[one]}}
-                )
+                text = {"text": texts[one]}
+                results[-1] |= text if is_tei else {"document": text}
         usage = {"prompt_tokens": answered.tokens, "total_tokens": answered.tokens}
         about = {"model": name, "object": "list", "usage": usage}
         return results if is_tei else {**about, "results": results}

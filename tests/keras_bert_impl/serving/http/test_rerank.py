@@ -121,7 +121,7 @@ def test_what_was_cut_is_said_or_refused():
         (
             {"model": "vectors"},
             404,
-            "`model` is 'vectors'; those that score pairs of texts here are: ranks.",
+            "'vectors'; those that score pairs of texts here are: ranks.",
         ),
         ({"documents": ["a"] * 2049}, 413, "2048 instances"),
     ],
