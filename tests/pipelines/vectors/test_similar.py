@@ -6,12 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.embedder import Embedder
 from pipelines.vectors import similar
 from pipelines.vectors.embed import embed_file
 from pipelines.vectors.options import EmbedConfig, SimilarConfig
 from pipelines.vectors.similar import find_similar, nearest
 from tests.pipelines.vectors.conftest import TEXTS
-from tests.support.model_folders import write_encoder
+from tests.support.model_folders import write_encoder, write_prompted
 
 
 @given(st.integers(1, 40), st.integers(1, 6), st.integers(0, 99))
@@ -43,6 +44,42 @@ def test_a_text_is_nearest_to_itself(search, tmp_path):
     assert found[0].cosine == pytest.approx(1.0)
     assert found[2].text == "a value ."
     assert found[0].cosine >= found[1].cosine
+
+
+@pytest.mark.parametrize("kind", ["float32", "int8", "ubinary"])
+@pytest.mark.parametrize("size", [None, 12])
+def test_smaller_vectors_are_searched_as_well(model, lines, tmp_path, kind, size):
+    given = {"model": model, "input_file": lines}
+    output = tmp_path / "x.npy"
+    made = EmbedConfig(**given, output_file=output, vector_type=kind, dimensions=size)
+    embed_file(made)
+    for text in {*TEXTS} - {""}:
+        found = find_similar(SimilarConfig(**given, vectors_file=output, query=(text,)))
+        assert text in {one.text for one in found if one.cosine >= found[0].cosine - 1e-5}
+        assert found[0].cosine == pytest.approx(1.0, abs=0.5 if kind == "ubinary" else 1e-3)
+    if kind == "int8":
+        (tmp_path / "x.npy.json").unlink()
+        with pytest.raises(UserError, match=r"x\.npy\.json: says no ranges"):
+            find_similar(SimilarConfig(**given, vectors_file=output, query=("a",), dimensions=size))
+
+
+def test_queries_have_the_prompt_that_belongs_to_that_of_the_vectors(lines, tmp_path):
+    model = str(write_prompted(tmp_path / "prompted"))
+    embedder, output = Embedder.from_pretrained(model), tmp_path / "x.npy"
+    given = {"model": model, "input_file": lines}
+    asked = {**given, "vectors_file": output, "query": ("a dog",), "top_k": 1}
+    for made, chosen, name in (
+        ({}, {}, None),
+        ({"prompt_name": "document"}, {}, "query"),
+        ({"prompt_name": "document"}, {"prompt_name": "passage"}, "passage"),
+        ({"prompt": "a value "}, {"prompt_name": "query"}, "query"),
+    ):
+        embed_file(EmbedConfig(**given, output_file=output, **made))
+        (found,) = find_similar(SimilarConfig(**asked, **chosen))
+        _, cosines = nearest(np.load(output), embedder.embed("a dog", name), 1)
+        assert found.cosine == pytest.approx(cosines[0, 0], abs=1e-5)
+    with pytest.raises(UserError, match="another pooling or prompt"):
+        find_similar(SimilarConfig(**asked))
 
 
 @pytest.mark.parametrize(
