@@ -43,6 +43,9 @@ _HOMES = {
     "show_attention": "serving.page.explain",
 }
 
+_MODULES = ("losses",)
+"""Modules that are names of the package as a whole."""
+
 _ABOVE = dict.fromkeys(("Predictor", "Reranker"), "pipelines.answering.predictor")
 """What knows tasks, which the library does not: named in full, and imported when it is used."""
 
@@ -69,12 +72,14 @@ __all__ = [
     "__version__",
     "export_model",
     "load_model",
+    "losses",
     "named_config",
     "open_model",
     "show_attention",
 ]
 
 if TYPE_CHECKING:  # the same names, for editors and type checkers
+    from keras_bert_impl import losses
     from keras_bert_impl.config import BertConfig, named_config
     from keras_bert_impl.errors import UserError
     from keras_bert_impl.keras_file import load_model
@@ -98,6 +103,8 @@ if TYPE_CHECKING:  # the same names, for editors and type checkers
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     home = f"{__name__}.{_HOMES[name]}" if name in _HOMES else _ABOVE.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
