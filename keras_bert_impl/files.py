@@ -67,11 +67,6 @@ class _Stream(io.FileIO):
         return self._position
 
 
-def without_following(path: str, flags: int) -> int:
-    """Opens for `open` what is no link, without waiting for the other end of a pipe."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
-
-
 def _aside(path: Path, ending: str = "incomplete") -> Path:
     """The name of `path` until it is complete; in the same folder, so that renaming is atomic.
 

@@ -39,8 +39,8 @@ def test_another_process_is_refused_until_the_first_one_ends_in_good_order(tmp_p
     with pytest.raises(UserError, match="busy here"), owned(tmp_path / "lock", "busy here"):
         pass
     holder.communicate("")
-    with owned(tmp_path / "lock", "busy") as held:
-        assert held
+    with owned(tmp_path / "lock", "busy"):
+        assert (tmp_path / "lock").exists()
     assert not (tmp_path / "lock").exists()
 
 
