@@ -8,7 +8,6 @@ one sentence with the file and the entry.
 import contextlib
 import dataclasses
 import functools
-import hashlib
 import json
 import logging
 import math
@@ -32,8 +31,6 @@ _MOST_MEBIBYTES = 64  # of a configuration, description or tokenizer file
 _LARGEST = 1 << 63  # NumPy and TensorFlow hold nothing beyond
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")  # of surrogates: no text in any encoding
-
-_SEAL = "seal"
 
 _Value = TypeVar("_Value")
 
@@ -69,14 +66,8 @@ def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def read_typed(path: str | os.PathLike[str], wanted: type[_Value], remedy: str) -> _Value:
-    """Reads a JSON file of ours: what it holds has the types that `wanted` says.
-
-    One that is `sealed` must be what was written.
-    """
-    values = read_json_value(path)
-    if isinstance(values, dict) and _SEAL in values and values.pop(_SEAL) != _seal_of(values):
-        raise UserError(f"{path}: was altered since it was written; {remedy}.")
-    return typed(values, wanted, str(path), remedy)
+    """Reads a JSON file: what it holds has the types that `wanted` says."""
+    return typed(read_json_value(path), wanted, str(path), remedy)
 
 
 def json_text(value: Any, **how: Any) -> str:
@@ -103,30 +94,6 @@ def without_nan(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [without_nan(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def sealed(values: Mapping[str, Any]) -> str:
-    """The text of a note on work that is done: a JSON object with a digest of itself."""
-    plain = bounded_loads(json_text(values))
-    return json_text({**plain, _SEAL: _seal_of(plain)}, indent=1) + "\n"
-
-
-def read_sealed(path: str | os.PathLike[str], wanted: type[_Value]) -> _Value | None:
-    """Reads a note that `sealed` made; None where it is missing, damaged or another one.
-
-    What it speaks of is then made again, so that nothing is said of the damage.
-    """
-    try:
-        return (
-            read_typed(path, wanted, "make it again") if _SEAL in read_json_object(path) else None
-        )
-    except UserError:
-        return None
-
-
-def _seal_of(values: Mapping[str, Any]) -> str:
-    content = json.dumps(values, sort_keys=True).encode()
-    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def read_log(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
