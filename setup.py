@@ -68,6 +68,9 @@ OPENVINO = ["nncf>=3.4", "openvino>=2026.4"]
 DOCS = ["furo>=2025.7", "myst-parser>=4", "sphinx>=8"]
 LITERT = ["ai-edge-litert>=2.0"]
 ONNX = ["onnxruntime>=1.20", "tf2onnx>=1.17"]
+SEARCH = [
+    "bm25s>=0.3.9",
+]
 SERVE = [
     "orjson>=3.10",
     "prometheus-client>=0.20",
@@ -113,6 +116,7 @@ setup(
         "dev": [
             *BEAM,
             *OPENVINO,
+            *SEARCH,
             *SERVE,
             "build>=1.2",
             "hypothesis>=6.100",
@@ -137,6 +141,7 @@ setup(
         "litert": LITERT,
         "onnx": ONNX,
         "openvino": OPENVINO,
+        "search": SEARCH,
         "serve": SERVE,
         "weights": WEIGHTS,
     },

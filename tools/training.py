@@ -162,6 +162,30 @@ def run_swag(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     return fine_tuning_job(config, flags, task_of)
 
 
+@_trainer("pipelines.tasks.vectors.options:RunEmbedderConfig")
+def run_embedder(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+    """Trains the vectors of texts, for search and similarity; evaluates them.
+
+    Files are tables. Rows are a query and a document that answers it, perhaps with negatives (the
+    documents of the other rows of a batch are negatives, too); two texts and a number that says how
+    alike they are; two texts and entailment, neutral or contradiction; or a text and its class. The
+    dev file may have another form than the training file: pairs are judged as a search (nDCG@10 and
+    others, beside BM25), numbers by their rank correlation. The same command again resumes a run
+    that was killed. The output folder gets model/, which embed, search, serve and
+    sentence-transformers open, eval_results.txt with the figures of the start and of the end, and
+    what every training run leaves: flags.cfg, metrics.jsonl, TensorBoard events and checkpoints.
+
+    Examples:
+      keras-bert run_embedder --train_file=faq.csv --dev_file=faq_dev.csv --output_dir=faq
+          --init_checkpoint=all-MiniLM-L6-v2 --do_train --do_eval --train_batch_size=32
+      keras-bert run_embedder --train_file=sts/train.tsv --dev_file=sts/dev.tsv --output_dir=sts
+          --init_checkpoint=run/model --do_train --do_eval --loss=cosent --learning_rate=2e-5
+    """
+    from pipelines.tasks.vectors.task import task_of
+
+    return fine_tuning_job(config, flags, task_of)
+
+
 @tool(PRETRAIN, "pipelines.corpora.split_sentences:SplitSentencesConfig")
 def split_sentences(config: Any, _: ConfigFlags[Any]) -> str:
     """Splits documents into sentences: one sentence a line, an empty line between documents.

@@ -70,12 +70,14 @@ class Input:
         name: what it is called, as in the SavedModel's signature.
         is_list: whether it holds a list of texts (the endings of a context) instead of one.
         needed: whether an instance must have it.
+        is_number: whether it is a whole number, no text.
         about: what it is, in a few words, for people.
     """
 
     name: str
     is_list: bool = False
     needed: bool = True
+    is_number: bool = False
     about: str = ""
 
 
@@ -90,6 +92,7 @@ class Answerer(Protocol):
             "masked_words", "next_sentence" or "vector".
         inputs: the fields of an instance, the main one first. A bare text in place of an instance
             is its first field.
+        options: fields that say how an instance is answered; none is needed.
         outputs: the fields of an answer, and what each is, in a few words.
         tokens_at_once: how many positions a batch should have.
         batches_at_once: how many batches are worth computing at the same time.
@@ -100,6 +103,7 @@ class Answerer(Protocol):
     signature: str
     kind: str
     inputs: Sequence[Input]
+    options: Sequence[Input]
     outputs: Mapping[str, str]
     tokens_at_once: int
     batches_at_once: int
@@ -315,7 +319,7 @@ def asked_otherwise(where: str, given: str, inputs: Sequence[Input]) -> UserErro
         >>> print(asked_otherwise("instance 1", "text", [Input("text_a"), Input("text_b")]))
         instance 1: has text, but this model is asked with text_a and text_b; give these.
     """
-    wanted = " and ".join(one.name for one in inputs)
+    wanted = " and ".join(one.name for one in inputs if one.needed)
     return UserError(f"{where}: has {given}, but this model is asked with {wanted}; give these.")
 
 

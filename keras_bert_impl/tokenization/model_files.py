@@ -123,7 +123,7 @@ KEYS: Mapping[str, Mapping[str, Any]] = {
         query_expansion=(None,),
     ),
     "config_sentence_transformers.json": _keys(
-        read="prompts default_prompt_name",
+        read="prompts default_prompt_name matryoshka_dimensions",
         free="__version__ similarity_fn_name",
         model_type=("SentenceTransformer", None),
         truncate_dim=(None,),

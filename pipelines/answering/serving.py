@@ -5,7 +5,7 @@ import dataclasses
 import logging
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -163,7 +163,7 @@ class CountingAnswerer:
         with self._lock:
             self._texts += len(instances)
             self._cut += sum(map(bool, prepared.num_truncated))
-            self._empty += sum(not any(map(str.strip, texts_in([one]))) for one in instances)
+            self._empty += sum(not any(map(str.strip, self._texts_of(one))) for one in instances)
             self._count += count
             self._told = told or (self._count.words >= _ENOUGH and self._count.is_large)
             told = told or not self._told
@@ -174,6 +174,9 @@ class CountingAnswerer:
                 *(self._name, self._count),
             )
         return prepared
+
+    def _texts_of(self, instance: Instance) -> Iterator[str]:
+        return texts_in([{one.name: instance.get(one.name) for one in self._answerer.inputs}])
 
     def log_left_out(self) -> None:
         """Says at the end of all texts how many were empty, and how many were cut."""

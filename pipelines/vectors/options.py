@@ -10,6 +10,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import POOLINGS
 from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.serving.answerer import REFUSE, TRUNCATE
+from keras_bert_impl.serving.smaller_vectors import FLOAT32, INT8, TYPES
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.training.config import MOST_EXAMPLES
 from pipelines.corpora.encodings import TextEncoding
@@ -117,6 +118,23 @@ class VectorModelConfig(EngineConfig):
     do_lower_case: bool | None = option(
         None, "Whether text is lower-cased, where the checkpoint does not say it."
     )
+    prompt_name: str | None = option(
+        None,
+        "The prompt before every text: query, document or another one of the model directory; by "
+        "default its default prompt.",
+    )
+    prompt: str | None = option(None, "What is written in front of every text.")
+    dimensions: int | None = option(
+        None,
+        "How many numbers of each vector are given, the first ones; good where the model was "
+        "trained for it. By default all.",
+        at_least=1,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.prompt is not None and self.prompt_name is not None:
+            raise UserError("`prompt` and `prompt_name` exclude each other; give one of them.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -129,8 +147,14 @@ class EmbedConfig(VectorModelConfig, TextsConfig):
     )
     output_file: Path | None = option(
         None,
-        "The file to write: NAME.npy, float32 [texts, width], with NAME.npy.json, which says what "
-        "it was made from, or NAME.parquet with the columns text and embedding.",
+        "The file to write: NAME.npy, [texts, width], with NAME.npy.json, which says what it was "
+        "made from, or NAME.parquet with the columns text and embedding.",
+    )
+    vector_type: str = option(
+        FLOAT32,
+        "What a number is: float32; int8, a byte within the range of all vectors; or ubinary, a "
+        "bit, of which a byte holds eight.",
+        choices=tuple(TYPES),
     )
     long_text: str = option(
         TRUNCATE,
@@ -147,6 +171,11 @@ class EmbedConfig(VectorModelConfig, TextsConfig):
         if bool(self.text) == bool(self.output_file):
             raise UserError(
                 "give `output_file` with `input_file` only: vectors of `text` are printed."
+            )
+        if self.text and self.vector_type == INT8:
+            raise UserError(
+                "`vector_type=int8` needs the ranges of many vectors; give `input_file` in place "
+                "of `text`."
             )
         if self.output_file and self.output_file.suffix not in (NPY, PARQUET):
             raise UserError(

@@ -19,7 +19,7 @@ from keras_bert_impl.serving.answerer import (
     Instance,
     asked_answerer,
 )
-from keras_bert_impl.serving.forms import read_fields
+from keras_bert_impl.serving.forms import VectorForm, read_fields
 from keras_bert_impl.serving.http.batching import Answered
 from keras_bert_impl.serving.http.bodies import RequestError, bad_request
 
@@ -34,7 +34,7 @@ METHODS = {
 }
 """What each method takes beside `signature_name`."""
 
-_OF_EMBEDDINGS = ("input", "model", "encoding_format", "dimensions", "user")
+_OF_EMBEDDINGS = ("input", "model", "encoding_format", "dimensions", "input_type", "user")
 _B64 = "b64"
 _Write = Callable[[Answered], dict[str, Any]]
 
@@ -70,7 +70,7 @@ def read(model: AnsweringModel, method: str, body: Any) -> Asked:
     answerer = _answerer(model, body.get("signature_name"), rows[0])
     instances = [_instance(answerer.inputs, row, method != "predict") for row in rows]
     try:
-        read_fields(answerer.inputs, instances)
+        read_fields((*answerer.inputs, *answerer.options), instances)
     except UserError as error:
         raise bad_request(str(error)) from None
     if method != "predict":
@@ -246,22 +246,19 @@ def read_embeddings(models: Mapping[str, AnsweringModel], body: Any) -> tuple[st
     for entry, value, right, wanted in (
         ("encoding_format", form, form in (None, "float", "base64"), "float or base64"),
         ("dimensions", dimensions, type(dimensions) in (int, type(None)), "a whole number"),
-        ("user", body.get("user"), isinstance(body.get("user"), str | None), "a text"),
+        *(
+            (one, body.get(one), isinstance(body.get(one), str | None), "a text")
+            for one in ("input_type", "user")
+        ),
     ):
         if not right:
             raise bad_request(f"`{entry}` is {shown(value)}; give {wanted}.", entry)
     field, output = answerer.inputs[0].name, next(iter(answerer.outputs))
-    instances = [{field: text} for text in _texts(body.get("input"))]
+    options = {one.name: body[one.name] for one in answerer.options if one.name in body}
+    instances = [{field: text, **options} for text in _texts(body.get("input"))]
 
     def write(answered: Answered) -> dict[str, Any]:
         vectors: list[Any] = [one[output] for one in answered.answers]
-        width = len(vectors[0])
-        if dimensions not in (None, width):
-            raise bad_request(
-                f"`dimensions` is {shown(dimensions)}, but the vectors of {shown(name)} have "
-                f"{width} numbers; leave it out.",
-                "dimensions",
-            )
         if form == "base64":
             packed = (np.asarray(vector, "<f4").tobytes() for vector in vectors)
             vectors = [base64.b64encode(one).decode() for one in packed]
@@ -331,7 +328,7 @@ def openapi_document(models: Mapping[str, AnsweringModel]) -> dict[str, Any]:
         paths[path] = {"get": _get("Whether the model can be asked, and its entry in the list.")}
         paths[f"{path}/metadata"] = {"get": _get("Its signatures, and what there is to know of it")}
         signatures = [f"{one} gives {', '.join(x.outputs)}" for one, x in model.answerers.items()]
-        instances = [_schema(one.inputs) for one in model.answerers.values()]
+        instances = [_schema((*one.inputs, *one.options)) for one in model.answerers.values()]
         schema = {
             "signature_name": {"enum": list(model.answerers)},
             "instances": {"type": "array", "items": {"anyOf": instances}, "minItems": 1},
@@ -351,7 +348,7 @@ def openapi_document(models: Mapping[str, AnsweringModel]) -> dict[str, Any]:
             "model": {"enum": vectors},
             "input": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]},
             "encoding_format": {"enum": ["float", "base64"]},
-            "dimensions": {"type": "integer", "description": "Only the model's own number."},
+            **_schema(VectorForm.options)["properties"],
             "user": _TEXT,
         }
         post = {"model": vectors[0], "input": [_SAYING]}
@@ -385,13 +382,15 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _schema(inputs: Sequence[Input]) -> dict[str, Any]:
-    text = {"anyOf": [_TEXT, _object({_B64: _TEXT})]}
-    fields = {
-        one.name: {**({"type": "array", "items": text} if one.is_list else text)}
-        | {"description": one.about}
-        for one in inputs
-    }
+    fields = {one.name: {**_type_of(one), "description": one.about} for one in inputs}
     return {**_object(fields), "required": [one.name for one in inputs if one.needed]}
+
+
+def _type_of(field: Input) -> dict[str, Any]:
+    text = {"anyOf": [_TEXT, _object({_B64: _TEXT})]}
+    if field.is_number:
+        return {"type": "integer"}
+    return {"type": "array", "items": text} if field.is_list else text
 
 
 def _example(answerer: Answerer) -> dict[str, Any]:
