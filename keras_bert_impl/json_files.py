@@ -11,7 +11,6 @@ import functools
 import json
 import logging
 import math
-import numbers
 import os
 import re
 import sys
@@ -195,12 +194,11 @@ def typed(value: Any, wanted: Any, origin: str, remedy: str = "fix it") -> Any:
     """Checks a parsed JSON value against a type, and gives it as that type.
 
     Args:
-        wanted: `int` (within 64 bits), `float` (finite; whole numbers count), `numbers.Real` (NaN
-            and infinities, too), `str`, `bool`, `None`, `Any`, a union, a `Literal`, `list[...]`,
-            `tuple[...]`, `dict[str, ...]` (or `Mapping`), a `TypedDict`, or a dataclass, whose
-            fields are the entries of an object: those with a default may be missing, others than
-            its fields may not be there. A type `Annotated` with `options.Rules` has their bounds
-            and choices, too.
+        wanted: `int` (of 64 bits), `float` (finite; whole numbers count), `str`, `bool`, `None`,
+            `Any`, a union, a `Literal`, `list[...]`, `tuple[..., ...]`, `dict[str, ...]` (or
+            `Mapping`), a `TypedDict`, or a dataclass, whose fields are the entries of an object:
+            those with a default may be missing, others than its fields may not be there. A type
+            `Annotated` with `options.Rules` has their bounds and choices, too.
 
     Example:
         >>> typed({"stride": 128}, dict[str, int], "config.json")
@@ -267,7 +265,7 @@ def _container(value: Any, wanted: Any, path: tuple[str, ...]) -> Any:
     if origin in (list, Sequence):
         return _items(value, arms[0], path)
     if origin is tuple:
-        return _tuple(value, arms, path)
+        return tuple(_items(value, arms[0], path))
     if origin in (dict, Mapping):
         return {name: _typed(one, arms[1], (*path, name)) for name, one in _object(value, path)}
     if dataclasses.is_dataclass(wanted):
@@ -290,8 +288,6 @@ def _within(value: Any, rules: Iterable[Rules], path: tuple[str, ...]) -> Any:
 
 def _plain(value: Any, wanted: Any, path: tuple[str, ...]) -> Any:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if wanted is numbers.Real and number and (type(value) is float or abs(value) < _LARGEST):
-        return value
     if wanted is float and number and abs(value) <= sys.float_info.max:
         return float(value)
     if wanted is int and type(value) is int and -_LARGEST <= value < _LARGEST:
@@ -320,15 +316,6 @@ def _items(value: Any, wanted: Any, path: tuple[str, ...]) -> list[Any]:
     if not isinstance(value, list):
         raise _MismatchError(path, value, "a list")
     return [_typed(one, wanted, (*path, str(at))) for at, one in enumerate(value)]
-
-
-def _tuple(value: Any, arms: Sequence[Any], path: tuple[str, ...]) -> tuple[Any, ...]:
-    if len(arms) == 2 and arms[1] is Ellipsis:
-        return tuple(_items(value, arms[0], path))
-    if not isinstance(value, list) or len(value) != len(arms):
-        raise _MismatchError(path, value, f"a list of {len(arms)} items")
-    each = enumerate(zip(value, arms, strict=True))
-    return tuple(_typed(one, arm, (*path, str(at))) for at, (one, arm) in each)
 
 
 def _object(value: Any, path: tuple[str, ...]) -> Iterable[tuple[str, Any]]:
@@ -368,7 +355,6 @@ def _hints(wanted: type) -> dict[str, Any]:
 _WORDS: Mapping[Any, str] = {
     int: "a whole number",
     float: "a number",
-    numbers.Real: "a number",
     str: "text",
     bool: "true or false",
     list: "a list",
