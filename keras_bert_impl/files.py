@@ -178,18 +178,6 @@ def without_links(path: Path, names: int = 1) -> Path:
 
 
 @contextlib.contextmanager
-def no_folder_left(path: str | os.PathLike[str]) -> Iterator[None]:
-    """After the block there is no empty folder `path`, or parent, that was not there before."""
-    new = [folder for folder in (Path(path), *Path(path).parents) if not folder.exists()]
-    try:
-        yield
-    finally:
-        for folder in new:
-            with contextlib.suppress(OSError):  # there is something in it
-                folder.rmdir()
-
-
-@contextlib.contextmanager
 def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
     r"""Opens a file that appears under its name only when the block ends without an error.
 

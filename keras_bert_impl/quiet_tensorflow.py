@@ -34,18 +34,6 @@ def standard_error_held_back() -> Iterator[None]:
             os.close(kept)
 
 
-class _QuietLoader(importlib.abc.Loader):
-    def __init__(self, loader: importlib.abc.Loader) -> None:
-        self._loader = loader
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        with standard_error_held_back():
-            self._loader.exec_module(module)
-
-
 class _QuietFinder(importlib.abc.MetaPathFinder):
     """Finds the package `tensorflow` as Python does, and loads it quietly."""
 
@@ -57,7 +45,13 @@ class _QuietFinder(importlib.abc.MetaPathFinder):
         # Not `importlib.util.find_spec`, which would ask this finder again.
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = _QuietLoader(spec.loader)
+            load = spec.loader.exec_module
+
+            def load_quietly(module: ModuleType) -> None:
+                with standard_error_held_back():
+                    load(module)
+
+            spec.loader.exec_module = load_quietly  # type: ignore[method-assign]
         return spec
 
 

@@ -35,6 +35,7 @@ _INDENT = " " * 6
 _NEARLY = 0.86  # likeness from which a flag is another one mistyped; Beam's own are less alike
 _WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 _TRUTH = {**dict.fromkeys(("true", "t", "1"), True), **dict.fromkeys(("false", "f", "0"), False)}
+_FILES = ("flagfile", "recipe")  # one flag: of a study its file is called a recipe
 _TWO_SCREENS = 100  # lines of help
 
 _SAME_FLAGS = (
@@ -233,7 +234,7 @@ class ConfigFlags(Generic[Config]):
             flag = self._flags.get(aliases.get(name, name))
             if word == "--":
                 rest += left
-            elif name == "flagfile" and word.startswith("-"):
+            elif name in _FILES and word.startswith("-"):
                 file = os.path.expanduser(text if joined else next(left, ""))  # noqa: PTH111
                 if file in within:
                     raise UserError(f"{file}: is a flag file that names itself; remove that line.")

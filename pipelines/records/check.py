@@ -219,8 +219,8 @@ def _check_description(description: Description, path: Path, expected: Expected)
             f"{path}: was made with another vocabulary (sha256 {theirs}… instead of {ours}…); use "
             "that vocabulary or make the shards again."
         )
-    if expected.do_lower_case not in (None, description.do_lower_case):
-        made = description.do_lower_case
+    made = description.tokenizer["do_lower_case"]
+    if expected.do_lower_case not in (None, made):
         raise UserError(
             f"{path}: was made with `do_lower_case={made}`; use the same casing or make the shards "
             "again."

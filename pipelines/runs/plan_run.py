@@ -1,6 +1,8 @@
 """Estimates the time and memory of a pre-training run on this machine."""
 
+import itertools
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from keras_bert_impl.config import MODEL_SIZES, BertConfig, named_config
@@ -126,6 +128,21 @@ def plan(config: PlanRunConfig) -> tuple[dict[str, str], list[str]]:
 
 def measure_rate(model_config: BertConfig, config: PlanRunConfig) -> float:
     """Times training steps on made-up examples; gives examples a second of the fastest step."""
+    step = training_step(
+        model_config, config.training, config.max_seq_length, config.max_predictions_per_seq
+    )
+    seconds = []
+    for _ in range(config.measure_steps + 1):
+        start = time.monotonic()
+        step()
+        seconds.append(time.monotonic() - start)
+    return config.training.train_batch_size / min(seconds[1:])  # the first one compiled
+
+
+def training_step(
+    model_config: BertConfig, training: TrainingConfig, length: int, predictions: int
+) -> Callable[[], float]:
+    """A function that takes one pre-training step on a made-up batch, and gives its loss."""
     from keras_bert_impl.models.pretrainer import BertPretrainer
     from keras_bert_impl.planning import made_up_examples
     from keras_bert_impl.training.config import dtype_policy
@@ -134,26 +151,20 @@ def measure_rate(model_config: BertConfig, config: PlanRunConfig) -> float:
     from keras_bert_impl.training.step import TrainingStep
     from keras_bert_impl.training.strategy import make_devices
 
-    training = config.training
     devices = make_devices(training)
     with devices.strategy.scope():
         model = BertPretrainer(model_config, dtype=dtype_policy(training.precision))
     model.encoder.recompute = training.recompute
     state = TrainingState(model, training, devices)
     step = TrainingStep(state, PretrainingObjective(), training)
-    batch = made_up_examples(
-        training.train_batch_size,
-        config.max_seq_length,
-        config.max_predictions_per_seq,
-        model_config.vocab_size,
-    )
-    seconds = []
-    for number in range(config.measure_steps + 1):
-        start = time.monotonic()
-        inputs = step.prepare([batch], number, [training.learning_rate])
-        step.metrics(step.run(*inputs)[0])
-        seconds.append(time.monotonic() - start)
-    return training.train_batch_size / min(seconds[1:])  # the first one compiled
+    sizes = (training.train_batch_size, length, predictions, model_config.vocab_size)
+    batch, number = made_up_examples(*sizes), itertools.count()
+
+    def take() -> float:
+        (row,) = step.run(*step.prepare([batch], next(number), [training.learning_rate]))
+        return step.metrics(row)["loss"]
+
+    return take
 
 
 def _model_config(config: PlanRunConfig) -> BertConfig:

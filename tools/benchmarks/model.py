@@ -96,14 +96,10 @@ class ModelConfig(Workload):
 FLAGS = ConfigFlags(__doc__, ModelConfig)
 
 
-def training_step(workload: Workload, kernels: str) -> Step:
+def our_training_step(workload: Workload, kernels: str) -> Step:
     """Takes one step of the real trainer each time it is called (TensorFlow)."""
-    from keras_bert_impl.models.pretrainer import BertPretrainer
-    from keras_bert_impl.training.config import TrainingConfig, dtype_policy
-    from keras_bert_impl.training.objectives import PretrainingObjective
-    from keras_bert_impl.training.state import TrainingState
-    from keras_bert_impl.training.step import TrainingStep
-    from keras_bert_impl.training.strategy import make_devices
+    from keras_bert_impl.training.config import TrainingConfig
+    from pipelines.runs.plan_run import training_step
 
     config = TrainingConfig(
         learning_rate=1e-4,
@@ -113,21 +109,7 @@ def training_step(workload: Workload, kernels: str) -> Step:
         precision=workload.precision,
         kernels=kernels,
     )
-    devices = make_devices(config)
-    with devices.strategy.scope():
-        model = BertPretrainer(workload.config, dtype=dtype_policy(workload.precision))
-    state = TrainingState(model, config, devices)
-    objective = PretrainingObjective()
-    step = TrainingStep(state, objective, config)
-    features, number = workload.features(), 0
-
-    def run() -> float:
-        nonlocal number
-        (row,) = step.run(*step.prepare([features], number, [1e-4]))
-        number += 1
-        return step.metrics(row)["loss"]
-
-    return run
+    return training_step(workload.config, config, workload.max_seq_length, workload.predictions)
 
 
 def inference(workload: Workload, kernels: str) -> Step:
@@ -284,8 +266,8 @@ def _autocast(workload: Workload) -> Any:
 
 CONTENDERS: dict[str, dict[str, Callable[[Workload], Step]]] = {
     "train": {
-        "ours_fast": partial(training_step, kernels="fast"),
-        "ours_plain": partial(training_step, kernels="plain"),
+        "ours_fast": partial(our_training_step, kernels="fast"),
+        "ours_plain": partial(our_training_step, kernels="plain"),
         "keras_hub": keras_hub_training_step,
         "torch": torch_training_step,
     },
