@@ -11,7 +11,11 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from keras_bert_impl.backend import choose_tensorflow
+from keras_bert_impl.backend import (
+    choose_tensorflow,
+    import_tensorflow_quietly,
+    is_no_retracing,
+)
 from keras_bert_impl.errors import UserError, escaped, refusal, shown
 from keras_bert_impl.interrupts import (
     EXIT_SIGNAL,
@@ -21,7 +25,6 @@ from keras_bert_impl.interrupts import (
     take_stop,
     what_is_kept,
 )
-from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly, is_no_retracing
 
 if TYPE_CHECKING:
     from tools.config_flags import ConfigFlags

@@ -26,7 +26,7 @@ import numpy as np
 
 from keras_bert_impl.config import BertConfig, named_config
 from keras_bert_impl.options import check_options, option
-from keras_bert_impl.planning import encoder_flops, made_up_examples, training_flops
+from pipelines.runs.plan_run import encoder_flops, made_up_examples, training_flops
 from tools.benchmarks.measuring import in_child, in_turns, machine, report, seconds_of
 from tools.config_flags import ConfigFlags
 
