@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from keras_bert_impl.errors import UserError, escaped
-from keras_bert_impl.files import open_whole
 from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.options import as_list_text
 from tests.support.programs import ROOT
@@ -98,7 +97,7 @@ def test_unknown_flags_can_be_passed_on():
     ("arguments", "said"),
     [
         (["--counts=5"], "'--counts' is not a flag; --count is"),
-        (["--temp_location", "gs://x", "--count=many"], "--count=many must be an integer"),
+        (["--temp_location", "gs://x", "--count=many"], "--count=many must be a whole number"),
     ],
 )
 def test_what_is_meant_for_the_tool_is_not_passed_on(arguments, said, capsys):
@@ -111,8 +110,8 @@ def test_what_is_meant_for_the_tool_is_not_passed_on(arguments, said, capsys):
 @pytest.mark.parametrize(
     ("word", "wanted"),
     [
-        ("--count=None", "an integer"),
-        ("--count=", "an integer"),
+        ("--count=None", "a whole number"),
+        ("--count=", "a whole number"),
         ("--rate=None", "a number"),
         ("--fast=None", "true or false"),
         ("--form=None", "one of text, json"),
@@ -143,7 +142,10 @@ def test_help_shows_usage_and_every_flag_with_its_default(capsys):
 @pytest.mark.parametrize(
     ("continues", "said"),
     [
-        (False, "\nInterrupted; no file was written, and the same command begins anew.\n"),
+        (
+            False,
+            "\nInterrupted; nothing is half written, and the same command begins anew.\n",
+        ),
         (True, f"\nInterrupted; {KEPT}.\n"),
     ],
 )
@@ -152,19 +154,6 @@ def test_an_interruption_is_no_traceback_and_promises_only_what_is_true(continue
         raise KeyboardInterrupt
 
     assert command_line.run(ConfigFlags(""), main, [], continues=continues) == 130
-    assert capsys.readouterr().err == said
-
-
-def test_an_interruption_names_what_is_there_already(tmp_path, capsys):
-    def main():
-        with open_whole(tmp_path / "first.txt") as file:
-            file.write("1")
-        with open_whole(tmp_path / "second.txt") as file:
-            file.write("2")
-            raise KeyboardInterrupt
-
-    assert command_line.run(ConfigFlags(""), main, []) == 130
-    said = f"\nInterrupted; {tmp_path}/first.txt is written, and the same command begins anew.\n"
     assert capsys.readouterr().err == said
 
 
@@ -254,7 +243,7 @@ def test_every_flag_for_several_items_given_twice_has_all_of_them_and_so_has_its
     flag_set = tool_named(tool).flags
     missing = re.findall(r"--(\w+).* \(required\)", flag_set.help_text())
     first, second = 'one, two,"3, ""4"" ",', '  "five"'
-    for flag in flag_set.lists():
+    for flag in (one for one in flag_set.lists() if one.element is str):
         needed = [f"--{one}=x" for one in missing if one != flag.name]
         flag_set.parse([*needed, f"--{flag.name}={first}", f"--{flag.name}={second}"])
         items = ["one", "two", '3, "4" ', "", "five"] if flag.separated else [first, second]

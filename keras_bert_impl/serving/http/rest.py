@@ -389,12 +389,12 @@ def read_rerank(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, A
             )
         number = scoring.raw if asked.get("raw_scores") else scoring.score
         scores = [number(one) for one in answered.answers]
-        results = []
+        results = list[dict[str, Any]]()
         for one in by_score(scores, asked.get("top_n")):
             results.append({"index": one, "score" if is_tei else "relevance_score": scores[one]})
             if asked.get("return_text" if is_tei else "return_documents"):
                 text = {"text": texts[one]}
-                results[-1] |= text if is_tei else {"document": text}
+                results[-1].update(text if is_tei else {"document": text})
         usage = {"prompt_tokens": answered.tokens, "total_tokens": answered.tokens}
         about = {"model": name, "object": "list", "usage": usage}
         return results if is_tei else {**about, "results": results}
