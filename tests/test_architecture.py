@@ -165,8 +165,7 @@ def test_the_same_file_has_the_same_part_in_every_family(family):
 
 
 def test_flags_are_read_in_tools_only():
-    for parser in ("absl", "argparse"):
-        assert importers(files_of(*LIBRARIES), parser) == []
+    assert importers(files_of(*LIBRARIES), "absl") == []
 
 
 def test_the_library_knows_no_beam_and_layers_and_models_know_no_tensorflow():
