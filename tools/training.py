@@ -97,6 +97,31 @@ def run_classifier(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     return fine_tuning_job(config, flags, task_of)
 
 
+@_trainer("pipelines.tasks.vectors.ranking:RunRerankerConfig")
+def run_reranker(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+    """Fine-tunes a cross-encoder, which scores a query with a document; judges the order by score.
+
+    Files have a query and a right document in each row, and perhaps wrong ones (the columns
+    negative, negative_2, ...); where there are none, they are drawn from what BM25, or a model of
+    vectors (--candidates), finds among all documents of the file. Or they have a label: more than 0
+    where the document is right. Of a dev file with labels of 0 the rows of a query are its
+    candidates; of others they are what is found. The figures, MRR@10 and nDCG@10 in
+    eval_results.txt, stand beside those of the candidates' own order. The same command again
+    resumes a run that was killed. The output folder gets the model directory model/, which
+    `Reranker`, `serve` and sentence-transformers' CrossEncoder open, dev_ranking.tsv, and what
+    every training run leaves: flags.cfg, metrics.jsonl, TensorBoard events and checkpoints.
+
+    Examples:
+      keras-bert run_reranker --train_file=train.csv --dev_file=dev.csv --init_checkpoint=run/model
+          --output_dir=reranker --do_train --do_eval --max_seq_length=256
+      keras-bert run_reranker --dev_file=dev.csv --init_checkpoint=reranker/model
+          --output_dir=judged --do_eval --candidates=all-MiniLM-L6-v2 --engine=openvino
+    """
+    from pipelines.tasks.vectors.ranking import task_of
+
+    return fine_tuning_job(config, flags, task_of)
+
+
 @_trainer("pipelines.tasks.questions.options:RunSquadConfig")
 def run_squad(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     """Fine-tunes a model that answers questions from a passage; evaluates, predicts.
@@ -158,6 +183,30 @@ def run_swag(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
           --do_eval --do_predict --train_batch_size=16 --learning_rate=2e-5 --num_train_epochs=3
     """
     from pipelines.tasks.choices.task import task_of
+
+    return fine_tuning_job(config, flags, task_of)
+
+
+@_trainer("pipelines.tasks.vectors.options:RunEmbedderConfig")
+def run_embedder(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+    """Trains the vectors of texts, for search and similarity; evaluates them.
+
+    Files are tables. Rows are a query and a document that answers it, perhaps with negatives (the
+    documents of the other rows of a batch are negatives, too); two texts and a number that says how
+    alike they are; two texts and entailment, neutral or contradiction; or a text and its class. The
+    dev file may have another form than the training file: pairs are judged as a search (nDCG@10 and
+    others, beside BM25), numbers by their rank correlation. The same command again resumes a run
+    that was killed. The output folder gets model/, which embed, search, serve and
+    sentence-transformers open, eval_results.txt with the figures of the start and of the end, and
+    what every training run leaves: flags.cfg, metrics.jsonl, TensorBoard events and checkpoints.
+
+    Examples:
+      keras-bert run_embedder --train_file=faq.csv --dev_file=faq_dev.csv --output_dir=faq
+          --init_checkpoint=all-MiniLM-L6-v2 --do_train --do_eval --train_batch_size=32
+      keras-bert run_embedder --train_file=sts/train.tsv --dev_file=sts/dev.tsv --output_dir=sts
+          --init_checkpoint=run/model --do_train --do_eval --loss=cosent --learning_rate=2e-5
+    """
+    from pipelines.tasks.vectors.task import task_of
 
     return fine_tuning_job(config, flags, task_of)
 

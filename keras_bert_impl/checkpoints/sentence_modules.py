@@ -7,9 +7,9 @@ tanh there (`2_Dense`).
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NotRequired, TypedDict
+from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from keras_bert_impl.errors import UserError, reading, shown
 from keras_bert_impl.files import is_named, make_folder
 from keras_bert_impl.json_files import read_json_object, read_typed, typed
 from keras_bert_impl.models.head_settings import CLS, MEAN, POOLER, POOLINGS
+from keras_bert_impl.options import Rules
 from keras_bert_impl.tokenization.model_files import check_keys
 
 MODULES_FILE = "modules.json"
@@ -62,6 +63,7 @@ _KNOWN = (
     ["Transformer", "Pooling", "Dense"],
     ["Transformer", "Pooling", "Dense", "Normalize"],
 )
+_OF_CROSS_ENCODERS = (["Transformer"],)
 _AGAIN = "get the model again"
 _MODES = {"pooling_mode_cls_token": CLS, "pooling_mode_mean_tokens": MEAN}
 
@@ -72,8 +74,23 @@ class _Module(TypedDict):
 
 
 class _Prompts(TypedDict, total=False):
-    prompts: dict[str, str] | None
+    prompts: dict[str, str | None] | None
     default_prompt_name: str | None
+    model_type: str | None
+    activation_fn: str | None
+    # An entry of our own, called as vLLM calls it in the encoder's configuration.
+    matryoshka_dimensions: list[Annotated[int, Rules(sentence="", at_least=1)]] | None
+
+
+QUERY, DOCUMENT = "query", "document"
+"""The prompts that every model has; without one in its files they are empty."""
+
+_OF_DOCUMENTS = ("passage", "corpus")  # of models whose files name no "document"
+_OTHER_NAMES = {
+    **dict.fromkeys((*_OF_DOCUMENTS, "search_document"), DOCUMENT),
+    "search_query": QUERY,
+}
+"""What models and clients call these two."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,17 +101,36 @@ class SentenceSettings:
         pooling: "mean", "cls" or "pooler"; see `models.head_settings`.
         normalize: whether vectors are scaled to length 1.
         max_seq_length: longer texts are truncated to this many tokens; None is all positions.
-        prompt: what is written in front of every text.
+        prompt: what is written in front of a text for which no prompt is named.
+        prompts: others, by their names.
+        dimensions: the sizes for which a model was trained whose vectors may be truncated.
     """
 
     pooling: str = MEAN
     normalize: bool = False
     max_seq_length: int | None = None
     prompt: str = ""
+    prompts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    dimensions: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.pooling not in POOLINGS:
             raise UserError(f"`pooling={self.pooling}` is unknown; choose {', '.join(POOLINGS)}.")
+
+    def prompt_of(self, name: str | None) -> str:
+        """The prompt of a name; None is the default one.
+
+        Example:
+            >>> SentenceSettings(prompts={"query": "query: "}).prompt_of("search_query")
+            'query: '
+        """
+        if name is None:
+            return self.prompt
+        known = {QUERY: "", DOCUMENT: "", **self.prompts}
+        found = known.get(name, known.get(_OTHER_NAMES.get(name, "")))
+        if found is None:
+            raise UserError(f"the model has no prompt {shown(name)}; choose {', '.join(known)}.")
+        return found
 
 
 class DenseWeights(NamedTuple):
@@ -120,6 +156,8 @@ def read_sentence_settings(folder: Path) -> SentenceSettings | None:
     if not is_named(path):
         return _of_keras_hub(folder)
     modules = _read_modules(path)
+    if "Pooling" not in modules:
+        return None
     pooling = _read_pooling(folder / modules["Pooling"] / CONFIG_FILE)
     scaled = folder / modules.get("Normalize", "") / CONFIG_FILE
     if "Normalize" in modules and is_named(scaled):
@@ -131,7 +169,7 @@ def read_sentence_settings(folder: Path) -> SentenceSettings | None:
         pooling=pooling,
         normalize="Normalize" in modules,
         max_seq_length=read_length(folder),
-        prompt=_read_prompt(folder / PROMPTS_FILE),
+        **_read_prompts(folder / PROMPTS_FILE),
     )
 
 
@@ -188,7 +226,7 @@ def _read_modules(path: Path) -> dict[str, str]:
     for module in modules:
         check_keys(path, module, MODULES_FILE)
     kinds = [one["type"].rpartition(".")[2] for one in modules]
-    if kinds not in _KNOWN:
+    if kinds not in (_OF_CROSS_ENCODERS if _cross_encoder(path.parent) else _KNOWN):
         found = shown(", ".join(kinds))[1:-1] or "no module"
         raise UserError(
             f"{path}: a model of {found} cannot be opened here; name one "
@@ -269,12 +307,35 @@ def read_length(folder: Path) -> int | None:
     return None
 
 
-def _read_prompt(path: Path) -> str:
+def _read_prompts(path: Path) -> dict[str, Any]:
     values = read_typed(path, _Prompts, _AGAIN) if is_named(path) else _Prompts()
     check_keys(path, values, PROMPTS_FILE)
-    prompts, name = values.get("prompts") or {}, values.get("default_prompt_name")
+    prompts = {one: text or "" for one, text in (values.get("prompts") or {}).items()}
+    name, sizes = values.get("default_prompt_name"), values.get("matryoshka_dimensions")
     with reading(path, "prompts with a default one", "add it, or remove the name"):
-        return "" if name is None else prompts[name]
+        prompt = "" if name is None else prompts[name]
+    of_documents = next((one for one in (DOCUMENT, *_OF_DOCUMENTS) if one in prompts), None)
+    if of_documents is not None:
+        prompts[DOCUMENT] = prompts[of_documents]
+    return {"prompt": prompt, "prompts": prompts, "dimensions": tuple(sizes or ())}
+
+
+def read_activation(folder: Path) -> str | None:
+    """The class of what a directory's cross-encoder puts behind its logits; None where none is."""
+    values = _cross_encoder(folder)
+    if values and _read_prompts(folder / PROMPTS_FILE)["prompt"]:
+        raise UserError(
+            f"{folder / PROMPTS_FILE}: a cross-encoder with a prompt in front of queries does not "
+            "exist here; remove default_prompt_name, and write the prompt into the queries."
+        )
+    return values.get("activation_fn")
+
+
+def _cross_encoder(folder: Path) -> _Prompts:
+    """What sentence-transformers says of a cross-encoder; nothing of another model."""
+    path = folder / PROMPTS_FILE
+    values = read_typed(path, _Prompts, _AGAIN) if is_named(path) else _Prompts()
+    return values if values.get("model_type") == "CrossEncoder" else _Prompts()
 
 
 def write_sentence_files(
@@ -312,9 +373,20 @@ def write_sentence_files(
     if settings.max_seq_length is not None:
         length = {"max_seq_length": settings.max_seq_length, "do_lower_case": False}
         write_json(folder / LENGTH_FILE, length)
+    if settings.prompt or settings.prompts or settings.dimensions:
+        write_json(folder / PROMPTS_FILE, _prompts(settings))
+
+
+def _prompts(settings: SentenceSettings) -> dict[str, Any]:
+    prompts, default = dict(settings.prompts), None
     if settings.prompt:
-        prompts = {"prompts": {"default": settings.prompt}, "default_prompt_name": "default"}
-        write_json(folder / PROMPTS_FILE, prompts)
+        same = (name for name, text in prompts.items() if text == settings.prompt)
+        default = next(same, "default")
+        prompts[default] = settings.prompt
+    written: dict[str, Any] = {"prompts": prompts, "default_prompt_name": default}
+    if settings.dimensions:
+        written["matryoshka_dimensions"] = list(settings.dimensions)
+    return written
 
 
 def _pooling(settings: SentenceSettings, hidden_size: int) -> dict[str, Any]:

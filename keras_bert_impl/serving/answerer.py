@@ -70,12 +70,14 @@ class Input:
         name: what it is called, as in the SavedModel's signature.
         is_list: whether it holds a list of texts (the endings of a context) instead of one.
         needed: whether an instance must have it.
+        is_number: whether it is a whole number, no text.
         about: what it is, in a few words, for people.
     """
 
     name: str
     is_list: bool = False
     needed: bool = True
+    is_number: bool = False
     about: str = ""
 
 
@@ -280,6 +282,12 @@ def asked_answerer(
     asked = list(asked)
     fitting = (one for one in answerers.values() if all(fits(one, some) for some in asked))
     return next(fitting, next(iter(answerers.values())))
+
+
+def options_of(answerer: HasInputs) -> Sequence[Input]:
+    """The fields that say how an instance is answered; most answerers have none."""
+    options: Sequence[Input] = getattr(answerer, "options", ())
+    return options
 
 
 def instances_of(answerer: HasInputs, texts: Sequence[Any]) -> list[Instance]:

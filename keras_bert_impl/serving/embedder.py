@@ -28,6 +28,7 @@ from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.engines.openvino_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import POOLER
+from keras_bert_impl.serving.smaller_vectors import Vectors, check_size, truncated
 from keras_bert_impl.serving.token_batches import even_budget, rounded_rows, token_batches
 from keras_bert_impl.tokenization.packing import as_texts, text_ids
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
@@ -46,7 +47,6 @@ _FEW_CHARACTERS = 1000
 _FEW_WITHOUT_TENSORFLOW = 2_000_000  # loading it takes longer than cutting them
 _COUNTED = 1000  # texts of a call, and words of all, that are looked at for [UNK]
 
-Vectors = NDArray[np.float32]
 Ids = NDArray[np.int32]
 
 
@@ -118,6 +118,7 @@ class Embedder:
         pooling: str | None = None,
         normalize: bool | None = None,
         max_seq_length: int | None = None,
+        prompt: str | None = None,
         engine: str = TENSORFLOW,
         precision: str = FLOAT32,
         deterministic: bool = False,
@@ -131,7 +132,8 @@ class Embedder:
             pooling: "mean", "cls" or "pooler"; by default as the directory says, else "mean".
             normalize: whether vectors have length 1; by default as the directory says, else not.
             max_seq_length: longer texts are truncated; by default as the directory says, else to
-                the model's positions.
+                the model's positions. The tokens of the prompt count.
+            prompt: what is written in front of every text; by default as the directory says.
             engine: "tensorflow" or "openvino", which is faster on CPUs and has to be installed.
             precision: "float32" or "bfloat16", which is faster where the processor knows it and
                 accurate to two digits; with OpenVINO also "int8", which is faster still.
@@ -153,6 +155,7 @@ class Embedder:
             "pooling": pooling,
             "normalize": normalize,
             "max_seq_length": max_seq_length,
+            "prompt": prompt,
         }
         given = {name: value for name, value in changes.items() if value is not None}
         settings = dataclasses.replace(settings, **given)
@@ -193,7 +196,9 @@ class Embedder:
         """How many numbers a vector has."""
         return int(self.config.hidden_size)
 
-    def embed(self, texts: Any) -> Vectors:
+    def embed(
+        self, texts: Any, prompt_name: str | None = None, dimensions: int | None = None
+    ) -> Vectors:
         """The vectors of texts.
 
         Where the vocabulary does not fit the first texts, so that many of their words become
@@ -201,21 +206,26 @@ class Embedder:
 
         Args:
             texts: a text, or a list, an array or a column of texts.
+            prompt_name: of the prompt before each text: "query", "document" or another one of
+                the model; by default its default one.
+            dimensions: how many numbers of each vector are given, the first ones, scaled again
+                where the model scales; by default all.
 
         Returns:
-            float32 [texts, hidden]; of one text [1, hidden].
+            float32 [texts, hidden], or [texts, dimensions]; of one text it has one row.
 
         Raises:
-            UserError: an element is not a text.
+            UserError: an element is not a text, or there is no such prompt.
         """
         rows, pairs = as_texts(texts)
         if pairs is not None:
             raise UserError("`texts` holds pairs of texts; a vector is of one text: give a list.")
         self._check_words(rows)
         if 0 < len(rows) <= self.texts_at_once:
-            return self._embed(rows, evenly=True)
-        blocks = list(self.embed_blocks(rows))
-        return np.concatenate(blocks) if blocks else np.empty((0, self.width), np.float32)
+            return self._embed(rows, prompt_name, dimensions, evenly=True)
+        blocks = list(self.embed_blocks(rows, prompt_name, dimensions))
+        empty = np.empty((0, check_size(dimensions, self.width)), np.float32)
+        return np.concatenate([empty, *blocks])
 
     def _check_words(self, texts: Sequence[str | bytes]) -> None:
         """Counts the words of the first texts, until there are enough or a warning was given."""
@@ -227,18 +237,32 @@ class Embedder:
         if self._words.is_large or self._words.words >= _COUNTED:
             self._counter = None
 
-    def embed_blocks(self, texts: Iterable[str | bytes]) -> Iterator[Vectors]:
+    def embed_blocks(
+        self,
+        texts: Iterable[str | bytes],
+        prompt_name: str | None = None,
+        dimensions: int | None = None,
+    ) -> Iterator[Vectors]:
         """The vectors of any number of texts, some thousand at a time, in their order.
+
+        See `embed` for the arguments.
 
         Yields:
             float32 [texts of the block, hidden].
         """
         source = iter(texts)
         while block := list(islice(source, self.texts_at_once)):
-            yield self._embed(block)
+            yield self._embed(block, prompt_name, dimensions)
 
-    def _embed(self, texts: Sequence[str | bytes], evenly: bool = False) -> Vectors:
-        rows, cut = self._rows(texts)
+    def _embed(
+        self,
+        texts: Sequence[str | bytes],
+        prompt_name: str | None,
+        dimensions: int | None,
+        evenly: bool = False,
+    ) -> Vectors:
+        rows, cut = self._rows(texts, prompt_name)
+        check_size(dimensions, self.width)
         vectors = np.empty((len(rows), self.width), np.float32)
         if self.refuses_long and cut.any():
             first = int(np.flatnonzero(cut)[0])
@@ -253,7 +277,7 @@ class Embedder:
             vectors[some] = outputs["embedding"][: len(some)]
             origin = self._source.checkpoint if self._source else "the model"
             check_finite({"vectors": vectors[some]}, origin)
-        return vectors
+        return truncated(vectors, dimensions, self.settings.normalize)
 
     def _batches(
         self, rows: Sequence[Ids], evenly: bool
@@ -276,11 +300,13 @@ class Embedder:
         """The ids of every text with [CLS] and [SEP], truncated."""
         return self._rows(texts)[0]
 
-    def _rows(self, texts: Sequence[str | bytes]) -> tuple[list[Ids], NDArray[np.int64]]:
+    def _rows(
+        self, texts: Sequence[str | bytes], prompt_name: str | None = None
+    ) -> tuple[list[Ids], NDArray[np.int64]]:
         """The ids, and of each text the tokens that are left out."""
+        prompt = self.settings.prompt_of(prompt_name)
         if not texts:
             return [], np.zeros(0, np.int64)
-        prompt = self.settings.prompt
         if prompt:
             texts = [prompt + (x if isinstance(x, str) else x.decode("utf-8")) for x in texts]
         block = self._encode(texts)

@@ -214,8 +214,9 @@ def export_portable(
     length = served_length(config, max_seq_length, sentence.max_seq_length if sentence else None)
     settings = {"answers": answers, **_text_settings(opened, length), **label_settings(opened)}
     settings |= _asks_of_ids(opened, answers)
-    if answers == EMBEDDING and sentence is not None and sentence.prompt:
-        settings["prompt"] = sentence.prompt
+    if answers == EMBEDDING and sentence is not None:
+        for name in ("prompt", "prompts", "normalize", "dimensions"):
+            settings[name] = getattr(sentence, name)
     specs = {"serving_default": {name: InputSpec(x.shape) for name, x in model.input.items()}}
 
     def expected(_: str, features: Arrays) -> Arrays:

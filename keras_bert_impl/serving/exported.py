@@ -9,6 +9,7 @@ from typing import TypedDict
 
 from keras_bert_impl.checkpoints.model_card import CARD_FILE
 from keras_bert_impl.checkpoints.model_source import CheckpointOptions
+from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE, TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.checkpoints.text_files import read_casing
@@ -43,6 +44,9 @@ class ExportSettings(TypedDict, total=False):
     max_seq_length: int
     labels: list[str]
     prompt: str
+    prompts: dict[str, str]
+    normalize: bool
+    dimensions: list[int]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +59,7 @@ class ExportedModel:
         labels: the names of its labels; ("score",) where it gives a number.
         is_multi_label: whether each label is a question of its own.
         gives_vectors: whether its graph gives the vector of a text.
-        prompt: what stands in front of a text that becomes a vector.
+        sentence: the prompts and the sizes of the vectors of texts.
         max_seq_length: the most tokens of a text.
         is_whole: whether the configuration is the model's; that of an older export is not there.
     """
@@ -65,7 +69,7 @@ class ExportedModel:
     labels: tuple[str, ...]
     is_multi_label: bool
     gives_vectors: bool
-    prompt: str
+    sentence: SentenceSettings
     max_seq_length: int
     is_whole: bool
 
@@ -109,7 +113,12 @@ def read_exported(folder: Path) -> ExportedModel:
         labels=labels or ((SCORE,) if answers == SCORE else ()),
         is_multi_label=answers == LABELS,
         gives_vectors=answers == EMBEDDING,
-        prompt=settings.get("prompt", ""),
+        sentence=SentenceSettings(
+            prompt=settings.get("prompt", ""),
+            prompts=settings.get("prompts", {}),
+            normalize=settings.get("normalize", False),
+            dimensions=tuple(settings.get("dimensions", ())),
+        ),
         max_seq_length=length,
         is_whole=is_whole,
     )

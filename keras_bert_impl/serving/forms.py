@@ -25,6 +25,7 @@ from keras_bert_impl.serving.answerer import (
     asked_otherwise,
     collate,
 )
+from keras_bert_impl.serving.smaller_vectors import truncated
 from keras_bert_impl.serving.token_batches import rounded_length, rounded_rows
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS, pack_batch, text_ids
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
@@ -67,6 +68,7 @@ class Form(ABC):
     signature: str
     kind: str
     inputs: Sequence[Input]
+    options: Sequence[Input] = ()
     outputs: Mapping[str, str]
     model_outputs: Sequence[str]
     token_outputs: Collection[str] = ()
@@ -111,7 +113,7 @@ class EngineAnswerer:
         self._form, self._engine, self._positions = form, engine, positions
         self._origin, self._refuses_long = origin, refuses_long
         self.signature, self.kind = form.signature, form.kind
-        self.inputs, self.outputs = form.inputs, form.outputs
+        self.inputs, self.options, self.outputs = form.inputs, form.options, form.outputs
         self.most_tokens = form.most_tokens or form.max_seq_length
         self.tokens_at_once = 1 if deterministic else engine.tokens_at_once
         self.batches_at_once = engine.batches_at_once
@@ -178,8 +180,12 @@ def _of_few_shapes(
     return filled
 
 
-def read_fields(fields: Sequence[Input], instances: Sequence[Instance]) -> dict[str, list[Any]]:
+def read_fields(
+    fields: Sequence[Input], instances: Sequence[Instance], options: Sequence[Input] = ()
+) -> dict[str, list[Any]]:
     """The texts of instances by the names of their fields; None where one is left out.
+
+    `options` are fields that say how an instance is answered.
 
     Example:
         >>> read_fields([Input("text")], [{"text": "It rains."}])
@@ -189,12 +195,15 @@ def read_fields(fields: Sequence[Input], instances: Sequence[Instance]) -> dict[
         keras_bert_impl.errors.UserError: instance 1: `text` is 5; give a text.
     """
     for number, instance in enumerate(instances, start=1):
-        _check_instance(fields, instance, number)
-    return {field.name: [one.get(field.name) for one in instances] for field in fields}
+        _check_instance(fields, options, instance, number)
+    names = [field.name for field in (*fields, *options)]
+    return {name: [one.get(name) for one in instances] for name in names}
 
 
-def _check_instance(fields: Sequence[Input], instance: Any, number: int) -> None:
-    names = [field.name for field in fields]
+def _check_instance(
+    fields: Sequence[Input], options: Sequence[Input], instance: Any, number: int
+) -> None:
+    names = [field.name for field in (*fields, *options)]
     if not isinstance(instance, Mapping):
         raise UserError(
             f"instance {number}: is {shown(instance)}; give an object with {', '.join(names)}."
@@ -203,9 +212,15 @@ def _check_instance(fields: Sequence[Input], instance: Any, number: int) -> None
     if missing or not set(instance) <= set(names):
         given = " and ".join(shown(name)[1:-1] for name in instance if instance[name] is not None)
         raise asked_otherwise(f"instance {number}", given or "nothing", fields)
-    for field in fields:
+    for field in (*fields, *options):
         value = instance.get(field.name)
         if value is None:
+            continue
+        if field.is_number:
+            if type(value) is not int:
+                raise UserError(
+                    f"instance {number}: `{field.name}` is {shown(value)}; give a whole number."
+                )
             continue
         wanted = "a list of texts" if field.is_list else "a text"
         texts = value if field.is_list and isinstance(value, list | tuple) else [value]
@@ -233,13 +248,18 @@ class VectorForm(Form):
 
     Args:
         model: of vectors.
-        sentence: how many tokens are read, and what is put in front of every text.
+        sentence: the prompts, whether vectors are scaled, and the sizes that may be asked for.
         max_seq_length: the most tokens of a text, with [CLS] and [SEP].
+        any_size: whether any other size may be asked for, too.
         of_tokens: whether the model gives vectors of tokens, whose mean is taken.
     """
 
     signature, kind = "embed", "vector"
     inputs = (Input("text", about="a text"),)
+    options = (
+        Input("input_type", needed=False, about="query, document or another prompt of the model"),
+        Input("dimensions", needed=False, is_number=True, about="how many numbers are given"),
+    )
     outputs = _OF_VECTORS
 
     def __init__(
@@ -249,19 +269,40 @@ class VectorForm(Form):
         max_seq_length: int,
         *,
         of_tokens: bool = False,
+        any_size: bool = False,
     ) -> None:
-        self._tokenizer, self._prompt = PlainTokenizer(model.text), sentence.prompt
+        self._tokenizer, self.sentence, self._any_size = (
+            PlainTokenizer(model.text),
+            sentence,
+            any_size,
+        )
+        self._model = model
         self.max_seq_length = max_seq_length
         self.model_outputs = ("sequence_output",) if of_tokens else ("embedding",)
         self.token_outputs = self.model_outputs if of_tokens else ()
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         """See `Answerer.prepare`."""
-        texts = read_fields(self.inputs, instances)["text"]
-        block = self._tokenizer.encode_lines([self._prompt + text for text in texts])
+        texts, names, sizes = read_fields(self.inputs, instances, self.options).values()
+        for size in sizes:
+            self._check_size(size)
+        pairs = zip(map(self.sentence.prompt_of, names), texts, strict=True)
+        block = self._tokenizer.encode_lines([prompt + text for prompt, text in pairs])
         rows = text_ids(block, self._tokenizer.vocabulary, self.max_seq_length)
         cut = np.maximum(np.diff(block.offsets) + 2 - self.max_seq_length, 0).tolist()
-        return Prepared([_row(ids) for ids in rows], None, cut)
+        return Prepared([_row(ids) for ids in rows], sizes, cut)
+
+    def _check_size(self, size: int | None) -> None:
+        if size is None:
+            return
+        width = self._model.config.hidden_size
+        known = sorted({*self.sentence.dimensions, width}, reverse=True)
+        if size in known or (self._any_size and 0 < size < width):
+            return
+        raise UserError(
+            f"`dimensions` is {size}, but the model's vectors have {' or '.join(map(str, known))} "
+            "numbers; ask for these (others are for models opened with `truncate_anyway`)."
+        )
 
     def reduced(self, outputs: RowOutputs) -> RowOutputs:
         """The mean of the tokens' vectors, where that is the text's."""
@@ -272,8 +313,11 @@ class VectorForm(Form):
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         """See `Answerer.finish`."""
-        del prepared
-        return [{"embedding": one["embedding"].astype(np.float32).tolist()} for one in outputs]
+        vectors = (one["embedding"].astype(np.float32) for one in outputs)
+        return [
+            {"embedding": truncated(vector, size, self.sentence.normalize).tolist()}
+            for vector, size in zip(vectors, prepared.state, strict=True)
+        ]
 
 
 def _row(ids: NDArray[np.int32]) -> dict[str, NDArray[np.int32]]:

@@ -123,9 +123,9 @@ KEYS: Mapping[str, Mapping[str, Any]] = {
         query_expansion=(None,),
     ),
     "config_sentence_transformers.json": _keys(
-        read="prompts default_prompt_name",
-        free="__version__ similarity_fn_name",
-        model_type=("SentenceTransformer", None),
+        read="prompts default_prompt_name matryoshka_dimensions",
+        free="__version__ similarity_fn_name activation_fn",
+        model_type=("SentenceTransformer", "CrossEncoder", None),
         truncate_dim=(None,),
     ),
 }

@@ -20,7 +20,7 @@ from keras_bert_impl.training.objectives import Objective
 from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
-from keras_bert_impl.training.step import TrainingStep, chunks
+from keras_bert_impl.training.step import chunks, make_step
 from keras_bert_impl.training.strategy import check_same_step
 
 _LOGGER = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ def train(
         How it ended: finished, or stopped by a signal or at `stop_after_step`.
     """
     run = _start(state, phases, config, directory, settings or {}, options, log)
-    step = TrainingStep(state, objective, config)
+    step = make_step(state, objective, config)
     hooks = standard_hooks() if hooks is None else hooks
 
     def tell(event: str) -> None:
@@ -208,7 +208,7 @@ def rehearse(
     Returns:
         Each phase's figures of that step.
     """
-    step = TrainingStep(state, objective, config)
+    step = make_step(state, objective, config)
     figures = []
     for phase in phases:
         batches = list(itertools.islice(phase.batches.batches_from(0), config.iterations_per_loop))

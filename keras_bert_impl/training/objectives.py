@@ -23,6 +23,8 @@ class Objective(ABC):
 
     Attributes:
         input_names: the features that the model reads.
+        couples_rows: whether rows are compared with one another, so that the loss is no such sum;
+            see `training.vector_step`.
 
     Example:
         >>> RegressionObjective().normalizers({"label_ids": np.array([1, 0])})
@@ -30,6 +32,7 @@ class Objective(ABC):
     """
 
     input_names: tuple[str, ...] = ENCODER_INPUTS
+    couples_rows = False
 
     def normalizers(self, batch: Batch) -> dict[str, np.float32]:
         """Counts what the sums are divided by, on the whole batch: float32 scalars by name.

@@ -87,10 +87,19 @@ class TrainingStep:
         return dict(zip(self._metric_names, map(float, row.numpy()), strict=True))
 
     def prepare(
-        self, batches: Sequence[Batch], first_step: int, learning_rates: Sequence[float]
+        self,
+        batches: Sequence[Batch],
+        first_step: int,
+        learning_rates: Sequence[float],
+        whole: bool = False,
     ) -> tuple[Any, dict[str, Any]]:
-        """Splits the batches, hands each replica its part, counts what losses are divided by."""
+        """Splits the batches, hands each replica its part, counts what losses are divided by.
+
+        `whole` says that every worker has whole batches, of which it takes its share.
+        """
         devices, micro_batches = self.devices, self._config.accumulation_steps
+        if whole:
+            batches = [share_of(batch, devices.worker, devices.workers) for batch in batches]
         parts = [split_batch(batch, devices.own_replicas, micro_batches) for batch in batches]
         counts = stack_batches([self._objective.normalizers(batch) for batch in batches])
         numbers = {name: tf.constant(array) for name, array in counts.items()}
@@ -286,19 +295,28 @@ def chunks(
     stops = (config.steps_between_saves, config.steps_between_evaluations)
     for count in chunk_lengths(start, end, config.iterations_per_loop, stops, batches.boundaries):
         chunk: list[Batch] = [next(stream) for _ in range(count)]
-        if whole:
-            chunk = [share_of(batch, devices.worker, devices.workers) for batch in chunk]
         rates = tuple(rate(done) for done in range(start, start + count))
-        features, numbers = step.prepare(chunk, start, rates)
-        length, padding = _sizes(chunk[0])
+        features, numbers = step.prepare(chunk, start, rates, whole)
+        positions, padding = _sizes(chunk[0])
         examples = batches.batch_size_at(start)
-        yield Chunk(start, features, numbers, rates, examples, examples * length, padding)
+        if not whole:
+            positions *= batches.num_workers  # those of other workers are of about the same length
+        yield Chunk(start, features, numbers, rates, examples, positions, padding)
         start += count
 
 
 def _sizes(batch: Batch) -> tuple[int, float]:
-    """The examples' length (0 where none is known), and the share of padding."""
-    mask = batch.get("input_mask")
-    if mask is None:
-        return 0, 0.0
-    return mask.shape[1], 1.0 - float(np.count_nonzero(mask)) / mask.size
+    """The positions of a batch (0 where none are known), and the share of padding."""
+    masks = [array for name, array in batch.items() if name.startswith("input_mask")]
+    positions = sum(mask.size for mask in masks)
+    tokens = sum(np.count_nonzero(mask) for mask in masks)
+    return positions, 1.0 - tokens / positions if positions else 0.0
+
+
+def make_step(state: TrainingState, objective: Objective, config: TrainingConfig) -> TrainingStep:
+    """The step of an objective: its own one where rows of a batch are compared with each other."""
+    if not objective.couples_rows:
+        return TrainingStep(state, objective, config)
+    from keras_bert_impl.training.vector_step import VectorStep
+
+    return VectorStep(state, objective, config)

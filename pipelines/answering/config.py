@@ -39,6 +39,9 @@ class AnsweringConfig(CheckpointOptions, EngineConfig):
     vectors: bool = option(
         False, "Give the vector of each text, as `embed` does, whatever the model was trained for."
     )
+    truncate_anyway: bool = option(
+        False, "Give the first `dimensions` numbers of a vector also where no training was for it."
+    )
 
     @classmethod
     def of(cls, job: Any, **more: Any) -> Self:

@@ -40,6 +40,7 @@ from keras_bert_impl.serving.forms import (
     VectorForm,
 )
 from keras_bert_impl.serving.opened_model import build_model, heads_of, lacks
+from keras_bert_impl.serving.reranking import activation_of
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.config import dtype_policy
@@ -163,8 +164,8 @@ def _forms_of_export(
             f"{folder}: gives no vectors; leave out `vectors`, or name the model directory."
         )
     if exported.gives_vectors:
-        sentence = SentenceSettings(prompt=exported.prompt)
-        return [VectorForm(exported, sentence, length)]
+        any_size = config.truncate_anyway
+        return [VectorForm(exported, exported.sentence, length, any_size=any_size)]
     if "masked_lm_logits" in outputs:
         follows = "next_sentence_logits" in outputs
         return pretrained_forms(config, exported, next_sentence=follows)
@@ -198,7 +199,7 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
         "attention_heads": bert.num_attention_heads,
     }
     is_known = not isinstance(known, ExportedModel) or known.is_whole
-    about = {
+    about: dict[str, Any] = {
         "kind": form.kind,
         **(sizes if is_known else {}),
         "vocabulary_size": len(known.text.vocabulary),
@@ -208,8 +209,13 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
         "engine": config.engine,
         "precision": config.precision,
     }
+    if isinstance(form, VectorForm):
+        about["prompts"] = list(form.sentence.prompts)
+        about["dimensions"] = list(form.sentence.dimensions)
     if form.kind in _WITH_OFFSETS:
         about["offsets"] = "characters (code points); those called utf16 count as JavaScript does"
+    if form.kind == "number":
+        about["activation"] = activation_of(bert)
     return about | ({"labels": list(known.labels)} if form.kind in _LABELLED else {})
 
 
@@ -252,7 +258,7 @@ def _vectors_of(
     # As `embed` reads it, whatever the length of its task was.
     length = config.max_seq_length or sentence.max_seq_length or positions
     source.config.check_length(length, at_least=3)
-    form = VectorForm(source, sentence, length)
+    form = VectorForm(source, sentence, length, any_size=config.truncate_anyway)
     return [form], unbuilt_embedder(source, sentence, policy)
 
 

@@ -139,9 +139,13 @@ class LengthOrder:
         # Upwards in one epoch and downwards in the next: the batch where they meet is of long rows.
         rising = np.where(epochs % 2 == 0, 1, -1) * self._lengths[rows].astype(np.int64)
         by_length = np.lexsort([rising, epochs])
-        batches = rows[by_length].reshape(end - first, self._batch_size)
+        batches = self.arranged(rows[by_length])
         key = mix(np.array([window], np.uint64) + mix(np.array([1], np.uint64) + self._key))[0]
         return batches[shuffled(np.arange(end - first), end - first, key)]
+
+    def arranged(self, rows: Numbers) -> Numbers:
+        """Divides a window's rows, sorted by length, into batches: int64 [batches, batch_size]."""
+        return rows.reshape(-1, self._batch_size)
 
 
 class RowBatches:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.interrupts import kept_so_far
+from keras_bert_impl.json_files import read_log
 from keras_bert_impl.options import made_settings, settings_of
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from keras_bert_impl.training.batches import one_phase
+from keras_bert_impl.training.batches import BatchSource, one_phase
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.evaluation import Prediction
 from keras_bert_impl.training.hooks import standard_hooks
@@ -29,6 +31,7 @@ from keras_bert_impl.training.learning_curve import (
     write_guesses,
 )
 from keras_bert_impl.training.loop import TrainingResult
+from keras_bert_impl.training.metric_writers import add_evaluation
 from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import Devices, make_devices
@@ -54,7 +57,7 @@ from pipelines.fine_tuning.start import (
     tell_of_nothing_learned,
     wanted_splits,
 )
-from pipelines.fine_tuning.task import Head, Task, figure_prefixes
+from pipelines.fine_tuning.task import Head, Task, TrainingRows, figure_prefixes
 from pipelines.metrics.guessing import guesses_of
 from pipelines.runs.remarks import device_remarks
 from pipelines.runs.training_run import (
@@ -159,7 +162,7 @@ class _Job:
             named = {
                 f"{prefixes[split]}{name}".removeprefix("eval_"): guess
                 for split, guesses in found.items()
-                for name, guess in guesses.items()
+                for name, guess in (guesses | dict(self._task.peers(split))).items()
             }
             write_guesses(self._directory, named)
         return found
@@ -213,6 +216,7 @@ class _Job:
         else:
             if not self._config.do_train:
                 check_head_is_trained(report, source, self._task.name)
+            self._task.restored(heads[-1].model, source)
         return heads[-1]
 
     def train(self) -> TrainingResult:
@@ -220,12 +224,8 @@ class _Job:
         rows, training = self._rows[self._task.train_split], self._run.config
         if not self._run.is_written(training.num_train_steps):
             check_destination(self._directory, self._start.checkpoint)
-        batches = RowBatches(
-            rows,
-            training.train_batch_size,
-            training.seed,
-            fixed_length=self._fixed_length(training),
-        )
+        batches = self._batches(rows, training)
+        self._evaluate_start()
         return self._run.train(
             self._head.model,
             self._head.objective,
@@ -236,10 +236,36 @@ class _Job:
             options=type(self._config),
         )
 
+    def _batches(self, rows: RowSet, training: TrainingConfig) -> BatchSource:
+        size, seed, length = training.train_batch_size, training.seed, self._fixed_length(training)
+        outputs = partial(self._outputs, self._task.train_split, self._config.eval_batch_size)
+        replicas, folder = self._devices.replicas, self._directory.path
+        made = TrainingRows(rows, size, seed, length, replicas, folder, outputs)
+        return self._task.batches(made) or RowBatches(rows, size, seed, fixed_length=length)
+
+    def _evaluate_start(self) -> None:
+        """Keeps the figures of the model that training starts from, as those of step 0."""
+        new = self._directory.newest_step() == 0 and not self._start_figures()
+        if self._task.evaluates_start and self._config.do_eval and new:
+            main = self._task.evaluation_splits[0]
+            figures = self._score(main) | {"held_out": self._rows[main].identity}
+            if self._devices.is_chief:
+                add_evaluation(self._directory, 0, figures)
+
+    def _start_figures(self) -> dict[str, float]:
+        """The figures before the first step, where the task has some."""
+        lines = read_log(self._directory.evaluations) if self._task.evaluates_start else []
+        found = next((line for line in lines if line["step"] == 0), {})
+        own = {name: one for name, one in found.items() if isinstance(one, float)}
+        return {name: one for name, one in own.items() if name in self._task.compared_figures}
+
     def _write_model(self, result: TrainingResult) -> None:
+        sentence = self._task.sentence(self._config.max_seq_length)
         self._run.write_model(
             result,
-            lambda folder: write_model_directory(folder, self._head.model, self._start.text),
+            lambda folder: write_model_directory(
+                folder, self._head.model, self._start.text, sentence=sentence
+            ),
         )
         self._draw()
 
@@ -262,6 +288,7 @@ class _Job:
             found = scores[main] | held_out
             self._run.log_final_evaluation(training.weights_step, found, self._best_by)
             figures["global_step"] = training.step
+            figures |= {f"start_{name}": one for name, one in self._start_figures().items()}
             if training.best_step is not None:
                 figures["best_step"] = training.best_step
         self._run.write_eval_results(figures)
@@ -343,11 +370,12 @@ class _Job:
         if not config.do_train:
             return training
         rows = self._rows[self._task.train_split]
-        steps = int(len(rows) / training.train_batch_size * config.num_train_epochs)
+        count = self._task.num_training_rows(rows)
+        steps = int(count / training.train_batch_size * config.num_train_epochs)
         if steps < 1:
-            unit = "examples" if len(rows) == rows.num_examples else "rows"
+            unit = "examples" if count == rows.num_examples else "rows"
             raise UserError(
-                f"{len(rows)} {unit} in {config.num_train_epochs} epochs of batches of "
+                f"{count} {unit} in {config.num_train_epochs} epochs of batches of "
                 f"{training.train_batch_size} make no step; lower `train_batch_size` or raise "
                 "`num_train_epochs`."
             )
@@ -356,7 +384,7 @@ class _Job:
         if not config.do_eval:
             return training
         # Rounded up: the last epoch's evaluation is that of the end, not one a few steps before.
-        return training.evaluated_each(-(-len(rows) // training.train_batch_size))
+        return training.evaluated_each(-(-count // training.train_batch_size))
 
     def _settings(self, rows: RowSet) -> dict[str, Any]:
         """Gives the settings that a resumed run must share, besides those of training."""

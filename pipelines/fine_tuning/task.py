@@ -23,25 +23,29 @@ numbers in `pipelines.fine_tuning.heads`, all that tasks of labelled texts share
 `pipelines.tasks.labels.rows`, metrics in `pipelines.metrics`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
-from keras_bert_impl.training.learning_curve import CurveStyle
+from keras_bert_impl.training.learning_curve import CurveStyle, Guess
 from pipelines.records.rows import Rows
 
 if TYPE_CHECKING:  # only for the types: a task must be listable without loading TensorFlow
     import keras
 
+    from keras_bert_impl.checkpoints.model_source import ModelSource
+    from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
     from keras_bert_impl.config import BertConfig
     from keras_bert_impl.serving.forms import Form, KnownModel
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import LineTokenizer
+    from keras_bert_impl.training.batches import BatchSource
     from keras_bert_impl.training.objectives import Objective
+    from pipelines.fine_tuning.row_set import RowOutputs, RowSet
     from pipelines.metrics.guessing import Guessing
 
 Example = TypeVar("Example")
@@ -77,6 +81,23 @@ class Facts(NamedTuple):
     note: str = ""
 
 
+@dataclass(frozen=True)
+class TrainingRows:
+    """What batches are made of: the rows of the training split, and how a run trains with them.
+
+    `outputs` computes those of the model that training starts from; `fixed_length` is the length of
+    all batches, or None; `folder` is the run's.
+    """
+
+    rows: "RowSet"
+    batch_size: int
+    seed: int
+    fixed_length: int | None
+    replicas: int
+    folder: Path
+    outputs: "Callable[[], RowOutputs]"
+
+
 class TaskDefaults(Protocol):
     """What a task may say besides, and what holds where it says nothing; tasks inherit it."""
 
@@ -87,6 +108,34 @@ class TaskDefaults(Protocol):
 
     joins: bool = False
     """Whether the outputs of an example's rows are joined before it is answered: `joined`."""
+
+    @property
+    def evaluates_start(self) -> bool:
+        """Whether the model that training starts from has figures, beside which the run's stand."""
+        return False
+
+    def batches(self, training: TrainingRows) -> "BatchSource | None":
+        """The training batches; None of a task whose batches are rows in any order."""
+        del training
+        return None
+
+    def num_training_rows(self, rows: "RowSet") -> int:
+        """How many rows an epoch has."""
+        return len(rows)
+
+    def restored(self, model: Any, start: "ModelSource") -> None:
+        """Gives the model what the folder of its weights holds elsewhere."""
+        del model, start
+
+    def sentence(self, max_seq_length: int) -> "SentenceSettings | None":
+        """How the trained model makes a text one vector, if that is what it is for."""
+        del max_seq_length
+        return None
+
+    def peers(self, split: str) -> Mapping[str, Guess]:
+        """What something else than a model reaches on a labelled split, beside the figures."""
+        del split
+        return {}
 
     @property
     def deciding_figure(self) -> str:

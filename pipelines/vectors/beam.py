@@ -114,11 +114,11 @@ class _OpenedOnce:
     """The model of a worker process; one thread at a time computes, on all cores."""
 
     def __init__(self, config: VectorModelConfig) -> None:
-        self._embedder = open_embedder(config, ())
+        self._embedder, self._dimensions = open_embedder(config, ()), config.dimensions
         self._lock = threading.Lock()
         self.texts_at_once = self._embedder.texts_at_once
 
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
         """The vectors of texts, float32 [texts, width]."""
         with self._lock:
-            return self._embedder.embed(texts)
+            return self._embedder.embed(texts, dimensions=self._dimensions)

@@ -15,7 +15,11 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.names import encoder_names
-from keras_bert_impl.checkpoints.sentence_modules import read_dense
+from keras_bert_impl.checkpoints.sentence_modules import (
+    SentenceSettings,
+    read_dense,
+    read_sentence_settings,
+)
 from keras_bert_impl.checkpoints.sources import read_weight
 from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
@@ -26,15 +30,23 @@ from keras_bert_impl.files import (
     is_named,
     make_folder,
     open_whole,
+    owned,
     remove,
     without_links,
     writing,
 )
 from keras_bert_impl.json_files import json_text, read_json_object
-from keras_bert_impl.locks import owned
 from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.serving.answerer import REFUSE, log_left_out
+from keras_bert_impl.serving.smaller_vectors import (
+    FLOAT32,
+    INT8,
+    TYPES,
+    check_size,
+    quantized,
+    ranges_of,
+)
 from pipelines.vectors.options import PARQUET, EmbedConfig, VectorModelConfig
 from pipelines.vectors.texts import count_texts, open_texts
 
@@ -42,7 +54,7 @@ if TYPE_CHECKING:
     from keras_bert_impl.serving.embedder import Embedder
 
 _LOGGER = logging.getLogger(__name__)
-_NUMBER = np.dtype("<f4")
+_NUMBER = TYPES[FLOAT32]
 _VECTORS, _DESCRIPTION = "vectors", "description.json"
 _FORM = 3  # raised when the same texts would get other bytes
 
@@ -78,13 +90,15 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
     embedder = open_embedder(config, texts)
     embedder.refuses_long = config.long_text == REFUSE
     description = _description(config, texts.column, embedder)
-    with growing_vectors(output, embedder.width, embedder.texts_at_once, description) as vectors:
+    width = check_size(config.dimensions, embedder.width)
+    with growing_vectors(output, width, embedder.texts_at_once, description) as vectors:
         if done := vectors.rows:
             _LOGGER.info("%s: %d of %d vectors are there.", output, done, total)
         embedder.num_texts = done
         progress = Progress("embed", total - done, "texts")
         try:
-            for block in embedder.embed_blocks(islice(texts, done, None)):
+            left = islice(texts, done, None)
+            for block in embedder.embed_blocks(left, dimensions=config.dimensions):
                 vectors.append(block)
                 progress.advance(len(block))
         except KeyboardInterrupt as stop:
@@ -93,17 +107,18 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
             )
             raise
         progress.close()
-        vectors.finish(texts)
+        vectors.finish(texts, config.vector_type)
         empty = sum(not text.strip() for text in texts)
         _log_left_out(config.input_file, embedder, empty)
-        return EmbedResult(vectors.rows, embedder.width, vectors.rows - done)
+        return EmbedResult(vectors.rows, width, vectors.rows - done)
 
 
 def embed_texts(config: EmbedConfig) -> Iterator[str]:
     """The vectors of the texts of the options, a JSON object each."""
     embedder = open_embedder(config, config.text)
     embedder.refuses_long = config.long_text == REFUSE
-    for text, vector in zip(config.text, embedder.embed(list(config.text)), strict=True):
+    vectors = embedder.embed(list(config.text), dimensions=config.dimensions)
+    for text, vector in zip(config.text, quantized(vectors, config.vector_type), strict=True):
         yield json_text({"text": text, "embedding": vector.tolist()}, ensure_ascii=False)
     _log_left_out("the texts", embedder, sum(not text.strip() for text in config.text))
 
@@ -114,9 +129,14 @@ def _log_left_out(where: str, embedder: "Embedder", empty: int) -> None:
 
 
 def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> "Embedder":
-    """The model of the options."""
+    """The model of the options, whose default prompt is theirs."""
     # Found again below: what is wrong with the options or the model shows without TensorFlow.
-    find_model(config.model, do_lower_case=config.do_lower_case)
+    source = find_model(config.model, do_lower_case=config.do_lower_case)
+    check_size(config.dimensions, source.config.hidden_size)
+    prompt = config.prompt
+    if config.prompt_name is not None:
+        settings = read_sentence_settings(source.folder) or SentenceSettings()
+        prompt = settings.prompt_of(config.prompt_name)
     from keras_bert_impl.serving.embedder import Embedder
 
     return Embedder.from_pretrained(
@@ -124,6 +144,7 @@ def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> "Embedder"
         pooling=config.pooling,
         normalize=config.normalize,
         max_seq_length=config.max_seq_length,
+        prompt=prompt,
         engine=config.engine or TENSORFLOW,
         precision=config.precision,
         deterministic=config.deterministic,
@@ -132,18 +153,13 @@ def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> "Embedder"
     )
 
 
-def model_of_vectors(embedder: "Embedder") -> dict[str, Any]:
-    """The part of a model without which vectors cannot be compared, as JSON values.
-
-    Args:
-        embedder: of a checkpoint; its weights are looked at there, for the model may not be built.
-    """
-    settings = embedder.settings
+def model_of_vectors(source: ModelSource, settings: SentenceSettings) -> dict[str, Any]:
+    """The part of a model without which vectors cannot be compared, as JSON values."""
     return {
-        "weights": weights_sha256(embedder.source, with_pooler=settings.pooling == POOLER),
-        "sizes": {**embedder.config.to_dict(), "extra": None},
-        "vocabulary_sha256": embedder.text.vocabulary.sha256,
-        "casing": embedder.text.as_json(),
+        "weights": weights_sha256(source, with_pooler=settings.pooling == POOLER),
+        "sizes": {**source.config.to_dict(), "extra": None},
+        "vocabulary_sha256": source.text.vocabulary.sha256,
+        "casing": source.text.as_json(),
         "pooling": settings.pooling,
         "prompt": settings.prompt,
     }
@@ -177,9 +193,10 @@ def _description(config: EmbedConfig, column: str | None, embedder: "Embedder") 
         INPUT_SHA256: file_sha256(Path(config.input_file)),
         "text_column": column,
         **config.text_encoding.settings,
-        **model_of_vectors(embedder),
+        **model_of_vectors(embedder.source, embedder.settings),
         "normalize": embedder.settings.normalize,
         "max_seq_length": embedder.max_seq_length,
+        "dimensions": config.dimensions,
         "engine": config.engine or TENSORFLOW,
         "precision": config.precision,
         "deterministic": config.deterministic,
@@ -234,16 +251,24 @@ class GrowingVectors:
             os.fsync(self._file.fileno())
         self.rows += len(vectors)
 
-    def finish(self, texts: Iterable[str]) -> None:
-        """Writes the output, next to an array what it was made from, and removes the folder."""
+    def finish(self, texts: Iterable[str], kind: str = FLOAT32) -> None:
+        """Writes the output, next to an array what it was made from, and removes the folder.
+
+        Args:
+            kind: the type of the vectors; the ranges of int8 are those of all of them.
+        """
         self._file.close()
+        ranges = ranges_of(self._blocks()) if kind == INT8 else None
+        said = {"vector_type": kind, **({} if ranges is None else {"ranges": ranges.tolist()})}
+        blocks = (quantized(block, kind, ranges) for block in self._blocks())
+        width = quantized(np.zeros([1, self._width], np.float32), kind, ranges).shape[1]
         if self._output.suffix == PARQUET:
-            _write_parquet(self._output, texts, self._blocks(), self._width)
+            _write_parquet(self._output, texts, blocks, width, TYPES[kind], said)
         else:
             # In this order: an array never stands beside what is said of another one.
             remove(origin_of(self._output))
-            _write_npy(self._output, self._blocks(), (self.rows, self._width))
-            _write(origin_of(self._output), self._description)
+            _write_npy(self._output, blocks, (self.rows, width), TYPES[kind])
+            _write(origin_of(self._output), {**self._description, **said})
         shutil.rmtree(self._folder)
 
     def _blocks(self) -> Iterator[NDArray[np.float32]]:
@@ -310,8 +335,10 @@ def _folder_of(output: Path) -> Path:
     return output.with_name(f".{output.name}.incomplete")
 
 
-def _write_npy(path: Path, blocks: Iterable[NDArray[np.float32]], shape: tuple[int, int]) -> None:
-    header = {"descr": _NUMBER.str, "fortran_order": False, "shape": shape}
+def _write_npy(
+    path: Path, blocks: Iterable[NDArray[Any]], shape: tuple[int, int], number: np.dtype[Any]
+) -> None:
+    header = {"descr": number.str, "fortran_order": False, "shape": shape}
     with open_whole(followed(path), "wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
         for block in blocks:
@@ -319,12 +346,19 @@ def _write_npy(path: Path, blocks: Iterable[NDArray[np.float32]], shape: tuple[i
 
 
 def _write_parquet(
-    path: Path, texts: Iterable[str], blocks: Iterable[NDArray[np.float32]], width: int
+    path: Path,
+    texts: Iterable[str],
+    blocks: Iterable[NDArray[Any]],
+    width: int,
+    number: np.dtype[Any],
+    said: Mapping[str, Any],
 ) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema([("text", pa.string()), ("embedding", pa.list_(pa.float32(), width))])
+    vector = pa.list_(pa.from_numpy_dtype(number), width)
+    about = {name: json_text(value) for name, value in said.items()}
+    schema = pa.schema([("text", pa.string()), ("embedding", vector)], about)
     source = iter(texts)
     with open_whole(followed(path), "wb") as file, pq.ParquetWriter(file, schema) as writer:
         for block in blocks:
@@ -332,4 +366,4 @@ def _write_parquet(
             words = list(islice(source, len(block)))
             if len(words) < len(block):
                 raise UserError(f"{path}: not written, because the text changed; start again.")
-            writer.write_table(pa.table([pa.array(words), numbers], schema))
+            writer.write_table(pa.table([pa.array(words), numbers], schema=schema))

@@ -10,6 +10,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import POOLINGS
 from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.serving.answerer import REFUSE, TRUNCATE
+from keras_bert_impl.serving.smaller_vectors import FLOAT32, INT8, TYPES
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.training.config import MOST_EXAMPLES
 from pipelines.corpora.encodings import TextEncoding
@@ -92,6 +93,9 @@ _MODEL = (
     "checkpoint, or a name on the Hugging Face hub."
 )
 NPY, PARQUET = ".npy", ".parquet"
+COSINE, DOT = "cosine", "dot"
+METRICS = (COSINE, DOT)
+EXACT, HNSW = "exact", "hnsw"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -117,6 +121,23 @@ class VectorModelConfig(EngineConfig):
     do_lower_case: bool | None = option(
         None, "Whether text is lower-cased, where the checkpoint does not say it."
     )
+    prompt_name: str | None = option(
+        None,
+        "The prompt before every text: query, document or another one of the model directory; by "
+        "default its default prompt.",
+    )
+    prompt: str | None = option(None, "What is written in front of every text.")
+    dimensions: int | None = option(
+        None,
+        "How many numbers of each vector are given, the first ones; good where the model was "
+        "trained for it. By default all.",
+        at_least=1,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.prompt is not None and self.prompt_name is not None:
+            raise UserError("`prompt` and `prompt_name` exclude each other; give one of them.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -129,8 +150,14 @@ class EmbedConfig(VectorModelConfig, TextsConfig):
     )
     output_file: Path | None = option(
         None,
-        "The file to write: NAME.npy, float32 [texts, width], with NAME.npy.json, which says what "
-        "it was made from, or NAME.parquet with the columns text and embedding.",
+        "The file to write: NAME.npy, [texts, width], with NAME.npy.json, which says what it was "
+        "made from, or NAME.parquet with the columns text and embedding.",
+    )
+    vector_type: str = option(
+        FLOAT32,
+        "What a number is: float32; int8, a byte within the range of all vectors; or ubinary, a "
+        "bit, of which a byte holds eight.",
+        choices=tuple(TYPES),
     )
     long_text: str = option(
         TRUNCATE,
@@ -148,6 +175,11 @@ class EmbedConfig(VectorModelConfig, TextsConfig):
             raise UserError(
                 "give `output_file` with `input_file` only: vectors of `text` are printed."
             )
+        if self.text and self.vector_type == INT8:
+            raise UserError(
+                "`vector_type=int8` needs the ranges of many vectors; give `input_file` in place "
+                "of `text`."
+            )
         if self.output_file and self.output_file.suffix not in (NPY, PARQUET):
             raise UserError(
                 f"`output_file={self.output_file}`: its ending says no form; let it end in {NPY} "
@@ -156,12 +188,9 @@ class EmbedConfig(VectorModelConfig, TextsConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SimilarConfig(VectorModelConfig, TextsConfig):
-    """Which texts are searched for, among which."""
+class QueriesConfig(VectorModelConfig, TextsConfig):
+    """Which texts are searched for."""
 
-    vectors_file: Path = option(
-        REQUIRED, f"The vectors of the texts of input_file, as `embed` wrote them ({NPY})."
-    )
     query: tuple[str, ...] = option(
         (), "A text to search for; may be given several times.", repeated=True
     )
@@ -170,7 +199,46 @@ class SimilarConfig(VectorModelConfig, TextsConfig):
     )
     top_k: int = option(5, "How many texts are given.", at_least=1)
 
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SimilarConfig(QueriesConfig):
+    """Which texts are searched for, among which."""
+
+    vectors_file: Path = option(
+        REQUIRED, f"The vectors of the texts of input_file, as `embed` wrote them ({NPY})."
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.query and not self.query_file:
             raise UserError("nothing is searched for; give `query` or `query_file`.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SearchConfig(QueriesConfig):
+    """Which texts are searched for in a kept index, and which are added to it."""
+
+    index: Path = option(REQUIRED, "The folder of the index, which is made if it is not there.")
+    input_file: str = option("", f"What is added, where it is not there yet. {_TEXTS}")
+    method: str | None = option(
+        None,
+        "How it is searched: exact, or hnsw, by a graph that finds nearly all of the nearest in "
+        "less than a millisecond; by default by a graph from 100,000 texts on.",
+        choices=(EXACT, HNSW),
+    )
+    metric: str | None = option(
+        None,
+        "What makes vectors alike: cosine ★, or dot, their product; of an index that is there, the "
+        "one that it has.",
+        choices=METRICS,
+    )
+    format: str = option(
+        "text",
+        "What is printed: text, or json, an object a query with its results.",
+        choices=("text", "json"),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (self.query or self.query_file or self.input_file):
+            raise UserError("nothing to do; give `input_file`, `query` or `query_file`.")

@@ -1,0 +1,197 @@
+"""The options of a run that trains vectors of texts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from keras_bert_impl.checkpoints.task_settings import without_task
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.head_settings import POOLINGS
+from keras_bert_impl.options import FREE, Rules, check_options, nested, option
+from pipelines.corpora.encodings import TextEncoding
+from pipelines.fine_tuning.options import FineTuningConfig
+from pipelines.tasks.vectors.files import CLASSES, MARGINS, PAIRS, SCORES, TRIPLES
+
+LOSSES_OF: Mapping[str, tuple[str, ...]] = {
+    PAIRS: ("mnrl", "mnrl_symmetric"),
+    TRIPLES: ("mnrl", "mnrl_symmetric", "triplet"),
+    SCORES: ("cosent", "angle", "cosine", "contrastive", "online_contrastive"),
+    MARGINS: ("margin_mse",),
+    CLASSES: ("batch_hard", "mnrl", "mnrl_symmetric"),
+}
+"""The losses that suit each kind of data, the default first."""
+
+_Size = Annotated[int, Rules(sentence="", at_least=1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorFilesConfig:
+    """Files of texts, and where they have what."""
+
+    train_file: str | None = option(
+        None,
+        "Texts to train on: CSV, TSV or JSON (an object a line, or an array), plain or packed. A "
+        "row is a query and its document, perhaps with negatives; two texts and a number that says "
+        "how alike they are; two texts and entailment, neutral or contradiction; or a text and its "
+        "class.",
+        resume=FREE,  # the content is compared
+    )
+    dev_file: str | None = option(
+        None, "Texts to evaluate, in any of these forms: its form says the figures.", resume=FREE
+    )
+    test_file: str | None = option(None, "More texts to evaluate.", resume=FREE)
+    query_column: str | None = option(
+        None,
+        "The column of the query, or of the first text: its name, or its number from 1 where the "
+        "file has no header. By default guessed where it is plain.",
+    )
+    document_column: str | None = option(
+        None, "The column of the query's document, or of the second text."
+    )
+    negative_column: tuple[str, ...] = option(
+        (),
+        "The columns of documents that do not answer the query, separated by commas; in JSON one "
+        "may hold a list. By default those called negative, negative_1, hard_negative, ...",
+    )
+    label_column: str | None = option(None, "The column of the number or class.")
+    text_encoding: TextEncoding = nested(TextEncoding)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+    def file(self, split: str) -> str | None:
+        """The file of a split ("train", "dev" or "test"); None where there is none."""
+        return {"train": self.train_file, "dev": self.dev_file, "test": self.test_file}[split]
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the first line of CSV and TSV names the columns: none is given by a number."""
+        named = (self.query_column, self.document_column, *self.negative_column, self.label_column)
+        return not any(name.isdecimal() for name in named if name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MiningConfig:
+    """Hard negatives, found by the vectors that training starts from."""
+
+    mine_negatives: int = option(
+        0,
+        "Add so many documents to each row that are near its query and do not answer it, found "
+        "once, before training, by the model that it starts from.",
+        at_least=0,
+        at_most=100,
+    )
+    mine_from: int = option(
+        1, "The best rank of a negative: those before may answer the query.", at_least=1
+    )
+    mine_to: int = option(100, "The last rank of a negative.", at_least=1)
+    mine_margin: float = option(
+        0.0, "By how much a negative's cosine is below that of the query's own document."
+    )
+    mine_relative_margin: float = option(
+        0.05,
+        "By which share of the own document's cosine a negative is below it: what is nearer "
+        "probably answers the query.",
+        at_least=0,
+        at_most=1,
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.mine_to - self.mine_from + 1 < self.mine_negatives:
+            raise UserError(
+                f"`mine_negatives={self.mine_negatives}` are more than the ranks from "
+                f"{self.mine_from} to {self.mine_to}; raise `mine_to`."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunEmbedderConfig(FineTuningConfig):
+    """The options of a run that trains vectors."""
+
+    files: VectorFilesConfig = nested(VectorFilesConfig)
+    loss: str | None = option(
+        None,
+        "What is trained for. Pairs and triples: mnrl (default; the documents of the other rows "
+        "are negatives), mnrl_symmetric, triplet. Numbers: cosent (default), angle, cosine, "
+        "contrastive, online_contrastive (0 or 1). Margins of a teacher: margin_mse. Classes: "
+        "batch_hard (default), mnrl.",
+        choices=tuple(dict.fromkeys(name for names in LOSSES_OF.values() for name in names)),
+    )
+    similarity: str | None = option(
+        None,
+        "How vectors are compared in mnrl: cosine (default) or dot.",
+        choices=("cosine", "dot"),
+    )
+    similarity_scale: float | None = option(
+        None, "What similarities are multiplied by in mnrl, cosent and angle; 20.", more_than=0
+    )
+    loss_margin: float | None = option(
+        None,
+        "The margin of triplet (5), contrastive and online_contrastive (0.5).",
+        more_than=0,
+    )
+    matryoshka_dims: tuple[_Size, ...] = option(
+        (),
+        "Train vectors whose first numbers are vectors themselves: the sizes, separated by commas, "
+        "with the whole one. They are kept in the model, and evaluated.",
+    )
+    pooling: str | None = option(
+        None,
+        "The vector of a text: mean of its tokens, cls, or pooler; by default as the model that "
+        "training starts from says, else mean.",
+        choices=POOLINGS,
+    )
+    normalize: bool | None = option(
+        None,
+        "Scale vectors to length 1; by default as the model that training starts from says, else "
+        "not.",
+    )
+    query_prompt: str | None = option(
+        None,
+        "What is written in front of queries, such as 'query: '; kept in the model. By default as "
+        "the model that training starts from says.",
+    )
+    document_prompt: str | None = option(None, "What is written in front of documents.")
+    texts_at_once: int = option(
+        32,
+        "How many texts are computed together. All texts of a batch are compared with each other; "
+        "with accumulation_steps above 1 each is computed twice, and the memory of a "
+        "batch of any size is that of so many texts.",
+        at_least=1,
+    )
+    mining: MiningConfig = nested(MiningConfig)
+    OF_FILES: ClassVar = (
+        *("query_column", "document_column", "negative_column", "label_column", "encoding"),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (self.files.train_file or self.files.dev_file or self.files.test_file):
+            raise UserError(
+                "nothing says what to learn; give `train_file`, a table of texts that belong "
+                "together."
+            )
+        if self.do_predict:
+            raise UserError("`do_predict`: vectors are written by the tool embed; leave it out.")
+        if self.encoder_bilstm:
+            raise UserError("`encoder_bilstm`: vectors have no head; leave it out.")
+
+    @property
+    def file_encoding(self) -> TextEncoding:
+        """See `FineTuningConfig.file_encoding`."""
+        return self.files.text_encoding
+
+    def configure(self, config: BertConfig) -> BertConfig:
+        """The model's configuration: that of an encoder alone."""
+        return without_task(config)
+
+    def loss_options(self) -> dict[str, Any]:
+        """The loss's own settings, those that were given."""
+        given = {
+            "scale": self.similarity_scale,
+            "similarity": self.similarity,
+            "margin": self.loss_margin,
+        }
+        return {name: value for name, value in given.items() if value is not None}
