@@ -324,18 +324,19 @@ def options_named(names: Mapping[str, str]) -> Iterator[None]:
 
 
 def settings_of(config: Any) -> dict[str, Any]:
-    """The values of a config's own options that a resumed run must have the same."""
-    return {
+    """The values of a config's own options that a resumed run must have the same, as in JSON."""
+    values = {
         field.name: getattr(config, field.name)
         for field in dataclasses.fields(config)
         if _RULES in field.metadata and field.metadata[_RULES].resume == SAME
     }
+    return {name: list(one) if isinstance(one, tuple) else one for name, one in values.items()}
 
 
 def default_settings(config_class: type) -> dict[str, Any]:
     """The defaults of all options, nested ones too, that a resumed run must have the same."""
     return {
-        one.name: one.default
+        one.name: list(one.default) if isinstance(one.default, tuple) else one.default
         for one in options_of(config_class)
         if one.rules.resume == SAME and one.default is not REQUIRED
     }

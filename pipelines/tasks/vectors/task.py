@@ -1,8 +1,9 @@
 """The task of a run that trains vectors: from files and options to batches, figures, a model."""
 
 import logging
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,6 +18,7 @@ from keras_bert_impl.checkpoints.sentence_modules import (
 )
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.training.learning_curve import CurveStyle, Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder, starting_point
@@ -109,8 +111,13 @@ class VectorTask(FilesOfSplits):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a resumed run must have the same besides its options; see `Task.settings`."""
-        return {}
+        """What stands for the rows of the training file, and for those that are mined."""
+        if self.train_split not in self.sources:
+            return {}
+        data = self.source(self.train_split)
+        labels = b"" if data.labels is None else data.labels.tobytes()
+        mined = json_text(asdict(self.mining)).encode()
+        return {"rows_crc32": f"{zlib.crc32(data.rows.tobytes() + labels + mined):08x}"}
 
     def files(self, split: str) -> list[Path]:
         """The split's file."""
@@ -389,6 +396,12 @@ def _sentence_settings(run: RunEmbedderConfig) -> SentenceSettings:
     kept = read_sentence_settings(start.folder) or SentenceSettings()
     given: dict[str, Any] = {"pooling": run.pooling, "normalize": run.normalize}
     given["dimensions"] = run.matryoshka_dims or None
+    size = start.config.hidden_size
+    if too_large := [one for one in run.matryoshka_dims if one > size]:
+        raise UserError(
+            f"`matryoshka_dims={too_large[0]}`: the model's vectors have {size} numbers; give "
+            "sizes up to that."
+        )
     prompts = {"query": run.query_prompt, "document": run.document_prompt}
     named = {name: text for name, text in prompts.items() if text is not None}
     if named:
