@@ -47,6 +47,12 @@ def unit_vectors(vectors: Any) -> Any:
     return vectors / _root(squares, at_zero=1.0)
 
 
+def _at_least_float32(tensor: Any) -> Any:
+    # Not by `keras.backend.result_type`, which knows no float64 on JAX.
+    is_float64 = keras.backend.standardize_dtype(tensor.dtype) == "float64"
+    return tensor if is_float64 else ops.cast(tensor, "float32")
+
+
 def _root(squares: Any, at_zero: float = 0.0) -> Any:
     """The square root, with a gradient of 0 at 0, where it would be infinite."""
     above = ops.greater(squares, 1e-24)
@@ -122,9 +128,7 @@ class VectorLoss(ABC):
             labels = ops.convert_to_tensor(labels)
             labels = labels[:, 0] if tuple(labels.shape[1:]) == (1,) else labels
         self._check(tensors, labels)
-        types = [keras.backend.result_type(one.dtype, "float32") for one in tensors]
-        floats = [ops.cast(one, kind) for one, kind in zip(tensors, types, strict=True)]
-        return self._loss(floats, labels)
+        return self._loss([_at_least_float32(one) for one in tensors], labels)
 
     def _check(self, columns: list[Any], labels: Any) -> None:
         name, (fewest, most) = type(self).__name__, self.columns
