@@ -18,7 +18,6 @@ from keras_bert_impl.serving.answerer import (
     Input,
     Instance,
     asked_answerer,
-    options_of,
 )
 from keras_bert_impl.serving.forms import VectorForm, read_fields
 from keras_bert_impl.serving.http.batching import Answered
@@ -58,7 +57,8 @@ def read(model: AnsweringModel, method: str, body: Any) -> Asked:
 
     Example:
         >>> from types import SimpleNamespace
-        >>> asked = SimpleNamespace(inputs=[Input("text")], outputs={"score": "a number"})
+        >>> known = {"inputs": [Input("text")], "options": [], "outputs": {"score": "a number"}}
+        >>> asked = SimpleNamespace(**known)
         >>> model = SimpleNamespace(answerers={"text": asked})
         >>> found = read(model, "predict", {"inputs": {"text": ["a", "b"]}})
         >>> found.instances, found.write(Answered([{"score": 1.0}, {"score": 2.0}], 2))
@@ -71,7 +71,7 @@ def read(model: AnsweringModel, method: str, body: Any) -> Asked:
     answerer = _answerer(model, body.get("signature_name"), rows[0])
     instances = [_instance(answerer.inputs, row, method != "predict") for row in rows]
     try:
-        read_fields(answerer.inputs, instances, options_of(answerer))
+        read_fields(answerer.inputs, instances, answerer.options)
     except UserError as error:
         raise bad_request(str(error)) from None
     if method != "predict":
@@ -255,7 +255,7 @@ def read_embeddings(models: Mapping[str, AnsweringModel], body: Any) -> tuple[st
         if not right:
             raise bad_request(f"`{entry}` is {shown(value)}; give {wanted}.", entry)
     field, output = answerer.inputs[0].name, next(iter(answerer.outputs))
-    options = {one.name: body.get(one.name) for one in options_of(answerer)}
+    options = {one.name: body.get(one.name) for one in answerer.options}
     instances = [{field: text, **options} for text in _texts(body.get("input"))]
 
     def write(answered: Answered) -> dict[str, Any]:
@@ -329,7 +329,7 @@ def openapi_document(models: Mapping[str, AnsweringModel]) -> dict[str, Any]:
         paths[path] = {"get": _get("Whether the model can be asked, and its entry in the list.")}
         paths[f"{path}/metadata"] = {"get": _get("Its signatures, and what there is to know of it")}
         signatures = [f"{one} gives {', '.join(x.outputs)}" for one, x in model.answerers.items()]
-        instances = [_schema([*one.inputs, *options_of(one)]) for one in model.answerers.values()]
+        instances = [_schema([*one.inputs, *one.options]) for one in model.answerers.values()]
         schema = {
             "signature_name": {"enum": list(model.answerers)},
             "instances": {"type": "array", "items": {"anyOf": instances}, "minItems": 1},
