@@ -46,7 +46,11 @@ _HOMES = {
 _MODULES = ("losses",)
 """Modules that are names of the package as a whole."""
 
-_ABOVE = {"Predictor": "pipelines.answering.predictor"}
+_ABOVE = {
+    "Predictor": "pipelines.answering.predictor",
+    "Reranker": "pipelines.answering.predictor",
+    "VectorIndex": "pipelines.vectors.index",
+}
 """What knows tasks, which the library does not: named in full, and imported when it is used."""
 
 __all__ = [
@@ -63,9 +67,11 @@ __all__ = [
     "Embedder",
     "Lamb",
     "Predictor",
+    "Reranker",
     "TextSettings",
     "Tokenizer",
     "UserError",
+    "VectorIndex",
     "Vocabulary",
     "WarmupSchedule",
     "__version__",
@@ -98,7 +104,8 @@ if TYPE_CHECKING:  # the same names, for editors and type checkers
     from keras_bert_impl.tokenization.text_settings import TextSettings
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
     from keras_bert_impl.tokenization.vocabulary import Vocabulary
-    from pipelines.answering.predictor import Predictor
+    from pipelines.answering.predictor import Predictor, Reranker
+    from pipelines.vectors.index import VectorIndex
 
 
 def __getattr__(name: str) -> Any:
