@@ -101,13 +101,3 @@ def _steps(ranges: Vectors | None) -> tuple[Vectors, Vectors]:
     assert ranges is not None, "int8 has ranges"
     steps = (ranges[1] - ranges[0]) / 255
     return ranges[0], np.where(steps == 0, np.float32(1), steps)
-
-
-def hamming(queries: NDArray[np.uint8], vectors: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """How many bits differ, int64 [queries, vectors]; both are ubinary.
-
-    Example:
-        >>> hamming(np.array([[160]], np.uint8), np.array([[128], [160]], np.uint8)).tolist()
-        [[1, 0]]
-    """
-    return np.bitwise_count(queries[:, None] ^ vectors[None]).sum(axis=-1, dtype=np.int64)

@@ -29,6 +29,7 @@ from keras_bert_impl.serving.forms import VectorForm, read_fields
 from keras_bert_impl.serving.http.batching import Answered
 from keras_bert_impl.serving.http.bodies import RequestError, bad_request
 from keras_bert_impl.serving.reranking import by_score, pair_scoring, pairs_of
+from keras_bert_impl.serving.smaller_vectors import FLOAT32, TYPES
 
 DEFAULT_SIGNATURE = "serving_default"
 VERSION = "1"
@@ -42,7 +43,10 @@ METHODS = {
 """What each method takes beside `signature_name`."""
 
 _OF_SEARCH = ("query", "top_k", "index")
-_OF_EMBEDDINGS = ("input", "model", "encoding_format", "dimensions", "input_type", "user")
+_OF_EMBEDDINGS = (
+    *("input", "model", "encoding_format", "dimensions", "user"),
+    *("input_type", "vector_type"),
+)
 _MOST_FOUND = 1000  # texts a query
 _B64 = "b64"
 _Write = Callable[[Answered], Any]
@@ -276,7 +280,7 @@ def read_embeddings(models: Mapping[str, AnsweringModel], body: Any) -> tuple[st
         ("dimensions", dimensions, type(dimensions) in (int, type(None)), "a whole number"),
         *(
             (one, body.get(one), isinstance(body.get(one), str | None), "a text")
-            for one in ("input_type", "user")
+            for one in ("input_type", "vector_type", "user")
         ),
     ):
         if not right:
@@ -288,7 +292,8 @@ def read_embeddings(models: Mapping[str, AnsweringModel], body: Any) -> tuple[st
     def write(answered: Answered) -> dict[str, Any]:
         vectors: list[Any] = [one[output] for one in answered.answers]
         if form == "base64":
-            packed = (np.asarray(vector, "<f4").tobytes() for vector in vectors)
+            number = TYPES[options.get("vector_type") or FLOAT32]
+            packed = (np.asarray(vector, number).tobytes() for vector in vectors)
             vectors = [base64.b64encode(one).decode() for one in packed]
         return {
             "object": "list",

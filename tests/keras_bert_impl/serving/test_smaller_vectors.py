@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import keras_bert_impl as kb
 from keras_bert_impl.serving.smaller_vectors import (
     TYPES,
-    hamming,
     quantized,
     ranges_of,
     restored,
@@ -44,14 +43,6 @@ def test_what_is_restored_is_near(count, width, seed):
     bits = quantized(vectors, "ubinary")
     np.testing.assert_array_equal(restored(bits, width), np.where(vectors > 0, 1, -1))
     np.testing.assert_array_equal(restored(vectors, width), vectors)
-
-
-@given(st.integers(1, 20), st.integers(0, 99))
-def test_bits_that_differ_are_counted(width, seed):
-    vectors = np.random.default_rng(seed).standard_normal((5, width)).astype("float32")
-    bits = quantized(vectors, "ubinary")
-    expected = ((vectors[:2, None] > 0) != (vectors[None] > 0)).sum(axis=-1)
-    np.testing.assert_array_equal(hamming(bits[:2], bits), expected)
 
 
 @pytest.mark.parametrize("normalize", [False, True])
