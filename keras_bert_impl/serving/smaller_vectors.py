@@ -75,6 +75,7 @@ def quantized(vectors: Vectors, kind: str, ranges: Vectors | None = None) -> NDA
     if kind == FLOAT32:
         return vectors
     least, steps = _steps(ranges)
+    steps = np.where(steps == 0, np.float32(1), steps)
     return (np.clip(np.floor((vectors - least) / steps), 0, 255) - 128).astype(np.int8)
 
 
@@ -99,5 +100,4 @@ def restored(vectors: NDArray[Any], width: int, ranges: Vectors | None = None) -
 
 def _steps(ranges: Vectors | None) -> tuple[Vectors, Vectors]:
     assert ranges is not None, "int8 has ranges"
-    steps = (ranges[1] - ranges[0]) / 255
-    return ranges[0], np.where(steps == 0, np.float32(1), steps)
+    return ranges[0], (ranges[1] - ranges[0]) / 255
