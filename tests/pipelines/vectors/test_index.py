@@ -88,7 +88,7 @@ def test_the_recall_is_that_of_the_graph_over_its_own_vectors(index, monkeypatch
         ({"vectors": np.full([1, 8], np.nan)}, "NaN or infinite"),
         ({"vectors": np.zeros([2, 8]), "texts": ["a"]}, "`texts`: there are 1 for 2 rows"),
         ({"vectors": np.zeros([2, 8]), "ids": [1, 2, 3]}, "`ids`: there are 3 for 2 rows"),
-        ({"texts": ["a"]}, "give `vectors`, or open the index with its model"),
+        ({"texts": ["a"]}, "without its model an index takes vectors only"),
     ],
 )
 def test_what_is_added_must_fit(index, given_ones, sentence):
