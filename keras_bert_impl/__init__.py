@@ -48,6 +48,7 @@ _MODULES = ("losses",)
 
 _ABOVE = {
     "Predictor": "pipelines.answering.predictor",
+    "Reranker": "pipelines.answering.predictor",
     "VectorIndex": "pipelines.vectors.index",
 }
 """What knows tasks, which the library does not: named in full, and imported when it is used."""
@@ -66,6 +67,7 @@ __all__ = [
     "Embedder",
     "Lamb",
     "Predictor",
+    "Reranker",
     "TextSettings",
     "Tokenizer",
     "UserError",
@@ -102,7 +104,7 @@ if TYPE_CHECKING:  # the same names, for editors and type checkers
     from keras_bert_impl.tokenization.text_settings import TextSettings
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
     from keras_bert_impl.tokenization.vocabulary import Vocabulary
-    from pipelines.answering.predictor import Predictor
+    from pipelines.answering.predictor import Predictor, Reranker
     from pipelines.vectors.index import VectorIndex
 
 

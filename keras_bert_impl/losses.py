@@ -192,8 +192,8 @@ class MultipleNegativesRankingLoss(VectorLoss):
             raise UserError(f"directions={self.directions!r} is no list with 'query_to_doc'.")
         if self.partition_mode == "per_direction" and not set(self.directions) <= set(_BOTH):
             raise UserError(
-                "partition_mode='per_direction' is for query_to_doc and doc_to_query, which hold the "
-                "right candidate; take partition_mode='joint'."
+                "partition_mode='per_direction' is for query_to_doc and doc_to_query; other "
+                "directions lack the right candidate and need partition_mode='joint'."
             )
 
     def _loss(self, columns: list[Any], labels: Any) -> Any:

@@ -34,7 +34,6 @@ class Tool:
         config: the config class as `module:Class`.
         continues: whether the same command continues where it was stopped.
         more_flags: adds flags that no option of the config is, such as google's.
-        words: makes the words that are read of those that were typed.
         passes_on: whether flags that the tool does not know are for another program.
     """
 
@@ -43,7 +42,6 @@ class Tool:
     config: str
     continues: bool = False
     more_flags: Callable[[ConfigFlags[Any]], None] | None = None
-    words: Callable[[list[str]], list[str]] | None = None
     passes_on: Callable[[ConfigFlags[Any], list[str]], bool] | None = None
 
     @property
@@ -63,7 +61,6 @@ class Tool:
     def main(self, arguments: Sequence[str] | None = None) -> int:
         """Runs it by a command line, or else by that of the program; gives its exit code."""
         words = list(sys.argv[1:] if arguments is None else arguments)
-        words = self.words(words) if self.words else words
         passes_on = self.passes_on is not None and self.passes_on(self.flags, words)
         main = self.flags.main_of(lambda config: self.job(config, self.flags))
         return main(words, keep_unknown=passes_on, continues=self.continues and not passes_on)
@@ -113,11 +110,12 @@ def written(files: Iterable[Any]) -> Iterator[str]:
     return (f"wrote {path}" for path in files)
 
 
-_FAMILIES = {
-    "run_classifier": "labels",
-    "run_squad": "questions",
-    "run_ner": "tagging",
-    "run_swag": "choices",
+_TASKS = {
+    "run_classifier": "labels.task",
+    "run_squad": "questions.task",
+    "run_ner": "tagging.task",
+    "run_reranker": "vectors.ranking",
+    "run_swag": "choices.task",
 }
 
 
@@ -134,8 +132,8 @@ class ToolPrograms:
         """Looks at the files and the model of a fine-tuning, as its run does first."""
         from pipelines.fine_tuning.start import check_run
 
-        family = importlib.import_module(f"pipelines.tasks.{_FAMILIES[tool]}.task")
-        check_run(self.config_of(tool, flags), family.task_of)
+        tasks = importlib.import_module(f"pipelines.tasks.{_TASKS[tool]}")
+        check_run(self.config_of(tool, flags), tasks.task_of)
 
     def run(self, tool: str, flags: Sequence[str]) -> int:
         """Runs a tool; what it prints goes to standard error, beside what it logs."""

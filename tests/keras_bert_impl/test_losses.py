@@ -93,10 +93,9 @@ def float64_too():
         return
     import jax
 
-    with (
-        jax.experimental.enable_x64() if hasattr(jax.experimental, "enable_x64") else nullcontext()
-    ):
-        yield
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", False)
 
 
 def value_and_gradients(loss, columns, labels, compiled=False):
@@ -255,7 +254,7 @@ MISTAKES = {
     ),
     "a direction without the right one": (
         lambda: loss_named("mnrl", directions=EVERY, partition_mode="per_direction"),
-        "take partition_mode='joint'",
+        "need partition_mode='joint'",
     ),
     "too few columns": (
         lambda: loss_named("mnrl")([APART]),

@@ -135,6 +135,8 @@ class Service:
         if self._indexes:
             search = self._counted(self._search, "search")
             routes.append(Route("/search", search, methods=["POST"]))
+        reranked = self._counted(self._rerank, "rerank")
+        routes += [Route(path, reranked, methods=["POST"]) for path in rest.RERANK_PATHS]
         for which in ("", "/versions/{version:name}", "/labels/{label:name}"):
             path = f"/v1/models/{{name:name}}{which}"
             for method in rest.METHODS:
@@ -178,7 +180,7 @@ class Service:
                 body = await asyncio.to_thread(asked.write, answered)
             else:
                 body = asked.write(answered)
-            if any(answered.num_truncated):
+            if any(answered.num_truncated) and isinstance(body, dict):
                 body[NUM_TRUNCATED] = list(answered.num_truncated)
             return _json(body)
         finally:
@@ -208,6 +210,11 @@ class Service:
     async def _search(self, request: Request) -> Response:
         body = await self._bodies.json(request)
         name, asked = rest.read_search(self._models, self._indexes, body)
+        request.scope[_MODEL] = name
+        return await self._ask(request, name, asked)
+
+    async def _rerank(self, request: Request) -> Response:
+        name, asked = rest.read_rerank(self._models, await self._bodies.json(request))
         request.scope[_MODEL] = name
         return await self._ask(request, name, asked)
 
