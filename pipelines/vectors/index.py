@@ -121,7 +121,9 @@ class VectorIndex:
             raise UserError(f"`metric={metric}` is unknown; choose {', '.join(METRICS)}.")
         width = check_size(size, embedder.width) if embedder else size
         if not width:
-            raise UserError("an index needs the model of its vectors, or their size; give one of them.")
+            raise UserError(
+                "an index needs the model of its vectors, or their size; give one of them."
+            )
         model_is = embedder and _identity(embedder.source, embedder.settings, metric)
         description = {"form": _FORM, "size": width, "metric": metric, "model": model_is}
         with whole_folder(path) as new:
@@ -216,7 +218,9 @@ class VectorIndex:
         texts = [texts] if isinstance(texts, str) else texts
         rows = None if vectors is None else self._units(vectors)
         if rows is None and (texts is None or self._model is None):
-            raise UserError("without its model an index takes vectors only; give them, or open it with the model.")
+            raise UserError(
+                "without its model an index takes vectors only; give them, or open it with the model."
+            )
         count = len(texts or ()) if rows is None else len(rows)
         for name, given in (("texts", texts), ("ids", ids)):
             if given is not None and len(given) != count:

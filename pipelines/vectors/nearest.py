@@ -114,6 +114,7 @@ class Graph:
             raise UserError("the graph is of other vectors; remove it, and build it again.")
         self._links, self._vectors, self.rows = links, vectors, int(links.ntotal)
         flat = faiss.IndexFlat(vectors.shape[1], faiss.METRIC_INNER_PRODUCT)
+        # A view of the mapped file, which nobody owns in C++: it is kept here.
         flat.codes = faiss.MaybeOwnedVectorUInt8.create_view(
             faiss.swig_ptr(vectors), vectors.nbytes, faiss.MaybeOwnedVectorUInt8().owner
         )
