@@ -219,7 +219,7 @@ class VectorIndex:
         rows = None if vectors is None else self._units(vectors)
         if rows is None and (texts is None or self._model is None):
             raise UserError(
-                "without its model an index takes vectors only; give them, or open it with the model."
+                "without its model an index takes vectors only; give them, or open it with it."
             )
         count = len(texts or ()) if rows is None else len(rows)
         for name, given in (("texts", texts), ("ids", ids)):
