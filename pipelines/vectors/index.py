@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -62,7 +62,7 @@ class Recall(TypedDict):
 
 class _Description(TypedDict):
     form: Count
-    size: Count
+    size: Annotated[int, Rules(sentence="", at_least=1)]
     metric: Literal["cosine", "dot"]
     model: dict[str, Any] | None
     graph: NotRequired[Recall]
