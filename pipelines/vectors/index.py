@@ -18,6 +18,7 @@ from keras_bert_impl.checkpoints.sentence_modules import DOCUMENT, QUERY, Senten
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import is_there, open_whole, owned, whole_folder
 from keras_bert_impl.json_files import Count, json_text, read_typed
+from keras_bert_impl.options import Rules
 from keras_bert_impl.serving.smaller_vectors import Vectors, check_size, unit
 from pipelines.vectors.embed import model_of_vectors
 from pipelines.vectors.index_files import AGAIN, IndexFiles
