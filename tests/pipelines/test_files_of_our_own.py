@@ -56,7 +56,7 @@ FILES = {
     "description of shards": (write_description, read_description),
     **{
         f"{name} of an index": (partial(write_index, name), read_index)
-        for name in ("description.json", "blocks", "vectors", "rows", "ends")
+        for name in ("description.json", "blocks")
     },
 }
 
@@ -68,6 +68,14 @@ def test_a_damaged_file_is_used_or_refused_in_one_sentence(tmp_path, kind):
     read(path)
     for _ in other_files(path):
         check(read, path)
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+@pytest.mark.parametrize("name", ["blocks", "vectors", "rows", "ends"])
+def test_a_damaged_file_of_an_index_is_used_or_refused_in_one_sentence(tmp_path, name, how):
+    path = write_index(name, tmp_path)
+    damage(path, how)
+    check(read_index, path)
 
 
 def check(read, *arguments):
