@@ -152,7 +152,7 @@ def search(config: Any, _: ConfigFlags[Any]) -> Iterable[str]:
     block; after a stop or a kill the same command continues. From 100,000 texts on, or with
     --method=hnsw, a graph finds the nearest without looking at all (extra search). It is then tried
     on a thousand of your own texts: which share of the ten nearest it finds is printed, and the
-    search widened until it is 97.5 %. --method=exact looks at every vector. Each text that is found
+    search widened until it is 99 %. --method=exact looks at every vector. Each text that is found
     is printed with its score and its number in the index.
 
     Examples:

@@ -470,7 +470,7 @@ _EXAMPLES = {"fill_mask_text": "Paris is the [MASK] of France."}
 
 
 def openapi_document(
-    models: Mapping[str, AnsweringModel], indexes: Mapping[str, ServedIndex]
+    models: Mapping[str, AnsweringModel], indexes: Mapping[str, ServedIndex] | None = None
 ) -> dict[str, Any]:
     """Describes what may be asked of these models, in OpenAPI 3.1."""
     paths = {path: {"get": _get(about)} for path, about in _GETS.items()}
