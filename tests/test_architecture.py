@@ -27,6 +27,7 @@ LAUNCHER = "keras_bert_impl/__main__.py"  # `python -m keras_bert_impl`: nothing
 FRONT_DOOR = "keras_bert_impl/__init__.py"
 ITS_LINES = {
     "pipelines.answering.predictor.Predictor",
+    "pipelines.answering.predictor.Reranker",
     "pipelines.vectors.index.VectorIndex",
 }
 TOOLS = tool_names()

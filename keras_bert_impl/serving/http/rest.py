@@ -389,7 +389,7 @@ def read_rerank(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, A
             )
         number = scoring.raw if asked.get("raw_scores") else scoring.score
         scores = [number(one) for one in answered.answers]
-        results = []
+        results = list[dict[str, Any]]()
         for one in by_score(scores, asked.get("top_n")):
             results.append({"index": one, "score" if is_tei else "relevance_score": scores[one]})
             if asked.get("return_text" if is_tei else "return_documents"):
