@@ -126,8 +126,9 @@ def reason_of(error: BaseException) -> str:
 
 # What readers raise at a file that is not theirs; RecursionError is a RuntimeError. Stops are none.
 _OF_READERS = (
-    *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError),
-    *(SyntaxError, TypeError, ValueError, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
+    *(ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, MemoryError),
+    *(OSError, RuntimeError, SyntaxError, TypeError, ValueError),
+    *(tokenize.TokenError, zipfile.BadZipFile, zlib.error),
 )
 
 

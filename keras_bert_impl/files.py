@@ -7,6 +7,7 @@ into must be none (`without_links`).
 
 import codecs
 import contextlib
+import fcntl
 import glob
 import hashlib
 import io
@@ -24,9 +25,6 @@ from keras_bert_impl.errors import UserError, refusal
 
 MOST_LINE_BYTES = 32 << 20
 """The longest line of text that is read; documents of the field have some megabytes a line."""
-
-appeared: list[Path] = []
-"""The files and folders that this process has finished and given their names."""
 
 _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/thread-self)/fd/(\d+)")
@@ -65,11 +63,6 @@ class _Stream(io.FileIO):
 
     def tell(self) -> int:
         return self._position
-
-
-def without_following(path: str, flags: int) -> int:
-    """Opens for `open` what is no link, without waiting for the other end of a pipe."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
 def _aside(path: Path, ending: str = "incomplete") -> Path:
@@ -186,18 +179,6 @@ def without_links(path: Path, names: int = 1) -> Path:
 
 
 @contextlib.contextmanager
-def no_folder_left(path: str | os.PathLike[str]) -> Iterator[None]:
-    """After the block there is no empty folder `path`, or parent, that was not there before."""
-    new = [folder for folder in (Path(path), *Path(path).parents) if not folder.exists()]
-    try:
-        yield
-    finally:
-        for folder in new:
-            with contextlib.suppress(OSError):  # there is something in it
-                folder.rmdir()
-
-
-@contextlib.contextmanager
 def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
     r"""Opens a file that appears under its name only when the block ends without an error.
 
@@ -235,7 +216,6 @@ def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
                 yield file
                 flush(file)
             aside.replace(named)
-            appeared.append(named)
         finally:
             with contextlib.suppress(OSError):  # it would hide why the file cannot be written
                 aside.unlink(missing_ok=True)
@@ -277,7 +257,6 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
                 remove(old)
             else:
                 aside.rename(final)
-            appeared.append(final)
             _flush_entries(final.parent)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
@@ -296,10 +275,51 @@ def whole_files(folder: str | os.PathLike[str], *names: str) -> Iterator[Path]:
             _flush(aside)
             for name in names:
                 (aside / name).replace(final / name)
-                appeared.append(final / name)
             _flush_entries(final)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def owned(lock_file: Path, busy: str) -> Iterator[None]:
+    """Inside the block no other process is inside a block with this lock file.
+
+    A process that is killed lets go. The file is made here, in a folder that exists, and removed at
+    the end. On a file system without locks no process is kept out.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / ".lock"
+        >>> with owned(file, "Another run is at work here."):
+        ...     file.exists()
+        True
+        >>> file.exists()
+        False
+    """
+    with contextlib.ExitStack() as stack:
+        while True:
+            try:
+                # Neither through a link, nor waiting for the other end of a pipe.
+                flags = os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+                file = os.open(lock_file, flags, 0o666)
+            except OSError as error:
+                why = f"cannot be opened to lock it ({error.strerror}); remove it"
+                raise UserError(f"{lock_file}: {why}.") from error
+            stack.callback(os.close, file)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                there = os.path.samestat(os.fstat(file), lock_file.stat())
+            except BlockingIOError as error:
+                raise UserError(busy) from error
+            except FileNotFoundError:
+                there = False
+            except OSError:
+                break
+            if there:
+                break
+            # The process before removed the file after it was opened here.
+        stack.callback(lock_file.unlink, missing_ok=True)
+        yield
 
 
 def not_written(path: str | os.PathLike[str], reason: str | None) -> UserError:

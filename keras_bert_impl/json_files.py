@@ -8,11 +8,9 @@ one sentence with the file and the entry.
 import contextlib
 import dataclasses
 import functools
-import hashlib
 import json
 import logging
 import math
-import numbers
 import os
 import re
 import sys
@@ -32,8 +30,6 @@ _MOST_MEBIBYTES = 64  # of a configuration, description or tokenizer file
 _LARGEST = 1 << 63  # NumPy and TensorFlow hold nothing beyond
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")  # of surrogates: no text in any encoding
-
-_SEAL = "seal"
 
 _Value = TypeVar("_Value")
 
@@ -69,14 +65,8 @@ def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def read_typed(path: str | os.PathLike[str], wanted: type[_Value], remedy: str) -> _Value:
-    """Reads a JSON file of ours: what it holds has the types that `wanted` says.
-
-    One that is `sealed` must be what was written.
-    """
-    values = read_json_value(path)
-    if isinstance(values, dict) and _SEAL in values and values.pop(_SEAL) != _seal_of(values):
-        raise UserError(f"{path}: was altered since it was written; {remedy}.")
-    return typed(values, wanted, str(path), remedy)
+    """Reads a JSON file: what it holds has the types that `wanted` says."""
+    return typed(read_json_value(path), wanted, str(path), remedy)
 
 
 def json_text(value: Any, **how: Any) -> str:
@@ -103,30 +93,6 @@ def without_nan(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [without_nan(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def sealed(values: Mapping[str, Any]) -> str:
-    """The text of a note on work that is done: a JSON object with a digest of itself."""
-    plain = bounded_loads(json_text(values))
-    return json_text({**plain, _SEAL: _seal_of(plain)}, indent=1) + "\n"
-
-
-def read_sealed(path: str | os.PathLike[str], wanted: type[_Value]) -> _Value | None:
-    """Reads a note that `sealed` made; None where it is missing, damaged or another one.
-
-    What it speaks of is then made again, so that nothing is said of the damage.
-    """
-    try:
-        return (
-            read_typed(path, wanted, "make it again") if _SEAL in read_json_object(path) else None
-        )
-    except UserError:
-        return None
-
-
-def _seal_of(values: Mapping[str, Any]) -> str:
-    content = json.dumps(values, sort_keys=True).encode()
-    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def read_log(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
@@ -228,12 +194,11 @@ def typed(value: Any, wanted: Any, origin: str, remedy: str = "fix it") -> Any:
     """Checks a parsed JSON value against a type, and gives it as that type.
 
     Args:
-        wanted: `int` (within 64 bits), `float` (finite; whole numbers count), `numbers.Real` (NaN
-            and infinities, too), `str`, `bool`, `None`, `Any`, a union, a `Literal`, `list[...]`,
-            `tuple[...]`, `dict[str, ...]` (or `Mapping`), a `TypedDict`, or a dataclass, whose
-            fields are the entries of an object: those with a default may be missing, others than
-            its fields may not be there. A type `Annotated` with `options.Rules` has their bounds
-            and choices, too.
+        wanted: `int` (of 64 bits), `float` (finite; whole numbers count), `str`, `bool`, `None`,
+            `Any`, a union, a `Literal`, `list[...]`, `tuple[..., ...]`, `dict[str, ...]` (or
+            `Mapping`), a `TypedDict`, or a dataclass, whose fields are the entries of an object:
+            those with a default may be missing, others than its fields may not be there. A type
+            `Annotated` with `options.Rules` has their bounds and choices, too.
 
     Example:
         >>> typed({"stride": 128}, dict[str, int], "config.json")
@@ -300,7 +265,7 @@ def _container(value: Any, wanted: Any, path: tuple[str, ...]) -> Any:
     if origin in (list, Sequence):
         return _items(value, arms[0], path)
     if origin is tuple:
-        return _tuple(value, arms, path)
+        return tuple(_items(value, arms[0], path))
     if origin in (dict, Mapping):
         return {name: _typed(one, arms[1], (*path, name)) for name, one in _object(value, path)}
     if dataclasses.is_dataclass(wanted):
@@ -323,8 +288,6 @@ def _within(value: Any, rules: Iterable[Rules], path: tuple[str, ...]) -> Any:
 
 def _plain(value: Any, wanted: Any, path: tuple[str, ...]) -> Any:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if wanted is numbers.Real and number and (type(value) is float or abs(value) < _LARGEST):
-        return value
     if wanted is float and number and abs(value) <= sys.float_info.max:
         return float(value)
     if wanted is int and type(value) is int and -_LARGEST <= value < _LARGEST:
@@ -353,15 +316,6 @@ def _items(value: Any, wanted: Any, path: tuple[str, ...]) -> list[Any]:
     if not isinstance(value, list):
         raise _MismatchError(path, value, "a list")
     return [_typed(one, wanted, (*path, str(at))) for at, one in enumerate(value)]
-
-
-def _tuple(value: Any, arms: Sequence[Any], path: tuple[str, ...]) -> tuple[Any, ...]:
-    if len(arms) == 2 and arms[1] is Ellipsis:
-        return tuple(_items(value, arms[0], path))
-    if not isinstance(value, list) or len(value) != len(arms):
-        raise _MismatchError(path, value, f"a list of {len(arms)} items")
-    each = enumerate(zip(value, arms, strict=True))
-    return tuple(_typed(one, arm, (*path, str(at))) for at, (one, arm) in each)
 
 
 def _object(value: Any, path: tuple[str, ...]) -> Iterable[tuple[str, Any]]:
@@ -401,7 +355,6 @@ def _hints(wanted: type) -> dict[str, Any]:
 _WORDS: Mapping[Any, str] = {
     int: "a whole number",
     float: "a number",
-    numbers.Real: "a number",
     str: "text",
     bool: "true or false",
     list: "a list",

@@ -35,6 +35,7 @@ Main = Callable[..., int]
 _INDENT = " " * 6
 _NEARLY = 0.86  # likeness from which a flag is another one mistyped; Beam's own are less alike
 _NUMBERS = {int: "whole numbers", float: "numbers"}
+_FILES = ("flagfile", "recipe")  # one flag: of a study its file is called a recipe
 _TWO_SCREENS = 100  # lines of help
 
 _SAME_FLAGS = (
@@ -346,7 +347,7 @@ class ConfigFlags(Generic[Config]):
         part, rest, aliases = list[str](), iter(words), self._aliases()
         for word in rest:
             name, joined, file = word.partition("=")
-            if name not in ("--flagfile", "-flagfile"):
+            if name.lstrip("-") not in _FILES or not word.startswith("-"):
                 meant = aliases.get(name.lstrip("-")) if word.startswith("-") else None
                 part.append(f"--{meant}{joined}{file}" if meant else word)
                 if word == "--":

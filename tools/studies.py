@@ -1,8 +1,7 @@
 """The tools that score answers, make studies and show what there is."""
 
-import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from tools.config_flags import ConfigFlags
@@ -59,38 +58,16 @@ def glue_submission(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     yield f"wrote {config.output_file}"
 
 
-def with_recipe(words: Sequence[str]) -> list[str]:
-    """Lets a recipe be read as a flag file, in front of all other flags.
-
-    Example:
-        >>> with_recipe(["--output_dir=out", "--recipe=small.cfg"])
-        ['--flagfile=small.cfg', '--output_dir=out', '--recipe=small.cfg']
-    """
-    named = re.findall(r"^--?recipe[=\n](.*)$", "\n".join(words), re.MULTILINE)
-    return [*(f"--flagfile={file}" for file in named), *words]
-
-
-def _add_recipe(flags: ConfigFlags[Any]) -> None:
-    sentence = "A file of these flags, one a line; flags of the command line override it."
-    flags.define("recipe", str, None, sentence)
-
-
-@tool(
-    STUDY,
-    "pipelines.studies.recipe:RunAblationsConfig",
-    continues=True,
-    more_flags=_add_recipe,
-    words=with_recipe,
-)
+@tool(STUDY, "pipelines.studies.recipe:RunAblationsConfig", continues=True)
 def run_ablations(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     """Makes the tables of the BERT paper's ablations in small: 5, 6 and 8 and the figure of steps.
 
-    A recipe names the text, the sizes, the tasks and the seeds. Every run is a command of its own
-    that the report lists with its seeds and its time; what tables share is run once. The same
-    command again leaves finished runs alone and goes on with the one that was stopped or killed.
-    First of all BERT is compared with random weights: a task on which it is no better shows
-    nothing. The output folder gets ablations.md (the tables), ablations.json, steps.png and, in
-    cells/, what each run left.
+    A recipe, which is a flag file, names the text, the sizes, the tasks and the seeds. Every run is
+    a command of its own that the report lists with its seeds and its time; what tables share is run
+    once. The same command again leaves finished runs alone and goes on with the one that was
+    stopped or killed. First of all BERT is compared with random weights: a task on which it is no
+    better shows nothing. The output folder gets ablations.md (the tables), ablations.json,
+    steps.png and, in cells/, what each run left.
 
     Examples:
       keras-bert run_ablations --recipe=tools/recipes/ablations_small.cfg --data_dir=data

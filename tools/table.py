@@ -34,7 +34,6 @@ class Tool:
         config: the config class as `module:Class`.
         continues: whether the same command continues where it was stopped.
         more_flags: adds flags that no option of the config is, such as google's.
-        words: makes the words that are read of those that were typed.
         passes_on: whether flags that the tool does not know are for another program.
     """
 
@@ -43,7 +42,6 @@ class Tool:
     config: str
     continues: bool = False
     more_flags: Callable[[ConfigFlags[Any]], None] | None = None
-    words: Callable[[list[str]], list[str]] | None = None
     passes_on: Callable[[ConfigFlags[Any], list[str]], bool] | None = None
 
     @property
@@ -63,7 +61,6 @@ class Tool:
     def main(self, arguments: Sequence[str] | None = None) -> int:
         """Runs it by a command line, or else by that of the program; gives its exit code."""
         words = list(sys.argv[1:] if arguments is None else arguments)
-        words = self.words(words) if self.words else words
         passes_on = self.passes_on is not None and self.passes_on(self.flags, words)
         main = self.flags.main_of(lambda config: self.job(config, self.flags))
         return main(words, keep_unknown=passes_on, continues=self.continues and not passes_on)

@@ -30,7 +30,7 @@ from keras_bert_impl.engines.openvino_graph import (
 )
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import file_sha256, is_named, whole_folder, without_links, writing
-from keras_bert_impl.json_files import json_text, read_sealed, sealed
+from keras_bert_impl.json_files import json_text, read_json_object
 from keras_bert_impl.user_cache import keep_newest, own_folder
 
 _log = logging.getLogger(__name__)
@@ -143,8 +143,8 @@ def read_graph(places: list[Path], wanted: Mapping[str, Any]) -> KeptGraph | Non
 
 
 def _read(folder: Path, wanted: Mapping[str, Any]) -> KeptGraph | None:
-    noted = read_sealed(folder / DESCRIPTION_FILE, dict[str, Any])
-    if noted is None or any(noted.get(name) != value for name, value in wanted.items()):
+    noted = _noted(folder)
+    if not noted or any(noted.get(name) != value for name, value in wanted.items()):
         return None
     if noted.get("form") != _FORM or noted.get("files") != _digests(folder):
         _log.info("%s: is damaged or of another version; it is made again.", folder)
@@ -153,6 +153,13 @@ def _read(folder: Path, wanted: Mapping[str, Any]) -> KeptGraph | None:
         return KeptGraph(openvino_core().read_model(folder / GRAPH_FILE), noted, folder)
     except RuntimeError:  # gone meanwhile: another process replaces it
         return None
+
+
+def _noted(folder: Path) -> dict[str, Any]:
+    """What was noted of the graph in a folder; nothing where that cannot be read."""
+    with contextlib.suppress(UserError):
+        return read_json_object(folder / DESCRIPTION_FILE)
+    return {}
 
 
 def _digests(folder: Path) -> dict[str, str]:
@@ -192,9 +199,8 @@ def _check_is_free(folder: Path) -> None:
     """Checks that a folder holds nothing or a graph as it was kept, so that it may be replaced."""
     with writing(folder):
         if is_named(without_links(folder.absolute(), names=3)):
-            noted = read_sealed(folder / DESCRIPTION_FILE, dict[str, Any]) or {}
-            found = {path.name for path in folder.iterdir()}
-            if found != {*_FILES, DESCRIPTION_FILE} or noted.get("files") != _digests(folder):
+            found, files = {path.name for path in folder.iterdir()}, _noted(folder).get("files")
+            if found != {*_FILES, DESCRIPTION_FILE} or files != _digests(folder):
                 raise UserError(f"{folder}: is not a graph as it was kept, and is left alone.")
 
 
@@ -203,7 +209,7 @@ def _write(folder: Path, graph: Any, description: Mapping[str, Any]) -> None:
 
     with whole_folder(folder) as aside:
         openvino.save_model(graph, aside / GRAPH_FILE, compress_to_fp16=False)
-        note = sealed({**description, "form": _FORM, "files": _digests(aside)})
+        note = json_text({**description, "form": _FORM, "files": _digests(aside)}, indent=1)
         (aside / DESCRIPTION_FILE).write_text(note, encoding="utf-8")
 
 

@@ -13,8 +13,7 @@ from keras_bert_impl.checkpoints.run_folder import (
     finished_steps,
     steps_in,
 )
-from keras_bert_impl.files import make_folder, open_whole, without_links
-from keras_bert_impl.locks import owned
+from keras_bert_impl.files import make_folder, open_whole, owned, without_links
 
 _FOLDERS = (CHECKPOINTS, BEST_CHECKPOINT, "events", MODEL)
 

@@ -14,13 +14,13 @@ import logging
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import reading as file_reading
 from keras_bert_impl.files import is_there, real_path
 from keras_bert_impl.json_files import bounded_loads, fault_of_json, json_text
 from keras_bert_impl.options import check_options, nested, option
@@ -354,32 +354,12 @@ def _start_of_rest(text: bytes, form: Form) -> int:
     return last if opens else len(text)
 
 
-@contextmanager
-def opening_data_set(name: str) -> Iterator[None]:
-    """Says what is wrong where a data set cannot be opened inside the block."""
-    import tensorflow_datasets as tfds
-
-    try:
-        yield
-    except (
-        ValueError,
-        KeyError,
-        AssertionError,
-        OSError,
-        tfds.core.registered.DatasetNotFoundError,
-    ) as error:
-        reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else "?"
-        raise UserError(
-            f"{name}: cannot be read ({reason}); check the data set's name, its split and the "
-            "variable TFDS_DATA_DIR."
-        ) from error
-
-
 def _read_data_set(name: str, reading: Reading) -> Iterator[LineBlock]:
     import tensorflow_datasets as tfds
 
     name, _, split = name.partition(":")
-    with opening_data_set(f"tfds:{name}"):
+    remedy = "check the data set's name, its split and the variable TFDS_DATA_DIR"
+    with file_reading(f"tfds:{name}", "a data set", remedy):
         examples = tfds.as_numpy(tfds.load(name, split=split or "train", download=False))
     first = 1
     iterator = iter(examples)

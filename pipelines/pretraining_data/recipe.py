@@ -7,6 +7,7 @@ beside it: they change nothing in the records.
 import dataclasses
 import hashlib
 import re
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -25,6 +26,13 @@ from pipelines.pretraining_data.masking import MaskingRules
 from pipelines.pretraining_data.pairs import SpecialIds
 
 _MOST_TOKENS = 1 << 24  # the largest vocabularies have a sixteenth of that
+
+
+def check_shares(mask_probabilities: Sequence[float]) -> None:
+    """Refuses what are no three shares of masked tokens."""
+    shares = mask_probabilities
+    if len(shares) != 3 or abs(sum(shares) - 1) >= 1e-6 or min(shares) < 0:
+        raise UserError("`mask_probabilities` must be three shares from 0 to 1 with sum 1.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,9 +95,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         check_options(self)
-        shares = self.mask_probabilities
-        if len(shares) != 3 or abs(sum(shares) - 1) >= 1e-6 or min(shares) < 0:
-            raise UserError("`mask_probabilities` must be three shares from 0 to 1 with sum 1.")
+        check_shares(self.mask_probabilities)
 
     @property
     def token_budget(self) -> int:

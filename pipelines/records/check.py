@@ -1,24 +1,20 @@
 """Finds the shards that an input names and checks that they are what a model needs.
 
 Training reads single records from all over a set, which would be one request over the network for
-each. So a remote set is copied shard by shard before the first step. Copies stay in the user's
-cache, in a folder that is named by the files, their sizes and times, and the descriptions' text.
+each. So a process copies a remote set before the first step; the copy goes with the process.
 """
 
 import dataclasses
 import functools
-import hashlib
 import tempfile
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError, reason_of
-from keras_bert_impl.files import is_there, make_folder, open_whole, remove
+from keras_bert_impl.files import is_there, open_whole
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.unknown_words import WordCount
-from keras_bert_impl.user_cache import own_folder
 from pipelines.corpora.documents import has_magic, match_files
 from pipelines.records.description import (
     DESCRIPTION_SUFFIX,
@@ -30,7 +26,7 @@ from pipelines.records.description import (
 )
 
 _COPIED_AT_ONCE = 8 << 20
-_THIS_PROCESS = uuid.uuid4().hex
+_copies: list[tempfile.TemporaryDirectory] = []  # they go when the process ends
 
 
 def with_local_copies(patterns: Sequence[str]) -> list[str]:
@@ -38,6 +34,7 @@ def with_local_copies(patterns: Sequence[str]) -> list[str]:
     return [_copied(pattern) if "://" in pattern else pattern for pattern in patterns]
 
 
+@functools.cache
 def _copied(pattern: str) -> str:
     import tensorflow as tf
 
@@ -51,13 +48,13 @@ def _copied(pattern: str) -> str:
         if not found:
             raise UserError(f"`input_file`: '{pattern}' matches no file; check the address.")
         remote = [path for path in dict.fromkeys(found + descriptions) if _is_shard_file(path)]
-        cache = _copy_all(remote, pattern)
+        local = _copy_all(remote)
     except tf.errors.OpError as error:
         raise UserError(
             f"{pattern}: cannot be read ({reason_of(error)}); check the address and whether the "
             "file system's plug-in is installed."
         ) from error
-    return str(cache / name) if name else str(cache)
+    return str(local / name) if name else str(local)
 
 
 def _is_shard_file(path: str) -> bool:
@@ -65,40 +62,22 @@ def _is_shard_file(path: str) -> bool:
     return not hidden and not path.endswith((".html", "dataset_info.json", "features.json", "/"))
 
 
-@functools.cache
-def _folder_of_this_process() -> tempfile.TemporaryDirectory:
-    """Where copies lie that are not kept; gone at the end of the process."""
-    return tempfile.TemporaryDirectory(prefix="shards-")
-
-
-def _copy_all(remote: Sequence[str], pattern: str) -> Path:
-    """Copies what is not there yet; gives the folder."""
+def _copy_all(remote: Sequence[str]) -> Path:
+    """Copies files into a new folder; gives the folder."""
     import tensorflow as tf
 
-    stats = {path: tf.io.gfile.stat(path) for path in remote}
-    identity: list[object] = [(path, one.length, one.mtime_nsec) for path, one in stats.items()]
+    copies = tempfile.TemporaryDirectory(prefix="shards-")
+    _copies.append(copies)
+    sizes = {path: tf.io.gfile.stat(path).length for path in remote}
+    progress = Progress("copy shards", sum(sizes.values()) / 1e6, "MB")
     for path in remote:
-        if path.endswith(DESCRIPTION_SUFFIX):
-            with tf.io.gfile.GFile(path, "rb") as file:
-                identity.append(file.read())
-    if len(identity) == len(remote) and not all(one.mtime_nsec for one in stats.values()):
-        identity.append(_THIS_PROCESS)
-    root = own_folder("shards") or Path(_folder_of_this_process().name)
-    sets = make_folder(root / hashlib.sha256(pattern.encode()).hexdigest()[:16])
-    cache = make_folder(sets / hashlib.sha256(repr(identity).encode()).hexdigest()[:16])
-    for old in set(sets.iterdir()) - {cache}:
-        remove(old)
-    missing = [path for path in remote if not (cache / base_name(path)).exists()]
-    progress = Progress("copy shards", sum(stats[path].length for path in missing) / 1e6, "MB")
-    for path in missing:
-        target = cache / base_name(path)
+        target = Path(copies.name, base_name(path))
         with tf.io.gfile.GFile(path, "rb") as source, open_whole(target, "wb") as file:
             while part := source.read(_COPIED_AT_ONCE):
                 file.write(part)
                 progress.advance(len(part) / 1e6)
-    if missing:
-        progress.close()
-    return cache
+    progress.close()
+    return Path(copies.name)
 
 
 _FULL_CHECK_BYTES = 8 << 30  # of larger sets only the sizes: records have checksums of their own
@@ -240,8 +219,8 @@ def _check_description(description: Description, path: Path, expected: Expected)
             f"{path}: was made with another vocabulary (sha256 {theirs}… instead of {ours}…); use "
             "that vocabulary or make the shards again."
         )
-    if expected.do_lower_case not in (None, description.do_lower_case):
-        made = description.do_lower_case
+    made = description.tokenizer["do_lower_case"]
+    if expected.do_lower_case not in (None, made):
         raise UserError(
             f"{path}: was made with `do_lower_case={made}`; use the same casing or make the shards "
             "again."

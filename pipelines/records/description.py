@@ -31,7 +31,6 @@ from keras_bert_impl.json_files import (
     read_json_value,
     typed,
 )
-from keras_bert_impl.tokenization.text_settings import AS_IS
 from keras_bert_impl.tokenization.unknown_words import WordCount
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, VocabularyFacts
 from pipelines.records.serialise import Feature, pair_features
@@ -136,7 +135,9 @@ def random_next(share: float) -> str:
     return f"{100 * share:.1f} %{remark if share > 0.9 else ''}"
 
 
-class _Tokenizer(TypedDict):
+class TokenizerFacts(TypedDict):
+    """How the text became tokens."""
+
     do_lower_case: bool
     strip_accents: bool | None
     unicode_form: NotRequired[str]
@@ -154,7 +155,7 @@ class _File(TypedDict):
     format: int
     recipe: Recipe
     vocabulary: VocabularyFacts
-    tokenizer: _Tokenizer
+    tokenizer: TokenizerFacts
     source: _Source
     shards: tuple[ShardEntry, ...]
     versions: dict[str, str]
@@ -166,12 +167,10 @@ class Description:
 
     recipe: Recipe
     vocabulary: VocabularyFacts
-    do_lower_case: bool
-    strip_accents: bool | None
+    tokenizer: TokenizerFacts
     source: Mapping[str, Any]
     shards: tuple[ShardEntry, ...]
     versions: Mapping[str, str]
-    unicode_form: str = AS_IS
 
     @classmethod
     def of(
@@ -182,11 +181,16 @@ class Description:
         entries: Sequence[ShardEntry],
     ) -> "Description":
         """The description of a finished set."""
+        tokenizer: TokenizerFacts = {
+            "do_lower_case": config.do_lower_case,
+            "strip_accents": config.strip_accents,
+        }
+        if config.text_encoding.composes:
+            tokenizer["unicode_form"] = config.text_encoding.unicode_form
         return cls(
             recipe=config.recipe,
             vocabulary=facts,
-            do_lower_case=config.do_lower_case,
-            strip_accents=config.strip_accents,
+            tokenizer=tokenizer,
             source=source,
             shards=tuple(entries),
             versions={
@@ -194,7 +198,6 @@ class Description:
                 "numpy": np.__version__,
                 "python": platform.python_version(),
             },
-            unicode_form=config.text_encoding.unicode_form,
         )
 
     def totals(self) -> dict[str, int]:
@@ -233,11 +236,7 @@ class Description:
             "format": FORMAT,
             "recipe": dataclasses.asdict(self.recipe),
             "vocabulary": dataclasses.asdict(self.vocabulary),
-            "tokenizer": {
-                "do_lower_case": self.do_lower_case,
-                "strip_accents": self.strip_accents,
-                **({} if self.unicode_form == AS_IS else {"unicode_form": self.unicode_form}),
-            },
+            "tokenizer": self.tokenizer,
             "source": dict(self.source),
             "counts": self.totals(),
             "versions": dict(self.versions),
@@ -270,16 +269,8 @@ class Description:
                 "again."
             )
         described: _File = typed(values, _File, where, _REMEDY)
-        return cls(
-            recipe=described["recipe"],
-            vocabulary=described["vocabulary"],
-            do_lower_case=described["tokenizer"]["do_lower_case"],
-            strip_accents=described["tokenizer"]["strip_accents"],
-            source=described["source"],
-            shards=described["shards"],
-            versions=described["versions"],
-            unicode_form=described["tokenizer"].get("unicode_form", AS_IS),
-        )
+        known: Mapping[str, Any] = described
+        return cls(**{one.name: known[one.name] for one in dataclasses.fields(cls)})
 
 
 _MODULE = "tensorflow_datasets.core.features"

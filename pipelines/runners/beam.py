@@ -20,8 +20,8 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions
 from apache_beam.pvalue import AsSingleton, PCollection, TaggedOutput
 
+from keras_bert_impl.backend import import_tensorflow_quietly
 from keras_bert_impl.errors import UserError, cut
-from keras_bert_impl.quiet_tensorflow import import_tensorflow_quietly
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data import partner_join

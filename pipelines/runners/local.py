@@ -18,12 +18,12 @@ from keras_bert_impl.files import (
     make_folder,
     open_input,
     open_whole,
+    owned,
     real_path,
     remove,
     without_links,
 )
 from keras_bert_impl.json_files import json_text, read_json_value
-from keras_bert_impl.locks import owned
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import match_files, refuse_output_among_input, with_content

@@ -6,7 +6,7 @@ Importing this module changes the process, so nothing else imports it.
 import sys
 import warnings
 
-from keras_bert_impl.quiet_tensorflow import standard_error_held_back
+from keras_bert_impl.backend import standard_error_held_back
 
 # TensorFlow imports these packages where they are installed. Tokenizing needs neither; without them
 # it starts in half the time and takes 200 MB less. None makes Python say that they are missing.

@@ -1,6 +1,5 @@
 """Pre-training: from shards to a model directory, and to those of steps on the way."""
 
-import contextlib
 import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +11,6 @@ from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import no_folder_left
 from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.options import options_named
@@ -123,11 +121,7 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
     The same call again resumes a run that was stopped; a finished run is left as it is.
     """
     check_asked(config)
-    with no_folder_left(config.output_dir) if config.dry_run else contextlib.nullcontext():
-        return _run(config, RunDirectory.open(config.output_dir))
-
-
-def _run(config: RunPretrainingConfig, run: RunDirectory) -> PretrainingResults:
+    run = (RunDirectory if config.dry_run else RunDirectory.open)(config.output_dir)
     trained = is_finished(run, config.training)
     if config.do_train and not trained:
         check_destination(run, config.init_checkpoint)

@@ -24,6 +24,7 @@ from pipelines.pretraining_data.masking import (
     Targets,
     most_predictions,
 )
+from pipelines.pretraining_data.recipe import check_shares
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,11 +214,8 @@ class RunPretrainingConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
-        shares = self.mask_probabilities
-        if shares is not None and (
-            len(shares) != 3 or abs(sum(shares) - 1) >= 1e-6 or min(shares) < 0
-        ):
-            raise UserError("`mask_probabilities` must be three shares from 0 to 1 with sum 1.")
+        if self.mask_probabilities is not None:
+            check_shares(self.mask_probabilities)
         between = self.training.steps_between_saves
         if self.save_model_steps % between:
             raise UserError(

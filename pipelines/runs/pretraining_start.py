@@ -13,7 +13,7 @@ from keras_bert_impl.checkpoints.run_folder import step_folder
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import default_settings, options_named, settings_of
-from keras_bert_impl.tokenization.text_settings import Casing
+from keras_bert_impl.tokenization.text_settings import AS_IS, Casing
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.records.check import find_shards
@@ -74,7 +74,8 @@ def casing_of_shards(input_files: Sequence[str]) -> Casing:
     described = next((shard.description for shard in shards if shard.description), None)
     if described is None:
         return Casing()
-    return Casing(described.do_lower_case, described.strip_accents, described.unicode_form)
+    settings: dict[str, Any] = {"unicode_form": AS_IS, **described.tokenizer}
+    return Casing(**settings)
 
 
 _LOOKED_AT = 1 << 16  # bytes of a bare shard that enter its identity, besides its size

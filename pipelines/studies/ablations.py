@@ -12,10 +12,10 @@ from typing import Any
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import json_text
 from keras_bert_impl.pictures import write_png
-from keras_bert_impl.planning import parameters_by_part
 from keras_bert_impl.progress import format_duration
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.pretraining_data.masking import NEXT_TOKEN, PREVIOUS_TOKEN
+from pipelines.runs.plan_run import parameters_by_part
 from pipelines.runs.pretraining_config import RunPretrainingConfig, kept_model
 from pipelines.studies.commands import Command, Tools, flag, overriding
 from pipelines.studies.recipe import (

@@ -26,11 +26,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.errors import UserError, reading, shown
 from keras_bert_impl.files import MOST_LINE_BYTES
 from keras_bert_impl.json_files import bounded_loads, fault_of_json
 from keras_bert_impl.tokenization.reference import as_name, as_text
-from pipelines.corpora.documents import opening_data_set
 from pipelines.corpora.encodings import (
     MOST_WHOLE_BYTES,
     UTF_8,
@@ -347,7 +346,8 @@ def _builder(name: str) -> tuple[Any, str]:
 
     data_set, _, split = name.removeprefix(TFDS).partition(":")
     split = split or "train"
-    with opening_data_set(name):
+    remedy = "check the data set's name, its split and the variable TFDS_DATA_DIR"
+    with reading(name, "a data set", remedy):
         builder = tfds.builder(data_set)
         if not builder.info.splits:
             raise ValueError("it is not on this machine; download and prepare it")

@@ -30,12 +30,12 @@ from keras_bert_impl.files import (
     is_named,
     make_folder,
     open_whole,
+    owned,
     remove,
     without_links,
     writing,
 )
 from keras_bert_impl.json_files import json_text, read_json_object
-from keras_bert_impl.locks import owned
 from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.serving.answerer import REFUSE, log_left_out

@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.sentence_modules import DOCUMENT, QUERY, SentenceSettings
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import is_there, open_whole, whole_folder
-from keras_bert_impl.json_files import Count, read_typed, sealed
-from keras_bert_impl.locks import owned
+from keras_bert_impl.files import is_there, open_whole, owned, whole_folder
+from keras_bert_impl.json_files import Count, json_text, read_typed
 from keras_bert_impl.serving.smaller_vectors import Vectors, check_size, unit
 from pipelines.vectors.embed import model_of_vectors
 from pipelines.vectors.index_files import AGAIN, IndexFiles
@@ -125,7 +124,7 @@ class VectorIndex:
         model_is = embedder and _identity(embedder.source, embedder.settings, metric)
         description = {"form": _FORM, "size": width, "metric": metric, "model": model_is}
         with whole_folder(path) as new:
-            (new / _DESCRIPTION).write_text(sealed(description), encoding="utf-8")
+            (new / _DESCRIPTION).write_text(json_text(description, indent=1), encoding="utf-8")
             IndexFiles.make(new)
         return cls(path, embedder)
 
@@ -247,7 +246,7 @@ class VectorIndex:
             found = self._measured()
             self._description = {**self._description, "graph": found}
             with open_whole(self._folder / _DESCRIPTION) as file:
-                file.write(sealed(self._description))
+                file.write(json_text(self._description, indent=1))
         return found
 
     def _measured(self) -> Recall:
@@ -329,7 +328,7 @@ class VectorIndex:
             raise UserError(f"{self._folder}: open it with its model to search for texts.")
         return self._units(model.embed(texts, _named(model.settings, prompt), self.size))
 
-    def _owned(self) -> AbstractContextManager[bool]:
+    def _owned(self) -> AbstractContextManager[None]:
         folder = self._folder
         return owned(folder / ".lock", f"{folder}: another process adds to it; wait for it.")
 

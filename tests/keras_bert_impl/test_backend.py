@@ -2,11 +2,13 @@ import importlib.metadata
 import importlib.util
 import os
 import re
+import subprocess
+import sys
 
 import keras
 import pytest
 
-from keras_bert_impl.backend import need_extra, usable_cores
+from keras_bert_impl.backend import need_extra, standard_error_held_back, usable_cores
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.serving.signatures import ServedModel
@@ -64,3 +66,33 @@ def test_a_package_of_an_extra_is_refused_with_what_pip_can_install(monkeypatch,
     said = f"this needs the package no_such, which is not installed; {command}"
     with pytest.raises(UserError, match=re.escape(said)):
         need_extra("serve", ["json", "no_such"], "this")
+
+
+PROGRAM = (
+    "from keras_bert_impl.backend import import_tensorflow_quietly as quietly\n"
+    "quietly()\n"
+    "import tensorflow as tf\n"
+    "assert int(tf.constant(1) + 1) == 2\n"
+)
+
+
+@pytest.mark.parametrize("inherited", [{}, {"TF_CPP_MIN_LOG_LEVEL": "3"}])
+def test_importing_tensorflow_prints_nothing(inherited):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("TF_")} | inherited
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_what_was_held_back_is_shown_when_the_block_fails(capfd):
+    def fail():
+        with standard_error_held_back():
+            os.write(2, b"the reason\n")
+            raise ImportError("no")
+
+    with pytest.raises(ImportError):
+        fail()
+    assert capfd.readouterr().err == "the reason\n"
+    os.write(2, b"afterwards\n")
+    assert capfd.readouterr().err == "afterwards\n"

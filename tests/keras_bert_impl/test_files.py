@@ -1,8 +1,10 @@
 import errno
+import fcntl
 import os
 import platform
 import stat
 import subprocess
+import sys
 
 import pytest
 
@@ -15,10 +17,12 @@ from keras_bert_impl.files import (
     make_folder,
     open_input,
     open_whole,
+    owned,
     text_lines,
     whole_files,
     whole_folder,
 )
+from tests.support.pretraining_run import ROOT
 
 
 def names_in(folder):
@@ -180,3 +184,64 @@ def test_a_line_without_an_end_is_refused_before_the_memory_is_full(tmp_path, mo
     assert [len(next(lines)), len(next(lines))] == [3, 4999]
     with pytest.raises(UserError, match=r"x\.txt: line 3 has more than"):
         next(lines)
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from keras_bert_impl.files import owned
+with owned(Path(sys.argv[1]), "busy"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """Another process that holds the lock."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path / "lock")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_another_process_is_refused_until_the_first_one_ends_in_good_order(tmp_path, holder):
+    with pytest.raises(UserError, match="busy here"), owned(tmp_path / "lock", "busy here"):
+        pass
+    holder.communicate("")
+    with owned(tmp_path / "lock", "busy"):
+        assert (tmp_path / "lock").exists()
+    assert not (tmp_path / "lock").exists()
+
+
+def test_a_lock_file_that_was_removed_between_opening_and_locking_does_not_count(
+    tmp_path, monkeypatch
+):
+    """Otherwise two processes would hold two different files of the same name."""
+    removed, flock = [], fcntl.flock
+
+    def remove_first(descriptor, operation):
+        if not removed:
+            removed.append((tmp_path / "lock").unlink())
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", remove_first)
+    with owned(tmp_path / "lock", "busy"):
+        assert removed
+        assert (tmp_path / "lock").exists()
+        with pytest.raises(UserError), owned(tmp_path / "lock", "busy"):
+            pass
+
+
+def test_a_pipe_in_the_place_of_a_lock_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "lock")
+    wanted = pytest.raises(UserError, match="lock: cannot be opened to lock it")
+    with wanted, owned(tmp_path / "lock", "busy"):
+        pass

@@ -102,7 +102,6 @@ def _fault_of(function, *arguments):
         ({"file": "a"}, Shard, "the entry bytes"),
         ({"file": "a", "bytes": 1, "size": 2}, Shard, "size is 2; it must be left out"),
         ({"pooling": "max"}, Settings, "pooling is 'max'; it must be one of mean, pooler"),
-        ([1], tuple[int, int], "a list of 2 items"),
         ([{"file": 1}], list[Shard] | None, "0"),
         (1, Literal[True], "one of True"),
     ],

@@ -59,7 +59,10 @@ def vector_batches(rows, texts_at_once, replicas):
     pairs = np.arange(4 * rows, dtype="int32").reshape(2, -1).T
     return VectorBatches(
         *(texts, pairs, None, None),
-        **{"batch_size": rows, "seed": 5, "texts_at_once": texts_at_once, "replicas": replicas},
+        batch_size=rows,
+        seed=5,
+        texts_at_once=texts_at_once,
+        replicas=replicas,
     )
 
 

@@ -6,14 +6,11 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
-
 from pipelines.tasks.labels.glue import COLA
 from tests.pipelines.tasks.labels.test_submission import write_answers
 from tests.support.squad_files import write_squad
 from tests.support.text_tools import run
 from tools import glue_submission, score_answers, score_tags, tokenize_text
-from tools.studies import with_recipe
 from tools.table import tool_named
 
 RECIPES = Path(__file__).parents[2] / "tools" / "recipes"
@@ -43,13 +40,8 @@ def test_the_small_recipe_shares_runs_between_its_tables(capsys):
 def test_what_the_command_line_says_stands_over_the_recipe():
     recipe = f"--recipe={RECIPES / 'ablations_small.cfg'}"
     flags = tool_named("run_ablations").flags
-    flags.parse(with_recipe(["--output_dir=x", recipe, "--seeds=7"]))
+    flags.parse(["--output_dir=x", recipe, "--seeds=7"])
     assert flags.config().seeds == (7,)
-
-
-@pytest.mark.parametrize("words", [["--recipe", "a.cfg"], ["-recipe=a.cfg"]])
-def test_a_recipe_may_be_named_as_any_flag(words):
-    assert with_recipe(words)[0] == "--flagfile=a.cfg"
 
 
 def test_a_recipe_that_is_not_there_or_wrong_is_one_sentence(capsys, tmp_path):

@@ -1,15 +1,14 @@
-"""Parts that the benchmarks share: turns, child processes, tables, and the text that they read."""
+"""Parts that the benchmarks share: turns, child processes, reports, and the text that they read."""
 
 import json
 import os
 import platform
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -109,16 +108,6 @@ def seconds_of(call: Callable[[], Any], clock: Callable[[], float] = time.perf_c
     return clock() - start
 
 
-def spread(values: Sequence[float]) -> float:
-    """How far figures lie apart, in parts of their median."""
-    return (max(values) - min(values)) / statistics.median(values)
-
-
-def peak_bytes() -> int:
-    """The most memory that this process had."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
 def cores() -> list[int]:
     """The cores that this process may use."""
     return sorted(os.sched_getaffinity(0))
@@ -133,38 +122,27 @@ def machine() -> str:
     return f"{len(cores())} x {model}, Python {platform.python_version()}"
 
 
-def show_json(row: Mapping[str, Any]) -> None:
-    """Prints a row for programs."""
-    print(json.dumps(row), flush=True)
-
-
-class PrintedTable:
-    """A table for people, printed row by row.
-
-    Args:
-        columns: their heads, and how their cells are formatted; the first one's are texts.
+def report(found: Mapping[str, Sequence[Mapping[str, float]]], **about: Any) -> None:
+    """Prints the medians of each contender's figures as a table, and all rounds as JSON lines.
 
     Example:
-        >>> table = PrintedTable({"way": "", "steps/s": ",.1f", "to pad": ".2f"}, first=8)
-        way        steps/s    to pad
-        >>> table.row("pad", 1234.5)
-        pad        1,234.5
+        >>> report({"pad": [{"steps/s": 1234.5}, {"steps/s": 0.5}, {"steps/s": 12.25}]}, task="x")
+                                     steps/s
+        pad                            12.25
+        {"who": "pad", "task": "x", "steps/s": [1234.5, 0.5, 12.25]}
     """
-
-    def __init__(self, columns: Mapping[str, str], first: int = 24) -> None:
-        head, *others = columns
-        self._first, self._widths = first, [max(8, len(other)) for other in others]
-        self._formats = [columns[other] for other in others]
-        self._show(head, others)
-
-    def row(self, name: str, *cells: Any) -> None:
-        """Prints a row; where a cell is None, and after the last one, it is empty."""
-        formatted = zip(cells, self._formats, strict=False)
-        self._show(name, ["" if cell is None else f"{cell:{how}}" for cell, how in formatted])
-
-    def _show(self, name: str, texts: Iterable[str]) -> None:
-        cells = (f"{text:>{width}}" for text, width in zip(texts, self._widths, strict=False))
-        print("  ".join([f"{name:{self._first}}", *cells]).rstrip(), flush=True)
+    heads = list(dict.fromkeys(name for rounds in found.values() for name in rounds[0]))
+    print(f"{'':26}", *(f"{name:>10}" for name in heads))
+    for who, rounds in found.items():
+        medians = [statistics.median([one[name] for one in rounds]) for name in heads]
+        cells = (f"{x:,.0f}" if x >= 1000 else f"{x:.4g}" for x in medians)
+        print(
+            f"{who:26}",
+            *(f"{cell:>{max(10, len(of))}}" for cell, of in zip(cells, heads, strict=True)),
+        )
+    for who, rounds in found.items():
+        figures = {name: [one[name] for one in rounds] for name in heads}
+        print(json.dumps({"who": who, **about, **figures}), flush=True)
 
 
 def spread_texts(path: str, count: int) -> list[str]:

@@ -13,6 +13,7 @@ Example:
 
 import dataclasses
 import json
+import resource
 import statistics
 import subprocess
 import sys
@@ -25,17 +26,8 @@ import numpy as np
 
 from keras_bert_impl.config import BertConfig, named_config
 from keras_bert_impl.options import check_options, option
-from keras_bert_impl.planning import encoder_flops, made_up_examples, training_flops
-from tools.benchmarks.measuring import (
-    PrintedTable,
-    in_child,
-    in_turns,
-    machine,
-    peak_bytes,
-    seconds_of,
-    show_json,
-    spread,
-)
+from pipelines.runs.plan_run import encoder_flops, made_up_examples, training_flops
+from tools.benchmarks.measuring import in_child, in_turns, machine, report, seconds_of
 from tools.config_flags import ConfigFlags
 
 _WARM_UP = 2
@@ -104,14 +96,10 @@ class ModelConfig(Workload):
 FLAGS = ConfigFlags(__doc__, ModelConfig)
 
 
-def training_step(workload: Workload, kernels: str) -> Step:
+def our_training_step(workload: Workload, kernels: str) -> Step:
     """Takes one step of the real trainer each time it is called (TensorFlow)."""
-    from keras_bert_impl.models.pretrainer import BertPretrainer
-    from keras_bert_impl.training.config import TrainingConfig, dtype_policy
-    from keras_bert_impl.training.objectives import PretrainingObjective
-    from keras_bert_impl.training.state import TrainingState
-    from keras_bert_impl.training.step import TrainingStep
-    from keras_bert_impl.training.strategy import make_devices
+    from keras_bert_impl.training.config import TrainingConfig
+    from pipelines.runs.plan_run import training_step
 
     config = TrainingConfig(
         learning_rate=1e-4,
@@ -121,21 +109,7 @@ def training_step(workload: Workload, kernels: str) -> Step:
         precision=workload.precision,
         kernels=kernels,
     )
-    devices = make_devices(config)
-    with devices.strategy.scope():
-        model = BertPretrainer(workload.config, dtype=dtype_policy(workload.precision))
-    state = TrainingState(model, config, devices)
-    objective = PretrainingObjective()
-    step = TrainingStep(state, objective, config)
-    features, number = workload.features(), 0
-
-    def run() -> float:
-        nonlocal number
-        (row,) = step.run(*step.prepare([features], number, [1e-4]))
-        number += 1
-        return step.metrics(row)["loss"]
-
-    return run
+    return training_step(workload.config, config, workload.max_seq_length, workload.predictions)
 
 
 def inference(workload: Workload, kernels: str) -> Step:
@@ -292,8 +266,8 @@ def _autocast(workload: Workload) -> Any:
 
 CONTENDERS: dict[str, dict[str, Callable[[Workload], Step]]] = {
     "train": {
-        "ours_fast": partial(training_step, kernels="fast"),
-        "ours_plain": partial(training_step, kernels="plain"),
+        "ours_fast": partial(our_training_step, kernels="fast"),
+        "ours_plain": partial(our_training_step, kernels="plain"),
         "keras_hub": keras_hub_training_step,
         "torch": torch_training_step,
     },
@@ -306,66 +280,44 @@ CONTENDERS: dict[str, dict[str, Callable[[Workload], Step]]] = {
 }
 
 
-def measure(task: str, contender: str, workload: dict[str, Any]) -> dict[str, Any]:
-    """Measures a contender in this process: seconds of each timed step, and its peak memory."""
+def measure(task: str, contender: str, workload: dict[str, Any]) -> dict[str, float]:
+    """Measures a contender in this process: its median step, their spread, its peak memory."""
     settings = Workload(**workload)
     step = CONTENDERS[task][contender](settings)
     for _ in range(_WARM_UP):
         step()
     seconds = [seconds_of(step) for _ in range(settings.steps)]
-    return {"seconds": seconds, "peak_bytes": [peak_bytes()]}
+    median = statistics.median(seconds)
+    return {
+        "seq/s": settings.batch_size / median,
+        "s/step": median,
+        "spread": (max(seconds) - min(seconds)) / median,
+        "GFLOP/s": settings.flops(training=task == "train") / median / 1e9,
+        "peak GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+    }
 
 
-def _measure_in_child(task: str, contender: str, workload: dict[str, Any]) -> dict[str, Any]:
+def _measure_in_child(task: str, contender: str, workload: dict[str, Any]) -> dict[str, float]:
     case = {"task": task, "contender": contender, "workload": workload}
     return in_child("tools.benchmarks.model", case)
 
 
-def _compare(config: ModelConfig) -> None:
+def _run(config: ModelConfig) -> None:
+    if config.child:
+        print(json.dumps(measure(**json.loads(config.child))))
+        return
     fields = {one.name: vars(config)[one.name] for one in dataclasses.fields(Workload)}
-    found = in_turns(
-        {name: partial(_measure_in_child, config.task, name, fields) for name in config.contenders},
-        config.rounds,
-    )
-    figures = {
-        name: {key: [value for one in rounds for value in one[key]] for key in rounds[0]}
-        for name, rounds in found.items()
+    ways = {
+        name: partial(_measure_in_child, config.task, name, fields) for name in config.contenders
     }
-    print(f"# {machine()}; {json.dumps(fields)}, {config.rounds} rounds")
-    _print_table(config, figures)
-    for name, lists in figures.items():
-        line = {"task": config.task, "contender": name, **lists, **fields, "commit": _commit()}
-        show_json(line)
-
-
-def _print_table(config: ModelConfig, figures: dict[str, Any]) -> None:
-    """Prints a line a contender, with the median step over all rounds."""
-    flops = config.flops(training=config.task == "train")
-    formats = {"seq/s": ".2f", "s/step": ".3f", "spread": ".0%", "GFLOP/s": ".0f"}
-    table = PrintedTable({"contender": "", **formats, "peak GB": ".2f"}, first=14)
-    for name, lists in figures.items():
-        median = statistics.median(lists["seconds"])
-        table.row(
-            name,
-            config.batch_size / median,
-            median,
-            spread(lists["seconds"]),
-            flops / median / 1e9,
-            max(lists["peak_bytes"]) / 1e9,
-        )
+    found = in_turns(ways, config.rounds)
+    report(found, task=config.task, **fields, machine=machine(), commit=_commit())
 
 
 def _commit() -> str:
     command = ["git", "rev-parse", "--short", "HEAD"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     return result.stdout.strip() or "unknown"
-
-
-def _run(config: ModelConfig) -> None:
-    if config.child:
-        show_json(measure(**json.loads(config.child)))
-    else:
-        _compare(config)
 
 
 main = FLAGS.main_of(_run)

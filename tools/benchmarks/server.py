@@ -21,13 +21,11 @@ import resource
 import shlex
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,7 +33,7 @@ from typing import Any
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.serving.http.server import listen
-from tools.benchmarks.measuring import LeftOutError, PrintedTable, in_turns, show_json, spread_texts
+from tools.benchmarks.measuring import LeftOutError, in_turns, report, spread_texts
 from tools.config_flags import ConfigFlags
 
 _SECONDS_TO_START = 180
@@ -93,30 +91,6 @@ class ServerBenchmarkConfig:
 FLAGS = ConfigFlags(__doc__, ServerBenchmarkConfig)
 
 
-@dataclass(frozen=True)
-class Turn:
-    """What one turn of one server gave.
-
-    Attributes:
-        a_second: answers with status 200.
-        p50, p99: milliseconds of an answer.
-        refused, other: answers with status 429; with another one, and connections that failed.
-        load_seconds, server_seconds: processor time of the load generator and of the server.
-        a_processor_second: answers in a second of the server's processor time.
-        megabytes: of the server's memory at the end.
-    """
-
-    a_second: float
-    p50: float
-    p99: float
-    refused: int
-    other: int
-    load_seconds: float
-    server_seconds: float
-    a_processor_second: float
-    megabytes: float
-
-
 class Server:
     """A server under test."""
 
@@ -157,24 +131,28 @@ class Server:
             connection.request("POST", "/v1/embeddings", body_of(self.config, "a"), headers)
             json.loads(connection.getresponse().read())["data"][0]["embedding"]
 
-    def turn(self, clients: int, bodies: Path) -> Turn:
-        """Loads the server with clients for a while."""
+    def turn(self, clients: int, bodies: Path) -> dict[str, float]:
+        """Loads the server with clients for a while.
+
+        `429` and `other` count answers of that and of another status (and connections that failed),
+        `load, s` and `server, s` are processor time of the load generator and of the server.
+        """
         self._signal(signal.SIGCONT)
         try:
             before, spent = self._processor_seconds(), _children_seconds()
             found = _wrk(self.port, clients, self.config.seconds, bodies)
             load, server = _children_seconds() - spent, self._processor_seconds() - before
-            return Turn(
-                found["good"] / found["seconds"],
-                found["p50"],
-                found["p99"],
-                found["refused"],
-                found["other"] + found["lost"],
-                load,
-                server,
-                found["good"] / max(server, 0.01),
-                self._megabytes(),
-            )
+            return {
+                "answers/s": found["good"] / found["seconds"],
+                "p50, ms": found["p50"],
+                "p99, ms": found["p99"],
+                "429": found["refused"],
+                "other": found["other"] + found["lost"],
+                "load, s": load,
+                "server, s": server,
+                "a CPU-s": found["good"] / max(server, 0.01),
+                "MB": sum(one.memory_info().rss for one in self._members()) / 1e6,
+            }
         finally:
             # Lets the server finish what clients that are gone have asked, if it does.
             with contextlib.suppress(OSError, http.client.HTTPException, KeyError, ValueError):
@@ -190,9 +168,6 @@ class Server:
 
     def _processor_seconds(self) -> float:
         return sum(sum(one.cpu_times()[:2]) for one in self._members())
-
-    def _megabytes(self) -> float:
-        return sum(one.memory_info().rss for one in self._members()) / 1e6
 
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -232,11 +207,6 @@ def _wrk(port: int, clients: int, seconds: int, bodies: Path) -> dict[str, Any]:
     return json.loads(lines[-1])
 
 
-def _medians(turns: Sequence[Turn]) -> Turn:
-    columns = zip(*(asdict(turn).values() for turn in turns), strict=True)
-    return Turn(*map(statistics.median, columns))
-
-
 def _run(config: ServerBenchmarkConfig) -> None:
     if shutil.which("wrk") is None:
         raise UserError("wrk is not installed; on Debian and Ubuntu: apt-get install wrk.")
@@ -249,23 +219,9 @@ def _run(config: ServerBenchmarkConfig) -> None:
             stack.callback(server.end)
             servers.append(server)
         for clients in (config.clients, *([1] if config.alone else [])):
-            _compare_servers(servers, clients, bodies, config.rounds)
-
-
-def _compare_servers(servers: Sequence[Server], clients: int, bodies: Path, rounds: int) -> None:
-    ways: dict[str, Callable[[], Turn]] = {
-        server.name: partial(server.turn, clients, bodies) for server in servers
-    }
-    turns = in_turns(ways, rounds, f"{clients} clients")
-    columns = {"answers/s": ",.1f", "p50, ms": ",.1f", "p99, ms": ",.1f", "429": ",.0f"}
-    columns |= {"other": ",.0f", "load, s": ".1f", "server, s": ".1f"}
-    table = PrintedTable({f"{clients} clients": "", **columns, "a CPU-s": ",.1f", "MB": ",.0f"})
-    for name, found in turns.items():
-        median = _medians(found)
-        table.row(name, *asdict(median).values())
-        show_json(
-            {"clients": clients, "server": name, "load": os.getloadavg()[0], **asdict(median)}
-        )
+            ways = {one.name: partial(one.turn, clients, bodies) for one in servers}
+            found = in_turns(ways, config.rounds, f"{clients} clients")
+            report(found, clients=clients, load=os.getloadavg()[0])
 
 
 main = FLAGS.main_of(_run)

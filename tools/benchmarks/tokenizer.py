@@ -1,8 +1,8 @@
 r"""Compares tokenizers, certifies ours, and times the making of pre-training data.
 
 --task=tokenizer: all read the same lines of text in batches of 1,024, in turns, on one thread. The
-table shows the median and the best speed in MB a second of processor time, and on how many lines
-the ids differ from the plain reference's.
+table shows the median speed in MB a second of processor time, and on how many lines the ids differ
+from the plain reference's.
 
 --task=certify: all code points of Unicode, and every line of --input_file if it is given, are
 compared with the plain reference. The exit code is 1 where anything differs.
@@ -18,9 +18,9 @@ Examples:
 """
 
 import itertools
+import json
 import os
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, check_options, option
-from tools.benchmarks.measuring import PrintedTable, in_turns, seconds_of, show_json
+from tools.benchmarks.measuring import in_turns, report, seconds_of
 from tools.config_flags import ConfigFlags
 
 if TYPE_CHECKING:
@@ -186,17 +186,11 @@ def _compare_tokenizers(config: TokenizerConfig) -> None:
 
     speeds = in_turns({name: partial(speed, name) for name in cuts}, config.rounds)
     differing = differing_lines(cuts, batches, config.settings)
-    print(f"{len(lines)} lines, {_megabytes(lines):.1f} MB, do_lower_case={config.do_lower_case}\n")
-    columns = {"median": ".1f", "best": ".1f", "ours/it": ".2f", "differing lines": ""}
-    table, ours = (
-        PrintedTable({"tokenizer": "", **columns}, 28),
-        statistics.median(speeds["this project"]),
-    )
-    for name, values in speeds.items():
-        median = statistics.median(values)
-        table.row(name, median, max(values), ours / median, differing[name])
-        row = {"tokenizer": name, "mb_per_second": [round(value, 2) for value in values]}
-        show_json(row | {"lines": len(lines), "differing_lines": differing[name]})
+    rows = {
+        name: [{"MB/s": one, "differing lines": differing[name]} for one in values]
+        for name, values in speeds.items()
+    }
+    report(rows, lines=len(lines), megabytes=_megabytes(lines), do_lower_case=config.do_lower_case)
 
 
 def _certify(config: TokenizerConfig) -> None:
@@ -211,15 +205,14 @@ def _certify(config: TokenizerConfig) -> None:
         found = certify_lines(tokenizer, lines)
         exact &= not found.differing
         print(f"{what}: {found.differing:,} of {found.compared:,} differ", flush=True)
-        show_json(
-            {
-                "compared with the reference": what,
-                **asdict(found),
-                "do_lower_case": config.do_lower_case,
-                "vocabulary_sha256": tokenizer.vocabulary.sha256,
-                "unicode_version": CharacterTable.load().unicode_version,
-            }
-        )
+        row = {
+            "compared with the reference": what,
+            **asdict(found),
+            "do_lower_case": config.do_lower_case,
+            "vocabulary_sha256": tokenizer.vocabulary.sha256,
+            "unicode_version": CharacterTable.load().unicode_version,
+        }
+        print(json.dumps(row), flush=True)
     if not exact:
         raise UserError("some tokens differ from the reference's; the first are shown above.")
 
@@ -234,7 +227,7 @@ def timed(command: list[str]) -> dict[str, float]:
     return {"seconds": time.monotonic() - start, "peak_mib": peak / 2**10}
 
 
-def time_run(config: TokenizerConfig, workers: int | None, folder: Path) -> dict[str, Any]:
+def time_run(config: TokenizerConfig, workers: int | None, folder: Path) -> dict[str, float]:
     """Times a run with workers, or of the original (None); it writes its shards to a folder."""
     from pipelines.records.check import find_shards
     from pipelines.records.reader import load_sizes
@@ -261,14 +254,12 @@ def time_run(config: TokenizerConfig, workers: int | None, folder: Path) -> dict
 
 
 def _time_creation(config: TokenizerConfig) -> None:
-    columns = {"examples": ",", "examples/s": ",.0f", "seconds": ".1f", "peak_mib": ".0f"}
-    table = PrintedTable({"who": "", **columns})
+    found = dict[str, list[dict[str, float]]]()
     with tempfile.TemporaryDirectory() as folder:
         for workers in [*([None] if config.original else []), *config.workers]:
-            row = time_run(config, workers, Path(folder))
             who = f"ours, {workers} workers" if workers else "google's original"
-            table.row(who, *(row[name] for name in columns))
-            show_json({"who": who, "length": config.max_seq_length, **row})
+            found[who] = [time_run(config, workers, Path(folder))]
+    report(found, length=config.max_seq_length)
 
 
 _TASKS: Mapping[str, Callable[[TokenizerConfig], None]] = {

@@ -40,23 +40,21 @@ from keras_bert_impl.options import check_options, option
 from pipelines.vectors.index import VectorIndex
 from tools.benchmarks.measuring import (
     Child,
-    PrintedTable,
     cores,
     in_turns,
+    report,
     seconds_of,
-    show_json,
     spread_over,
     spread_texts,
 )
 from tools.config_flags import ConfigFlags
 
 MIXED, EQUAL, ONE = "mixed", "equal", "one"
-_WORKLOADS = (MIXED, EQUAL, ONE)
+_WORKLOADS = {MIXED: "mixed, /s", EQUAL: "equal, /s", ONE: "one, ms"}
 _CALIBRATION = 300
 _WARM_UP = 300
 _SEARCHED, _ADDED = 200, 100_000
 
-Figures = dict[str, dict[str, list[float]]]
 Vectors = NDArray[np.float32]
 Embed = Callable[[Sequence[str]], Vectors]
 
@@ -210,8 +208,8 @@ def write_model(config: VectorsConfig, folder: Path) -> None:
     embedder.save_pretrained(folder)
 
 
-def compare(config: VectorsConfig, folder: Path) -> Figures:
-    """The figures of every contender by workload, a round each."""
+def compare(config: VectorsConfig, folder: Path) -> dict[str, list[dict[str, float]]]:
+    """The figures of every contender, round by round."""
     unknown = sorted(set(config.contenders) - set(CONTENDERS))
     if unknown:
         raise UserError(f"`contenders`: {unknown[0]} is unknown; name {', '.join(CONTENDERS)}.")
@@ -241,23 +239,11 @@ def compare(config: VectorsConfig, folder: Path) -> Figures:
         def ask(name: str) -> dict[str, float]:
             (child,) = children[name]
             return {
-                what: child.ask({"workload": what, "texts": texts[what]}) for what in _WORKLOADS
+                unit: child.ask({"workload": what, "texts": texts[what]})
+                for what, unit in _WORKLOADS.items()
             }
 
-        found = in_turns({name: partial(ask, name) for name in children}, config.rounds)
-    return {
-        name: {key: [one[key] for one in rounds] for key in rounds[0]}
-        for name, rounds in found.items()
-    }
-
-
-def show(figures: Figures) -> None:
-    """Prints the medians."""
-    formats = {MIXED: ".1f", EQUAL: ".1f", "one ms": ".2f"}
-    table = PrintedTable({"contender": "", **formats}, 38)
-    for name, own in figures.items():
-        found = (own.get(workload) for workload in _WORKLOADS)
-        table.row(name, *(values and statistics.median(values) for values in found))
+        return in_turns({name: partial(ask, name) for name in children}, config.rounds)
 
 
 def try_index(config: VectorsConfig, folder: Path) -> dict[str, float]:
@@ -292,14 +278,10 @@ def _run(config: VectorsConfig) -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         if config.vectors_file:
-            show_json(try_index(config, Path(folder)))
+            print(json.dumps(try_index(config, Path(folder))))
             return
-        figures = compare(config, Path(folder))
-    options = {k: str(v) for k, v in asdict(config).items() if v not in (None, ())}
-    print(f"# {json.dumps(options)}")
-    show(figures)
-    for name, own in figures.items():
-        show_json({"contender": name, **own})
+        found = compare(config, Path(folder))
+    report(found, **{k: str(v) for k, v in asdict(config).items() if v not in (None, ())})
 
 
 main = FLAGS.main_of(_run)

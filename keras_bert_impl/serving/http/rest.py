@@ -394,7 +394,7 @@ def read_rerank(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, A
             results.append({"index": one, "score" if is_tei else "relevance_score": scores[one]})
             if asked.get("return_text" if is_tei else "return_documents"):
                 text = {"text": texts[one]}
-                results[-1] |= text if is_tei else {"document": text}
+                results[-1].update(text if is_tei else {"document": text})
         usage = {"prompt_tokens": answered.tokens, "total_tokens": answered.tokens}
         about = {"model": name, "object": "list", "usage": usage}
         return results if is_tei else {**about, "results": results}

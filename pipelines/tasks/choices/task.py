@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import LineTokenizer
-    from pipelines.fine_tuning.run import FineTuningResults
 
 NAME = "swag"
 
@@ -284,13 +283,6 @@ def _side_by_side(
     for name, flat in tokens.items():
         padded[name][target] = flat
     return longest, padded
-
-
-def run_swag(config: RunSwagConfig) -> "FineTuningResults":
-    """Trains for, scores and chooses endings; see `fine_tune`."""
-    from pipelines.fine_tuning.run import fine_tune  # TensorFlow
-
-    return fine_tune(config, task_of)
 
 
 def task_of(config: RunSwagConfig) -> ChoiceTask:

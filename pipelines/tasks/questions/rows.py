@@ -5,27 +5,15 @@ Every number is the original's (`convert_examples_to_features`), made for many q
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-from pipelines.records.rows import Numbers
-from pipelines.tasks.questions.files import Passage, Question
-
-if TYPE_CHECKING:
-    pass
 from numpy.typing import NDArray
 
-from keras_bert_impl.tokenization.long_texts import Windows
+from keras_bert_impl.tokenization.long_texts import Windows, make_windows, owned_tokens
 from keras_bert_impl.tokenization.tokenizer import LineTokenizer, SpanBlock
-from pipelines.fine_tuning.text_rows import Spans, ranges
-
-if TYPE_CHECKING:
-    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
-
-from keras_bert_impl.tokenization.long_texts import make_windows, owned_tokens
-from pipelines.fine_tuning.text_rows import pack
-from pipelines.records.rows import Rows
+from pipelines.fine_tuning.text_rows import Spans, pack, ranges
+from pipelines.records.rows import Numbers, Rows
+from pipelines.tasks.questions.files import Passage, Question
 
 _MOST_WORDS = 1 << 32
 
@@ -36,10 +24,10 @@ class TokenizedPassages:
 
     passages: Sequence[Passage]
     number: Numbers
-    block: "SpanBlock"
+    block: SpanBlock
 
     @classmethod
-    def of(cls, questions: Sequence[Question], tokenizer: "LineTokenizer") -> "TokenizedPassages":
+    def of(cls, questions: Sequence[Question], tokenizer: LineTokenizer) -> "TokenizedPassages":
         """Tokenizes the passages; questions of one passage stand together."""
         passages, numbers = list[Passage](), list[int]()
         for question in questions:
@@ -84,7 +72,7 @@ class TokenizedPassages:
 def answer_positions(
     questions: Sequence[Question],
     passages: TokenizedPassages,
-    tokenizer: "LineTokenizer",
+    tokenizer: LineTokenizer,
     windows: Windows,
     offset: Numbers,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -147,7 +135,7 @@ class WindowSettings:
 
 def question_rows(
     questions: Sequence[Question],
-    tokenizer: "LineTokenizer",
+    tokenizer: LineTokenizer,
     settings: WindowSettings,
     *,
     training: bool,

@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import LineTokenizer
-    from pipelines.fine_tuning.run import FineTuningResults
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -305,13 +304,6 @@ def held_out(titles: Collection[str], share: float, seed: int) -> frozenset[str]
     """A share of articles, at least one and not all: a function of the seed and their titles."""
     order = sorted(titles, key=lambda title: sha256(f"{seed} {title}".encode()).digest())
     return frozenset(order[: min(max(1, round(share * len(order))), len(order) - 1)])
-
-
-def run_squad(config: RunSquadConfig) -> "FineTuningResults":
-    """Trains for, scores and answers questions; see `fine_tune`."""
-    from pipelines.fine_tuning.run import fine_tune  # TensorFlow
-
-    return fine_tune(config, task_of)
 
 
 def task_of(config: RunSquadConfig) -> QuestionTask:

@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
     from keras_bert_impl.tokenization.tokenizer import LineTokenizer
-    from pipelines.fine_tuning.run import FineTuningResults
 
 
 NAME = "ner"
@@ -431,13 +430,6 @@ class _Builder(TaskBuilder):
                 "name a model that was trained to find entities, or train one (`do_train=True`)."
             )
         return sorted({part.type for part in parts if part and part.type})
-
-
-def run_ner(config: RunNerConfig) -> "FineTuningResults":
-    """Trains for, scores and finds entities; see `fine_tune`."""
-    from pipelines.fine_tuning.run import fine_tune  # TensorFlow
-
-    return fine_tune(config, task_of)
 
 
 def task_of(config: RunNerConfig) -> TaggingTask:

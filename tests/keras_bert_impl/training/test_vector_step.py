@@ -59,7 +59,9 @@ def test_twenty_steps_have_the_losses_of_sentence_transformers(pairs, weights_fo
     table = np.arange(len(texts), dtype=np.int32).reshape(2, -1).T
     batches = VectorBatches(
         *(rows, table, scores if name == "cosent" else None, None),
-        **{"batch_size": BATCH, "seed": 0, "texts_at_once": 16},
+        batch_size=BATCH,
+        seed=0,
+        texts_at_once=16,
     )
     batches._order.rows_of = lambda step: np.arange(step * BATCH, (step + 1) * BATCH)
     theirs = json.loads(CURVES.read_text())[name]

@@ -1,10 +1,8 @@
 """TensorFlow's file system in memory (ram://) stands for a remote one."""
 
 import dataclasses
-import json
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import tensorflow as tf
@@ -14,7 +12,6 @@ from keras_bert_impl.tokenization.unknown_words import WordCount
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import match_files
 from pipelines.inputs.pretraining import PretrainingEvaluation
-from pipelines.records import check
 from pipelines.records.check import Expected, Shard, check_shards, described_words, find_shards
 from tests.support.pretraining_corpus import RECIPE, make_shards
 
@@ -143,8 +140,7 @@ def test_patterns_match_as_in_a_shell_and_hidden_files_only_by_name(pattern, fou
 
 
 @pytest.fixture
-def bucket(tmp_path, monkeypatch) -> str:
-    monkeypatch.setenv("KERAS_BERT_CACHE", str(tmp_path / "cache"))
+def bucket(tmp_path) -> str:
     make_shards(tmp_path)
     address = f"ram://{tmp_path.name}"
     tf.io.gfile.makedirs(address)
@@ -162,67 +158,8 @@ def test_a_remote_set_is_read_from_its_copy(bucket, tmp_path):
         assert (first["input_ids"] == second["input_ids"]).all()
 
 
-SHARD = "train.tfrecord-00001-of-00003"
-
-
-def copies(address, monkeypatch):
-    """Copies a set; gives the names of the files that were fetched, and the folder."""
-    fetched, whole = [], check.open_whole
-    with monkeypatch.context() as patched:
-        note = lambda path, *how: fetched.append(path.name) or whole(path, *how)  # noqa: E731
-        patched.setattr(check, "open_whole", note)
-        (local,) = check.with_local_copies([f"{address}/train.tfrecord"])
-    return {name for name in fetched if not name.startswith(".")}, Path(local).parent
-
-
-def nothing_happens(there, local, monkeypatch):
-    pass
-
-
-def the_set_is_made_anew(there, local, monkeypatch):
-    """With the same sizes: only the checksum in the description tells."""
-    with tf.io.gfile.GFile(f"{there}/train.tfrecord.recipe.json", "r") as file:
-        description = json.loads(file.read())
-    description["shards"][1]["crc32c"] = "0" * 8
-    with tf.io.gfile.GFile(f"{there}/train.tfrecord.recipe.json", "w") as file:
-        file.write(json.dumps(description))
-
-
-def the_store_tells_of_a_change(there, local, monkeypatch):
-    stat = tf.io.gfile.stat
-
-    def later(path):
-        found = stat(path)
-        return SimpleNamespace(length=found.length, mtime_nsec=int(path.endswith(SHARD)))
-
-    monkeypatch.setattr(tf.io.gfile, "stat", later)
-
-
-@pytest.mark.parametrize(
-    ("happens", "is_copied"),
-    [
-        (nothing_happens, False),
-        (the_set_is_made_anew, True),
-        (the_store_tells_of_a_change, True),
-    ],
-)
-def test_a_copy_counts_while_it_is_known_to_be_of_what_is_there(
-    bucket, monkeypatch, happens, is_copied
-):
-    first, local = copies(bucket, monkeypatch)
-    assert SHARD in first
-    sound = (local / SHARD).read_bytes()
-    happens(bucket, local, monkeypatch)
-    again, local = copies(bucket, monkeypatch)
-    assert (SHARD in again) == is_copied
-    assert len(list(local.parent.iterdir())) == 1
-    assert (local / SHARD).read_bytes() == sound
-    assert SHARD not in copies(bucket, monkeypatch)[0]
-
-
 @pytest.mark.parametrize("name", ["/train.tfrecord-*", ""])
-def test_a_shard_that_is_gone_there_is_missing_here_though_it_was_copied(bucket, name):
-    check.with_local_copies([f"{bucket}{name}"])
+def test_a_shard_that_is_missing_there_is_missing_here(bucket, name):
     tf.io.gfile.remove(f"{bucket}/train.tfrecord-00001-of-00003")
     with pytest.raises(UserError, match="00001-of-00003: this shard of the set is missing"):
         find_shards([f"{bucket}{name}"])

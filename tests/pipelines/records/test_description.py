@@ -35,8 +35,7 @@ SHARDS = (
 DESCRIPTION = Description(
     recipe=Recipe(max_seq_length=64, mask_probabilities=(0.5, 0.25, 0.25)),
     vocabulary=VocabularyFacts.of(Vocabulary([*SPECIAL_TOKENS, "[unused0]", "the", "##s"])),
-    do_lower_case=True,
-    strip_accents=None,
+    tokenizer={"do_lower_case": True, "strip_accents": None},
     source={"files": ["a.txt"], "documents": 1234},
     shards=SHARDS,
     versions={"python": "3.11"},

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.locks import owned
+from keras_bert_impl.files import owned
 from pipelines.vectors.index import VectorIndex
 from pipelines.vectors.options import COSINE, DOT
 from tests.support.damage import other_files

@@ -3,7 +3,7 @@
 import pytest
 
 from keras_bert_impl.errors import UserError
-from tools.benchmarks.measuring import LeftOutError, PrintedTable, in_child, in_turns, spread_texts
+from tools.benchmarks.measuring import LeftOutError, in_child, in_turns, spread_texts
 
 
 def test_who_fails_takes_no_further_turns(capsys):
@@ -27,17 +27,6 @@ def test_who_fails_takes_no_further_turns(capsys):
 def test_a_child_that_fails_gives_its_reason():
     with pytest.raises(LeftOutError, match=r"No module named tools\.benchmarks\.none"):
         in_child("tools.benchmarks.none", {})
-
-
-def test_a_row_may_lack_cells(capsys):
-    table = PrintedTable({"way": "", "seconds": ".2f", "to pad": ".1%"}, first=5)
-    table.row("pad", None, 0.5)
-    table.row("cut", 2)
-    assert capsys.readouterr().out.splitlines() == [
-        "way     seconds    to pad",
-        "pad                 50.0%",
-        "cut        2.00",
-    ]
 
 
 def test_texts_are_spread_over_a_file_that_has_enough(tmp_path):

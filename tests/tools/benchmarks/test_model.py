@@ -42,22 +42,22 @@ def test_a_contender_of_ours_is_measured(capsys, monkeypatch):
     words = ["--task=inference", "--contenders=ours_plain", "--precision=float32"]
     assert model.main([*TINY, *words]) == 0
     (line,) = printed_lines(capsys)
-    assert (line["task"], line["contender"]) == ("inference", "ours_plain")
-    assert len(line["seconds"]) == 1
-    assert line["seconds"][0] > 0
-    assert line["peak_bytes"][0] > 1e6
+    assert (line["task"], line["who"]) == ("inference", "ours_plain")
+    assert len(line["s/step"]) == 1
+    assert line["s/step"][0] > 0
+    assert line["peak GB"][0] > 1e-3
 
 
 def test_a_contender_that_fails_is_left_out_and_said(capsys, monkeypatch):
     def measure(task, contender, workload):
         if contender == "torch":
             raise LeftOutError("No module named 'torch'")
-        return {"seconds": [0.5, 1.5], "peak_bytes": [2e9]}
+        return {"s/step": 0.5, "peak GB": 2.0}
 
     monkeypatch.setattr(model, "_measure_in_child", measure)
     assert model.main([*TINY, "--contenders=ours_plain,torch", "--rounds=2"]) == 0
     printed = capsys.readouterr()
     assert printed.err.count("torch is left out: No module named 'torch'") == 1
     lines = [json.loads(row) for row in printed.out.splitlines() if row.startswith("{")]
-    assert [line["contender"] for line in lines] == ["ours_plain"]
-    assert lines[0]["seconds"] == [0.5, 1.5] * 2
+    assert [line["who"] for line in lines] == ["ours_plain"]
+    assert lines[0]["s/step"] == [0.5] * 2
