@@ -263,7 +263,7 @@ def _found(config: RunRerankerConfig, data: VectorData, queries: Sequence[int]) 
     else:
         from keras_bert_impl.serving.embedder import Embedder
 
-        embedder = Embedder.from_pretrained(config.candidates)
+        embedder = Embedder.from_pretrained(config.candidates, engine=config.engine)
         vectors = embedder.embed(asked, "query"), embedder.embed(documents, "document")
         found = best_documents(*vectors, config.num_candidates)[0].tolist()
     return {
