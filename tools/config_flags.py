@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from keras_bert_impl.errors import UserError, cut, nearest, shown
+from keras_bert_impl.errors import UserError, cut, nearest
 from keras_bert_impl.files import read_small
 from keras_bert_impl.options import (
     ONCE,
@@ -27,7 +27,6 @@ from tools.command_line import run
 from tools.gone import FLAGS as GONE_FLAGS
 from tools.gone import without_defaults
 
-_NO_UTF_8 = re.compile("[\udc80-\udcff]")  # bytes of the command line that are not UTF-8
 Config = TypeVar("Config")
 Main = Callable[..., int]
 
@@ -206,7 +205,6 @@ class ConfigFlags(Generic[Config]):
 
     def parse(self, arguments: Sequence[str], *, keep_unknown: bool = False) -> None:
         """Reads the command line (without the program's name), `--flagfile=FILE` as well."""
-        _check_utf_8(arguments)
         for flag in self._flags.values():
             flag.forget()  # a second call in one process starts from the defaults
         rest = self._read(arguments, keep_unknown)
@@ -389,14 +387,6 @@ class ConfigFlags(Generic[Config]):
             for alias in (group if len(names) == 1 else ())
             if alias not in names
         }
-
-
-def _check_utf_8(words: Sequence[str]) -> None:
-    """Refuses words that are not UTF-8, but for names of files, which may be any bytes."""
-    for word in words:
-        name, _, value = word.rpartition("=")
-        if _NO_UTF_8.search(value) and not os.path.lexists(value):
-            raise UserError(f"{name or 'an argument'}: {shown(value)} is not UTF-8; convert it.")
 
 
 def add_tpu_flags(tool: ConfigFlags[Any]) -> None:

@@ -14,8 +14,7 @@ from keras_bert_impl.files import check_output, followed, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, items_of, option
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.inputs.pretraining import RecordOrder
-from pipelines.inputs.pretraining_records import PretrainingRecords, stored_shape
+from pipelines.inputs.pretraining import PretrainingRecords, RecordOrder, stored_shape
 from pipelines.pretraining_data.recipe import VocabularyFacts
 from pipelines.records.check import described_words, find_shards
 from pipelines.records.description import random_next
