@@ -126,14 +126,9 @@ class PretrainingRecords:
         return self._description.recipe.dupe_factor if self._description else 1
 
     def batch(self, epochs: Numbers, records: Numbers) -> dict[str, np.ndarray]:
-        """The features of some records.
+        """The reference's features of records [n], [n, size] each; int32, weights float32.
 
-        Args:
-            epochs: int64 [n], only for dynamic masking.
-            records: int64 [n].
-
-        Returns:
-            The reference's features; int32, weights float32; all arrays [n, size].
+        The epochs [n] count only in dynamic masking.
         """
         features = self._parsed(records)
         if self._objective != MASKED_LM:
