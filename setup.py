@@ -68,9 +68,7 @@ OPENVINO = ["nncf>=3.4", "openvino>=2026.4"]
 DOCS = ["furo>=2025.7", "myst-parser>=4", "sphinx>=8"]
 LITERT = ["ai-edge-litert>=2.0"]
 ONNX = ["onnxruntime>=1.20", "tf2onnx>=1.17"]
-SEARCH = [
-    "bm25s>=0.3.9",
-]
+SEARCH = ["bm25s>=0.3.9", "faiss-cpu>=1.15"]
 SERVE = [
     "orjson>=3.10",
     "prometheus-client>=0.20",

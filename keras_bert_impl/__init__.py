@@ -43,7 +43,14 @@ _HOMES = {
     "show_attention": "serving.page.explain",
 }
 
-_ABOVE = {"Predictor": "pipelines.answering.predictor"}
+_MODULES = ("losses",)
+"""Modules that are names of the package as a whole."""
+
+_ABOVE = {
+    "Predictor": "pipelines.answering.predictor",
+    "Reranker": "pipelines.answering.predictor",
+    "VectorIndex": "pipelines.vectors.index",
+}
 """What knows tasks, which the library does not: named in full, and imported when it is used."""
 
 __all__ = [
@@ -60,20 +67,24 @@ __all__ = [
     "Embedder",
     "Lamb",
     "Predictor",
+    "Reranker",
     "TextSettings",
     "Tokenizer",
     "UserError",
+    "VectorIndex",
     "Vocabulary",
     "WarmupSchedule",
     "__version__",
     "export_model",
     "load_model",
+    "losses",
     "named_config",
     "open_model",
     "show_attention",
 ]
 
 if TYPE_CHECKING:  # the same names, for editors and type checkers
+    from keras_bert_impl import losses
     from keras_bert_impl.config import BertConfig, named_config
     from keras_bert_impl.errors import UserError
     from keras_bert_impl.keras_file import load_model
@@ -93,10 +104,13 @@ if TYPE_CHECKING:  # the same names, for editors and type checkers
     from keras_bert_impl.tokenization.text_settings import TextSettings
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
     from keras_bert_impl.tokenization.vocabulary import Vocabulary
-    from pipelines.answering.predictor import Predictor
+    from pipelines.answering.predictor import Predictor, Reranker
+    from pipelines.vectors.index import VectorIndex
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     home = f"{__name__}.{_HOMES[name]}" if name in _HOMES else _ABOVE.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -48,6 +48,10 @@ class _MaskedLmHead(TypedDict, total=False):
     layer_norm_eps: float
 
 
+class _CrossEncoder(TypedDict, total=False):
+    activation_fn: str | None
+
+
 class _Understood(TypedDict, total=False):
     """The types of further entries of a file that heads and tasks read."""
 
@@ -56,6 +60,8 @@ class _Understood(TypedDict, total=False):
     num_labels: int | None
     pad_token_id: int | None
     problem_type: str | None
+    sbert_ce_default_activation_function: str | None
+    sentence_transformers: _CrossEncoder | None
     task_specific_params: dict[str, Any] | None
 
 

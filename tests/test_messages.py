@@ -13,7 +13,7 @@ TOOLS_OF = {
     "pipelines/corpora/learn_vocabulary.py": ["learn_vocabulary"],
     "pipelines/corpora/split_sentences.py": ["split_sentences"],
     "pipelines/corpora/tokenize_text.py": ["tokenize_text"],
-    "pipelines/fine_tuning": ["run_classifier", "run_ner", "run_squad", "run_swag"],
+    "pipelines/fine_tuning": ["run_classifier", "run_ner", "run_reranker", "run_squad", "run_swag"],
     "pipelines/pretraining_data": ["create_pretraining_data", "inspect_pretraining_data"],
     "pipelines/runs": ["run_pretraining", "plan_run"],
     "pipelines/studies/ablations.py": ["run_ablations"],
@@ -29,6 +29,7 @@ TOOLS_OF = {
 OTHER_NAMES = {
     *("answer_start", "endings", "id", "id2label", "spans"),  # entries of files
     *("dimensions", "examples", "inputs", "instances", "signature_name"),  # fields of requests
+    *("documents", "positive_label", "truncate"),
     *("from_pretrained", "models", "text", "texts"),  # of the library, and a table of a study
     *tool_names(),
 }

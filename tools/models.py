@@ -138,9 +138,32 @@ def similar(config: Any, _: ConfigFlags[Any]) -> Iterable[str]:
       keras-bert similar --model=all-MiniLM-L6-v2 --input_file=lines.txt --vectors_file=lines.npy
           --query='How do I get my money back?'
     """
-    from pipelines.vectors.similar import find_similar, lines_of
+    from pipelines.vectors.search import find_similar
 
-    return lines_of(find_similar(config))
+    return find_similar(config)
+
+
+@tool(USE, "pipelines.vectors.options:SearchConfig", continues=True)
+def search(config: Any, _: ConfigFlags[Any]) -> Iterable[str]:
+    """Searches texts by their meaning, in an index that it keeps and adds to.
+
+    With input_file, the texts that are not in the index yet are added: lines, or a column of CSV,
+    TSV or JSON. Each is there once, and is kept with its vector in the index' folder, block by
+    block; after a stop or a kill the same command continues. From 100,000 texts on, or with
+    --method=hnsw, a graph finds the nearest without looking at all (extra search). It is then tried
+    on a thousand of your own texts: which share of the ten nearest it finds is printed, and the
+    search widened until it is 97.5 %. --method=exact looks at every vector. Each text that is found
+    is printed with its score and its number in the index.
+
+    Examples:
+      keras-bert search --model=all-MiniLM-L6-v2 --index=answers --input_file=answers.txt
+          --engine=openvino --precision=int8
+      keras-bert search --model=all-MiniLM-L6-v2 --index=answers
+          --query='How do I get my money back?' --top_k=3
+    """
+    from pipelines.vectors.search import search
+
+    return search(config)
 
 
 @tool(USE, "keras_bert_impl.serving.page.explain:ExplainConfig")

@@ -110,11 +110,12 @@ def written(files: Iterable[Any]) -> Iterator[str]:
     return (f"wrote {path}" for path in files)
 
 
-_FAMILIES = {
-    "run_classifier": "labels",
-    "run_squad": "questions",
-    "run_ner": "tagging",
-    "run_swag": "choices",
+_TASKS = {
+    "run_classifier": "labels.task",
+    "run_squad": "questions.task",
+    "run_ner": "tagging.task",
+    "run_reranker": "vectors.ranking",
+    "run_swag": "choices.task",
 }
 
 
@@ -131,8 +132,8 @@ class ToolPrograms:
         """Looks at the files and the model of a fine-tuning, as its run does first."""
         from pipelines.fine_tuning.start import check_run
 
-        family = importlib.import_module(f"pipelines.tasks.{_FAMILIES[tool]}.task")
-        check_run(self.config_of(tool, flags), family.task_of)
+        tasks = importlib.import_module(f"pipelines.tasks.{_TASKS[tool]}")
+        check_run(self.config_of(tool, flags), tasks.task_of)
 
     def run(self, tool: str, flags: Sequence[str]) -> int:
         """Runs a tool; what it prints goes to standard error, beside what it logs."""

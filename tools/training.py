@@ -97,6 +97,31 @@ def run_classifier(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     return fine_tuning_job(config, flags, task_of)
 
 
+@_trainer("pipelines.tasks.vectors.ranking:RunRerankerConfig")
+def run_reranker(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+    """Fine-tunes a cross-encoder, which scores a query with a document; judges the order by score.
+
+    Files have a query and a right document in each row, and perhaps wrong ones (the columns
+    negative, negative_2, ...); where there are none, they are drawn from what BM25, or a model of
+    vectors (--candidates), finds among all documents of the file. Or they have a label: more than 0
+    where the document is right. Of a dev file with labels of 0 the rows of a query are its
+    candidates; of others they are what is found. The figures, MRR@10 and nDCG@10 in
+    eval_results.txt, stand beside those of the candidates' own order. The same command again
+    resumes a run that was killed. The output folder gets the model directory model/, which
+    `Reranker`, `serve` and sentence-transformers' CrossEncoder open, dev_ranking.tsv, and what
+    every training run leaves: flags.cfg, metrics.jsonl, TensorBoard events and checkpoints.
+
+    Examples:
+      keras-bert run_reranker --train_file=train.csv --dev_file=dev.csv --init_checkpoint=run/model
+          --output_dir=reranker --do_train --do_eval --max_seq_length=256
+      keras-bert run_reranker --dev_file=dev.csv --init_checkpoint=reranker/model
+          --output_dir=judged --do_eval --candidates=all-MiniLM-L6-v2 --engine=openvino
+    """
+    from pipelines.tasks.vectors.ranking import task_of
+
+    return fine_tuning_job(config, flags, task_of)
+
+
 @_trainer("pipelines.tasks.questions.options:RunSquadConfig")
 def run_squad(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     """Fine-tunes a model that answers questions from a passage; evaluates, predicts.

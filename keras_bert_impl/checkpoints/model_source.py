@@ -27,7 +27,7 @@ from keras_bert_impl.checkpoints.formats import keras_hub, tf_models
 from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
 from keras_bert_impl.checkpoints.names import label_names_of_heads
 from keras_bert_impl.checkpoints.restore import check_sizes, open_source
-from keras_bert_impl.checkpoints.sentence_modules import read_length
+from keras_bert_impl.checkpoints.sentence_modules import read_activation, read_length
 from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
     FAST_TOKENIZER_FILE,
@@ -183,7 +183,7 @@ def find_model(
     tensors = None if checkpoint is None else open_source(checkpoint)
     config = _find_config(checkpoint, bert_config_file, model_size, vocab_file)
     if checkpoint is not None:
-        config = _with_length(config, folder_of(checkpoint))
+        config = _with_activation(_with_length(config, folder_of(checkpoint)), checkpoint)
     if tensors is not None:
         config = config.replace(extra={**tensors.extra, **config.extra})
         # Before a model is made: a configuration may ask for more memory than there is.
@@ -329,6 +329,14 @@ def _with_length(config: BertConfig, folder: Path) -> BertConfig:
     if "max_seq_length" in kept or not length or length >= config.max_position_embeddings:
         return config
     return with_task_settings(config, {**kept, "max_seq_length": length})
+
+
+def _with_activation(config: BertConfig, checkpoint: Path) -> BertConfig:
+    """The configuration with the activation that a cross-encoder's other file names."""
+    name = read_activation(folder_of(checkpoint))
+    if name is None:
+        return config
+    return config.replace(extra={**config.extra, "sentence_transformers": {"activation_fn": name}})
 
 
 def _config_of_size(

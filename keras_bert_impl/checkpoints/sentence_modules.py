@@ -63,6 +63,7 @@ _KNOWN = (
     ["Transformer", "Pooling", "Dense"],
     ["Transformer", "Pooling", "Dense", "Normalize"],
 )
+_OF_CROSS_ENCODERS = (["Transformer"],)
 _AGAIN = "get the model again"
 _MODES = {"pooling_mode_cls_token": CLS, "pooling_mode_mean_tokens": MEAN}
 
@@ -75,6 +76,8 @@ class _Module(TypedDict):
 class _Prompts(TypedDict, total=False):
     prompts: dict[str, str | None] | None
     default_prompt_name: str | None
+    model_type: str | None
+    activation_fn: str | None
     # An entry of our own, called as vLLM calls it in the encoder's configuration.
     matryoshka_dimensions: list[Annotated[int, Rules(sentence="", at_least=1)]] | None
 
@@ -153,6 +156,8 @@ def read_sentence_settings(folder: Path) -> SentenceSettings | None:
     if not is_named(path):
         return _of_keras_hub(folder)
     modules = _read_modules(path)
+    if "Pooling" not in modules:
+        return None
     pooling = _read_pooling(folder / modules["Pooling"] / CONFIG_FILE)
     scaled = folder / modules.get("Normalize", "") / CONFIG_FILE
     if "Normalize" in modules and is_named(scaled):
@@ -221,7 +226,7 @@ def _read_modules(path: Path) -> dict[str, str]:
     for module in modules:
         check_keys(path, module, MODULES_FILE)
     kinds = [one["type"].rpartition(".")[2] for one in modules]
-    if kinds not in _KNOWN:
+    if kinds not in (_OF_CROSS_ENCODERS if _cross_encoder(path.parent) else _KNOWN):
         found = shown(", ".join(kinds))[1:-1] or "no module"
         raise UserError(
             f"{path}: a model of {found} cannot be opened here; name one "
@@ -315,6 +320,24 @@ def _read_prompts(path: Path) -> dict[str, Any]:
     return {"prompt": prompt, "prompts": prompts, "dimensions": tuple(sizes or ())}
 
 
+def read_activation(folder: Path) -> str | None:
+    """The class of what a directory's cross-encoder puts behind its logits; None where none is."""
+    values = _cross_encoder(folder)
+    if values and _read_prompts(folder / PROMPTS_FILE)["prompt"]:
+        raise UserError(
+            f"{folder / PROMPTS_FILE}: a cross-encoder with a prompt in front of queries does not "
+            "exist here; remove default_prompt_name, and write the prompt into the queries."
+        )
+    return values.get("activation_fn")
+
+
+def _cross_encoder(folder: Path) -> _Prompts:
+    """What sentence-transformers says of a cross-encoder; nothing of another model."""
+    path = folder / PROMPTS_FILE
+    values = read_typed(path, _Prompts, _AGAIN) if is_named(path) else _Prompts()
+    return values if values.get("model_type") == "CrossEncoder" else _Prompts()
+
+
 def write_sentence_files(
     folder: Path,
     settings: SentenceSettings,
@@ -360,7 +383,7 @@ def _prompts(settings: SentenceSettings) -> dict[str, Any]:
         same = (name for name, text in prompts.items() if text == settings.prompt)
         default = next(same, "default")
         prompts[default] = settings.prompt
-    written = {"prompts": prompts, "default_prompt_name": default}
+    written: dict[str, Any] = {"prompts": prompts, "default_prompt_name": default}
     if settings.dimensions:
         written["matryoshka_dimensions"] = list(settings.dimensions)
     return written

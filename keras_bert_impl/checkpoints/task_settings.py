@@ -29,7 +29,10 @@ from keras_bert_impl.tokenization.long_texts import LongTexts
 
 _LOGGER = logging.getLogger(__name__)
 
-_OF_A_TASK = ("id2label", "label2id", "num_labels", "problem_type")
+_OF_A_TASK = (
+    *("id2label", "label2id", "num_labels", "problem_type"),
+    *("sentence_transformers", "sbert_ce_default_activation_function"),
+)
 _PLACE, _OWN = "task_specific_params", "keras_bert_impl"
 
 _OF_ALL: Mapping[str, Any] = {

@@ -1,5 +1,6 @@
 """A model that gives a whole input one vector."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -7,6 +8,7 @@ from keras import ops
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.losses import VectorLoss, unit_vectors
 from keras_bert_impl.models.base import ConfiguredModel, encoder_inputs
 from keras_bert_impl.models.encoder import BertEncoder, pooled_vector
 from keras_bert_impl.models.head_settings import MEAN, POOLINGS
@@ -24,10 +26,7 @@ class UnitLength(keras.layers.Layer):
 
     def call(self, vectors: Any) -> Any:
         """Maps [batch, hidden] to float32 [batch, hidden]."""
-        vectors = ops.cast(vectors, "float32")
-        squares = ops.sum(ops.square(vectors), axis=-1, keepdims=True)  # [batch, 1]
-        # A vector of zeros has no direction: it stays, where 0 / 0 would be NaN.
-        return vectors / ops.maximum(ops.sqrt(squares), 1e-12)
+        return unit_vectors(ops.cast(vectors, "float32"))
 
     def compute_output_spec(self, vectors: Any) -> keras.KerasTensor:
         """float32 of the same shape."""
@@ -38,7 +37,9 @@ class UnitLength(keras.layers.Layer):
 class BertEmbedder(ConfiguredModel):
     """Encoder and pooling: {"embedding": float32 [batch, hidden]} of a whole input.
 
-    Takes what `BertEncoder` takes. `serving.embedder.Embedder` takes texts.
+    Takes what `BertEncoder` takes, or a tuple of such dicts, a column each, of any lengths:
+    `compile(optimizer, loss)` with a loss of `keras_bert_impl.losses`, then
+    `fit((first, second), labels)`. `serving.embedder.Embedder` takes texts.
 
     Args:
         config: the model's configuration.
@@ -71,3 +72,59 @@ class BertEmbedder(ConfiguredModel):
         outputs = {"embedding": UnitLength(name="unit_length")(vector) if normalize else vector}
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
         self.encoder, self.pooling, self.normalize = encoder, pooling, normalize
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Runs the model on a dict of inputs, or on each of a tuple of them."""
+        if _are_columns(inputs):
+            return tuple(self(one, *args, **kwargs) for one in inputs)
+        return super().__call__(inputs, *args, **kwargs)
+
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+        """As `__call__`; on JAX, `fit` comes here directly."""
+        if _are_columns(inputs):
+            return tuple(self.call(one, training=training) for one in inputs)
+        return super().call(inputs, training=training, mask=mask)
+
+    def fit(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Trains the model, as Keras does.
+
+        Args:
+            x: with a loss of `keras_bert_impl.losses` a tuple of columns, each a dict of the
+                encoder's inputs [n, length], or batches ((first, second), labels) of a dataset;
+                `((first, second),)` where the loss takes no labels.
+            y: the labels [n], where `x` is no dataset and the loss takes them.
+
+        Raises:
+            UserError: a column is of texts, or no columns came.
+        """
+        if isinstance(self.loss, VectorLoss) and isinstance(x, tuple | list | Mapping):
+            _check_columns(x)
+        return super().fit(x, y, *args, **kwargs)
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Any:
+        """The loss of the columns' vectors, or Keras' of one dict of inputs."""
+        if not isinstance(self.loss, VectorLoss):
+            return super().compute_loss(x, y, y_pred, sample_weight, training)
+        _check_columns(x)
+        if sample_weight is not None:
+            raise UserError("a loss of vectors takes no sample_weight or class_weight; leave it.")
+        return self.loss([one["embedding"] for one in y_pred], y)
+
+
+def _are_columns(inputs: Any) -> bool:
+    return isinstance(inputs, tuple | list) and all(isinstance(one, Mapping) for one in inputs)
+
+
+def _check_columns(x: Any) -> None:
+    if not _are_columns(x):
+        raise UserError(
+            "a loss of vectors takes a tuple of columns, each a dict of the encoder's inputs as a "
+            "`Tokenizer` makes them of texts: fit((tokenizer(first), tokenizer(second)), labels)."
+        )

@@ -92,7 +92,6 @@ class Answerer(Protocol):
             "masked_words", "next_sentence" or "vector".
         inputs: the fields of an instance, the main one first. A bare text in place of an instance
             is its first field.
-        options: fields that say how an instance is answered; none is needed.
         outputs: the fields of an answer, and what each is, in a few words.
         tokens_at_once: how many positions a batch should have.
         batches_at_once: how many batches are worth computing at the same time.
@@ -103,7 +102,6 @@ class Answerer(Protocol):
     signature: str
     kind: str
     inputs: Sequence[Input]
-    options: Sequence[Input]
     outputs: Mapping[str, str]
     tokens_at_once: int
     batches_at_once: int
@@ -286,6 +284,12 @@ def asked_answerer(
     return next(fitting, next(iter(answerers.values())))
 
 
+def options_of(answerer: HasInputs) -> Sequence[Input]:
+    """The fields that say how an instance is answered; most answerers have none."""
+    options: Sequence[Input] = getattr(answerer, "options", ())
+    return options
+
+
 def instances_of(answerer: HasInputs, texts: Sequence[Any]) -> list[Instance]:
     """Texts, pairs of texts or instances as instances.
 
@@ -319,7 +323,7 @@ def asked_otherwise(where: str, given: str, inputs: Sequence[Input]) -> UserErro
         >>> print(asked_otherwise("instance 1", "text", [Input("text_a"), Input("text_b")]))
         instance 1: has text, but this model is asked with text_a and text_b; give these.
     """
-    wanted = " and ".join(one.name for one in inputs if one.needed)
+    wanted = " and ".join(one.name for one in inputs)
     return UserError(f"{where}: has {given}, but this model is asked with {wanted}; give these.")
 
 

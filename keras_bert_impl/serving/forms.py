@@ -180,8 +180,12 @@ def _of_few_shapes(
     return filled
 
 
-def read_fields(fields: Sequence[Input], instances: Sequence[Instance]) -> dict[str, list[Any]]:
+def read_fields(
+    fields: Sequence[Input], instances: Sequence[Instance], options: Sequence[Input] = ()
+) -> dict[str, list[Any]]:
     """The texts of instances by the names of their fields; None where one is left out.
+
+    `options` are fields that say how an instance is answered.
 
     Example:
         >>> read_fields([Input("text")], [{"text": "It rains."}])
@@ -191,12 +195,15 @@ def read_fields(fields: Sequence[Input], instances: Sequence[Instance]) -> dict[
         keras_bert_impl.errors.UserError: instance 1: `text` is 5; give a text.
     """
     for number, instance in enumerate(instances, start=1):
-        _check_instance(fields, instance, number)
-    return {field.name: [one.get(field.name) for one in instances] for field in fields}
+        _check_instance(fields, options, instance, number)
+    names = [field.name for field in (*fields, *options)]
+    return {name: [one.get(name) for one in instances] for name in names}
 
 
-def _check_instance(fields: Sequence[Input], instance: Any, number: int) -> None:
-    names = [field.name for field in fields]
+def _check_instance(
+    fields: Sequence[Input], options: Sequence[Input], instance: Any, number: int
+) -> None:
+    names = [field.name for field in (*fields, *options)]
     if not isinstance(instance, Mapping):
         raise UserError(
             f"instance {number}: is {shown(instance)}; give an object with {', '.join(names)}."
@@ -205,7 +212,7 @@ def _check_instance(fields: Sequence[Input], instance: Any, number: int) -> None
     if missing or not set(instance) <= set(names):
         given = " and ".join(shown(name)[1:-1] for name in instance if instance[name] is not None)
         raise asked_otherwise(f"instance {number}", given or "nothing", fields)
-    for field in fields:
+    for field in (*fields, *options):
         value = instance.get(field.name)
         if value is None:
             continue
@@ -269,14 +276,14 @@ class VectorForm(Form):
             sentence,
             any_size,
         )
-        self._width = model.config.hidden_size
+        self._model = model
         self.max_seq_length = max_seq_length
         self.model_outputs = ("sequence_output",) if of_tokens else ("embedding",)
         self.token_outputs = self.model_outputs if of_tokens else ()
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         """See `Answerer.prepare`."""
-        texts, names, sizes = read_fields((*self.inputs, *self.options), instances).values()
+        texts, names, sizes = read_fields(self.inputs, instances, self.options).values()
         for size in sizes:
             self._check_size(size)
         pairs = zip(map(self.sentence.prompt_of, names), texts, strict=True)
@@ -286,8 +293,11 @@ class VectorForm(Form):
         return Prepared([_row(ids) for ids in rows], sizes, cut)
 
     def _check_size(self, size: int | None) -> None:
-        known = sorted({*self.sentence.dimensions, self._width}, reverse=True)
-        if size is None or size in known or (self._any_size and 0 < size < self._width):
+        if size is None:
+            return
+        width = self._model.config.hidden_size
+        known = sorted({*self.sentence.dimensions, width}, reverse=True)
+        if size in known or (self._any_size and 0 < size < width):
             return
         raise UserError(
             f"`dimensions` is {size}, but the model's vectors have {' or '.join(map(str, known))} "

@@ -124,8 +124,8 @@ KEYS: Mapping[str, Mapping[str, Any]] = {
     ),
     "config_sentence_transformers.json": _keys(
         read="prompts default_prompt_name matryoshka_dimensions",
-        free="__version__ similarity_fn_name",
-        model_type=("SentenceTransformer", None),
+        free="__version__ similarity_fn_name activation_fn",
+        model_type=("SentenceTransformer", "CrossEncoder", None),
         truncate_dim=(None,),
     ),
 }

@@ -132,8 +132,9 @@ class VectorStep(TrainingStep):
             gradients = self._dense(tape.gradient(own, self._variables, output_gradients=slopes))
         else:
             ends = tf.split(slopes, len(parts))
-            parts = [(*part, end) for part, end in zip(parts, ends, strict=True)]
-            gradients = [tf.add_n(some) for some in zip(*self._in_turn(parts, self._push))]
+            ended = [(*part, end) for part, end in zip(parts, ends, strict=True)]
+            sums = zip(*self._in_turn(ended, self._push), strict=True)
+            gradients = [tf.add_n(some) for some in sums]
         self._metric_names = ["loss", *OF_THE_STEP]
         # Every replica has the loss of the whole batch; their sum is taken next.
         return gradients, tf.reshape(loss / self.devices.replicas, [1])

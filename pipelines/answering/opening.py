@@ -40,6 +40,7 @@ from keras_bert_impl.serving.forms import (
     VectorForm,
 )
 from keras_bert_impl.serving.opened_model import build_model, heads_of, lacks
+from keras_bert_impl.serving.reranking import activation_of
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.config import dtype_policy
@@ -213,6 +214,8 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
         about["dimensions"] = list(form.sentence.dimensions)
     if form.kind in _WITH_OFFSETS:
         about["offsets"] = "characters (code points); those called utf16 count as JavaScript does"
+    if form.kind == "number":
+        about["activation"] = activation_of(bert)
     return about | ({"labels": list(known.labels)} if form.kind in _LABELLED else {})
 
 

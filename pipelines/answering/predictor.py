@@ -1,23 +1,50 @@
-"""A model asked from Python: texts in, answers out."""
+"""A model asked from Python: texts in, answers out, or documents in the order of their scores."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from keras_bert_impl.engines.config import FLOAT32
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Answer, ask, asked_answerer, instances_of
+from keras_bert_impl.serving.reranking import by_score, pair_scoring
 from pipelines.answering.config import AnsweringConfig
 from pipelines.answering.opening import OpenAnsweringModel, open_answering_model
 
 
-class Predictor:
+class _Closing:
+    """What a `with` statement closes.
+
+    Attributes:
+        close: releases the engine; nothing can be asked afterwards.
+    """
+
+    close: Callable[[], None]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Predictor(_Closing):
     """A model of any kind and the answers that it gives; several threads may ask it at once.
 
     Args:
         model: an open model.
 
     Attributes:
+        model: the open model.
         kind: what it gives first: "label", "labels", "number", "answer", "entities", "choice",
             "masked_words", "next_sentence" or "vector".
         signatures: the names of the answers that it gives; the first one is the default.
@@ -25,7 +52,7 @@ class Predictor:
     """
 
     def __init__(self, model: OpenAnsweringModel) -> None:
-        self._model = model
+        self.model, self.close = model, model.close
         self.signatures = tuple(model.answerers)
         self.kind = model.answerers[self.signatures[0]].kind
         self.description = dict(model.description)
@@ -100,21 +127,84 @@ class Predictor:
         """
         one = isinstance(texts, str | tuple | Mapping) or not isinstance(texts, Iterable)
         asked: Sequence[Any] = [texts] if one else list(texts)
-        answerer = asked_answerer(self._model.answerers, asked, signature)
+        answerer = asked_answerer(self.model.answerers, asked, signature)
         answers: list[Answer] = ask(answerer, instances_of(answerer, asked))
         return answers[0] if one else answers
 
-    def close(self) -> None:
-        """Releases the engine; the predictor cannot be used afterwards."""
-        self._model.close()
 
-    def __enter__(self) -> Self:
-        return self
+class Reranker(_Closing):
+    """A cross-encoder: gives each document a score for a query, and puts them in order.
 
-    def __exit__(
+    Args:
+        predictor: an open model of pairs.
+        positive_label: the label whose probability is the score, where the model has labels; by
+            default the second one of two. Of a model of one number the score is the number, behind
+            the activation that sentence-transformers' `CrossEncoder` puts behind it.
+
+    Raises:
+        UserError: the model scores no pairs, its labels leave open which one is the positive one,
+            or its files name an activation that is not known.
+    """
+
+    def __init__(self, predictor: Predictor, positive_label: str | None = None) -> None:
+        self._predictor, self.close = predictor, predictor.close
+        self._scoring = pair_scoring(predictor.model, positive_label)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        path_or_name: str | os.PathLike[str],
+        *,
+        positive_label: str | None = None,
+        **options: Any,
+    ) -> Self:
+        """Opens a model of pairs of a query and a document.
+
+        Args:
+            path_or_name: the model, in any form that `Predictor.from_pretrained` takes.
+            positive_label: see the class.
+            options: the engine and whatever else `Predictor.from_pretrained` takes.
+        """
+        return cls(Predictor.from_pretrained(path_or_name, **options), positive_label)
+
+    def score(self, pairs: Iterable[Sequence[str]]) -> NDArray[np.float32]:
+        """Scores pairs of a query and a document.
+
+        Returns:
+            A score each, in their order.
+        """
+        return np.array(self._scores(pairs), np.float32)
+
+    def rank(
         self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+        query: str,
+        documents: Sequence[str],
+        top_k: int | None = None,
+        return_documents: bool = False,
+    ) -> list[dict[str, Any]]:
+        """Puts documents in order, the best first; those of one score stay in their order.
+
+        Args:
+            query: what is asked.
+            documents: candidates, such as the first hundred of a search.
+            top_k: how many are given; all by default.
+            return_documents: whether the texts are given.
+
+        Returns:
+            Of each document `corpus_id`, its number from 0, its `score`, and perhaps its `text`.
+        """
+        if isinstance(documents, str):
+            raise UserError("`documents` is one text; give a list of texts.")
+        if top_k is not None and top_k < 1:
+            raise UserError(f"`top_k={top_k}` must be 1 or more.")
+        scores = self._scores((query, document) for document in documents)
+        return [
+            {"corpus_id": number, "score": scores[number]}
+            | ({"text": documents[number]} if return_documents else {})
+            for number in by_score(scores, top_k)
+        ]
+
+    def _scores(self, pairs: Iterable[Sequence[str]]) -> list[float]:
+        asked = [tuple(pair) if isinstance(pair, list) else pair for pair in pairs]
+        answers = self._predictor(asked, signature=self._scoring.answerer.signature)
+        return [self._scoring.score(answer) for answer in answers]

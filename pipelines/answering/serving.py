@@ -5,10 +5,15 @@ import dataclasses
 import logging
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.sentence_modules import QUERY, SentenceSettings
 from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.options import nested, option
@@ -20,7 +25,10 @@ from keras_bert_impl.serving.answerer import (
     ask,
     log_left_out,
 )
+from keras_bert_impl.serving.embedder import sentence_settings_of
+from keras_bert_impl.serving.exported import is_openvino_export
 from keras_bert_impl.serving.http.config import ServerConfig, is_of_this_machine_only, need_server
+from keras_bert_impl.serving.smaller_vectors import truncated
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from pipelines.answering.asked_texts import texts_in
@@ -28,7 +36,10 @@ from pipelines.answering.config import AnsweringConfig
 
 if TYPE_CHECKING:
     from keras_bert_impl.serving.http.app import Service
+    from keras_bert_impl.serving.http.rest import ServedIndex
+    from pipelines.vectors.index import VectorIndex
 
+_Search = Callable[[NDArray[np.float32], int], list[list[dict[str, Any]]]]
 _LOGGER = logging.getLogger(__name__)
 
 # What fills an engine up before the load comes.
@@ -54,6 +65,12 @@ class ServeConfig(ServerConfig):
         (),
         "What requests call the models, in the order of `model`; by default as their folders are "
         "called.",
+        repeated=True,
+    )
+    index: tuple[str, ...] = option(
+        (),
+        "An index of keras-bert search that /search asks, NAME=FOLDER; the model of its vectors is "
+        "one of those served. Repeat it for others.",
         repeated=True,
     )
     answering: AnsweringConfig = nested(AnsweringConfig, defaults={"model": ""}, without=("model",))
@@ -130,12 +147,52 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
                 stack.callback(one.log_left_out)
             models[name] = dataclasses.replace(model, answerers=counting)
             _LOGGER.info("%s: %s", name, ", ".join(model.answerers))
-        app = make_app(models, config, **(page_of(config, models) if with_page else {}))
+        page = page_of(config, models) if with_page else {}
+        app = make_app(models, config, indexes=open_indexes(config, models), **page)
         app.state.service.is_warm = False
         filling = threading.Thread(target=_fill_up, args=(opened, app.state.service))
         stack.callback(filling.join)
         filling.start()
         serve(app, config, listening)
+
+
+def open_indexes(
+    config: ServeConfig, models: Mapping[str, AnsweringModel]
+) -> "dict[str, ServedIndex]":
+    """The indexes by name, each with the model that made its vectors."""
+    from keras_bert_impl.serving.http.rest import ServedIndex, vectors_of
+    from pipelines.vectors.index import VectorIndex
+
+    opened = dict[str, ServedIndex]()
+    for words in config.index:
+        name, folder = _name_and_folder(words)
+        if name in opened:
+            raise UserError(f"two indexes are called {shown(name)}; give each a name: NAME=FOLDER.")
+        index, fault = VectorIndex.open(folder), f"{folder}: none of the models gives its vectors."
+        for model, how in config.models().items():
+            if vectors_of(models[model]) is None or is_openvino_export(Path(how.model)):
+                continue
+            source = find_model(how.model, **how.description())
+            settings = sentence_settings_of(source)
+            try:
+                index.check_model(source, settings)
+            except UserError as error:
+                fault = str(error)
+                continue
+            options = {"input_type": QUERY} if QUERY in settings.prompts else {}
+            opened[name] = ServedIndex(model, options, _search_of(index, settings))
+            break
+        else:
+            raise UserError(fault)
+    return opened
+
+
+def _search_of(index: "VectorIndex", settings: SentenceSettings) -> "_Search":
+    def search(vectors: NDArray[np.float32], count: int) -> list[list[dict[str, Any]]]:
+        found = index.search(truncated(vectors, index.size, settings.normalize), count)
+        return [[one._asdict() for one in some] for some in found]
+
+    return search
 
 
 class CountingAnswerer:

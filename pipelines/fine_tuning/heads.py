@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from keras_bert_impl.checkpoints.task_settings import without_task
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.json_files import bounded_loads, json_text
 from pipelines.fine_tuning.task import Head
@@ -123,7 +124,9 @@ class MultiLabelHead:
 
     def configure(self, config: "BertConfig") -> "BertConfig":
         """Writes the labels' names into the configuration."""
-        return _with_labels(config, "multi_label_classification", self.labels)
+        # One label alone is a cross-encoder's score.
+        activation = "torch.nn.modules.activation.Sigmoid" if len(self.labels) == 1 else None
+        return _with_labels(config, "multi_label_classification", self.labels, activation)
 
     def build(self, config: "BertConfig", dtype: Any = None) -> Head:
         """Builds the encoder with one logit a label, trained by binary cross entropy."""
@@ -198,7 +201,7 @@ class RegressionHead:
 
     def configure(self, config: "BertConfig") -> "BertConfig":
         """Writes into the configuration that the model gives a number."""
-        return _with_labels(config, "regression", ("score",))
+        return _with_labels(config, "regression", ("score",), "torch.nn.modules.linear.Identity")
 
     def build(self, config: "BertConfig", dtype: Any = None) -> Head:
         """Builds the encoder with one output, trained by the mean squared error."""
@@ -209,16 +212,23 @@ class RegressionHead:
         return Head(model, RegressionObjective(1.0 if self._units is None else self._units[1]))
 
 
-def _with_labels(config: "BertConfig", problem_type: str, names: Sequence[str]) -> "BertConfig":
-    """The configuration with what `transformers` calls the problem and its labels."""
-    labels = {
+def _with_labels(
+    config: "BertConfig", problem_type: str, names: Sequence[str], activation: str | None = None
+) -> "BertConfig":
+    """The configuration with what `transformers` calls the problem and its labels.
+
+    The activation is the class that sentence-transformers puts behind one logit.
+    """
+    labels: dict[str, Any] = {
         # Named here, so that the model directory does not take the problem for another model's.
         "architectures": ["BertForSequenceClassification"],
         "problem_type": problem_type,
         "id2label": {str(number): name for number, name in enumerate(names)},
         "label2id": {name: number for number, name in enumerate(names)},
     }
-    return config.replace(extra={**config.extra, **labels})
+    if activation is not None:
+        labels["sentence_transformers"] = {"activation_fn": activation}
+    return config.replace(extra={**without_task(config).extra, **labels})
 
 
 def _unknown(label: str, known: Iterable[str]) -> UserError:

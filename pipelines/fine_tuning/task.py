@@ -109,12 +109,15 @@ class TaskDefaults(Protocol):
     joins: bool = False
     """Whether the outputs of an example's rows are joined before it is answered: `joined`."""
 
-    evaluates_start: bool = False
-    """Whether the model that training starts from has figures, beside which the run's stand."""
+    @property
+    def evaluates_start(self) -> bool:
+        """Whether the model that training starts from has figures, beside which the run's stand."""
+        return False
 
     def batches(self, training: TrainingRows) -> "BatchSource | None":
         """The training batches; None of a task whose batches are rows in any order."""
         del training
+        return None
 
     def num_training_rows(self, rows: "RowSet") -> int:
         """How many rows an epoch has."""
@@ -122,6 +125,7 @@ class TaskDefaults(Protocol):
 
     def restored(self, model: Any, start: "ModelSource") -> None:
         """Gives the model what the folder of its weights holds elsewhere."""
+        del model, start
 
     def sentence(self, max_seq_length: int) -> "SentenceSettings | None":
         """How the trained model makes a text one vector, if that is what it is for."""

@@ -1,16 +1,16 @@
 """Figures of vectors: what a search finds, how alike pairs are, which class is near; and BM25's.
 
-A figure depends on nothing but the vectors. The score of two vectors is their product in float64,
-summed in one order and rounded to float32: products of matrices give other last digits for other
-shapes, so they only say which pairs may be among the best. Equal vectors have equal scores, and of
-equal scores the lower number comes first.
+A figure depends on nothing but the vectors. The score of two is their product in float64, summed
+in one order, by both lengths for a cosine, and rounded to float32. Products of matrices have other
+last digits for other shapes: they only say which pairs may be among the best. So equal vectors
+have equal scores, wherever they stand, and of equal scores the lower number comes first.
 """
 
 import math
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,7 +110,7 @@ def best_documents(
     """
     count = min(count, len(documents))
     blocks = [
-        _best_of_block(
+        _best_of_some(
             _rows(queries[start : start + _QUERIES], score), documents, count, score, chunk
         )
         for start in range(0, max(len(queries), 1), _QUERIES)
@@ -119,91 +119,81 @@ def best_documents(
     return np.concatenate(numbers), np.concatenate(scores)
 
 
-def _best_of_block(
-    queries: NDArray[np.float64], documents: NDArray, count: int, score: Score, chunk: int
+class _Rows(NamedTuple):
+    """Vectors as float64 [rows, width], and what their products are divided by, [rows]."""
+
+    values: NDArray[np.float64]
+    divisors: NDArray[np.float64]
+
+    def take(self, rows: NDArray | slice) -> "_Rows":
+        return _Rows(self.values[rows], self.divisors[rows])
+
+    def rough(self) -> NDArray[np.float32]:
+        return (self.values / self.divisors[:, None]).astype(np.float32)
+
+
+def _rows(vectors: NDArray, score: Score) -> _Rows:
+    if score not in ("cosine", "dot"):
+        raise ValueError(f"score {score!r} is neither 'cosine' nor 'dot'")
+    values = np.ascontiguousarray(vectors, np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError("vectors have numbers that are NaN or infinite")
+    if score == "dot":
+        return _Rows(values, np.ones(len(values)))
+    return _Rows(values, np.maximum(np.sqrt(_dots(values, values)), 1e-12))
+
+
+def _dots(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Row by row: `einsum` sums each row for itself, whatever the others."""
+    return np.einsum("rw,rw->r", left, right)
+
+
+def _scores(left: _Rows, right: _Rows) -> NDArray[np.float32]:
+    products = _dots(left.values, right.values)
+    return (products / (left.divisors * right.divisors)).astype(np.float32)
+
+
+def _best_of_some(
+    queries: _Rows, documents: NDArray, count: int, score: Score, chunk: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """`best_documents` of rows that are ready."""
+    """`best_documents` of as many queries as a block has."""
+    num_queries = len(queries.values)
     rows = np.empty(0, np.int64)
     numbers, scores = np.empty(0, np.int64), np.empty(0, np.float32)
     for start in range(0, len(documents), chunk):
         block = _rows(documents[start : start + chunk], score)
-        rough = queries.astype(np.float32) @ block.astype(np.float32).T
-        some_rows, columns = np.nonzero(rough >= _least(rough, queries, block, scores, count))
+        left, right = queries.rough(), block.rough()
+        rough = left @ right.T
+        # A product of float32 is off by at most about width · 2^-24 times both lengths; this is
+        # four times that, because two products are compared.
+        lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1).max()
+        slack = 2 * (right.shape[1] + 8) * np.finfo(np.float32).eps * lengths
+        least = np.full(num_queries, -np.inf, np.float32)
+        if count < len(right):
+            least = np.partition(rough, -count, axis=1)[:, -count] - slack
+        if len(scores) == num_queries * count:  # so many are known already
+            least = np.maximum(least, scores.reshape(num_queries, count)[:, -1] - slack)
+        some_rows, columns = np.nonzero(rough >= least[:, None])
+        parts = [slice(i, i + CHUNK) for i in range(0, len(columns), CHUNK)]
+        found = [_scores(queries.take(some_rows[i]), block.take(columns[i])) for i in parts]
         rows = np.concatenate([rows, some_rows])
         numbers = np.concatenate([numbers, start + columns])
-        scores = np.concatenate([scores, _products(queries, some_rows, block, columns)])
+        scores = np.concatenate([scores, *found])
         order = np.lexsort((numbers, -scores, rows))
         in_order = rows[order]
         place = np.arange(len(order)) - np.searchsorted(in_order, in_order)
         best = order[place < count]
         rows, numbers, scores = rows[best], numbers[best], scores[best]
-    return numbers.reshape(len(queries), count), scores.reshape(len(queries), count)
-
-
-def _least(
-    rough: NDArray[np.float32],
-    queries: NDArray[np.float64],
-    block: NDArray[np.float64],
-    scores: NDArray[np.float32],
-    count: int,
-) -> NDArray[np.float32]:
-    """The rough score [queries, 1] below which none can be among the best.
-
-    A float32 product of `width` terms is off by at most about width · 2^-24 times both lengths;
-    the slack is four times that, for two products.
-    """
-    lengths = _lengths(queries) * _lengths(block).max()
-    slack = 2 * (block.shape[1] + 8) * np.finfo(np.float32).eps * lengths
-    least = np.full(len(queries), -np.inf)
-    if count < rough.shape[1]:
-        least = np.partition(rough, -count, axis=1)[:, -count] - slack
-    if len(scores) == len(queries) * count:  # so many are known already
-        least = np.maximum(least, scores.reshape(len(queries), count)[:, -1] - slack)
-    return least.astype(np.float32)[:, None]
+    return numbers.reshape(num_queries, count), scores.reshape(num_queries, count)
 
 
 def pair_scores(
     left: NDArray, right: NDArray, score: Score = "cosine", chunk: int = CHUNK
 ) -> NDArray[np.float32]:
     """The score of each row of one with the same row of the other."""
-    parts = [np.empty(0, np.float32)]
-    for start in range(0, len(left), chunk):
-        here = slice(start, start + chunk)
-        both = (_rows(side[here], score) for side in (left, right))
-        parts.append(_dots(*both).astype(np.float32))
-    return np.concatenate(parts)
-
-
-def _products(
-    queries: NDArray[np.float64], rows: NDArray, block: NDArray[np.float64], columns: NDArray
-) -> NDArray[np.float32]:
-    """The scores of pairs; the pairs' vectors are in memory in parts."""
-    scores = np.empty(len(rows), np.float32)
-    for start in range(0, len(rows), CHUNK):
-        here = slice(start, start + CHUNK)
-        scores[here] = _dots(queries[rows[here]], block[columns[here]])
-    return scores
-
-
-def _rows(vectors: NDArray, score: Score) -> NDArray[np.float64]:
-    """Vectors whose products are the scores."""
-    if score not in ("cosine", "dot"):
-        raise ValueError(f"score {score!r} is neither 'cosine' nor 'dot'")
-    rows = np.ascontiguousarray(vectors, np.float64)
-    if not np.isfinite(rows).all():
-        raise ValueError("vectors have numbers that are NaN or infinite")
-    if score == "dot":
-        return rows
-    return rows / np.maximum(_lengths(rows), 1e-12)[:, None]
-
-
-def _lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.sqrt(_dots(rows, rows))
-
-
-def _dots(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Row by row: `einsum` sums each row for itself, whatever the others."""
-    return np.einsum("rw,rw->r", left, right)
+    parts = [slice(start, start + chunk) for start in range(0, len(left), chunk)]
+    found = [_scores(_rows(left[part], score), _rows(right[part], score)) for part in parts]
+    return np.concatenate([np.empty(0, np.float32), *found])
 
 
 def nearest_accuracy(vectors: NDArray, classes: Sequence, chunk: int = CHUNK) -> float:

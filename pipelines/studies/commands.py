@@ -32,7 +32,7 @@ from keras_bert_impl.training.run_directory import RunDirectory
 
 _LOGGER = logging.getLogger(__name__)
 
-FINE_TUNING_TOOLS = ("run_classifier", "run_ner", "run_squad", "run_swag")
+FINE_TUNING_TOOLS = ("run_classifier", "run_ner", "run_reranker", "run_squad", "run_swag")
 
 
 class Tools(Protocol):

@@ -153,18 +153,13 @@ def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> "Embedder"
     )
 
 
-def model_of_vectors(embedder: "Embedder") -> dict[str, Any]:
-    """The part of a model without which vectors cannot be compared, as JSON values.
-
-    Args:
-        embedder: of a checkpoint; its weights are looked at there, for the model may not be built.
-    """
-    settings = embedder.settings
+def model_of_vectors(source: ModelSource, settings: SentenceSettings) -> dict[str, Any]:
+    """The part of a model without which vectors cannot be compared, as JSON values."""
     return {
-        "weights": weights_sha256(embedder.source, with_pooler=settings.pooling == POOLER),
-        "sizes": {**embedder.config.to_dict(), "extra": None},
-        "vocabulary_sha256": embedder.text.vocabulary.sha256,
-        "casing": embedder.text.as_json(),
+        "weights": weights_sha256(source, with_pooler=settings.pooling == POOLER),
+        "sizes": {**source.config.to_dict(), "extra": None},
+        "vocabulary_sha256": source.text.vocabulary.sha256,
+        "casing": source.text.as_json(),
         "pooling": settings.pooling,
         "prompt": settings.prompt,
     }
@@ -198,7 +193,7 @@ def _description(config: EmbedConfig, column: str | None, embedder: "Embedder") 
         INPUT_SHA256: file_sha256(Path(config.input_file)),
         "text_column": column,
         **config.text_encoding.settings,
-        **model_of_vectors(embedder),
+        **model_of_vectors(embedder.source, embedder.settings),
         "normalize": embedder.settings.normalize,
         "max_seq_length": embedder.max_seq_length,
         "dimensions": config.dimensions,

@@ -71,8 +71,9 @@ def mine_negatives(
     if not all(positives):
         raise ValueError("each query needs a positive, or its negatives might be right answers")
     # Without texts each is another: numbers stand for them.
-    query_texts, document_texts = texts or (range(-len(queries), 0), range(len(documents)))
-    first: dict[str | int, int] = {}
+    query_texts: Sequence[str | int] = texts[0] if texts else range(-len(queries), 0)
+    document_texts: Sequence[str | int] = texts[1] if texts else range(len(documents))
+    first = dict[str | int, int]()
     for number, text in enumerate(document_texts):
         first.setdefault(text, number)
     searched = np.array(list(first.values()))
@@ -87,17 +88,17 @@ def mine_negatives(
     found, negatives, num_candidates, num_dropped = list[int](), list[NDArray](), 0, 0
     rows = zip(query_texts, *best_documents(queries, distinct, depth, score, chunk), strict=True)
     for row, (text, numbers, scores) in enumerate(rows):
-        wanted = ~np.isin(numbers, list(never[text]))
-        numbers, scores = numbers[wanted][:last_rank], scores[wanted][:last_rank]
+        candidates = np.flatnonzero(~np.isin(numbers, list(never[text])))[:last_rank]
         own = distinct[list(right[text])]
         least = float(pair_scores(np.broadcast_to(queries[row], own.shape), own, score).min())
-        kept = numbers[scores <= least - _distance(least, margin, relative_margin)]
-        num_candidates += len(numbers)
-        num_dropped += len(numbers) - len(kept)
+        most = least - _distance(least, margin, relative_margin)
+        kept = candidates[scores[candidates] <= most]
+        num_candidates += len(candidates)
+        num_dropped += len(candidates) - len(kept)
         chosen = kept[first_rank - 1 :][:count]
         if len(chosen) == count:
             found.append(row)
-            negatives.append(searched[chosen])
+            negatives.append(searched[numbers[chosen]])
     return MinedNegatives(
         np.array(found, np.int64),
         np.array(negatives, np.int64).reshape(-1, count),

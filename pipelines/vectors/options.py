@@ -93,6 +93,9 @@ _MODEL = (
     "checkpoint, or a name on the Hugging Face hub."
 )
 NPY, PARQUET = ".npy", ".parquet"
+COSINE, DOT = "cosine", "dot"
+METRICS = (COSINE, DOT)
+EXACT, HNSW = "exact", "hnsw"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -185,12 +188,9 @@ class EmbedConfig(VectorModelConfig, TextsConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SimilarConfig(VectorModelConfig, TextsConfig):
-    """Which texts are searched for, among which."""
+class QueriesConfig(VectorModelConfig, TextsConfig):
+    """Which texts are searched for."""
 
-    vectors_file: Path = option(
-        REQUIRED, f"The vectors of the texts of input_file, as `embed` wrote them ({NPY})."
-    )
     query: tuple[str, ...] = option(
         (), "A text to search for; may be given several times.", repeated=True
     )
@@ -199,7 +199,46 @@ class SimilarConfig(VectorModelConfig, TextsConfig):
     )
     top_k: int = option(5, "How many texts are given.", at_least=1)
 
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SimilarConfig(QueriesConfig):
+    """Which texts are searched for, among which."""
+
+    vectors_file: Path = option(
+        REQUIRED, f"The vectors of the texts of input_file, as `embed` wrote them ({NPY})."
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.query and not self.query_file:
             raise UserError("nothing is searched for; give `query` or `query_file`.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SearchConfig(QueriesConfig):
+    """Which texts are searched for in a kept index, and which are added to it."""
+
+    index: Path = option(REQUIRED, "The folder of the index, which is made if it is not there.")
+    input_file: str = option("", f"What is added, where it is not there yet. {_TEXTS}")
+    method: str | None = option(
+        None,
+        "How it is searched: exact, or hnsw, by a graph that finds nearly all of the nearest in "
+        "less than a millisecond; by default by a graph from 100,000 texts on.",
+        choices=(EXACT, HNSW),
+    )
+    metric: str | None = option(
+        None,
+        "What makes vectors alike: cosine ★, or dot, their product; of an index that is there, the "
+        "one that it has.",
+        choices=METRICS,
+    )
+    format: str = option(
+        "text",
+        "What is printed: text, or json, an object a query with its results.",
+        choices=("text", "json"),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (self.query or self.query_file or self.input_file):
+            raise UserError("nothing to do; give `input_file`, `query` or `query_file`.")

@@ -2,23 +2,31 @@
 
 Run as a process of its own, because devices can only be split before TensorFlow starts:
 `python -m tests.support.cut_batches one_device|mirrored|multi_worker_mirrored WAYS...`, each way
-being `batch_size,accumulation_steps,use_xla,dropout`, and perhaps `,twice`.
+being `batch_size,accumulation_steps,use_xla,dropout`, and perhaps `,twice`, or `,vectors` and how
+many texts are computed at once.
 """
 
 import dataclasses
 import json
 import sys
+from functools import partial
 
 import keras
 import numpy as np
 
 from keras_bert_impl.config import BertConfig
+from keras_bert_impl.losses import MultipleNegativesRankingLoss
+from keras_bert_impl.models.embedder import BertEmbedder
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.objectives import PretrainingObjective
 from keras_bert_impl.training.state import TrainingState, local_copy
-from keras_bert_impl.training.step import TrainingStep
+from keras_bert_impl.training.step import make_step
 from keras_bert_impl.training.strategy import make_devices
+from keras_bert_impl.training.vector_step import VectorObjective
+from pipelines.fine_tuning.row_set import RowSet
+from pipelines.records.rows import Rows
+from pipelines.tasks.vectors.batches import VectorBatches
 
 LENGTH, PREDICTIONS, TOKENS, STEPS, RATE = 16, 4, 50, 4, 1e-3
 
@@ -41,6 +49,23 @@ def batch(rows, seed, twice=False):
     }
 
 
+def vector_batches(rows, texts_at_once, replicas):
+    """Batches of queries and longer documents, every one a negative of the others' queries."""
+    draws = np.random.default_rng(3)
+    lengths = np.concatenate([draws.integers(4, 8, 2 * rows), draws.integers(6, LENGTH, 2 * rows)])
+    ids = draws.integers(1, TOKENS, lengths.sum()).astype("int32")
+    tokens = {"input_ids": ids, "input_mask": np.ones_like(ids), "segment_ids": np.zeros_like(ids)}
+    texts = RowSet([Rows(np.arange(len(lengths)), lengths, tokens)])
+    pairs = np.arange(4 * rows, dtype="int32").reshape(2, -1).T
+    return VectorBatches(
+        *(texts, pairs, None, None),
+        batch_size=rows,
+        seed=5,
+        texts_at_once=texts_at_once,
+        replicas=replicas,
+    )
+
+
 def config_of(**changes):
     return TrainingConfig(
         learning_rate=RATE,
@@ -51,7 +76,7 @@ def config_of(**changes):
     )
 
 
-def training_step(devices, config, dropout=0.0):
+def training_step(devices, config, dropout=0.0, model_of=BertPretrainer, objective=None):
     """A model's state and its step, with the same weights every time."""
     model_config = BertConfig(
         vocab_size=TOKENS,
@@ -66,24 +91,30 @@ def training_step(devices, config, dropout=0.0):
     )
     keras.utils.set_random_seed(1)
     with devices.strategy.scope():
-        model = BertPretrainer(model_config)
+        model = model_of(model_config)
     state = TrainingState(model, config, devices)
-    return state, TrainingStep(state, PretrainingObjective(), config)
+    return state, make_step(state, objective or PretrainingObjective(), config)
 
 
 def train(devices, strategy, way):
     """The figures of the steps; all weights and their averages after them."""
-    rows, accumulation_steps, use_xla, dropout, *twice = way.split(",")
+    rows, accumulation_steps, use_xla, dropout, *more = way.split(",")
     devices = dataclasses.replace(devices, use_xla=use_xla == "xla")
     config = config_of(
         train_batch_size=int(rows),
         distribution_strategy=strategy,
         accumulation_steps=int(accumulation_steps),
     )
-    state, step = training_step(devices, config, float(dropout))
+    if more[:1] == ["vectors"]:
+        vectors = BertEmbedder, VectorObjective(MultipleNegativesRankingLoss(scale=5.0))
+        state, step = training_step(devices, config, float(dropout), *vectors)
+        batch_of = vector_batches(int(rows), int(more[1]), devices.replicas).batch_at
+    else:
+        state, step = training_step(devices, config, float(dropout))
+        batch_of = partial(batch, int(rows), twice=bool(more))
     figures = []
     for number in range(STEPS):
-        given = batch(int(rows), number, bool(twice))
+        given = batch_of(number)
         (row,) = step.run(*step.prepare([given], number, [RATE]))
         figures.append(step.metrics(row))
     variables = [*(weight.value for weight in state.model.weights), *state.averages]

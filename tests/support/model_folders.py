@@ -1,6 +1,7 @@
 """Tiny model directories of every kind, made in code."""
 
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
@@ -35,6 +36,16 @@ def write_pretrainer(folder, **changes):
 def write_encoder(folder, **changes):
     """A model without heads."""
     return write_any(folder, BertEncoder(tiny_config(**changes)))
+
+
+def write_prompted(folder, **changes):
+    """A model of vectors with prompts, a default one among them, and sizes."""
+    prompts = {"query": "a list . ", "document": "a value . ", "passage": "the ", "other": "dog "}
+    settings = {"normalize": True, "max_seq_length": 9, "prompt": "dog ", "prompts": prompts}
+    sentence = SentenceSettings(**{**settings, "dimensions": (8, 4), **changes})
+    model, text = scatter_weights(BertEncoder(tiny_config())), TextSettings(WORD_VOCABULARY)
+    write_model_directory(folder, model, text, sentence=sentence)
+    return folder
 
 
 def write_start(folder, **changes):

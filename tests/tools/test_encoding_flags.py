@@ -29,6 +29,8 @@ READERS = {
     "run_classifier": SPLITS % ("rows.csv", "rows.csv")
     + " --text_column=text --label_column=label",
     "run_ner": SPLITS % ("tags.txt", "tags.txt"),
+    "run_reranker": SPLITS % ("rows.csv", "rows.csv")
+    + " --query_column=text --document_column=label",
     "run_squad": TRAIN.replace("999", "8 --max_query_length=4")
     + " --train_file={0}/squad.json --predict_file={0}/squad.json",
     "run_swag": SPLITS % ("endings.csv", "endings.csv"),

@@ -1,4 +1,4 @@
-"""Compares how fast texts become vectors: here, and with sentence-transformers, in one run.
+"""Compares how fast texts become vectors, here and with sentence-transformers; tries an index.
 
 Raw text in, one mean vector a text out. Three workloads: mixed, texts of the file as they are;
 equal, texts of so many tokens; one, a text at a time. Every contender is a process of its own with
@@ -10,10 +10,14 @@ All are open at the same time: of a base model each takes 1 to 3 GB, so name tho
 there. A contender that is not installed, or that fails, is left out with a sentence. Peers need
 sentence-transformers, torch, optimum-intel and optimum-onnx.
 
+With --vectors_file, vectors that embed wrote, their index is tried instead: 200 of them are left
+out of it and searched for, one at a time; by the graph on one core, exactly on so many as threads.
+
 Examples:
   python -m tools.benchmarks.vectors --model=all-MiniLM-L6-v2 --input_file=lines.txt
   python -m tools.benchmarks.vectors --model=all-MiniLM-L6-v2
       --input_file=lines.txt --contenders=ours_openvino_int8,sentence_transformers_onnx_float32
+  python -m tools.benchmarks.vectors --vectors_file=lines.npy
 """
 
 import contextlib
@@ -32,7 +36,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.options import check_options, option
+from pipelines.vectors.index import VectorIndex
 from tools.benchmarks.measuring import (
     Child,
     cores,
@@ -48,6 +53,7 @@ MIXED, EQUAL, ONE = "mixed", "equal", "one"
 _WORKLOADS = {MIXED: "mixed, /s", EQUAL: "equal, /s", ONE: "one, ms"}
 _CALIBRATION = 300
 _WARM_UP = 300
+_SEARCHED, _ADDED = 200, 100_000
 
 Vectors = NDArray[np.float32]
 Embed = Callable[[Sequence[str]], Vectors]
@@ -57,8 +63,9 @@ Embed = Callable[[Sequence[str]], Vectors]
 class VectorsConfig:
     """The options of the comparison."""
 
-    model: str = option(REQUIRED, "The model: a directory, or a name on the Hugging Face hub.")
-    input_file: str = option(REQUIRED, "UTF-8 text, one text a line; texts are spread over it.")
+    model: str = option("", "The model: a directory, or a name on the Hugging Face hub.")
+    input_file: str = option("", "UTF-8 text, one text a line; texts are spread over it.")
+    vectors_file: Path | None = option(None, "Vectors whose index is tried (.npy), and no model.")
     contenders: tuple[str, ...] = option((), "Who takes part; by default all.")
     num_mixed: int = option(2000, "Texts of the workload mixed.", at_least=1)
     num_equal: int = option(500, "Texts of the workload equal.", at_least=1)
@@ -70,6 +77,8 @@ class VectorsConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
+        if not self.vectors_file and not (self.model and self.input_file):
+            raise UserError("give `model` and `input_file`, or `vectors_file`.")
 
 
 FLAGS = ConfigFlags(__doc__, VectorsConfig)
@@ -237,11 +246,40 @@ def compare(config: VectorsConfig, folder: Path) -> dict[str, list[dict[str, flo
         return in_turns({name: partial(ask, name) for name in children}, config.rounds)
 
 
+def try_index(config: VectorsConfig, folder: Path) -> dict[str, float]:
+    """What an index of the vectors of a file takes, and finds."""
+    vectors = np.load(config.vectors_file or "", mmap_mode="r")
+    held_out = np.unique(np.linspace(0, len(vectors) - 1, _SEARCHED).astype(int))
+    index = VectorIndex.create(folder / "index", size=vectors.shape[1])
+    for start in range(0, len(vectors), _ADDED):
+        numbers = np.setdiff1d(np.arange(start, min(start + _ADDED, len(vectors))), held_out)
+        index.add(vectors=vectors[numbers])
+    figures = {"vectors": float(len(index)), "build_seconds": seconds_of(index.build)}
+    own = index.recall
+    assert own is not None, "it was built"
+    figures |= {"ef": own["ef"], "own_recall": own["recall"]}
+    figures["graph_bytes"] = (folder / "index" / "graph").stat().st_size
+    queries = np.array(vectors[held_out])[:, None]
+    found = dict[bool, list[Any]]()
+    for exact, number in ((True, config.threads), (False, 1)):
+        os.sched_setaffinity(0, cores()[:number])
+        ask = partial(index.nearest, count=10, exact=exact)
+        found[exact] = [ask(query)[1] for query in queries]  # also warms it up
+        ms = [1000 * seconds_of(partial(ask, query)) for query in queries]
+        figures["exact_ms" if exact else "graph_ms"] = statistics.median(ms)
+    least = np.concatenate(found[True])[:, -1:] - 1e-6
+    figures["recall"] = float(np.mean(np.concatenate(found[False]) >= least))
+    return figures
+
+
 def _run(config: VectorsConfig) -> None:
     if config.child:
         serve_child(config.child)
         return
     with tempfile.TemporaryDirectory() as folder:
+        if config.vectors_file:
+            print(json.dumps(try_index(config, Path(folder))))
+            return
         found = compare(config, Path(folder))
     report(found, **{k: str(v) for k, v in asdict(config).items() if v not in (None, ())})
 

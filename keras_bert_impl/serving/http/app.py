@@ -49,16 +49,17 @@ def make_app(
     models: Mapping[str, AnsweringModel],
     config: ServerConfig,
     *,
+    indexes: Mapping[str, rest.ServedIndex] | None = None,
     routes: Sequence[BaseRoute] = (),
     open_paths: Collection[str] = (),
 ) -> Starlette:
-    """Makes the application that asks models.
+    """Makes the application that asks models, and indexes of their vectors.
 
     Returns:
         An ASGI application. Its `state.service` is the `Service`; when the application's lifespan
         ends, what waits is answered, and the models are closed.
     """
-    service = Service(models, config)
+    service = Service(models, config, indexes or {})
     guard = Middleware(_Guard, key=config.key(), open_paths={*_OPEN_PATHS, *open_paths})
     handlers: Mapping[Any, Any] = {
         HTTPException: _answer_fault,
@@ -84,8 +85,13 @@ class Service:
         is_warm: what is made at the first use is made; until then it is not ready, but answers.
     """
 
-    def __init__(self, models: Mapping[str, AnsweringModel], config: ServerConfig) -> None:
-        self._models, self._config = models, config
+    def __init__(
+        self,
+        models: Mapping[str, AnsweringModel],
+        config: ServerConfig,
+        indexes: Mapping[str, rest.ServedIndex],
+    ) -> None:
+        self._models, self._config, self._indexes = models, config, indexes
         self._figures = Figures()
         self._bodies = BodyReader(config.read_seconds)
         self._started = int(time.time())
@@ -126,6 +132,11 @@ class Service:
             Route("/metrics", self._metrics),
             Route("/openapi.json", self._openapi),
         ]
+        if self._indexes:
+            search = self._counted(self._search, "search")
+            routes.append(Route("/search", search, methods=["POST"]))
+        reranked = self._counted(self._rerank, "rerank")
+        routes += [Route(path, reranked, methods=["POST"]) for path in rest.RERANK_PATHS]
         for which in ("", "/versions/{version:name}", "/labels/{label:name}"):
             path = f"/v1/models/{{name:name}}{which}"
             for method in rest.METHODS:
@@ -165,8 +176,11 @@ class Service:
         timer = loop.call_later(self._config.answer_seconds, _give_up, answer)
         try:
             answered = await answer
-            body = asked.write(answered)
-            if any(answered.num_truncated):
+            if asked.is_long:
+                body = await asyncio.to_thread(asked.write, answered)
+            else:
+                body = asked.write(answered)
+            if any(answered.num_truncated) and isinstance(body, dict):
                 body[NUM_TRUNCATED] = list(answered.num_truncated)
             return _json(body)
         finally:
@@ -190,6 +204,17 @@ class Service:
 
     async def _embed(self, request: Request) -> Response:
         name, asked = rest.read_embeddings(self._models, await self._bodies.json(request))
+        request.scope[_MODEL] = name
+        return await self._ask(request, name, asked)
+
+    async def _search(self, request: Request) -> Response:
+        body = await self._bodies.json(request)
+        name, asked = rest.read_search(self._models, self._indexes, body)
+        request.scope[_MODEL] = name
+        return await self._ask(request, name, asked)
+
+    async def _rerank(self, request: Request) -> Response:
+        name, asked = rest.read_rerank(self._models, await self._bodies.json(request))
         request.scope[_MODEL] = name
         return await self._ask(request, name, asked)
 
@@ -219,7 +244,7 @@ class Service:
         return Response(self._figures.text(), headers=headers)
 
     async def _openapi(self, _request: Request) -> Response:
-        return _json(rest.openapi_document(self._models))
+        return _json(rest.openapi_document(self._models, self._indexes))
 
 
 class Figures:

@@ -1,27 +1,35 @@
-"""What requests ask and replies hold: TensorFlow Serving's REST form, OpenAI's, and their OpenAPI.
+"""What requests ask and replies hold, in forms that clients have, and their OpenAPI.
 
-The documented calls of both work unchanged. What a text is may be written as {"b64": "..."}, too;
-an instance with one field may stand as its bare value, and so may answers with one.
+TensorFlow Serving's REST form, OpenAI's of vectors, and the one for documents in order that
+Cohere, Jina and TEI share. The documented calls of all work unchanged. In the first one a text may
+be written as {"b64": "..."}, too; an instance with one field may stand as its bare value, and so
+may answers with one.
 """
 
 import base64
+import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.json_files import typed
+from keras_bert_impl.options import Rules
 from keras_bert_impl.serving.answerer import (
     Answerer,
     AnsweringModel,
     Input,
     Instance,
     asked_answerer,
+    options_of,
 )
 from keras_bert_impl.serving.forms import VectorForm, read_fields
 from keras_bert_impl.serving.http.batching import Answered
 from keras_bert_impl.serving.http.bodies import RequestError, bad_request
+from keras_bert_impl.serving.reranking import by_score, pair_scoring, pairs_of
 
 DEFAULT_SIGNATURE = "serving_default"
 VERSION = "1"
@@ -34,9 +42,11 @@ METHODS = {
 }
 """What each method takes beside `signature_name`."""
 
+_OF_SEARCH = ("query", "top_k", "index")
 _OF_EMBEDDINGS = ("input", "model", "encoding_format", "dimensions", "input_type", "user")
+_MOST_FOUND = 1000  # texts a query
 _B64 = "b64"
-_Write = Callable[[Answered], dict[str, Any]]
+_Write = Callable[[Answered], Any]
 
 
 class Asked(NamedTuple):
@@ -45,11 +55,29 @@ class Asked(NamedTuple):
     Attributes:
         instances: texts by field.
         write: makes the body of the reply.
+        is_long: whether that takes its time.
     """
 
     answerer: Answerer
     instances: Sequence[Instance]
     write: _Write
+    is_long: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class ServedIndex:
+    """An index of vectors that `/search` asks.
+
+    Attributes:
+        model: the name of the model whose vectors it holds.
+        options: what that model is asked with a query.
+        search: takes the vectors of queries, float32 [queries, size], and how many results to give;
+            gives of each query `id`, `score` and `text` of the nearest, as JSON values.
+    """
+
+    model: str
+    options: Mapping[str, Any]
+    search: Callable[[NDArray[np.float32], int], list[list[dict[str, Any]]]]
 
 
 def read(model: AnsweringModel, method: str, body: Any) -> Asked:
@@ -70,7 +98,7 @@ def read(model: AnsweringModel, method: str, body: Any) -> Asked:
     answerer = _answerer(model, body.get("signature_name"), rows[0])
     instances = [_instance(answerer.inputs, row, method != "predict") for row in rows]
     try:
-        read_fields((*answerer.inputs, *answerer.options), instances)
+        read_fields(answerer.inputs, instances, options_of(answerer))
     except UserError as error:
         raise bad_request(str(error)) from None
     if method != "predict":
@@ -254,7 +282,7 @@ def read_embeddings(models: Mapping[str, AnsweringModel], body: Any) -> tuple[st
         if not right:
             raise bad_request(f"`{entry}` is {shown(value)}; give {wanted}.", entry)
     field, output = answerer.inputs[0].name, next(iter(answerer.outputs))
-    options = {one.name: body[one.name] for one in answerer.options if one.name in body}
+    options = {one.name: body.get(one.name) for one in options_of(answerer)}
     instances = [{field: text, **options} for text in _texts(body.get("input"))]
 
     def write(answered: Answered) -> dict[str, Any]:
@@ -275,15 +303,130 @@ def read_embeddings(models: Mapping[str, AnsweringModel], body: Any) -> tuple[st
     return name, Asked(answerer, instances, write)
 
 
-def _texts(given: Any) -> list[str]:
+def read_search(
+    models: Mapping[str, AnsweringModel], indexes: Mapping[str, ServedIndex], body: Any
+) -> tuple[str, Asked]:
+    """Reads what `/search` got: the name of the index' model, and what it is asked."""
+    _check_entries(body, _OF_SEARCH)
+    name, count, query = body.get("index", min(indexes)), body.get("top_k", 10), body.get("query")
+    if not isinstance(name, str) or name not in indexes:
+        known = ", ".join(indexes)
+        raise RequestError(404, f"there is no index {shown(name)}; there are: {known}.")
+    if "index" not in body and len(indexes) > 1:
+        raise bad_request(f"`index` must name one of {', '.join(indexes)}.", "index")
+    if type(count) is not int or not 1 <= count <= _MOST_FOUND:
+        raise bad_request(
+            f"`top_k` is {shown(count)}; give a number from 1 to {_MOST_FOUND}.", "top_k"
+        )
+    index = indexes[name]
+    answerer = vectors_of(models[index.model])
+    assert answerer is not None, "an index is of a model of vectors"
+    field, output = answerer.inputs[0].name, next(iter(answerer.outputs))
+    instances = [{field: text, **index.options} for text in _texts(query, "query")]
+
+    def write(answered: Answered) -> dict[str, Any]:
+        vectors = np.array([one[output] for one in answered.answers], np.float32)
+        found = index.search(vectors, count)
+        return {"index": name, "results": found[0] if isinstance(query, str) else found}
+
+    return index.model, Asked(answerer, instances, write, is_long=True)
+
+
+RERANK_PATHS = ("/rerank", "/v1/rerank", "/v2/rerank")
+"""Where Text Embeddings Inference, Jina and Cohere have it; the body says whose form it is."""
+
+
+_Count = Annotated[int, Rules(sentence="", at_least=1)]
+
+
+class _Document(TypedDict):
+    text: str
+
+
+class _Reranking(TypedDict):
+    """What `/rerank` takes: Cohere's and Jina's `documents`, or TEI's `texts`."""
+
+    query: str
+    documents: NotRequired[list[str | _Document]]
+    texts: NotRequired[list[str]]
+    model: NotRequired[str | None]
+    top_n: NotRequired[_Count | None]
+    return_documents: NotRequired[bool | None]
+    return_text: NotRequired[bool | None]
+    raw_scores: NotRequired[bool | None]
+    truncate: NotRequired[bool | None]
+    truncation_direction: NotRequired[Literal["Right", "right"] | None]
+    positive_label: NotRequired[str | None]
+
+
+def read_rerank(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, Asked]:
+    """Reads what `/rerank` got: the model's name, and what it is asked.
+
+    Documents that are called `texts` are answered as Text Embeddings Inference does, with a bare
+    list; others as Cohere and Jina do.
+    """
+    _check_entries(body, tuple(_Reranking.__annotations__))
+    if ("documents" in body) == ("texts" in body):
+        raise bad_request("send either `documents` or `texts`, a list of texts.", "documents")
+    try:
+        asked: _Reranking = typed(body, _Reranking, "the body", "send it otherwise")
+        name = _reranking_model(models, asked.get("model"))
+        scoring = pair_scoring(models[name], asked.get("positive_label"))
+    except UserError as error:
+        raise bad_request(str(error)) from None
+    is_tei = "texts" in asked
+    given = asked["texts"] if is_tei else asked["documents"]
+    texts = [one if isinstance(one, str) else one["text"] for one in given]
+    if not texts:
+        raise bad_request("there is no document; send at least one.", "documents")
+
+    def write(answered: Answered) -> Any:
+        if asked.get("truncate") is False and any(answered.num_truncated):
+            raise bad_request(
+                "a query with its document is longer than the model reads; shorten them, or leave "
+                "`truncate` out.",
+                "truncate",
+            )
+        number = scoring.raw if asked.get("raw_scores") else scoring.score
+        scores = [number(one) for one in answered.answers]
+        results = list[dict[str, Any]]()
+        for one in by_score(scores, asked.get("top_n")):
+            results.append({"index": one, "score" if is_tei else "relevance_score": scores[one]})
+            if asked.get("return_text" if is_tei else "return_documents"):
+                text = {"text": texts[one]}
+                results[-1].update(text if is_tei else {"document": text})
+        usage = {"prompt_tokens": answered.tokens, "total_tokens": answered.tokens}
+        about = {"model": name, "object": "list", "usage": usage}
+        return results if is_tei else {**about, "results": results}
+
+    return name, Asked(scoring.answerer, scoring.instances(asked["query"], texts), write)
+
+
+def _reranking_model(models: Mapping[str, AnsweringModel], name: str | None) -> str:
+    """The model that is named; where only one scores pairs, it need not be."""
+    able = [one for one, model in models.items() if pairs_of(model)]
+    if name is None and len(able) == 1:
+        return able[0]
+    if name in able:
+        return str(name)
+    raise RequestError(
+        404,
+        f"`model` is {shown(name)}; those that score pairs of texts here are: "
+        f"{', '.join(able) or 'none'}.",
+        code="model_not_found",
+        parameter="model",
+    )
+
+
+def _texts(given: Any, entry: str = "input") -> list[str]:
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list) or not texts:
-        raise bad_request("`input` must be a text or a list of texts.", "input")
+        raise bad_request(f"`{entry}` must be a text or a list of texts.", entry)
     for at, text in enumerate(texts, start=1):
         if type(text) is not str:
             ids = type(text) is int or isinstance(text, list)
             what = "ids of tokens are not taken" if ids else f"text {at} is {shown(text)}"
-            raise bad_request(f"`input`: {what}; send texts.", "input")
+            raise bad_request(f"`{entry}`: {what}; send texts.", entry)
     return texts
 
 
@@ -316,11 +459,14 @@ _GETS = {
     "/metrics": "Figures for Prometheus, as text.",
 }
 _TEXT: dict[str, Any] = {"type": "string"}
+_TEXT_OR_TEXTS = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
 _SAYING = "How do I get my money back?"
 _EXAMPLES = {"fill_mask_text": "Paris is the [MASK] of France."}
 
 
-def openapi_document(models: Mapping[str, AnsweringModel]) -> dict[str, Any]:
+def openapi_document(
+    models: Mapping[str, AnsweringModel], indexes: Mapping[str, ServedIndex]
+) -> dict[str, Any]:
     """Describes what may be asked of these models, in OpenAPI 3.1."""
     paths = {path: {"get": _get(about)} for path, about in _GETS.items()}
     for name, model in models.items():
@@ -328,7 +474,7 @@ def openapi_document(models: Mapping[str, AnsweringModel]) -> dict[str, Any]:
         paths[path] = {"get": _get("Whether the model can be asked, and its entry in the list.")}
         paths[f"{path}/metadata"] = {"get": _get("Its signatures, and what there is to know of it")}
         signatures = [f"{one} gives {', '.join(x.outputs)}" for one, x in model.answerers.items()]
-        instances = [_schema((*one.inputs, *one.options)) for one in model.answerers.values()]
+        instances = [_schema([*one.inputs, *options_of(one)]) for one in model.answerers.values()]
         schema = {
             "signature_name": {"enum": list(model.answerers)},
             "instances": {"type": "array", "items": {"anyOf": instances}, "minItems": 1},
@@ -346,13 +492,34 @@ def openapi_document(models: Mapping[str, AnsweringModel]) -> dict[str, Any]:
     if vectors := [name for name, model in models.items() if vectors_of(model)]:
         schema = {
             "model": {"enum": vectors},
-            "input": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]},
+            "input": _TEXT_OR_TEXTS,
             "encoding_format": {"enum": ["float", "base64"]},
             **_schema(VectorForm.options)["properties"],
             "user": _TEXT,
         }
         post = {"model": vectors[0], "input": [_SAYING]}
         paths["/v1/embeddings"] = _post("Vectors of texts, in OpenAI's form.", schema, post)
+    if indexes:
+        most = {"type": "integer", "minimum": 1, "maximum": _MOST_FOUND, "default": 10}
+        schema = {"query": _TEXT_OR_TEXTS, "top_k": most, "index": {"enum": list(indexes)}}
+        asked = {"query": _SAYING, "index": min(indexes)}
+        paths["/search"] = _post("The nearest texts of an index: id, score, text.", schema, asked)
+    if rerankers := [name for name, model in models.items() if pairs_of(model)]:
+        texts = {"type": "array", "items": _TEXT, "minItems": 1}
+        flag = {"type": "boolean"}
+        schema = {
+            "model": {"enum": rerankers},
+            "query": _TEXT,
+            "documents": {**texts, "items": {"anyOf": [_TEXT, _object({"text": _TEXT})]}},
+            "texts": {**texts, "description": "In place of `documents`: the reply is TEI's."},
+            "top_n": {"type": "integer", "minimum": 1},
+            **dict.fromkeys(("return_documents", "return_text", "raw_scores", "truncate"), flag),
+            "truncation_direction": {"enum": ["Right", "right"]},
+            "positive_label": {**_TEXT, "description": "Its probability is the score."},
+        }
+        post = {"model": rerankers[0], "query": _SAYING, "documents": [_SAYING]}
+        about = "Documents in the order of their scores, in Cohere's, Jina's and TEI's form."
+        paths |= dict.fromkeys(RERANK_PATHS, _post(about, schema, post))
     return {
         "openapi": "3.1.0",
         "info": {"title": "keras_bert_impl", "version": "1"},

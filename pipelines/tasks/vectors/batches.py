@@ -127,7 +127,7 @@ class VectorBatches:
         texts = self._rows[rows].reshape(-1)
         standing = np.empty(len(texts), np.int32)
         standing[parts.reshape(-1)] = places.transpose(1, 0, 2).reshape(-1)
-        batch = {PLACES: standing.reshape(len(rows), -1)}
+        batch: dict[str, np.ndarray] = {PLACES: standing.reshape(len(rows), -1)}
         for number, length in enumerate(self._longest(rows, parts).tolist()):
             own = texts[parts[number].reshape(-1)]
             padded = self._texts.read(own).padded(self._lengths.of(np.array([length])))
@@ -159,15 +159,14 @@ class VectorBatches:
         return self._texts.lengths[self._rows[rows].reshape(-1)[parts]].max(axis=(1, 2))
 
 
-def keys_of(
-    texts: RowSet, rows: NDArray[np.int32], data: VectorData
-) -> list[frozenset[int]]:
+def keys_of(texts: RowSet, rows: NDArray[np.int32], data: VectorData) -> list[frozenset[int]]:
     """What no other row of a row's batch may have, because it would be a false negative.
 
     These are its texts, as the model reads them (two that become the same tokens are one), and all
     documents that the table has for its query; of classes the class.
     """
     if data.kind == CLASSES:
+        assert data.labels is not None, "classes are labels"
         return [frozenset([int(label)]) for label in data.labels]
     seen: dict[bytes, int] = {}
     same = np.empty(len(texts), np.int64)

@@ -238,6 +238,5 @@ def _of_classes(data: VectorData, labels: Sequence[Any], seed: int) -> VectorDat
     if len(pairs) < 2:
         raise UserError(f"{data.name}: there must be two classes with two texts each.")
     rows = np.concatenate(pairs).astype(np.int32)
-    return replace(
-        data, kind=CLASSES, rows=rows, labels=classes[rows[:, 0]].astype(np.float32), classes=classes
-    )
+    of_rows = classes[rows[:, 0]].astype(np.float32)
+    return replace(data, kind=CLASSES, rows=rows, labels=of_rows, classes=classes)

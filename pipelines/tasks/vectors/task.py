@@ -21,7 +21,7 @@ from keras_bert_impl.training.learning_curve import CurveStyle, Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder, starting_point
 from pipelines.fine_tuning.task import Answered, Head, TrainingRows
-from pipelines.fine_tuning.text_rows import text_rows
+from pipelines.fine_tuning.text_rows import TextExample, text_rows
 from pipelines.metrics.retrieval import (
     bm25_rankings,
     nearest_accuracy,
@@ -72,15 +72,6 @@ _MINED = "mined_negatives.npy"
 _BEST_RANK = 100  # of BM25
 
 
-@dataclass(frozen=True, slots=True)
-class VectorText:
-    """One of the texts of a split, with its prompt in front."""
-
-    split: str
-    text_a: str
-    text_b: None = None
-
-
 @dataclass(frozen=True)
 class VectorTask(FilesOfSplits):
     """Vectors of texts; see `pipelines.fine_tuning.task.Task`.
@@ -89,7 +80,6 @@ class VectorTask(FilesOfSplits):
     """
 
     NEEDED: ClassVar = "a table of texts that belong together"
-    evaluates_start: ClassVar = True
 
     sources: Mapping[str, VectorData]
     sentence_settings: SentenceSettings
@@ -107,7 +97,15 @@ class VectorTask(FilesOfSplits):
         """The dev and the test file."""
         return [split for split in ("dev", "test") if split in self.sources]
 
-    test_splits: ClassVar = ()
+    @property
+    def test_splits(self) -> list[str]:
+        """None: vectors are written by the tool embed."""
+        return []
+
+    @property
+    def evaluates_start(self) -> bool:
+        """A trained encoder has vectors before it is trained for them."""
+        return True
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -118,18 +116,18 @@ class VectorTask(FilesOfSplits):
         """The split's file."""
         return [Path(self.source(split).name)]
 
-    def examples(self, split: str) -> Iterator[VectorText]:
-        """The texts of a split, each once."""
+    def examples(self, split: str) -> Iterator[TextExample]:
+        """The texts of a split, each once; `identifier` is the split."""
         for prompt, text in self.source(split).texts:
-            yield VectorText(split, prompt + text)
+            yield TextExample(split, prompt + text)
 
-    def texts(self, example: VectorText) -> list[str]:
+    def texts(self, example: TextExample) -> list[str]:
         """See `Task.texts`."""
         return [example.text_a]
 
     def rows(
         self,
-        examples: Sequence[VectorText],
+        examples: Sequence[TextExample],
         tokenizer: "LineTokenizer",
         max_seq_length: int,
         *,
@@ -226,7 +224,7 @@ class VectorTask(FilesOfSplits):
         return rows
 
     def answers(
-        self, examples: Sequence[VectorText], rows: Rows, outputs: Mapping[str, NDArray]
+        self, examples: Sequence[TextExample], rows: Rows, outputs: Mapping[str, NDArray]
     ) -> list[NDArray[np.float32]]:
         """The vector of each text."""
         del examples, rows
@@ -248,10 +246,10 @@ class VectorTask(FilesOfSplits):
         """Which figures are drawn."""
         return CurveStyle(self.compared_figures)
 
-    def score(self, answered: Answered[VectorText, NDArray]) -> dict[str, float]:
+    def score(self, answered: Answered[TextExample, NDArray]) -> dict[str, float]:
         """The figures of a split, at each size that its vectors may have; see `Task.score`."""
         examples, vectors = zip(*answered, strict=True)
-        data, all_vectors = self.source(examples[0].split), np.stack(vectors)
+        data, all_vectors = self.source(examples[0].identifier), np.stack(vectors)
         figures = _figures(data, all_vectors)
         for size in self.sentence_settings.dimensions:
             if size < all_vectors.shape[1]:
@@ -310,8 +308,9 @@ def _random_documents(data: VectorData, count: int, seed: int) -> NDArray[np.int
 def _figures(data: VectorData, vectors: NDArray[np.float32]) -> dict[str, float]:
     """The figures of a table's vectors: [texts, size]."""
     if data.kind == CLASSES:
-        return {"nearest_accuracy": nearest_accuracy(vectors, data.classes)}
+        return {"nearest_accuracy": nearest_accuracy(vectors, data.classes.tolist())}
     if data.kind == SCORES:
+        assert data.labels is not None, "scores are labels"
         first, second = (vectors[data.rows[:, column]] for column in (0, 1))
         return similarity_figures(pair_scores(first, second), data.labels)
     figures = retrieval_figures(vectors[data.queries], vectors[data.documents], data.relevant)
@@ -427,8 +426,10 @@ def _check_loss(task: VectorTask) -> None:
         loss_named(task.loss, **task.loss_options)
     except TypeError as error:
         names = {"scale": "similarity_scale", "similarity": "similarity", "margin": "loss_margin"}
-        given = ", ".join(f"`{names[name]}`" for name in task.loss_options)
-        raise UserError(f"{given}: one of them is not for `loss={task.loss}`; leave it out.") from error
+        given = " and ".join(f"`{names[name]}`" for name in task.loss_options)
+        raise UserError(
+            f"{given}: one of them is not for `loss={task.loss}`; leave it out."
+        ) from error
 
 
 def run_embedder(config: RunEmbedderConfig) -> "FineTuningResults":

@@ -43,7 +43,12 @@ def modules(*kinds):
 @pytest.mark.parametrize("pooling", ["mean", "cls", "pooler"])
 @pytest.mark.parametrize("normalize", [False, True])
 def test_what_is_written_is_read(tmp_path, pooling, normalize):
-    wanted = {"pooling": pooling, "normalize": normalize, "max_seq_length": 9, "prompt": "query: "}
+    wanted = {"pooling": pooling, "normalize": normalize, "max_seq_length": 9}
+    wanted |= {
+        "prompt": "q: ",
+        "prompts": {"query": "q: ", "document": "d: "},
+        "dimensions": (4, 2),
+    }
     folder = write(tmp_path, **wanted)
     assert read_sentence_settings(folder) == SentenceSettings(**wanted)
     dense = read_dense(folder)
@@ -51,6 +56,32 @@ def test_what_is_written_is_read(tmp_path, pooling, normalize):
     if dense is not None:
         np.testing.assert_array_equal(dense.kernel, POOLER.kernel)
         np.testing.assert_array_equal(dense.bias, POOLER.bias)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "name", "found"),
+    [
+        ({}, "query", ""),
+        ({}, "document", ""),
+        ({"query": "q: "}, "search_query", "q: "),
+        ({"query": "q: "}, None, "default: "),
+        ({"document": "d: ", "passage": "p: "}, "document", "d: "),
+        ({"document": "d: ", "passage": "p: "}, "passage", "p: "),
+        ({"corpus": "c: ", "passage": "p: "}, "document", "p: "),
+        ({"corpus": "c: "}, "search_document", "c: "),
+        ({"document": "d: "}, "passage", "d: "),
+        ({"s2p": "s: ", "query": None}, "s2p", "s: "),
+    ],
+)
+def test_a_prompt_is_found_by_the_names_that_models_and_clients_use(tmp_path, prompts, name, found):
+    given = {"prompts": {**prompts, "default": "default: "}, "default_prompt_name": "default"}
+    put(write(tmp_path), "config_sentence_transformers.json", given)
+    assert read_sentence_settings(tmp_path).prompt_of(name) == found
+
+
+def test_a_default_prompt_without_a_name_is_written_with_one(tmp_path):
+    settings = read_sentence_settings(write(tmp_path, prompt="x: ", prompts={"query": "q: "}))
+    assert settings == SentenceSettings(prompt="x: ", prompts={"query": "q: ", "default": "x: "})
 
 
 def test_a_folder_without_modules_says_nothing(tmp_path):
@@ -87,6 +118,8 @@ def test_the_later_form_is_read(tmp_path):
         ("1_Pooling/config.json", {}, "pools by nothing"),
         ("sentence_bert_config.json", {"max_seq_length": "x"}, "max_seq_length is 'x'"),
         ("config_sentence_transformers.json", {"default_prompt_name": "q"}, "has no 'q'"),
+        ("config_sentence_transformers.json", {"matryoshka_dimensions": [0]}, "0"),
+        ("config_sentence_transformers.json", {"matryoshka_dimensions": "8"}, "must be a list"),
     ],
 )
 def test_what_does_not_exist_here_is_one_sentence(tmp_path, name, value, sentence):

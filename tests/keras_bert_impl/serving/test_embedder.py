@@ -4,6 +4,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from keras_bert_impl.engines.engine import KerasEngine
 from keras_bert_impl.serving.embedder import Embedder
 from keras_bert_impl.serving.export import serve_model
 from keras_bert_impl.serving.opened_model import open_model
-from tests.support.model_folders import write_encoder
+from tests.support.model_folders import write_encoder, write_prompted
 
 TEXTS = ["the dog runs .", "", "a", "the cat sleeps , the dog runs , a list , a value .", "a cat"]
 
@@ -129,6 +130,36 @@ def test_texts_are_truncated_and_prompted_as_the_settings_say(folder, embedder):
     )
     expected = one_by_one(folder, [f"the {text}" for text in TEXTS], 4)
     np.testing.assert_allclose(changed.embed(TEXTS), expected, atol=2e-6)
+
+
+@pytest.fixture(scope="module")
+def prompted(tmp_path_factory):
+    return Embedder.from_pretrained(write_prompted(tmp_path_factory.mktemp("prompts") / "model"))
+
+
+def test_prompts_and_sizes_give_the_vectors_of_sentence_transformers(prompted, tmp_path):
+    golden = np.load(Path(__file__).parents[2] / "golden/vectors/sentence_transformers.npz")
+    prompted.save_pretrained(tmp_path / "again")
+    for embedder in (prompted, Embedder.from_pretrained(tmp_path / "again")):
+        for name in ("query", "document", "passage", ""):
+            found = embedder.embed(golden["texts"], name or None)
+            np.testing.assert_allclose(found, golden[name], atol=1e-5)
+        found = embedder.embed(golden["texts"], "query", dimensions=8)
+        np.testing.assert_allclose(found, golden["query_8"], atol=1e-5)
+
+
+def test_blocks_have_the_prompt_and_the_size_as_well(prompted):
+    (block,) = prompted.embed_blocks(TEXTS, "query", 4)
+    np.testing.assert_allclose(block, prompted.embed(TEXTS, "query", 4), atol=1e-6)
+    assert prompted.embed([], "query", 4).shape == (0, 4)
+
+
+def test_a_prompt_or_a_size_that_is_not_there_is_one_sentence(prompted):
+    with pytest.raises(kb.UserError, match="no prompt 'q'; choose query, document, other, passage"):
+        prompted.embed(TEXTS, prompt_name="q")
+    for texts in (TEXTS, []):
+        with pytest.raises(kb.UserError, match=r"`dimensions=17`: .* give 1 to 16"):
+            prompted.embed(texts, dimensions=17)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "pooler"])

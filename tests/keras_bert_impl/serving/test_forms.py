@@ -18,7 +18,7 @@ from keras_bert_impl.serving.forms import (
 )
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from tests.support.model_folders import WORD_VOCABULARY
+from tests.support.model_folders import WORD_VOCABULARY, tiny_config
 from tests.support.tokenization import trouble_text
 
 ID_OF = WORD_VOCABULARY.id_of
@@ -64,6 +64,33 @@ def test_a_text_is_read_to_the_length_with_its_prompt_in_front():
     texts = [{"text": "dog"}, {"text": "the dog runs ."}, {"text": "the dog runs a list"}]
     assert [one["embedding"] for one in ask(vectors(), texts)] == [[3.0], [6.0], [6.0]]
     assert ask(vectors(prompt="the "), texts[:1]) == [{"embedding": [4.0]}]
+
+
+def test_an_instance_may_say_its_prompt_and_how_many_numbers_it_wants():
+    class Sized(Known):
+        config = tiny_config()
+
+    sentence = SentenceSettings(normalize=True, prompts={"query": "the "}, dimensions=(4, 2))
+    form = VectorForm(Sized, sentence, 6)
+    asked = [{"text": "dog"}, {"text": "dog", "input_type": "query", "dimensions": 2}]
+    prepared = form.prepare(asked)
+    assert [len(row["input_ids"]) for row in prepared.rows] == [3, 4]
+    vector = {"embedding": np.arange(1, 17, dtype="float32")}
+    first, second = form.finish(prepared, [vector, vector])
+    assert first["embedding"] == vector["embedding"].tolist()
+    np.testing.assert_allclose(second["embedding"], np.array([1, 2]) / 5**0.5, rtol=1e-6)
+    any_size = VectorForm(Sized, sentence, 6, any_size=True)
+    for size, forms in ((3, [any_size]), (16, [form, any_size]), (4, [form, any_size])):
+        for one in forms:
+            assert one.prepare([{"text": "dog", "dimensions": size}]).state == [size]
+    for option, sentence in (
+        ({"dimensions": 3}, "`dimensions` is 3, but the model's vectors have 16 or 4 or 2 numbers"),
+        ({"dimensions": True}, "`dimensions` is True; give a whole number"),
+        ({"input_type": "x"}, "no prompt 'x'; choose query, document"),
+        ({"input_type": 1}, "`input_type` is 1; give a text"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            form.prepare([{"text": "dog", **option}])
 
 
 def test_a_batch_is_filled_up_where_few_shapes_should_be_compiled():

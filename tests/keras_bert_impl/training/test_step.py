@@ -20,6 +20,8 @@ pytestmark = pytest.mark.slow
 # it as large: where a gradient is all rounding (keys' biases), m / (sqrt(v) + eps) is, too.
 WEIGHTS_WITHIN, METRICS_WITHIN = 1e-5, 2e-5
 WHOLE = "30,1,no,0"
+VECTORS = "12,1,no,0,vectors,99"
+CACHED, KEPT = "12,3,no,0.2,vectors,8", "12,1,no,0.2,vectors,8"
 
 
 def started(strategy, ways, environment=None):
@@ -37,7 +39,7 @@ def results_of(process):
 
 @pytest.fixture(scope="module")
 def one():
-    return results_of(started("one_device", [WHOLE, "15,1,no,0.2"]))
+    return results_of(started("one_device", [WHOLE, "15,1,no,0.2", VECTORS, CACHED, KEPT]))
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +48,8 @@ def two():
         "30,4,no,0",
         "30,1,xla,0",
         "30,1,no,0.2,twice",
+        "12,1,no,0,vectors,8",
+        "12,2,xla,0,vectors,5",
     ]
     return results_of(started("mirrored", ways))
 
@@ -66,9 +70,21 @@ def test_replicas_ragged_micro_batches_and_xla_give_the_step_of_one_device(one, 
 
 
 def test_two_workers_give_the_same_step(one):
-    processes = [started("multi_worker_mirrored", [WHOLE], env) for env in two_workers()]
+    ways = [WHOLE, VECTORS]
+    processes = [started("multi_worker_mirrored", ways, env) for env in two_workers()]
     chief, _ = [results_of(process) for process in processes]
-    assert_same(chief[WHOLE], one[WHOLE])
+    for way in ways:
+        assert_same(chief[way], one[way])
+
+
+@pytest.mark.parametrize("way", ["12,1,no,0,vectors,8", "12,2,xla,0,vectors,5"])
+def test_texts_are_negatives_of_those_on_other_replicas_and_in_other_parts(one, two, way):
+    assert_same(two[way], one[VECTORS])
+
+
+def test_texts_that_are_embedded_twice_have_the_same_dropout(one):
+    assert_same(one[CACHED], one[KEPT])
+    assert distance(one[CACHED], one[VECTORS]) > 1e-3
 
 
 def test_dropout_differs_per_replica(one, two):

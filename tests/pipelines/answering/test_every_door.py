@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 import keras_bert_impl as kb
 from keras_bert_impl.checkpoints.task_settings import keep_task_settings, with_task_settings
 from keras_bert_impl.serving.http.app import make_app
-from pipelines.answering.config import PredictConfig
+from pipelines.answering.config import AnsweringConfig, PredictConfig
 from pipelines.answering.opening import open_answering_model
 from pipelines.answering.predict import predict
 from pipelines.answering.serving import ServeConfig, page_of
@@ -24,6 +24,7 @@ from tests.support.model_folders import (
     write_classifier,
     write_encoder,
     write_pretrainer,
+    write_prompted,
     write_tagger,
 )
 from tools import (
@@ -60,8 +61,9 @@ def by_python(folder, asked):
         return predictor(asked)
 
 
-def served_by(folder):
-    config = ServeConfig(model=(f"m={folder}",))
+def served_by(folder, **how):
+    answering = AnsweringConfig(model="", **how)
+    config = ServeConfig(model=(f"m={folder}",), answering=answering)
     models = {name: open_answering_model(how) for name, how in config.models().items()}
     return make_app(models, config, **page_of(config, models))
 
@@ -112,6 +114,62 @@ def test_a_saved_model_has_the_signature_of_its_training(texts, tmp_path):
     _, served = open_and_serve(folder)
     signatures = {1: {"text"}, 2: {"text_pair"}, None: {"text", "text_pair"}}[texts]
     assert {*served.names} == {"serving_default", *signatures}
+
+
+QUERY_OF_8 = {"input_type": "query", "dimensions": 8}
+
+
+def vectors_by_embed(folder, texts):
+    (folder / "lines.txt").write_text("\n".join(texts))
+    flags = [f"--model={folder}", f"--input_file={folder}/lines.txt", "--dimensions=8"]
+    embed.main([*flags, "--prompt_name=query", f"--output_file={folder}/x.npy"])
+    return np.load(folder / "x.npy")
+
+
+def vectors_by_predict(folder, texts):
+    instances = [{"text": one, **QUERY_OF_8} for one in texts]
+    return vectors_from(folder, "/v1/models/m:predict", instances=instances)["predictions"]
+
+
+def vectors_by_embeddings(folder, texts):
+    found = vectors_from(folder, "/v1/embeddings", model="m", input=texts, **QUERY_OF_8)
+    return [one["embedding"] for one in found["data"]]
+
+
+def vectors_from(folder, path, **body):
+    return ask(served_by(folder), "POST", path, body).json()
+
+
+def vectors_of_an_export(folder, texts):
+    pytest.importorskip("openvino", reason="needs the extra `openvino`")
+    flags = ["--format=openvino", "--noverify"]
+    export_model.main([f"--model={folder}", f"--output_dir={folder}/out", *flags])
+    return vectors_by_embeddings(folder / "out", texts)
+
+
+@pytest.mark.parametrize(
+    "door",
+    [vectors_by_embed, vectors_by_predict, vectors_by_embeddings, vectors_of_an_export],
+)
+def test_a_prompt_and_a_size_give_the_same_vectors_at_every_door(door, tmp_path):
+    folder, texts = write_prompted(tmp_path / "model"), ["the dog runs .", "a cat", "dog " * 20]
+    expected = kb.Embedder.from_pretrained(folder).embed(texts, "query", dimensions=8)
+    np.testing.assert_allclose(door(folder, texts), expected, atol=5e-6)
+
+
+def test_a_server_gives_the_sizes_of_the_training_or_any_it_was_told_to(tmp_path):
+    folder = write_prompted(tmp_path / "model")
+    asked = {"model": "m", "input": "a cat", "dimensions": 3}
+    refused = ask(served_by(folder), "POST", "/v1/embeddings", asked)
+    assert refused.status == 400
+    assert "vectors have 16 or 8 or 4 numbers" in refused.json()["error"]["message"]
+    anyway = served_by(folder, truncate_anyway=True)
+    (found,) = ask(anyway, "POST", "/v1/embeddings", asked).json()["data"]
+    expected = kb.Embedder.from_pretrained(folder).embed("a cat", dimensions=3)[0]
+    np.testing.assert_allclose(found["embedding"], expected, atol=5e-6)
+    unknown = ask(anyway, "POST", "/v1/embeddings", {**asked, "input_type": "title"})
+    assert unknown.status == 400
+    assert "no prompt 'title'; choose query, " in unknown.json()["error"]["message"]
 
 
 def with_nan(write, folder, *more, word="cat"):

@@ -2,8 +2,16 @@ from types import SimpleNamespace
 
 import pytest
 
+pytest.importorskip("starlette")
+
+from starlette.testclient import TestClient
+
 from keras_bert_impl.errors import UserError
-from pipelines.answering.serving import ServeConfig, _fill_up, _warm_up
+from keras_bert_impl.serving.http.app import make_app
+from pipelines.answering.opening import open_answering_model
+from pipelines.answering.serving import ServeConfig, _fill_up, _warm_up, open_indexes
+from pipelines.vectors.index import VectorIndex
+from tests.support.model_folders import write_encoder
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
 
 
@@ -48,3 +56,58 @@ def test_full_batches_are_computed_before_it_is_ready():
     _fill_up([ToyModel({"text": toy})], service)
     assert service.is_warm
     assert sum(toy.sizes) * 123 >= 2 * 512  # texts of 62 letters and 61 blanks
+
+
+TEXTS = ["the dog runs .", "a cat", "the cat sleeps , a list"]
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served")
+    model = write_encoder(folder / "model")
+    index = VectorIndex.create(folder / "index", str(model))
+    index.add(TEXTS, ids=["dog", "cat", "list"])
+    VectorIndex.create(folder / "small", str(model), size=8).add(TEXTS[:1])
+    options = {"model": (f"m={model}",), "index": (f"a={folder}/index", f"b={folder}/small")}
+    config = ServeConfig(**options)
+    models = {name: open_answering_model(how) for name, how in config.models().items()}
+    with TestClient(make_app(models, config, indexes=open_indexes(config, models))) as client:
+        yield client
+
+
+def test_an_index_gives_the_nearest_texts_of_a_text_or_of_several(client):
+    one = client.post("/search", json={"query": "a cat", "top_k": 2, "index": "a"}).json()
+    assert one["index"] == "a"
+    first, _ = one["results"]
+    assert (first["id"], first["text"]) == ("cat", "a cat")
+    assert first["score"] == pytest.approx(1.0, abs=1e-5)
+    two = client.post("/search", json={"query": ["a cat", "the dog runs ."], "index": "b"}).json()
+    assert [[row["id"] for row in found] for found in two["results"]] == [[1], [1]]
+    assert two["results"][1][0]["score"] == pytest.approx(1.0, abs=1e-5)
+    document = client.get("/openapi.json").json()
+    assert "/search" in document["paths"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "sentence"),
+    [
+        ({"query": "a", "index": "c"}, 404, "there is no index 'c'; there are: a, b."),
+        ({"query": "a"}, 400, "`index` must name one of a, b."),
+        ({"query": [], "index": "a"}, 400, "`query` must be a text or a list of texts."),
+        ({"query": [1], "index": "a"}, 400, "`query`: ids of tokens are not taken; send texts."),
+        ({"query": "a", "index": "a", "top_k": 0}, 400, "`top_k` is 0; give a number from 1"),
+        ({"query": "a", "index": "a", "k": 1}, 400, "'k' is not known here; send query, top_k"),
+    ],
+)
+def test_a_wrong_question_to_an_index_is_one_sentence(client, body, status, sentence):
+    answer = client.post("/search", json=body)
+    assert (answer.status_code, answer.json()["error"][: len(sentence)]) == (status, sentence)
+
+
+def test_an_index_of_another_model_is_refused(tmp_path):
+    VectorIndex.create(tmp_path / "index", str(write_encoder(tmp_path / "one")))
+    other = write_encoder(tmp_path / "other", initializer_range=0.5)
+    config = ServeConfig(model=(str(other),), index=(f"a={tmp_path}/index",))
+    models = {name: open_answering_model(how) for name, how in config.models().items()}
+    with pytest.raises(UserError, match="made with another model"):
+        open_indexes(config, models)

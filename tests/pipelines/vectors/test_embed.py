@@ -1,5 +1,6 @@
 """A file of texts to a file of vectors."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.embedder import Embedder
+from keras_bert_impl.serving.smaller_vectors import quantized, ranges_of
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from pipelines.vectors.embed import EmbedResult, embed_file
 from pipelines.vectors.options import EmbedConfig
@@ -33,12 +35,32 @@ def test_the_vectors_are_the_embedders_in_the_order_of_the_texts(model, lines, t
     np.testing.assert_array_equal(np.load(output), expected)
 
 
+@pytest.mark.parametrize("kind", ["int8", "ubinary"])
+@pytest.mark.parametrize("ending", [".npy", ".parquet"])
+def test_smaller_vectors_are_those_of_all_with_their_ranges(model, lines, tmp_path, kind, ending):
+    output = tmp_path / f"x{ending}"
+    assert embed(model, lines, output, vector_type=kind, dimensions=12).width == 12
+    vectors = Embedder.from_pretrained(model).embed(TEXTS, dimensions=12)
+    if ending == ".npy":
+        found, said = np.load(output), json.loads(Path(f"{output}.json").read_text())
+    else:
+        table = pytest.importorskip("pyarrow.parquet").read_table(output)
+        found = np.array(table["embedding"].to_pylist())
+        metadata = table.schema.metadata
+        said = {name.decode(): json.loads(value) for name, value in metadata.items()}
+    assert said["vector_type"] == kind
+    ranges = np.float32(said["ranges"]) if kind == "int8" else None
+    if ranges is not None:
+        np.testing.assert_allclose(ranges, ranges_of([vectors]), atol=1e-6)
+    np.testing.assert_allclose(found, quantized(vectors, kind, ranges), atol=kind == "int8")
+
+
 def test_a_killed_run_goes_on_to_the_same_bytes(model, lines, tmp_path, monkeypatch):
     embed(model, lines, tmp_path / "whole.npy")
     own = Embedder.embed_blocks
 
-    def killed(self, texts):
-        for number, block in enumerate(own(self, texts)):
+    def killed(self, texts, **how):
+        for number, block in enumerate(own(self, texts, **how)):
             if number == 2:
                 raise KeyboardInterrupt
             yield block

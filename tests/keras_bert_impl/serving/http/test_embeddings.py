@@ -5,12 +5,18 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.serving.answerer import Input
+from keras_bert_impl.serving.forms import VectorForm
 from keras_bert_impl.serving.http import rest as form
 from keras_bert_impl.serving.http.batching import Answered
 from keras_bert_impl.serving.http.bodies import RequestError
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
 
-VECTORS = SimpleNamespace(inputs=[Input("text")], outputs={"embedding": ""}, kind="vector")
+VECTORS = SimpleNamespace(
+    inputs=[Input("text")],
+    options=VectorForm.options,
+    outputs={"embedding": ""},
+    kind="vector",
+)
 MODELS = {
     "vectors": SimpleNamespace(answerers={"text": ToyAnswerer(), "embed": VECTORS}),
     "toy": ToyModel(),
@@ -38,7 +44,10 @@ def test_what_names_no_model_of_vectors_is_refused(body, status):
 
 @pytest.mark.parametrize("given", ["a", ["a"]])
 def test_one_text_may_stand_bare(given):
-    assert read(input=given)[1].instances == [{"text": "a"}]
+    nothing = {"input_type": None, "dimensions": None}
+    assert read(input=given)[1].instances == [{"text": "a", **nothing}]
+    some = {"input_type": "query", "dimensions": 3}
+    assert read(input=given, **some)[1].instances == [{"text": "a", **some}]
 
 
 @pytest.mark.parametrize(
@@ -55,6 +64,7 @@ def test_one_text_may_stand_bare(given):
         ({"input": "a", "dimensions": "3"}, "dimensions"),
         ({"input": "a", "dimensions": True}, "dimensions"),
         ({"input": "a", "user": {}}, "user"),
+        ({"input": "a", "input_type": 1}, "input_type"),
         ({"input": "a", "more": 1}, "more"),
     ],
 )
@@ -80,11 +90,3 @@ def test_vectors_stand_in_their_order_in_either_form(encoding):
     if encoding == "base64":
         vectors = [np.frombuffer(base64.b64decode(one), "<f4").tolist() for one in vectors]
     assert vectors == [[0.5, 1.0], [0.25, 2.0]]
-
-
-def test_vectors_have_the_models_own_size():
-    answered = Answered([{"embedding": [0.5, 1.0]}], 1)
-    for dimensions in (2, None):
-        assert read(dimensions=dimensions)[1].write(answered)
-    with pytest.raises(RequestError, match="have 2 numbers"):
-        read(dimensions=1)[1].write(answered)

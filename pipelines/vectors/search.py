@@ -1,9 +1,15 @@
-"""The texts whose vectors point the same way as that of a text that is searched for."""
+"""The texts whose vectors point the same way as that of a text that is searched for.
 
+`similar` looks at all vectors that `embed` made of a file, `search` at an index that it keeps.
+"""
+
+import dataclasses
+import hashlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +18,19 @@ from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.sentence_modules import DOCUMENT, QUERY
 from keras_bert_impl.errors import UserError, reading
 from keras_bert_impl.files import check_file, file_sha256, is_there
-from keras_bert_impl.json_files import read_typed
-from keras_bert_impl.serving.smaller_vectors import TYPES, UBINARY, check_size, restored, unit
+from keras_bert_impl.json_files import json_text, read_typed
+from keras_bert_impl.progress import Progress
+from keras_bert_impl.serving.smaller_vectors import TYPES, UBINARY, check_size
 from pipelines.vectors.embed import INPUT_SHA256, model_of_vectors, open_embedder, origin_of
-from pipelines.vectors.options import SimilarConfig
+from pipelines.vectors.index import Found, Recall, VectorIndex
+from pipelines.vectors.nearest import nearest
+from pipelines.vectors.options import (
+    EXACT,
+    HNSW,
+    QueriesConfig,
+    SearchConfig,
+    SimilarConfig,
+)
 from pipelines.vectors.texts import Texts, open_texts
 
 if TYPE_CHECKING:
@@ -23,7 +38,7 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 
-_BLOCK_BYTES = 64 << 20
+_MANY = 100_000  # texts, which are searched exactly in some milliseconds
 _MOST_OF_HEADER = 10_000  # characters, of which NumPy makes a Python literal
 
 
@@ -36,34 +51,14 @@ class _Origin(TypedDict, total=False):
     ranges: list[list[float]]
 
 
-class Similar(NamedTuple):
-    """A text that was found.
-
-    Attributes:
-        query: the text that was searched for.
-        number: the text's number, from 1: its line in a file of lines.
-        cosine: of the two vectors.
-        text: the text.
-    """
-
-    query: str
-    number: int
-    cosine: float
-    text: str
-
-
-def find_similar(config: SimilarConfig) -> list[Similar]:
+def find_similar(config: SimilarConfig) -> Iterator[str]:
     """The nearest texts of every query, by the cosine of their vectors, the nearest first.
 
     The vectors are read in blocks of 64 MB, and the texts once; nothing of either is kept.
     """
     vectors, kept = _open_vectors(config.vectors_file), origin_of(config.vectors_file)
     origin = read_typed(kept, _Origin, "make it with embed") if kept.is_file() else None
-    encoding = config.text_encoding
-    asked = open_texts(config.query_file, encoding=encoding) if config.query_file else ()
-    queries = [*config.query, *asked]
-    texts = open_texts(config.input_file, config.text_column, encoding)
-    next(iter(texts), None)  # a missing file is reported before the model is opened
+    queries, texts = _queries(config), _texts(config)
     hidden = find_model(config.model, do_lower_case=config.do_lower_case).config.hidden_size
     dimensions = config.dimensions or (origin or {}).get("dimensions")
     width = check_size(dimensions, hidden)
@@ -82,51 +77,91 @@ def find_similar(config: SimilarConfig) -> list[Similar]:
     if not np.isfinite(cosines).all():
         raise UserError(f"{config.vectors_file}: has vectors that are NaN; make it with embed.")
     picked = _pick(texts, set(numbers.ravel().tolist()), len(vectors), config)
-    return [
-        Similar(query, number + 1, cosine, picked[number])
-        for query, some, alike in zip(queries, numbers.tolist(), cosines.tolist(), strict=True)
-        for number, cosine in zip(some, alike, strict=True)
-    ]
+    for query, some, alike in zip(queries, numbers.tolist(), cosines.tolist(), strict=True):
+        found = [Found(n + 1, cosine, picked[n]) for n, cosine in zip(some, alike, strict=True)]
+        yield from lines_of(query, found)
 
 
-def nearest(
-    vectors: NDArray[Any],
-    queries: NDArray[np.float32],
-    count: int,
-    ranges: NDArray[np.float32] | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The vectors with the highest cosine to each query.
+def search(config: SearchConfig) -> Iterator[str]:
+    """Adds the texts of a file to an index, and searches it.
 
-    Args:
-        vectors: [vectors, width] of any type of `smaller_vectors`; may be mapped from a file.
-        queries: [queries, width].
-        ranges: of int8.
-
-    Returns:
-        Their numbers, int64 [queries, count], and cosines, float32 [queries, count], the highest
-        first; of equal ones the earlier first. Fewer where there are fewer vectors.
-
-    Example:
-        >>> vectors = np.array([[1, 0], [0, 2], [3, 3]], np.float32)
-        >>> numbers, cosines = nearest(vectors, np.array([[0, 1]], np.float32), 2)
-        >>> numbers.tolist(), (100 * cosines).round().tolist()
-        ([[1, 2]], [[100.0, 71.0]])
+    A text is in an index once: what is there already, or empty, is not added. So the same command
+    goes on after a stop, and a file that has grown adds its new texts.
     """
-    wanted = unit(queries)
-    numbers = np.empty((len(queries), 0), np.int64)
-    cosines = np.empty((len(queries), 0), np.float32)
-    width = queries.shape[1]
-    block = max(1, _BLOCK_BYTES // (4 * width))
-    for start in range(0, len(vectors), block):
-        some = restored(vectors[start : start + block], width, ranges)
-        alike = wanted @ unit(some).T  # [queries, block]
-        these = np.broadcast_to(np.arange(start, start + alike.shape[1]), alike.shape)
-        numbers = np.concatenate([numbers, these], axis=1)
-        cosines = np.concatenate([cosines, alike], axis=1)
-        best = np.argsort(-cosines, axis=1, kind="stable")[:, :count]
-        numbers = np.take_along_axis(numbers, best, axis=1)
-        cosines = np.take_along_axis(cosines, best, axis=1)
-    return numbers, cosines
+    queries, folder = _queries(config), config.index
+    texts = _texts(config) if config.input_file else None
+    if texts is None and not is_there(folder):
+        raise UserError(f"{folder}: no such index; give `input_file` to make it.")
+    embedder = open_embedder(config, queries if texts is None else texts)
+    if config.prompt is not None or config.prompt_name is not None:
+        # What is asked for stands before texts and queries alike.
+        embedder.settings = dataclasses.replace(embedder.settings, prompts={})
+    get = VectorIndex.open if is_there(folder) else VectorIndex.create
+    index = get(folder, embedder, size=config.dimensions, metric=config.metric)
+    if texts is not None:
+        index.check()
+        _add(index, texts, embedder.texts_at_once, folder)
+    by_graph = config.method == HNSW or (texts is not None and len(index) >= _MANY)
+    if by_graph and config.method != EXACT and len(index):
+        progress = Progress("link", len(index), "vectors")
+        said = _said_of(index.build(progress.advance))
+        progress.close()
+        if config.format == "json":
+            _LOGGER.info(said)
+        else:
+            yield said
+    found = index.search(queries, config.top_k, exact=config.method == EXACT) if queries else []
+    for query, some in zip(queries, found, strict=True):
+        yield from lines_of(query, some, config.format == "json")
+
+
+def _add(index: VectorIndex, texts: Texts, block: int, folder: Path) -> None:
+    known = {_digest(text) for text in index.texts() if text is not None}
+    before, progress = len(index), Progress("index", len(texts), "texts")
+
+    def new() -> Iterator[str]:
+        for text in texts:
+            progress.advance()
+            if text.strip() and (digest := _digest(text)) not in known:
+                known.add(digest)
+                yield text
+
+    source = new()
+    try:
+        while some := list(islice(source, block)):
+            index.add(some)
+    except KeyboardInterrupt as stop:
+        stop.add_note(f"{len(index)} texts are in {folder}, and the same command goes on")
+        raise
+    progress.close()
+    there = len(texts) - (len(index) - before)
+    _LOGGER.info(
+        "%s: %d texts added, %d in all; %d were there already, or are empty.",
+        *(folder, len(index) - before, len(index), there),
+    )
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
+
+
+def _said_of(recall: Recall) -> str:
+    return (
+        f"recall@10 of the graph: {recall['recall']:.3f} ({recall['queries']} of the "
+        f"{recall['rows']} vectors searched for among the others; ef={recall['ef']})"
+    )
+
+
+def _queries(config: QueriesConfig) -> list[str]:
+    encoding = config.text_encoding
+    asked = open_texts(config.query_file, encoding=encoding) if config.query_file else ()
+    return [*config.query, *asked]
+
+
+def _texts(config: QueriesConfig) -> Texts:
+    texts = open_texts(config.input_file, config.text_column, config.text_encoding)
+    next(iter(texts), None)  # a missing file is reported before the model is opened
+    return texts
 
 
 def _open_vectors(path: Path) -> NDArray[Any]:
@@ -159,7 +194,7 @@ def _check_origin(
     made_with, settings = origin.get("prompt"), embedder.settings
     of_documents = made_with == settings.prompt_of(DOCUMENT)
     is_given = config.prompt is not None or config.prompt_name is not None
-    model = {**model_of_vectors(embedder), "prompt": made_with}
+    model = {**model_of_vectors(embedder.source, settings), "prompt": made_with}
     fits = is_given or of_documents or made_with == settings.prompt
     if not fits or any(origin.get(name) != value for name, value in model.items()):
         raise UserError(
@@ -190,16 +225,19 @@ def _pick(texts: Texts, numbers: set[int], expected: int, config: SimilarConfig)
     return found
 
 
-def lines_of(found: Sequence[Similar]) -> Iterator[str]:
-    """The texts found as lines: each query, then its texts with cosine and number.
+def lines_of(query: str, found: Sequence[Found], as_json: bool = False) -> Iterator[str]:
+    """The texts found as lines: the query, then its texts with score and id; or one of JSON.
 
     Example:
-        >>> list(lines_of([Similar("dog", 7, 0.5, "a cat")]))
+        >>> list(lines_of("dog", [Found(7, 0.5, "a cat")]))
         ['dog', '  0.500  7  a cat']
+        >>> list(lines_of("dog", [Found(7, 0.5, "a cat")], as_json=True))
+        ['{"query": "dog", "results": [{"id": 7, "score": 0.5, "text": "a cat"}]}']
     """
-    query: str | None = None
+    if as_json:
+        results = [one._asdict() for one in found]
+        yield json_text({"query": query, "results": results}, ensure_ascii=False)
+        return
+    yield query
     for one in found:
-        if one.query != query:
-            query = one.query
-            yield query
-        yield f"  {one.cosine:.3f}  {one.number}  {one.text}"
+        yield f"  {one.score:.3f}  {one.id}  {one.text}"

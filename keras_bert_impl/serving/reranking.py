@@ -1,0 +1,129 @@
+"""The score of a document for a query: which number of a model of pairs it is, and who is asked.
+
+| the model gives | the score |
+|---|---|
+| a number | the number, behind the activation that sentence-transformers puts behind it |
+| labels | the probability of one of them: of two the second one, else the one that is named |
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from keras_bert_impl.checkpoints.task_settings import task_settings
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.serving.answerer import Answer, Answerer, AnsweringModel, Instance
+
+_TORCH_NAME = re.compile(r"torch\.nn\.(?:modules\.\w+\.)?(\w+)")
+_ACTIVATIONS: Mapping[str, Callable[[float], float]] = {
+    # By the hyperbolic tangent, which no large number overflows.
+    "Sigmoid": lambda x: 0.5 * (1.0 + math.tanh(0.5 * x)),
+    "Identity": float,
+    "Tanh": math.tanh,
+}
+_SCORED = ("number", "label", "labels")
+
+
+def activation_of(config: BertConfig) -> str:
+    """What is put behind the one logit of a model, by the name that its files have for it.
+
+    As sentence-transformers does: what a file names, else a sigmoid. A number that was learned here
+    before the file named anything is the score as it is.
+
+    Example:
+        >>> old = {"sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity"}
+        >>> activation_of(BertConfig(vocab_size=9, extra=old))
+        'Identity'
+        >>> activation_of(BertConfig(vocab_size=9))
+        'Sigmoid'
+    """
+    extra = config.extra
+    entry = extra.get("sentence_transformers") or {}
+    name = entry.get("activation_fn", extra.get("sbert_ce_default_activation_function"))
+    if name is None:
+        is_number = extra.get("problem_type") == "regression" and "task" in task_settings(config)
+        return "Identity" if is_number else "Sigmoid"
+    found = _TORCH_NAME.fullmatch(name)
+    return found[1] if found else str(name)
+
+
+class PairScoring(NamedTuple):
+    """How a model is asked for scores.
+
+    Attributes:
+        answerer: who is asked with a query and a document.
+        score: makes the score of an answer.
+        raw: makes the number that an activation, or a softmax, has not changed.
+    """
+
+    answerer: Answerer
+    score: Callable[[Answer], float]
+    raw: Callable[[Answer], float]
+
+    def instances(self, query: str, documents: Sequence[str]) -> list[Instance]:
+        """The query with each document."""
+        first, second = (one.name for one in self.answerer.inputs)
+        return [{first: query, second: document} for document in documents]
+
+
+def pairs_of(model: AnsweringModel) -> Answerer | None:
+    """Who answers pairs of texts with labels or a number; None where nobody does.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> pairs_of(SimpleNamespace(answerers={})) is None
+        True
+    """
+    answerers = model.answerers.values()
+    return next((x for x in answerers if x.kind in _SCORED and len(x.inputs) == 2), None)
+
+
+def pair_scoring(model: AnsweringModel, positive_label: str | None = None) -> PairScoring:
+    """How a model scores pairs.
+
+    Args:
+        positive_label: the label whose probability is the score, where the model has labels.
+
+    Raises:
+        UserError: the model scores no pairs, or which number is the score is not clear.
+    """
+    answerer = pairs_of(model)
+    if answerer is None:
+        raise UserError("the model scores no pairs of texts; name one that was trained on pairs.")
+    if answerer.kind == "number":
+        if positive_label is not None:
+            raise UserError("`positive_label` names a label, but the model gives a number.")
+        name = model.description["activation"]
+        if name not in _ACTIVATIONS:
+            raise UserError(
+                f"the model's activation_fn is {shown(name)}, which is not known here; known are "
+                f"torch.nn's {', '.join(_ACTIVATIONS)}."
+            )
+        activation = _ACTIVATIONS[name]
+        return PairScoring(answerer, lambda x: activation(x["score"]), lambda x: float(x["score"]))
+    labels = list(model.description["labels"])
+    if positive_label is None and (answerer.kind != "label" or len(labels) != 2):
+        raise UserError(
+            f"the model has the labels {', '.join(labels[:12])}; say by `positive_label` whose "
+            "probability is the score."
+        )
+    if positive_label not in (None, *labels):
+        raise UserError(
+            f"`positive_label={positive_label}`: the model has {', '.join(labels[:12])}; name one."
+        )
+    place = 1 if positive_label is None else labels.index(positive_label)
+    return PairScoring(
+        answerer, lambda x: float(x["probabilities"][place]), lambda x: float(x["logits"][place])
+    )
+
+
+def by_score(scores: Sequence[float], top: int | None = None) -> list[int]:
+    """The numbers of documents, the best first; those of one score stay in their order.
+
+    Example:
+        >>> by_score([0.1, 0.9, 0.1, 0.5], top=3)
+        [1, 3, 0]
+    """
+    return sorted(range(len(scores)), key=lambda number: -scores[number])[:top]

@@ -1,0 +1,273 @@
+"""Documents for queries: a cross-encoder learns which ones are right, and is judged by their order.
+
+Files are those of vectors: pairs, triples, inference, or a query, a document and a number, which is
+more than 0 where the document is right. A file with numbers of 0 lists the candidates of each
+query in their order. Of others they are what BM25, or a model of vectors, finds among all documents
+of the file.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import nested, option
+from keras_bert_impl.training.learning_curve import CurveStyle
+from pipelines.corpora.encodings import TextEncoding
+from pipelines.fine_tuning.heads import MultiLabelHead
+from pipelines.fine_tuning.options import FineTuningConfig
+from pipelines.fine_tuning.task import Answered, Head, TaskDefaults
+from pipelines.fine_tuning.text_rows import TextExample, text_rows
+from pipelines.metrics.guessing import Guessing
+from pipelines.metrics.retrieval import best_documents, bm25_rankings, need_bm25, ranking_figures
+from pipelines.records.rows import Rows
+from pipelines.tables.files import TableFile, open_table
+from pipelines.tables.writing import digits, write_table
+from pipelines.tasks.vectors.files import (
+    CLASSES,
+    MARGINS,
+    SCORES,
+    VectorData,
+    choose_vector_columns,
+    read_vector_data,
+)
+from pipelines.tasks.vectors.options import VectorFilesConfig
+
+if TYPE_CHECKING:
+    from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.serving.opened_model import OpenedModel
+    from keras_bert_impl.serving.signatures import ServedModel
+    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
+
+_BM25 = "bm25"
+_RIGHT, _WRONG = '["relevant"]', "[]"
+_FIGURES = ("ndcg@10", "mrr@10")
+Ranked = Answered[TextExample, float]
+_Lists = dict[int, list[int]]
+"""The numbers of the documents of each query."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRerankerConfig(FineTuningConfig):
+    """The options of a run for a cross-encoder."""
+
+    OF_FILES: ClassVar = (
+        *("query_column", "document_column", "negative_column", "label_column", "encoding"),
+    )
+
+    files: VectorFilesConfig = nested(VectorFilesConfig, without=("test_file",))
+    candidates: str = option(
+        _BM25,
+        "What finds the documents that are put in order, and the wrong ones to train on where the "
+        "file has none: bm25, or a model of vectors.",
+    )
+    num_candidates: int = option(30, "How many documents are found for a query.", at_least=1)
+    num_negatives: int = option(
+        4, "How many of them, drawn by the seed, a query is trained with.", at_least=1
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.do_train and not self.files.train_file:
+            raise UserError("training needs `train_file`; name a file of queries and documents.")
+        if (self.do_eval or self.do_predict) and not self.files.dev_file:
+            raise UserError("there is nothing to evaluate; name a file with `dev_file`.")
+
+    @property
+    def file_encoding(self) -> TextEncoding:
+        """See `FineTuningConfig.file_encoding`."""
+        return self.files.text_encoding
+
+
+@dataclass(frozen=True)
+class RankingTask(TaskDefaults):
+    """Pairs of a query and a document, which is right or not; see `Task`.
+
+    Attributes:
+        splits: the pairs; those of one query have one `identifier`, and the candidates' order.
+        relevant: how many right documents each query to evaluate has, found or not.
+        tables: the file of each split.
+    """
+
+    splits: Mapping[str, Sequence[TextExample]]
+    relevant: Mapping[str, int]
+    tables: Mapping[str, TableFile]
+    head_of: MultiLabelHead = field(default_factory=lambda: MultiLabelHead(["relevant"]))
+    name: str = "reranker"
+    train_split: str = "train"
+
+    settings: ClassVar[Mapping[str, Any]] = {"num_texts": 2}
+    compared_figures: ClassVar = _FIGURES
+    curve_style: ClassVar = CurveStyle(_FIGURES)
+
+    @property
+    def evaluation_splits(self) -> Sequence[str]:
+        """The dev file."""
+        return [split for split in self.splits if split != self.train_split]
+
+    test_splits = evaluation_splits
+
+    def files(self, split: str) -> list[Path]:
+        """See `Task.files`."""
+        return [Path(self.tables[split].name)]
+
+    def examples(self, split: str) -> Sequence[TextExample]:
+        """See `Task.examples`."""
+        return self.splits[split]
+
+    def texts(self, example: TextExample) -> list[str]:
+        """The query and the document."""
+        return [example.text_a, example.text_b or ""]
+
+    def rows(
+        self,
+        examples: Sequence[TextExample],
+        tokenizer: "LineTokenizer",
+        max_seq_length: int,
+        *,
+        training: bool,
+    ) -> Rows:
+        """A row a pair; see `Task.rows`."""
+        del training
+        rows = text_rows(examples, tokenizer, max_seq_length)
+        labels = self.head_of.encode_all([str(example.label) for example in examples])
+        return replace(rows, values={**rows.values, "label_ids": labels})
+
+    def configure(self, config: "BertConfig") -> "BertConfig":
+        """One label, whose logit is the score."""
+        return self.head_of.configure(config)
+
+    def head(self, config: "BertConfig", dtype: Any = None) -> Head:
+        """One logit, trained by binary cross entropy."""
+        return self.head_of.build(config, dtype)
+
+    def answers(
+        self, examples: Sequence[TextExample], rows: Rows, outputs: Mapping[str, NDArray]
+    ) -> list[float]:
+        """The score of each pair."""
+        del examples, rows
+        return self.head_of.values(outputs["logits"])[:, 0].tolist()
+
+    def score(self, answered: Ranked) -> dict[str, float]:
+        """The figures of the order by score, and those of the candidates' own order."""
+        given = defaultdict[str, list[tuple[float, bool]]](list)
+        for example, score in answered:
+            given[example.identifier].append((score, example.label == _RIGHT))
+        ordered = {query: sorted(some, key=lambda one: -one[0]) for query, some in given.items()}
+        own = self._figures(given)
+        return self._figures(ordered) | {f"candidates_{name}": own[name] for name in own}
+
+    def _figures(self, ranked: Mapping[str, Sequence[tuple[float, bool]]]) -> dict[str, float]:
+        rankings = [[right for _, right in ranked.get(query, ())] for query in self.relevant]
+        found = ranking_figures(rankings, list(self.relevant.values()))
+        return {name: found[name] for name in _FIGURES}
+
+    def guessing(self, split: str) -> Guessing:
+        """The candidates as they stand."""
+        return Guessing("in the candidates' order", [(one, 0.0) for one in self.examples(split)])
+
+    def write(self, folder: Path, split: str, answered: Ranked) -> list[Path]:
+        """Writes the documents of each query, the best first."""
+        best = sorted(answered, key=lambda one: (int(one[0].identifier), -one[1]))
+        rows = (
+            [example.text_a, example.text_b, int(example.label == _RIGHT), digits(score)]
+            for example, score in best
+        )
+        header = ["query", "document", "label", "score"]
+        return [write_table(folder / f"{split}_ranking.tsv", header, rows)]
+
+    def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
+        """A classifier's signatures; see `Task.served`."""
+        from keras_bert_impl.serving.export import serve_model
+
+        return serve_model(opened, max_seq_length=max_seq_length)
+
+
+def task_of(config: RunRerankerConfig) -> RankingTask:
+    """Reads the files, and finds the candidates."""
+    if config.candidates == _BM25:
+        need_bm25()
+    tables, splits, relevant = dict[str, TableFile](), dict[str, list[TextExample]](), {}
+    for split in ("train", "dev"):
+        name = config.files.file(split)
+        if not name or (split == "train" and not config.do_train):
+            continue
+        options = config.files
+        table = open_table(name, header=options.has_header, encoding=options.text_encoding)
+        named = (options.query_column, options.document_column, options.negative_column)
+        columns = choose_vector_columns(table, *named, options.label_column)
+        data = read_vector_data(table, columns, ("", ""))
+        if data.kind in (CLASSES, MARGINS):
+            raise UserError(f"{name}: has {data.kind}; name a file of queries and documents.")
+        known = _known(data)
+        counts = {str(query): sum(documents.values()) for query, documents in known.items()}
+        relevant = {query: count for query, count in counts.items() if count}
+        if not relevant:
+            raise UserError(f"{name}: no query has a right document; name another file.")
+        lists = _documents(config, data, known, training=split == "train")
+        tables[split] = table
+        splits[split] = [
+            TextExample(
+                str(query),
+                data.texts[query][1],
+                data.texts[one][1],
+                _RIGHT if known[query].get(one) else _WRONG,
+            )
+            for query, documents in lists.items()
+            for one in documents
+        ]
+    return RankingTask(splits, relevant, tables)
+
+
+def _known(data: VectorData) -> dict[int, dict[int, bool]]:
+    """The documents that a file has for each query, and which of them are right."""
+    known = defaultdict[int, dict[int, bool]](dict)
+    for number, (query, first, *negatives) in enumerate(data.rows.tolist()):
+        right = data.labels is None or bool(data.labels[number] > 0)
+        known[query][first] = right or known[query].get(first, False)
+        for negative in negatives:
+            known[query].setdefault(negative, False)
+    return known
+
+
+def _documents(
+    config: RunRerankerConfig,
+    data: VectorData,
+    known: Mapping[int, Mapping[int, bool]],
+    *,
+    training: bool,
+) -> _Lists:
+    """The documents to put in order, or to train on: those of the file, or some that are found."""
+    has_wrong = any(not all(documents.values()) for documents in known.values())
+    if has_wrong and (training or data.kind == SCORES):
+        return {query: list(documents) for query, documents in known.items()}
+    lists = _found(config, data, list(known))
+    for query, documents in known.items() if training else ():
+        wrong = [one for one in lists[query] if one not in documents]
+        draw = np.random.default_rng([config.training.seed, query])
+        drawn = draw.permutation(np.array(wrong, np.int64))[: config.num_negatives]
+        lists[query] = [*documents, *drawn.tolist()]
+    return lists
+
+
+def _found(config: RunRerankerConfig, data: VectorData, queries: Sequence[int]) -> _Lists:
+    """What BM25, or a model of vectors, finds among all documents of a file."""
+    asked = [data.texts[query][1] for query in queries]
+    documents = [data.texts[one][1] for one in data.documents]
+    if config.candidates == _BM25:
+        found = bm25_rankings(asked, documents, config.num_candidates)
+    else:
+        from keras_bert_impl.serving.embedder import Embedder
+
+        embedder = Embedder.from_pretrained(config.candidates)
+        vectors = embedder.embed(asked, "query"), embedder.embed(documents, "document")
+        found = best_documents(*vectors, config.num_candidates)[0].tolist()
+    return {
+        query: data.documents[numbers].tolist()
+        for query, numbers in zip(queries, found, strict=True)
+    }

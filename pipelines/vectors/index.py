@@ -1,0 +1,365 @@
+"""An index of vectors: a folder that grows, and is searched exactly or by a graph.
+
+`description.json` says what the vectors are (size, metric, model) and how well the graph finds
+them; `graph` links the first of them (`nearest.py`); the rest are the rows (`index_files.py`).
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NotRequired, TypedDict
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from keras_bert_impl.checkpoints.model_source import ModelSource
+from keras_bert_impl.checkpoints.sentence_modules import DOCUMENT, QUERY, SentenceSettings
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import is_there, open_whole, owned, whole_folder
+from keras_bert_impl.json_files import Count, json_text, read_typed
+from keras_bert_impl.serving.smaller_vectors import Vectors, check_size, unit
+from pipelines.vectors.embed import model_of_vectors
+from pipelines.vectors.index_files import AGAIN, IndexFiles
+from pipelines.vectors.nearest import (
+    LEAST_EF,
+    Graph,
+    Numbers,
+    grow_graph,
+    nearest,
+    read_links,
+)
+from pipelines.vectors.options import COSINE, DOT, METRICS
+
+if TYPE_CHECKING:
+    from keras_bert_impl.serving.embedder import Embedder
+
+_FORM = 1
+_DESCRIPTION, _GRAPH = "description.json", "graph"
+_ASKED, _WANTED_RECALL, _MOST_EF = 1000, 0.975, 2048
+_TOP = 10
+_SAME = 1e-6  # two products that differ by rounding only
+_OF_MODEL = {"pooling": "pooling", "prompt": "prompt", "normalize": "setting of normalize"}
+
+
+class Found(NamedTuple):
+    """A text that was found; `score` is the cosine or the product of the vectors."""
+
+    id: int | str
+    score: float
+    text: str | None
+
+
+class Recall(TypedDict):
+    """How well a graph finds: the share of the ten nearest, over `queries` of its own vectors."""
+
+    rows: Count
+    ef: Count
+    recall: float
+    queries: Count
+
+
+class _Description(TypedDict):
+    form: Count
+    size: Count
+    metric: Literal["cosine", "dot"]
+    model: dict[str, Any] | None
+    graph: NotRequired[Recall]
+
+
+class VectorIndex:
+    """Texts with their vectors in a folder, to be searched.
+
+    What `add` has returned from is on the disk, whatever happens then. An object sees what was
+    there when it was opened, and what it adds itself; any number may be open. The files are
+    mapped: memory is what the system keeps of them, and may take back. A search by the graph
+    touches some thousand vectors, an exact one all (1.5 GB of a million with 384 numbers).
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp()) / "index"
+        >>> index = VectorIndex.create(folder, size=2)
+        >>> index.add(["north", "east"], vectors=[[0, 1], [2, 0]])
+        >>> index.add(["north-east"], ids=["ne"], vectors=[[1, 1]])
+        >>> index.search([[3, 1]], top_k=2)
+        [[Found(id=2, score=0.9..., text='east'), Found(id='ne', score=0.89..., text='north-east')]]
+        >>> len(VectorIndex.open(folder))
+        3
+    """
+
+    def __init__(self, folder: Path, model: "Embedder | None") -> None:
+        self._folder, self._model = folder, model
+        self._description = read_typed(folder / _DESCRIPTION, _Description, AGAIN)
+        # Before the rows: it may link some that are added meanwhile.
+        self._links = read_links(folder / _GRAPH)
+        self._files = IndexFiles(folder, self._description["size"])
+        self._see()
+
+    @classmethod
+    def create(
+        cls,
+        folder: str | os.PathLike[str],
+        model: "Embedder | str | None" = None,
+        *,
+        size: int | None = None,
+        metric: str | None = None,
+    ) -> "VectorIndex":
+        """Makes an empty index.
+
+        Args:
+            folder: a new one.
+            model: makes vectors of texts, with its prompts for documents and queries.
+            size: how many numbers a vector has; with a model how many of the first are kept.
+            metric: "cosine" (the default), or "dot", the product of the vectors as they are.
+        """
+        path, embedder = Path(folder), _opened(model)
+        if is_there(path) and (not path.is_dir() or any(path.iterdir())):
+            raise UserError(f"{path}: is there already; name a new folder, or open it.")
+        metric = metric or COSINE
+        if metric not in METRICS:
+            raise UserError(f"`metric={metric}` is unknown; choose {', '.join(METRICS)}.")
+        width = check_size(size, embedder.width) if embedder else size
+        if not width:
+            raise UserError("an index needs the `model` of its vectors, or their `size`.")
+        model_is = embedder and _identity(embedder.source, embedder.settings, metric)
+        description = {"form": _FORM, "size": width, "metric": metric, "model": model_is}
+        with whole_folder(path) as new:
+            (new / _DESCRIPTION).write_text(json_text(description, indent=1), encoding="utf-8")
+            IndexFiles.make(new)
+        return cls(path, embedder)
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | os.PathLike[str],
+        model: "Embedder | str | None" = None,
+        *,
+        size: int | None = None,
+        metric: str | None = None,
+    ) -> "VectorIndex":
+        """Opens an index.
+
+        Args:
+            folder: of the index.
+            model: what made the vectors; without it only vectors can be added or searched for.
+            size: the size that is expected; by default any, and so is `metric`.
+
+        Raises:
+            UserError: it is no index, of another model, size, prompt or metric, or cut off.
+        """
+        path = Path(folder)
+        if not is_there(path / _DESCRIPTION):
+            raise UserError(f"{path}: is no index (it has no {_DESCRIPTION}); make it with search.")
+        embedder = _opened(model)
+        index = cls(path, embedder)
+        kept = index._description
+        if kept["form"] != _FORM:
+            raise UserError(f"{path}: was made by another version; {AGAIN}.")
+        for name, asked, there in (
+            ("metric", metric, kept["metric"]),
+            ("dimensions", size, kept["size"]),
+        ):
+            if asked not in (None, there):
+                raise UserError(
+                    f"{path}: its vectors have `{name}={there}`; leave out `{name}={asked}`, or "
+                    "name a new folder."
+                )
+        if embedder:
+            index.check_model(embedder.source, embedder.settings)
+        return index
+
+    def check_model(self, source: ModelSource, settings: SentenceSettings) -> None:
+        """Refuses a model that did not make these vectors."""
+        kept, width = self._description, source.config.hidden_size
+        theirs = kept["model"] or {"sizes": {"hidden_size": kept["size"]}}
+        if width != theirs["sizes"]["hidden_size"]:
+            raise UserError(
+                f"{self._folder}: its vectors are of a model with {theirs['sizes']['hidden_size']} "
+                f"numbers, but this one has {width}; name the model that made them."
+            )
+        for name, value in _identity(source, settings, kept["metric"]).items():
+            if kept["model"] and theirs.get(name) != value:
+                what = _OF_MODEL.get(name, "model")
+                raise UserError(
+                    f"{self._folder}: its vectors were made with another {what}; name what made "
+                    "them, or a new folder."
+                )
+
+    def __len__(self) -> int:
+        return len(self._files.vectors)
+
+    @property
+    def size(self) -> int:
+        """How many numbers a vector has."""
+        return self._description["size"]
+
+    @property
+    def recall(self) -> Recall | None:
+        """How well the graph finds, as `build` measured it; None where no graph is used."""
+        found = self._description.get("graph")
+        return found if found and self._graph and found["rows"] == self._graph.rows else None
+
+    def add(
+        self,
+        texts: Sequence[str] | None = None,
+        ids: Sequence[int | str] | None = None,
+        vectors: ArrayLike | None = None,
+    ) -> None:
+        """Adds rows at the end; of many texts a block is there after the other, whole or absent.
+
+        Args:
+            texts: what is given back when it is found.
+            ids: by default the rows' numbers, from 1.
+            vectors: [rows, size]; by default the model makes them of the texts.
+        """
+        texts = [texts] if isinstance(texts, str) else texts
+        rows = None if vectors is None else self._units(vectors)
+        if rows is None and (texts is None or self._model is None):
+            raise UserError("give `vectors`, or open the index with its model and give `texts`.")
+        count = len(texts or ()) if rows is None else len(rows)
+        for name, given in (("texts", texts), ("ids", ids)):
+            if given is not None and len(given) != count:
+                raise UserError(f"`{name}`: there are {len(given)} for {count} rows.")
+        block = count if self._model is None or rows is not None else self._model.texts_at_once
+        for start in range(0, count, block or 1):
+            some = slice(start, start + block)
+            own = [None] * count if texts is None else texts[some]
+            found = self._embedded(own, DOCUMENT) if rows is None else rows
+            with self._owned():
+                self._files.append(found, ids and ids[some], own)
+            self._see()
+
+    def build(self, advance: Callable[[int], object] = lambda _: None) -> Recall:
+        """Links all vectors into a graph, and measures what it finds; goes on where it was stopped.
+
+        A thousand of the index's own vectors are searched for, each left out of its own answer, by
+        the graph and exactly. The search widens until it finds 97.5 % of the ten nearest.
+        """
+        with self._owned():
+            self._files.see()
+            self._see()
+            if self.recall and self.recall["rows"] == len(self):
+                return self.recall
+            grow_graph(self._folder / _GRAPH, self._files.vectors, advance)
+            self._links = read_links(self._folder / _GRAPH)
+            self._see()
+            found = self._measured()
+            self._description = {**self._description, "graph": found}
+            with open_whole(self._folder / _DESCRIPTION) as file:
+                file.write(json_text(self._description, indent=1))
+        return found
+
+    def _measured(self) -> Recall:
+        assert self._graph is not None
+        asked = np.unique(np.linspace(0, len(self) - 1, _ASKED).astype(np.int64))
+        queries = np.ascontiguousarray(self._files.vectors[asked])
+        count = min(_TOP, len(self) - 1)
+
+        def others(numbers: Numbers, scores: Vectors) -> Vectors:
+            """The scores of the first `count` that are not the query itself."""
+            own = numbers == asked[:, None]
+            own[~own.any(axis=1), -1] = True  # not met, or behind equal ones
+            return scores[~own].reshape(len(asked), count)
+
+        exact = nearest(self._files.vectors, queries, count + 1, cosine=False)
+        least = others(*exact)[:, -1:] - _SAME
+        ef, recall = LEAST_EF, 0.0
+        while True:
+            met = others(*self._graph.search(queries, count + 1, ef))
+            recall = float(np.mean(met >= least)) if count else 1.0
+            if recall >= _WANTED_RECALL or ef >= _MOST_EF:
+                return {"rows": len(self), "ef": ef, "recall": recall, "queries": len(asked)}
+            ef *= 2
+
+    def search(self, queries: Any, top_k: int = _TOP, *, exact: bool = False) -> list[list[Found]]:
+        """The nearest rows of each query, the nearest first.
+
+        Args:
+            queries: texts, or vectors [queries, size]; one text or vector is one query.
+            exact: look at every vector, although there is a graph.
+        """
+        if isinstance(queries, str):
+            queries = [queries]
+        if len(queries) and isinstance(queries[0], str):
+            queries = self._embedded(queries, QUERY)
+        if not len(queries):
+            return []
+        numbers, scores = self.nearest(np.atleast_2d(queries), top_k, exact=exact)
+        return [
+            [self._found(n, score) for n, score in zip(*one, strict=True) if n >= 0]
+            for one in zip(numbers.tolist(), scores.tolist(), strict=True)
+        ]
+
+    def _found(self, number: int, score: float) -> Found:
+        row, text = self._files.row(number)
+        return Found(row, score, text)
+
+    def nearest(
+        self, queries: ArrayLike, count: int, *, exact: bool = False
+    ) -> tuple[Numbers, Vectors]:
+        """The numbers, from 0, and scores of the nearest rows; see `nearest`."""
+        wanted, graph = self._units(queries), None if exact else self._graph
+        linked = graph.rows if graph else 0
+        numbers, scores = nearest(self._files.vectors[linked:], wanted, count, cosine=False)
+        if graph is None:
+            return numbers, scores
+        ef = self._description["graph"]["ef"] if "graph" in self._description else LEAST_EF
+        met, theirs = graph.search(wanted, min(count, linked), ef)
+        numbers = np.concatenate([met, numbers + linked], axis=1)
+        scores = np.concatenate([theirs, scores], axis=1)
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+        return np.take_along_axis(numbers, best, axis=1), np.take_along_axis(scores, best, axis=1)
+
+    def texts(self) -> Iterator[str | None]:
+        """The texts, in the order in which they were added."""
+        return (self._files.row(number)[1] for number in range(len(self)))
+
+    def check(self) -> None:
+        """Sees that all rows are what was written; reads the whole folder."""
+        self._files.check()
+
+    def _see(self) -> None:
+        vectors = self._files.vectors
+        self._graph = Graph(self._links, vectors) if self._links else None
+
+    def _embedded(self, texts: Sequence[str | None], prompt: str) -> Vectors:
+        model = self._model
+        if model is None:
+            raise UserError(f"{self._folder}: open it with its model to search for texts.")
+        return self._units(model.embed(texts, _named(model.settings, prompt), self.size))
+
+    def _owned(self) -> AbstractContextManager[bool]:
+        folder = self._folder
+        return owned(folder / ".lock", f"{folder}: another process adds to it; wait for it.")
+
+    def _units(self, vectors: ArrayLike) -> Vectors:
+        """Vectors as they are kept: of length 1, where the metric is the cosine."""
+        found = np.ascontiguousarray(vectors, np.float32)
+        if found.ndim != 2 or found.shape[1] != self.size:
+            raise UserError(
+                f"{self._folder}: holds vectors of {self.size} numbers, and is given "
+                f"{list(found.shape)}; give [vectors, {self.size}]."
+            )
+        if not np.isfinite(found).all():
+            raise UserError(f"{self._folder}: is given vectors that are NaN or infinite.")
+        return unit(found) if self._description["metric"] == COSINE else found
+
+
+def _opened(model: "Embedder | str | None") -> "Embedder | None":
+    if not isinstance(model, str | os.PathLike):
+        return model
+    from keras_bert_impl.serving.embedder import Embedder
+
+    return Embedder.from_pretrained(model)
+
+
+def _named(settings: SentenceSettings, prompt: str) -> str | None:
+    """The name of a prompt; None is the default one, of a model that has no other."""
+    return prompt if prompt in settings.prompts else None
+
+
+def _identity(source: ModelSource, settings: SentenceSettings, metric: str) -> dict[str, Any]:
+    """That of a model without which its vectors cannot be compared with others."""
+    prompt = settings.prompt_of(_named(settings, DOCUMENT))
+    scaled = {"normalize": settings.normalize} if metric == DOT else {}
+    return {**model_of_vectors(source, settings), "prompt": prompt, **scaled}

@@ -1,0 +1,195 @@
+"""The nearest of some vectors: all of them looked at, or by a graph (HNSW, computed by faiss).
+
+The graph's file holds the links alone. The vectors stay where they are, mapped, so that they are
+on the disk and in memory once.
+"""
+
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.backend import need_extra
+from keras_bert_impl.errors import UserError, reading
+from keras_bert_impl.files import is_named, open_whole, without_links
+from keras_bert_impl.serving.smaller_vectors import Vectors, restored, unit
+
+LEAST_EF = 64
+"""How many candidates a search keeps, where nothing was measured."""
+
+_LINKS, _EF_OF_BUILDING = 32, 100
+_ROWS_AT_ONCE = 8192
+_SECONDS_BETWEEN = 60.0  # of building, which a kill may cost
+_DIGEST_BYTES = 4
+
+_BLOCK_BYTES = 64 << 20
+_QUERIES_AT_ONCE = 1024
+_TINY = 1e-12
+
+Numbers = NDArray[np.int64]
+
+
+def nearest(
+    vectors: NDArray[Any],
+    queries: Vectors,
+    count: int,
+    ranges: Vectors | None = None,
+    *,
+    cosine: bool = True,
+) -> tuple[Numbers, Vectors]:
+    """The vectors with the highest cosine to each query, or product with it.
+
+    Args:
+        vectors: [vectors, width] of any type of `smaller_vectors`; may be mapped from a file, and
+            is read in blocks of 64 MB.
+        queries: [queries, width].
+        ranges: of int8.
+
+    Returns:
+        Their numbers, int64 [queries, count], and cosines, float32 [queries, count], the highest
+        first; of equal ones the earlier first. Fewer where there are fewer vectors.
+
+    Example:
+        >>> vectors = np.array([[1, 0], [0, 2], [3, 3]], np.float32)
+        >>> numbers, cosines = nearest(vectors, np.array([[0, 1]], np.float32), 2)
+        >>> numbers.tolist(), (100 * cosines).round().tolist()
+        ([[1, 2]], [[100.0, 71.0]])
+    """
+    count = max(0, min(count, len(vectors)))
+    numbers = np.empty((len(queries), count), np.int64)
+    scores = np.empty((len(queries), count), np.float32)
+    for start in range(0, len(queries), _QUERIES_AT_ONCE):
+        some = slice(start, start + _QUERIES_AT_ONCE)
+        wanted = unit(queries[some]) if cosine else queries[some]
+        numbers[some], scores[some] = _nearest(vectors, wanted, count, ranges, cosine)
+    return numbers, scores
+
+
+def _nearest(
+    vectors: NDArray[Any], wanted: Vectors, count: int, ranges: Vectors | None, cosine: bool
+) -> tuple[list[Numbers], list[Vectors]]:
+    numbers = [np.empty(0, np.int64)] * len(wanted)
+    scores = [np.empty(0, np.float32)] * len(wanted)
+    width = wanted.shape[1]
+    block = max(1, _BLOCK_BYTES // (4 * max(width, len(wanted))))
+    for start in range(0, len(vectors) if count else 0, block):
+        some = restored(vectors[start : start + block], width, ranges)
+        alike = wanted @ some.T  # [queries, block]
+        if cosine:
+            alike /= np.maximum(np.sqrt(np.einsum("ij,ij->i", some, some)), _TINY)
+        for query, row in enumerate(alike):
+            seen = scores[query]
+            # Most of a later block is below what was found already.
+            near = np.flatnonzero(~(row <= seen[-1])) if len(seen) == count else _top(row, count)
+            both = np.concatenate([seen, row[near]])
+            best = np.argsort(-both, kind="stable")[:count]
+            scores[query] = both[best]
+            numbers[query] = np.concatenate([numbers[query], near + start])[best]
+    return numbers, scores
+
+
+def _top(row: Vectors, count: int) -> Numbers:
+    """The places of at least the `count` largest, and of all that equal the least of them."""
+    if count >= len(row):
+        return np.arange(len(row))
+    return np.flatnonzero(~(row < np.partition(row, -count)[-count]))
+
+
+class Graph:
+    """Links between the first `rows` of some vectors; safe to be searched by several threads.
+
+    Args:
+        links: faiss' index without its vectors.
+        vectors: float32 [rows or more, size]; kept.
+    """
+
+    def __init__(self, links: Any, vectors: Vectors) -> None:
+        faiss = _faiss()
+        if links.d != vectors.shape[1] or links.ntotal > len(vectors):
+            raise UserError("the graph is of other vectors; remove it, and build it again.")
+        self._links, self._vectors, self.rows = links, vectors, int(links.ntotal)
+        flat = faiss.IndexFlat(vectors.shape[1], faiss.METRIC_INNER_PRODUCT)
+        flat.codes = faiss.MaybeOwnedVectorUInt8.create_view(
+            faiss.swig_ptr(vectors), vectors.nbytes, faiss.MaybeOwnedVectorUInt8().owner
+        )
+        flat.ntotal = self.rows
+        links.storage = self._flat = flat
+
+    def search(self, queries: Vectors, count: int, ef: int) -> tuple[Numbers, Vectors]:
+        """The vectors of the largest products with each query that a search of width `ef` meets.
+
+        Returns:
+            Their numbers, int64 [queries, count], and products, the largest first; where fewer are
+            met, -1 and minus infinity.
+        """
+        settings = _faiss().SearchParametersHNSW(efSearch=max(ef, count))
+        products, numbers = self._links.search(queries, count, params=settings)
+        return numbers, np.where(numbers < 0, -np.inf, products)
+
+
+def read_links(path: Path) -> Any:
+    """Maps the links of a graph, see `Graph`; None where there are none."""
+    if not is_named(without_links(path)):
+        return None
+    faiss = _faiss()
+    _check(path)
+    with reading(path, "a graph", _AGAIN):
+        return faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+
+
+def grow_graph(path: Path, vectors: Vectors, advance: Callable[[int], object]) -> None:
+    """Links all vectors, those that are not linked yet; goes on where it was stopped.
+
+    Memory is that of the vectors, of the links (280 bytes a vector), and of these once more while
+    they are written, which is done once a minute.
+
+    Args:
+        advance: gets the number of vectors that were linked since.
+    """
+    faiss = _faiss()
+    if is_named(without_links(path)):
+        _check(path)
+        links = faiss.read_index(str(path))
+    else:
+        links = faiss.IndexHNSWFlat(vectors.shape[1], _LINKS, faiss.METRIC_INNER_PRODUCT)
+    flat = faiss.IndexFlat(vectors.shape[1], faiss.METRIC_INNER_PRODUCT)
+    flat.add(vectors[: links.ntotal])
+    links.storage = flat
+    links.hnsw.efConstruction = _EF_OF_BUILDING
+    written = time.monotonic()
+    while links.ntotal < len(vectors):
+        some = np.ascontiguousarray(vectors[links.ntotal : links.ntotal + _ROWS_AT_ONCE])
+        links.add(some)
+        advance(len(some))
+        if links.ntotal == len(vectors) or time.monotonic() - written > _SECONDS_BETWEEN:
+            _write(path, faiss.serialize_index(links, faiss.IO_FLAG_SKIP_STORAGE))
+            written = time.monotonic()
+
+
+_AGAIN = "remove it, and it is made again where texts are added"
+
+
+def _write(path: Path, content: NDArray[np.uint8]) -> None:
+    with open_whole(path, "wb") as file:
+        file.write(content.data)
+        file.write(zlib.crc32(content.data).to_bytes(_DIGEST_BYTES, "little"))
+
+
+def _check(path: Path) -> None:
+    """Sees that a file is what was written: faiss trusts it."""
+    with reading(path, "a graph", _AGAIN):
+        content = np.memmap(path, np.uint8, "r")
+        digest = int.from_bytes(content[-_DIGEST_BYTES:].tobytes(), "little")
+    if zlib.crc32(content[:-_DIGEST_BYTES].data) != digest:
+        raise UserError(f"{path}: is damaged; {_AGAIN}.")
+
+
+def _faiss() -> Any:
+    need_extra("search", ["faiss"], "a graph of vectors")
+    import faiss
+
+    return faiss

@@ -1,0 +1,71 @@
+"""Training of vectors gives the losses of sentence-transformers, step after step."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.losses import loss_named
+from keras_bert_impl.models.embedder import BertEmbedder
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.state import TrainingState
+from keras_bert_impl.training.step import make_step
+from keras_bert_impl.training.strategy import make_devices
+from keras_bert_impl.training.vector_step import VectorObjective
+from pipelines.fine_tuning.row_set import RowSet
+from pipelines.fine_tuning.text_rows import TextExample, text_rows
+from pipelines.tasks.vectors.batches import VectorBatches
+
+pytestmark = pytest.mark.slow
+
+STEPS, BATCH, RATE = 20, 16, 2e-5
+CURVES = Path(__file__).parents[2] / "golden" / "vectors" / "curves.json"
+
+
+@pytest.fixture(scope="module")
+def pairs(data_folder):
+    with (data_folder / "glue" / "STS-B" / "train.tsv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[: STEPS * BATCH]
+    texts = [row[column] for column in ("sentence1", "sentence2") for row in rows]
+    return texts, np.array([row["score"] for row in rows], np.float32)
+
+
+@pytest.mark.parametrize("name", ["mnrl", "cosent"])
+def test_twenty_steps_have_the_losses_of_sentence_transformers(pairs, weights_folder, name):
+    texts, scores = pairs
+    source = find_model(weights_folder)
+    plain = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    config = TrainingConfig(
+        learning_rate=RATE,
+        num_train_steps=STEPS,
+        num_warmup_steps=0,
+        train_batch_size=BATCH,
+        weight_decay=0.0,
+        bias_correction=True,
+    )
+    devices = make_devices(config)
+    with devices.strategy.scope():
+        model = BertEmbedder(source.config.replace(**plain), "mean")
+        restore(model, source.tensors())
+    objective = VectorObjective(loss_named(name))
+    step = make_step(TrainingState(model, config, devices), objective, config)
+    examples = [TextExample("", text) for text in texts]
+    rows = RowSet([text_rows(examples, Tokenizer(source.text), 128)])
+    table = np.arange(len(texts), dtype=np.int32).reshape(2, -1).T
+    batches = VectorBatches(
+        *(rows, table, scores if name == "cosent" else None, None),
+        batch_size=BATCH,
+        seed=0,
+        texts_at_once=16,
+    )
+    batches._order.rows_of = lambda step: np.arange(step * BATCH, (step + 1) * BATCH)
+    theirs = json.loads(CURVES.read_text())[name]
+    for number, loss in enumerate(theirs):
+        inputs = step.prepare([batches.batch_at(number)], number, [RATE])
+        ours = step.metrics(step.run(*inputs)[0])["loss"]
+        assert ours == pytest.approx(loss, rel=2e-5), f"step {number}"

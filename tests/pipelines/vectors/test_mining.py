@@ -1,0 +1,121 @@
+"""Mined negatives, held to sentence-transformers 6.2 and to what is said of them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.vectors.mining import mine_negatives
+
+MADE = json.loads((Path(__file__).parents[2] / "golden/vectors/retrieval.json").read_text())
+QUERIES, DOCUMENTS = (np.array(MADE[name], np.float32) for name in ("queries", "documents"))
+POSITIVES = [{int(name[1:]) for name in MADE["relevant"][f"q{i}"]} for i in range(len(QUERIES))]
+# Equal vectors are equal texts there.
+SAYS = [str(30 if i == 31 else i % 10 if i < 20 else i) for i in range(len(DOCUMENTS))]
+TEXTS = [f"query {i}" for i in range(len(QUERIES))], SAYS
+
+
+@pytest.mark.parametrize("recorded", MADE["mined"], ids=lambda recorded: str(recorded["case"]))
+@pytest.mark.parametrize("chunk", [1, 13, 100])
+def test_negatives_are_those_of_the_peer(recorded, chunk):
+    case = recorded["case"]
+    found = mine_negatives(
+        QUERIES,
+        DOCUMENTS,
+        POSITIVES,
+        count=case["num_negatives"],
+        first_rank=case.get("range_min", 0) + 1,
+        last_rank=case["range_max"],
+        margin=case.get("absolute_margin"),
+        relative_margin=case.get("relative_margin"),
+        texts=TEXTS,
+        chunk=chunk,
+    )
+    theirs = dict(recorded["negatives"])
+    assert dict(zip(found.queries.tolist(), found.negatives.tolist(), strict=True)) == theirs
+    assert found.num_too_few == len(QUERIES) - len(theirs)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    count=st.integers(1, 4),
+    first_rank=st.integers(1, 4),
+    more=st.integers(0, 12),
+    margin=st.none() | st.floats(-0.2, 0.5),
+    relative_margin=st.none() | st.floats(0, 0.5),
+    score=st.sampled_from(["cosine", "dot"]),
+)
+def test_what_is_said_of_negatives_holds(
+    seed, count, first_rank, more, margin, relative_margin, score
+):
+    draw = np.random.default_rng(seed)
+    kinds = draw.integers(-2, 3, (9, 3)) + 0.5
+    of_query, of_document = draw.integers(0, 9, 6), draw.integers(0, 9, 25)
+    queries, documents = kinds[of_query], kinds[of_document]
+    positives = [set(draw.integers(0, 25, draw.integers(1, 4)).tolist()) for _ in queries]
+    texts = [f"text {kind}" for kind in of_query], [f"text {kind}" for kind in of_document]
+    last_rank = first_rank + count - 1 + more
+    found = mine_negatives(
+        queries,
+        documents,
+        positives,
+        count=count,
+        first_rank=first_rank,
+        last_rank=last_rank,
+        margin=margin,
+        relative_margin=relative_margin,
+        texts=texts,
+        score=score,
+    )
+
+    alike = queries @ documents.T
+    if score == "cosine":
+        alike /= np.linalg.norm(queries, axis=1)[:, None] * np.linalg.norm(documents, axis=1)
+    expected, dropped, candidates = {}, 0, 0
+    for i, query in enumerate(of_query):
+        right = {
+            of_document[number]
+            for other, some in zip(of_query, positives, strict=True)
+            if other == query
+            for number in some
+        }
+        least = min(alike[i, j] for j in range(25) if of_document[j] in right)
+        distances = [] if margin is None else [margin]
+        distances += [] if relative_margin is None else [abs(least) * relative_margin]
+        first = [of_document.tolist().index(kind) for kind in set(of_document.tolist())]
+        others = [j for j in first if of_document[j] not in right | {query}]
+        others = sorted(others, key=lambda j: (-np.float32(alike[i, j]), j))[:last_rank]
+        most = least - max(distances, default=-np.inf)
+        if any(abs(alike[i, j] - most) < 1e-6 for j in others):
+            return  # a last digit decides
+        kept = [j for j in others if alike[i, j] <= most]
+        candidates += len(others)
+        dropped += len(others) - len(kept)
+        if len(kept[first_rank - 1 :]) >= count:
+            expected[i] = kept[first_rank - 1 :][:count]
+    assert dict(zip(found.queries.tolist(), found.negatives.tolist(), strict=True)) == expected
+    assert found.share_dropped == pytest.approx(dropped / max(candidates, 1))
+    assert found.num_too_few == len(queries) - len(expected)
+
+
+def test_without_texts_documents_differ_by_their_numbers():
+    documents = np.array([[1, 0], [1, 0], [0, 1]])
+    found = mine_negatives(documents[:1], documents, [{0}], count=2)
+    assert found.negatives.tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize("ranks", [(0, 5), (4, 5), (6, 5)])
+def test_ranks_hold_the_negatives(ranks):
+    with pytest.raises(ValueError, match="do not hold 3 negatives"):
+        mine_negatives(
+            QUERIES, DOCUMENTS, POSITIVES, count=3, first_rank=ranks[0], last_rank=ranks[1]
+        )
+
+
+def test_a_query_without_a_positive_is_refused():
+    with pytest.raises(ValueError, match="needs a positive"):
+        mine_negatives(QUERIES[:2], DOCUMENTS, [{1}, set()], count=1)

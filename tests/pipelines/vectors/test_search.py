@@ -1,0 +1,164 @@
+"""The nearest texts, of a file with its vectors and of an index."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.embedder import Embedder
+from pipelines.vectors import search as module
+from pipelines.vectors.embed import embed_file
+from pipelines.vectors.options import EmbedConfig, SearchConfig, SimilarConfig
+from pipelines.vectors.search import find_similar, search
+from tests.pipelines.vectors.conftest import TEXTS
+from tests.support.model_folders import write_encoder
+
+
+@pytest.fixture
+def similar(model, lines, tmp_path):
+    output = tmp_path / "x.npy"
+    embed_file(EmbedConfig(model=model, input_file=lines, output_file=output))
+    given = {"model": model, "input_file": lines, "vectors_file": output}
+    return lambda **options: list(find_similar(SimilarConfig(**{**given, **options})))
+
+
+def test_a_text_is_nearest_to_itself(similar, tmp_path):
+    (tmp_path / "queries.txt").write_text("a value .\n")
+    found = similar(query=("a cat",), query_file=str(tmp_path / "queries.txt"), top_k=2)
+    assert [found[n] for n in (0, 1, 3, 4)] == [
+        *("a cat", "  1.000  2  a cat"),
+        *("a value .", "  1.000  6  a value ."),
+    ]
+    assert len(found) == 6
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (np.zeros([6, 5], "float32"), "have 5 numbers"),
+        (np.zeros([2, 16], "float32"), "has 2 vectors, but .* has 6 texts"),
+        (np.array([{}], object), "cannot be read as a file of vectors"),
+        (np.full([6, 16], np.nan, "float32"), "has vectors that are NaN"),
+    ],
+)
+def test_other_vectors_are_refused(similar, tmp_path, content, sentence):
+    np.save(tmp_path / "other.npy", content, allow_pickle=True)
+    with pytest.raises(UserError, match=sentence):
+        similar(query=("a",), vectors_file=tmp_path / "other.npy")
+
+
+def test_vectors_of_another_model_of_the_same_size_are_refused(similar, tmp_path):
+    other = write_encoder(tmp_path / "other", initializer_range=0.5)
+    with pytest.raises(UserError, match=r"x\.npy\.json says .* another model"):
+        similar(query=("a",), model=str(other))
+    with pytest.raises(UserError, match="another pooling"):
+        similar(query=("a",), pooling="cls")
+
+
+def test_vectors_of_another_file_of_as_many_texts_are_told(similar, tmp_path, caplog):
+    (tmp_path / "others.txt").write_text("the dog\n" * len(TEXTS))
+    similar(query=("a",))
+    assert not caplog.records
+    similar(query=("a",), input_file=str(tmp_path / "others.txt"))
+    (told,) = caplog.messages
+    assert "made of another file" in told
+
+
+HEADERS = [
+    "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999, 4)}",
+    "{'descr': {'names': [1]}, 'fortran_order': False, 'shape': (4, 4)}",
+    "__import__('os').abort()",
+    "(" * 3000,
+]
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_a_header_of_another_kind_is_one_sentence(tmp_path, header):
+    path = tmp_path / "vectors.npy"
+    path.write_bytes(b"\x93NUMPY\x01\0" + len(header).to_bytes(2, "little") + header.encode())
+    config = SimilarConfig(model="m", query=("a",), input_file=path, vectors_file=path)
+    with pytest.raises(
+        UserError, match=r"vectors\.npy: cannot be read as a file of vectors .*make it with embed"
+    ):
+        list(find_similar(config))
+
+
+@pytest.fixture
+def asked(model, lines, tmp_path):
+    given = {"model": model, "index": tmp_path / "index"}
+    return lambda **options: list(search(SearchConfig(**{**given, **options})))
+
+
+def test_texts_are_added_once_and_empty_ones_never(asked, lines, tmp_path):
+    asked(input_file=lines)
+    (tmp_path / "more.txt").write_text("a cat\n\nthe table\nthe table\n")
+    found = asked(input_file=str(tmp_path / "more.txt"), query=("the table",), top_k=9)
+    assert sorted(line.split("  ")[-1] for line in found[1:]) == sorted(
+        [*filter(None, TEXTS), "the table"]
+    )
+    assert found[:2] == ["the table", "  1.000  6  the table"]
+
+
+def test_an_index_is_asked_in_json(asked, lines):
+    (line,) = asked(input_file=lines, query=("a cat",), top_k=1, format="json")
+    answer = json.loads(line)
+    assert answer["query"] == "a cat"
+    (one,) = answer["results"]
+    assert (one["id"], one["text"]) == (2, "a cat")
+    assert one["score"] == pytest.approx(1.0)
+
+
+def test_a_stop_keeps_what_was_added_and_the_same_command_continues(asked, lines, monkeypatch):
+    add, count = module.VectorIndex.add, []
+
+    def stopped(self, texts):
+        count.append(len(texts))
+        if len(count) == 2:
+            raise KeyboardInterrupt
+        add(self, texts)
+
+    monkeypatch.setattr(Embedder, "texts_at_once", 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(module.VectorIndex, "add", stopped)
+        with pytest.raises(KeyboardInterrupt) as stop:
+            asked(input_file=lines)
+    assert stop.value.__notes__[0].startswith("2 texts are in ")
+    monkeypatch.setattr(module.VectorIndex, "add", lambda *given: (count.append(0), add(*given)))
+    found = asked(input_file=lines, query=("a cat",), top_k=9)
+    assert len(count) == 2 + 2  # two more blocks
+    assert len(found) == 1 + 5
+
+
+def test_a_graph_is_made_where_it_is_asked_for_and_its_recall_is_printed(asked, lines):
+    pytest.importorskip("faiss")
+    said, query, first, *_ = asked(input_file=lines, query=("a cat",), method="hnsw")
+    assert (
+        said
+        == "recall@10 of the graph: 1.000 (5 of the 5 vectors searched for among the others; ef=64)"
+    )
+    assert (query, first) == ("a cat", "  1.000  2  a cat")
+    again = asked(query=("a cat",), method="hnsw")
+    assert again[0] == said
+    exact = asked(query=("a cat",), method="exact")
+    assert exact == again[1:]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"index": "none"}, "none: no such index; give `input_file`"),
+        ({"metric": "dot"}, "have `metric=cosine`; leave out"),
+        ({"pooling": "cls"}, "made with another pooling"),
+        ({"model": "other"}, "made with another model"),
+        ({"model": "wide"}, "of a model with 16 numbers, but this one has 32"),
+    ],
+)
+def test_another_index_is_refused(asked, lines, tmp_path, monkeypatch, options, sentence):
+    monkeypatch.chdir(tmp_path)
+    write_encoder(tmp_path / "other", initializer_range=0.5)
+    write_encoder(tmp_path / "wide", hidden_size=32)
+    asked(input_file=lines)
+    with pytest.raises(UserError, match=sentence):
+        asked(query=("a",), **{k: Path(v) if k == "index" else v for k, v in options.items()})
