@@ -207,7 +207,7 @@ def extract_features(config: Any, _: ConfigFlags[Any]) -> str:
 
 
 @tool(EXPORT, "keras_bert_impl.serving.exported:ExportConfig")
-def export_saved_model(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
+def export_saved_model(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     """Writes a model directory as a SavedModel: another name of export_model --format=saved_model.
 
     A pre-trained model gets the signatures serving_default (ids to vectors), masked_lm (ids and
@@ -223,18 +223,7 @@ def export_saved_model(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     Example:
       keras-bert export_saved_model --model=run/model --output_dir=saved_model
     """
-    from pipelines.tasks.register import open_and_serve
-
-    opened, served = open_and_serve(
-        config.model,
-        top_k=config.top_k,
-        max_seq_length=config.max_seq_length,
-        **config.description(),
-    )
-    from keras_bert_impl.serving.export import export_saved_model  # after the model is found
-
-    result = export_saved_model(served, opened, config.output_dir, config.verify)
-    yield from _exported(config.output_dir, result)
+    yield from export_model(config, flags)
 
 
 def _exported(folder: Any, result: Any) -> Iterator[str]:
@@ -255,7 +244,7 @@ def _exported(folder: Any, result: Any) -> Iterator[str]:
 
 
 @tool(EXPORT, "keras_bert_impl.serving.exported:ExportModelConfig")
-def export_model(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+def export_model(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     """Writes a model directory for a server or a runtime: as SavedModel, ONNX, OpenVINO, LiteRT.
 
     A SavedModel takes raw text (see export_saved_model). The others take ids, with free batch and
@@ -272,19 +261,17 @@ def export_model(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
       keras-bert export_model --model=mine --output_dir=mine_openvino --format=openvino
       python mine_openvino/client.py 'How do I get my money back?'
     """
-    if config.format == "saved_model":
-        yield from export_saved_model(config, flags)
-        return
     from pipelines.tasks.register import open_and_serve
 
-    opened, _ = open_and_serve(
-        config.model, max_seq_length=config.max_seq_length, **config.description()
-    )
-    from keras_bert_impl.serving.export import export_portable  # after it is found
+    length, more = config.max_seq_length, config.description()
+    opened, served = open_and_serve(config.model, top_k=config.top_k, max_seq_length=length, **more)
+    from keras_bert_impl.serving import export  # after the model is found
 
-    result = export_portable(
-        opened, config.output_dir, config.format, config.max_seq_length, config.verify
-    )
+    form = getattr(config, "format", "saved_model")
+    if form == "saved_model":
+        result = export.export_saved_model(served, opened, config.output_dir, config.verify)
+    else:
+        result = export.export_portable(opened, config.output_dir, form, length, config.verify)
     yield from _exported(config.output_dir, result)
 
 
