@@ -90,6 +90,7 @@ setup(
     package_dir={f"keras_bert_impl.{folder}": folder for folder in MOVED},
     package_data={"": ["py.typed", "*.npz", "recipes/*.cfg", "static/*"]},
     install_requires=[
+        "absl-py>=2.1",
         "google-crc32c>=1.6",
         "h5py>=3.11",
         "huggingface_hub>=0.30",

@@ -1,4 +1,4 @@
-"""A tool's flags, as google-research/bert has them, made of the options of its config dataclass."""
+"""A tool's absl flags, made of the options of its config dataclass."""
 
 import difflib
 import functools
@@ -6,10 +6,11 @@ import inspect
 import os
 import re
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+
+from absl import flags
 
 from keras_bert_impl.errors import UserError, cut, nearest
 from keras_bert_impl.files import read_small
@@ -32,8 +33,7 @@ Main = Callable[..., int]
 
 _INDENT = " " * 6
 _NEARLY = 0.86  # likeness from which a flag is another one mistyped; Beam's own are less alike
-_WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
-_TRUTH = {**dict.fromkeys(("true", "t", "1"), True), **dict.fromkeys(("false", "f", "0"), False)}
+_NUMBERS = {int: "whole numbers", float: "numbers"}
 _FILES = ("flagfile", "recipe")  # one flag: of a study its file is called a recipe
 _TWO_SCREENS = 100  # lines of help
 
@@ -68,96 +68,38 @@ _ABOUT_LISTS = (
 )
 
 
-@dataclass
-class Flag:
-    """A flag and its value.
+class SeveralFlag(flags.Flag):
+    """A flag that holds several items: given again it adds to them.
 
-    A list that is given again is added to. What a flag file says of it stands for itself: of
-    several places that say something, the command line's words being one, the one that speaks last
-    is believed.
+    What a flag file says of it stands for itself: of several places that say something, the
+    command line's words being one, the one that speaks last is believed.
 
     Attributes:
-        kind: `str`, `int`, `float`, `bool` (`--name`, `--noname`), `Path` or `list`.
-        element: the kind of a list's items.
-        separated: whether commas separate them; otherwise each time gives one.
-        given: whether it was typed, or stood in a flag file.
+        separated: whether commas separate items; otherwise each time gives one.
+        source: the place whose words are read now.
     """
 
-    name: str
-    kind: type
-    default: Any
-    sentence: str
-    required: bool = False
-    choices: Sequence[str] | None = None
-    element: type = str
-    separated: bool = True
-    value: Any = None
-    given: bool = False
-    _said: dict[str, list[Any]] = field(default_factory=dict)
+    def __init__(self, name: str, default: Any, sentence: str, separated: bool) -> None:
+        self.separated, self.source = separated, ""
+        self._given: dict[str, list[str]] = {}
+        parser, serializer = flags.ArgumentParser[str](), flags.ArgumentSerializer[str]()
+        super().__init__(parser, serializer, name, None, sentence)
+        self.default = self.value = default
+        self.default_as_str = as_list_text(default or ())
 
-    def forget(self) -> None:
-        """Goes back to the default."""
-        self.value, self.given, self._said = self.default, False, {}
-
-    @property
-    def alone(self) -> str | None:
-        """The value of the flag without one."""
-        return "true" if self.kind is bool else None
-
-    def read(self, text: str | None, source: str = "") -> None:
-        """Takes the value that a place gives: the command line (""), or a flag file."""
-        self.given = True
-        if text is None:
-            raise UserError(f"--{self.name} needs a value; --help lists the flags.")
-        if self.kind is Path and not text:
-            raise UserError(f"`{self.name}` is empty; give a path, or leave it out.")
+    def parse(self, argument: Any) -> None:
+        """Adds the items to those that the same place gave before."""
         try:
-            value = self._read(text)
+            more = items_of(argument) if self.separated else [argument]
         except UserError as error:
             raise UserError(f"--{self.name}: {error}") from error
-        except (KeyError, ValueError) as error:
-            several = f"{_WANTED[self.element]}s separated by commas".removeprefix("a ")
-            wanted = several if self.kind is list else _WANTED.get(self.kind)
-            wanted = f"one of {', '.join(self.choices)}" if self.choices else wanted
-            given = cut(f"--{self.name}={text}")
-            raise UserError(f"{given} must be {wanted}; --help lists the flags.") from error
-        if self.kind is list:
-            value = self._said[source] = [*self._said.get(source, ()), *value]
-        self.value = value
+        self.value = self._given[self.source] = [*self._given.get(self.source, ()), *more]
+        self.present += 1
 
-    def _read(self, text: str) -> Any:
-        if self.kind is list:
-            return [self.element(one) for one in (items_of(text) if self.separated else [text])]
-        if self.choices:
-            return {one: one for one in self.choices}[text]
-        return _TRUTH[text.lower()] if self.kind is bool else self.kind(text)
-
-    def described(self) -> str:
-        """Its choices and its default, as they follow its name in the help."""
-        if self.kind is bool:
-            return f" (on by default; --no{self.name} turns it off)" if self.default else ""
-        default = as_list_text(map(str, self.default or ())) if self.kind is list else self.default
-        choices = f"={'|'.join(self.choices)}" if self.choices else ""
-        return choices + (f" (default {default})" if default not in (None, "") else "")
-
-    def lines(self) -> list[str]:
-        """Its lines of a flag file."""
-        if self.value is None:
-            return []
-        if self.kind is bool:
-            return [f"--{'' if self.value else 'no'}{self.name}\n"]
-        if self.kind is list and self.separated:
-            return [_line_of(self.name, as_list_text(map(str, self.value)))]
-        return [
-            line_of(self.name, one) for one in (self.value if self.kind is list else [self.value])
-        ]
-
-
-def line_of(name: str, value: Any) -> str:
-    r"""A flag with a value, as a line of a flag file: `--count=5\n`."""
-    text = str(value)
-    keeps_blanks = text == text.strip() and not _is_marked(text)
-    return _line_of(name, text if keeps_blanks else f'"{text}"')
+    def unparse(self) -> None:
+        """Forgets what was given."""
+        self.value, self.present = self.default, 0
+        self._given.clear()
 
 
 class ConfigFlags(Generic[Config]):
@@ -183,7 +125,11 @@ class ConfigFlags(Generic[Config]):
 
     def __init__(self, usage: str | None, config_class: type[Config] | None = None) -> None:
         self._usage = inspect.cleandoc(usage or "")
-        self._flags: dict[str, Flag] = {}
+        self._values = flags.FlagValues()
+        # A value that follows its flag, as Beam takes it, hides nothing that comes after it.
+        self._values.set_gnu_getopt(True)
+        self._sentences: dict[str, str] = {}
+        self._required: set[str] = set()
         self.means: dict[str, tuple[str, Any]] = {}  # what switches set other flags to
         self._parameters: dict[str, str] = {}
         self.extra_arguments: list[str] = []
@@ -197,56 +143,59 @@ class ConfigFlags(Generic[Config]):
             self._parameters[".".join(one.path)] = one.name
             self._add(one)
 
-    def define(self, name: str, kind: type, default: Any, sentence: str, **more: Any) -> Flag:
-        """Defines a flag; see `Flag`."""
-        self._flags[name] = flag = Flag(name, kind, default, sentence, **more)
-        flag.forget()
-        return flag
+    def define(
+        self,
+        name: str,
+        kind: type,
+        default: Any,
+        sentence: str,
+        *,
+        required: bool = False,
+        choices: Sequence[str] | None = None,
+        separated: bool = True,
+    ) -> flags.FlagHolder:
+        """Defines a flag.
+
+        Args:
+            kind: `str`, `int`, `float`, `bool` (`--name`, `--noname`) or `list`.
+            separated: whether commas separate the items of a list; otherwise each time gives one.
+        """
+        self._sentences[name] = sentence
+        self._required |= {name} if required else set()
+        if kind is list:
+            return flags.DEFINE_flag(SeveralFlag(name, default, sentence, separated), self._values)
+        if choices is not None:
+            words = list(choices)
+            return flags.DEFINE_enum(name, default, words, sentence, flag_values=self._values)
+        define: Callable[..., flags.FlagHolder] = {
+            str: flags.DEFINE_string,
+            int: flags.DEFINE_integer,
+            float: flags.DEFINE_float,
+            bool: flags.DEFINE_bool,
+        }[kind]  # type: ignore[assignment]
+        return define(name, default, sentence, flag_values=self._values)
 
     def parse(self, arguments: Sequence[str], *, keep_unknown: bool = False) -> None:
         """Reads the command line (without the program's name), `--flagfile=FILE` as well."""
-        for flag in self._flags.values():
-            flag.forget()  # a second call in one process starts from the defaults
-        rest = self._read(arguments, keep_unknown)
+        rest = list[str]()
+        try:
+            self._values.unparse_flags()  # a second call in one process starts from the defaults
+            for source, words in self._parts(arguments):
+                for several in self.lists():
+                    several.source = source
+                rest += self._values(["tool", *words], known_only=keep_unknown)[1:]
+        except flags.UnrecognizedFlagError as error:
+            raise UserError(self._unknown(error.flagname)) from error
+        except (flags.Error, OSError, ValueError) as error:  # the last: --noswitch=true
+            raise UserError(f"{self._illegal(error)}; --help lists the flags.") from error
         self._check_rest(rest, keep_unknown)
         for switch, (name, value) in self.means.items():
-            if self._flags[switch].value:
-                self._flags[name].read(value)
-        for name in sorted(name for name, flag in self._flags.items() if flag.required):
-            if self._flags[name].value is None:
+            if self._values[switch].value:
+                self._values[name].value = value
+        for name in sorted(self._required):
+            if self._values[name].value is None:
                 raise UserError(f"--{name} is missing; --help lists the flags.")
         self.extra_arguments = rest
-
-    def _read(
-        self,
-        words: Sequence[str],
-        keep_unknown: bool,
-        source: str = "",
-        within: tuple[str, ...] = (),
-    ) -> list[str]:
-        """Reads words, and those of flag files in their places; gives those that are no flags."""
-        rest, left, aliases = list[str](), iter(words), self._aliases()
-        switches = {f"no{one.name}": one for one in self._flags.values() if one.kind is bool}
-        for word in left:
-            name, joined, text = word.lstrip("-").partition("=")
-            flag = self._flags.get(aliases.get(name, name))
-            if word == "--":
-                rest += left
-            elif name in _FILES and word.startswith("-"):
-                file = os.path.expanduser(text if joined else next(left, ""))  # noqa: PTH111
-                if file in within:
-                    raise UserError(f"{file}: is a flag file that names itself; remove that line.")
-                more = without_defaults(self._words_of(file))
-                rest += self._read(more, keep_unknown, file, (*within, file))
-            elif flag and word.startswith("-"):
-                flag.read(text if joined else flag.alone or next(left, None), source)
-            elif word.removeprefix("-").removeprefix("-") in switches:
-                switches[name].read("false", source)
-            elif keep_unknown or not word.startswith("-"):
-                rest.append(word)
-            else:
-                raise UserError(self._unknown(name))
-        return rest
 
     def _check_rest(self, rest: Sequence[str], keep_unknown: bool) -> None:
         """Refuses words that are no flags, and what is passed on but meant for this tool."""
@@ -255,13 +204,12 @@ class ConfigFlags(Generic[Config]):
                 f"'{rest[0]}' is not a flag; write values as --flag=value (--help lists the flags)."
             )
         for name in (word.lstrip("-").partition("=")[0] for word in rest if word[:1] == "-"):
-            if near := difflib.get_close_matches(name, self._flags, 1, _NEARLY):
+            if near := difflib.get_close_matches(name, self._sentences, 1, _NEARLY):
                 raise UserError(f"'--{name}' is not a flag; --{near[0]} is (see --help).")
 
     def config(self) -> Config:
         """Reads the flags into the config dataclass."""
-        given = (one for one in self._options if self._flags[one.name].given)
-        values = {one.path: _of_option(one, self.value_of(one.name)) for one in given}
+        values = {one.path: _from_flag(one, self._values[one.name].value) for one in self._options}
         made: Config = _made(self._config_class, values, {})
         return made
 
@@ -272,27 +220,46 @@ class ConfigFlags(Generic[Config]):
         """
         return functools.partial(run, self, lambda: _print(job(self.config())), **how)
 
-    def lists(self) -> list[Flag]:
+    def lists(self) -> list[SeveralFlag]:
         """The flags that hold several items."""
-        return [flag for flag in self._flags.values() if flag.kind is list]
+        flags_here = (self._values[name] for name in self._sentences)
+        return [flag for flag in flags_here if isinstance(flag, SeveralFlag)]
 
     def value_of(self, name: str) -> Any:
         """The present value of a flag."""
-        return self._flags[name].value
+        return self._values[name].value
 
     def names(self) -> set[str]:
         """The names by which a flag is known, on the command line and in messages."""
-        return {*self._flags, *self._aliases(), *self._parameters}
+        return {*self._sentences, *self._aliases(), *self._parameters}
 
     def given(self) -> frozenset[str]:
         """The names of the flags that were typed, or stood in a flag file."""
-        return frozenset(name for name, flag in self._flags.items() if flag.given)
+        return frozenset(name for name in self._sentences if self._values[name].present)
 
     def as_flagfile(self, without: Sequence[str] = ()) -> str:
         """All flags that a repetition of the run has, in the form that `--flagfile` reads."""
         left_out = {*without, *(one.name for one in self._options if one.rules.resume == ONCE)}
-        kept = (flag for name, flag in self._flags.items() if name not in left_out)
-        return "".join(line for flag in kept for line in flag.lines())
+        names = (name for name in self._sentences if name not in left_out)
+        return "".join(line for name in names for line in self._lines_of(name))
+
+    def line(self, name: str, value: Any) -> str:
+        r"""A flag with a value, as a line of a flag file: `--count=5\n`."""
+        text = str(value)
+        keeps_blanks = text == text.strip() and not _is_marked(text)
+        return _line_of(name, text if keeps_blanks else f'"{text}"')
+
+    def _lines_of(self, name: str) -> list[str]:
+        flag = self._values[name]
+        if flag.value is None:
+            return []
+        if flag.boolean:
+            return [f"{flag.serialize()}\n"]
+        if not isinstance(flag, SeveralFlag):
+            return [self.line(name, flag.value)]
+        if flag.separated:
+            return [_line_of(name, as_list_text(flag.value))]
+        return [self.line(name, text) for text in flag.value]
 
     def help_text(self, full: bool = True) -> str:
         """The usage text, then every flag with its default and its sentence.
@@ -309,18 +276,18 @@ class ConfigFlags(Generic[Config]):
 
     def _help(self, without: set[str], last: Sequence[str], about: Sequence[str] = ()) -> str:
         lines = [self._usage, "", "Flags:"]
-        for name in self._flags:
+        for name in self._sentences:
             lines += self._about(name) if name not in without else []
         return "\n".join([*lines, f"\n{_INDENT}".join(last), *about]) + "\n"
 
     def _about(self, name: str) -> list[str]:
-        flag = self._flags[name]
-        required = " (required)" if flag.required else ""
+        required = " (required)" if name in self._required else ""
         others = [f"--{alias}" for alias, of in self._aliases().items() if of == name]
         also = f" (also {', '.join(others)})" if others else ""
-        first = f"  --{name}{flag.described()}{required}{also}"
-        indents = (_INDENT, _INDENT)
-        return [first, *textwrap.TextWrapper(96, *indents).wrap(flag.sentence)]
+        first = f"  --{name}{_describe_value(self._values[name])}{required}{also}"
+        sentence = self._sentences[name]
+        lines = textwrap.wrap(sentence, 96, initial_indent=_INDENT, subsequent_indent=_INDENT)
+        return [first, *lines]
 
     def in_flags(self, message: str) -> str:
         """Turns the parameters that a message of the library names into flags of this tool."""
@@ -330,18 +297,54 @@ class ConfigFlags(Generic[Config]):
         name, value = parameter.groups()
         name = self._parameters.get(name, name)
         name = self._aliases().get(name, name)
-        if name not in self._flags:
+        if name not in self._sentences:
             return parameter.group()
-        if self._flags[name].kind is bool and value in ("True", "False"):
+        if self._values[name].boolean and value in ("True", "False"):
             return f"--{'no' * (value == 'False')}{name}"
         return f"--{name}" if value is None else f"--{name}={value}"
 
     def _unknown(self, flag: str) -> str:
         if (instead := GONE_FLAGS.get(flag.removeprefix("no"))) is not None:
             return f"--{flag} is gone; {instead}."
-        name = nearest(flag, [*self._flags, *self._aliases()])
+        name = nearest(flag, [*self._sentences, *self._aliases()])
         mean = f" did you mean --{name}?" if name else " --help lists them."
         return f"--{flag} is not a flag;{mean}"
+
+    def _illegal(self, error: Exception) -> str:
+        """Says what value a flag takes, instead of how absl failed to read the given one."""
+        message = str(error).strip().splitlines()[0]
+        found = re.match(r"flag --(\w+)=", message)
+        if found and isinstance(error.__context__, (TypeError, ValueError)):
+            parser = self._values[found[1]].parser
+            wanted = parser.syntactic_help
+            if isinstance(parser, flags.BooleanParser):
+                wanted = "true or false"
+            elif isinstance(parser, flags.EnumParser):
+                wanted = f"one of {', '.join(parser.enum_values)}"
+            given = message.removeprefix("flag ").removesuffix(f": {error.__context__}")
+            return f"{cut(given)} must be {wanted}"
+        return cut(message.removeprefix("FATAL Flags ").rstrip("."))
+
+    def _parts(
+        self, words: Sequence[str], source: str = "", within: tuple[str, ...] = ()
+    ) -> Iterator[tuple[str, list[str]]]:
+        """The words of a command line, and those of flag files in their places."""
+        part, rest, aliases = list[str](), iter(words), self._aliases()
+        for word in rest:
+            name, joined, file = word.partition("=")
+            if name.lstrip("-") not in _FILES or not word.startswith("-"):
+                meant = aliases.get(name.lstrip("-")) if word.startswith("-") else None
+                part.append(f"--{meant}{joined}{file}" if meant else word)
+                if word == "--":
+                    part += rest
+                continue
+            yield source, part
+            part, file = [], os.path.expanduser(file if joined else next(rest, ""))  # noqa: PTH111
+            if file in within:
+                raise UserError(f"{file}: is a flag file that names itself; remove its --flagfile.")
+            words_of_file = without_defaults(self._words_of(file))
+            yield from self._parts(words_of_file, file, (*within, file))
+        yield source, part
 
     def _words_of(self, file: str) -> list[str]:
         """The flags of a flag file."""
@@ -362,25 +365,31 @@ class ConfigFlags(Generic[Config]):
         return words
 
     def _add(self, one: Option) -> None:
-        kind: type = one.type if one.type in (int, float, bool, Path) else str
-        default, rules = None if one.default is REQUIRED else one.default, one.rules
-        is_list = rules.repeated or one.element is not None
-        if is_list and default is not None:
-            default = items_of(default) if rules.listed else list(default)
+        kind: type = one.type if one.type in (int, float, bool) else str
+        default = None if one.default is REQUIRED else one.default
+        if one.rules.repeated or one.element is not None:
+            kind = list
+            if not one.rules.repeated and one.default is not REQUIRED:
+                default = (
+                    items_of(default or "") if one.rules.listed else [*map(str, default or ())]
+                )
+        elif kind is str and default is not None:
+            default = str(default)
         self.define(
             one.name,
-            list if is_list else kind,
+            kind,
             default,
-            rules.sentence,
+            one.rules.sentence,
             required=one.default is REQUIRED,
-            choices=None if is_list else rules.choices,
-            element=one.element if one.element in (int, float) else str,
-            separated=not rules.repeated,
+            choices=one.rules.choices if kind is not list else None,
+            separated=not one.rules.repeated,
         )
 
     def _aliases(self) -> dict[str, str]:
         """The other names of flags, with the flags that they mean."""
-        ours = [(group, [name for name in group if name in self._flags]) for group in _SAME_FLAGS]
+        ours = [
+            (group, [name for name in group if name in self._sentences]) for group in _SAME_FLAGS
+        ]
         return {
             alias: names[0]
             for group, names in ours
@@ -426,21 +435,51 @@ def _is_marked(text: str) -> bool:
     return len(text) > 1 and text[0] == text[-1] == '"'
 
 
+def _describe_value(flag: flags.Flag) -> str:
+    """Gives a flag's choices and default, as they follow its name in the help."""
+    if isinstance(flag, flags.EnumFlag):
+        default = f" (default {flag.default})" if flag.default is not None else ""
+        return f"={'|'.join(flag.parser.enum_values)}{default}"
+    if flag.boolean:
+        return f" (on by default; --no{flag.name} turns it off)" if flag.default else ""
+    if flag.default in (None, "", []):
+        return ""
+    return f" (default {str(flag.default_as_str).strip(chr(39))})"
+
+
 def _made(config_class: Any, values: Mapping[tuple[str, ...], Any], more: Mapping[str, Any]) -> Any:
     """A config, and those within it, of values by the paths of their options."""
     own = {path[0]: value for path, value in values.items() if len(path) == 1}
     for name, nested in nested_configs(config_class).items():
         inner = {path[1:]: value for path, value in values.items() if path[0] == name}
-        paths = map(".".join, (one.path for one in options_of(nested.config_class)))
+        paths = (".".join(path) for path in inner)
         with options_named({path: f"{name}.{path}" for path in paths}):
-            own[name] = _made(nested.config_class, inner, nested.defaults)
-    return config_class(**{**more, **own})
+            defaults = {one: value for one, value in nested.defaults.items() if (one,) not in inner}
+            own[name] = _made(nested.config_class, inner, defaults)
+    return config_class(**{**own, **more})
 
 
-def _of_option(one: Option, value: Any) -> Any:
-    """An option's value, of that of its flag."""
-    if one.rules.listed:
-        return as_list_text(value)
-    if not isinstance(value, list):
+def _from_flag(one: Option, value: Any) -> Any:
+    """Turns a flag's value into the option's."""
+    element = one.element
+    if element is not None:
+        if not value and not one.default:
+            return one.default
+        if one.rules.listed:
+            return as_list_text(value)
+        return _numbers(one, value, element) if element in _NUMBERS else tuple(value)
+    if one.type is not Path or value is None:
         return value
-    return tuple(value) or one.default or ()
+    if not value:
+        raise UserError(f"`{one.name}` is empty; give a path, or leave it out.")
+    return Path(value)
+
+
+def _numbers(one: Option, words: Sequence[str], kind: type) -> tuple:
+    try:
+        return tuple(kind(word) for word in words)
+    except ValueError as error:
+        example = f" such as {','.join(map(str, one.default))}" if one.default else ""
+        raise UserError(
+            f"`{one.name}={','.join(words)}`: give {_NUMBERS[kind]} separated by commas{example}."
+        ) from error

@@ -27,7 +27,7 @@ FLAGS: Mapping[str, str] = {
     "scale_labels": "leave it out, your own numbers are always learned in units of their spread",
     "tag_unit": "leave it out, files of characters are recognised",
     "group_by_length": "leave it out, a batch of training has rows of like lengths",
-    "input_format": "a file's beginning tells its form",
+    "input_format": "a file's beginning tells its form; tfds:NAME:SPLIT is a data set",
     "compared_with": "score each system by itself, the figures have intervals",
     "ensemble": "evaluate each model in a run of its own",
     "peak_tflops": "divide the work that plan_run prints by the seconds of metrics.jsonl",

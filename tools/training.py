@@ -12,7 +12,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.training.run_directory import RunDirectory
 from tools.command_line import CONTINUES, tell_stopped
-from tools.config_flags import ConfigFlags, add_tpu_flags, line_of
+from tools.config_flags import ConfigFlags, add_tpu_flags
 from tools.table import PRETRAIN, TUNE, ToolPrograms, tool, written
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def results_of(results: "FineTuningResults") -> Iterator[str]:
 def flags_of_one(flags: ConfigFlags[Any], changes: Mapping[str, Any]) -> str:
     """The command of one of several runs, as a flag file."""
     same = flags.as_flagfile(without=(*_OF_MANY, *changes))
-    return same + "".join(line_of(name, value) for name, value in changes.items())
+    return same + "".join(flags.line(name, value) for name, value in changes.items())
 
 
 @_trainer("pipelines.tasks.labels.options:RunClassifierConfig")

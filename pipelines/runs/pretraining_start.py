@@ -74,7 +74,8 @@ def casing_of_shards(input_files: Sequence[str]) -> Casing:
     described = next((shard.description for shard in shards if shard.description), None)
     if described is None:
         return Casing()
-    return Casing(**{"unicode_form": AS_IS, **described.tokenizer})
+    settings: dict[str, Any] = {"unicode_form": AS_IS, **described.tokenizer}
+    return Casing(**settings)
 
 
 _LOOKED_AT = 1 << 16  # bytes of a bare shard that enter its identity, besides its size

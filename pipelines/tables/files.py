@@ -1,4 +1,4 @@
-"""Files of examples as people have them: CSV, TSV, JSON lines or an array.
+"""Files of examples as people have them: CSV, TSV, JSON lines or an array, TFDS data sets.
 
 A file is read from its beginning as often as it is asked for; of an array the text is held, of all
 others a megabyte. Its first line says what it is, or the ending of its name:
@@ -9,6 +9,7 @@ others a megabyte. Its first line says what it is, or the ending of its name:
   field that holds one and doubles it, so a single one inside a field proves that there is none.
 - JSON: an object a line, or one array of objects; their names are the columns. An object inside a
   record has columns of its own, with a dot: `{"labels": {"label": 3}}` has `labels.label`.
+- `tfds:NAME:SPLIT`: a data set of TensorFlow Datasets on this machine.
 """
 
 import csv
@@ -23,7 +24,9 @@ from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any, Literal, NamedTuple
 
-from keras_bert_impl.errors import UserError, shown
+import numpy as np
+
+from keras_bert_impl.errors import UserError, reading, shown
 from keras_bert_impl.files import MOST_LINE_BYTES
 from keras_bert_impl.json_files import bounded_loads, fault_of_json
 from keras_bert_impl.tokenization.reference import as_name, as_text
@@ -38,7 +41,8 @@ from pipelines.tables.lines import read_lines, read_text
 
 _LOGGER = logging.getLogger(__name__)
 
-Form = Literal["csv", "tsv", "json_lines", "json_array"]
+TFDS = "tfds:"
+Form = Literal["csv", "tsv", "json_lines", "json_array", "tfds"]
 _FORMS_BY_ENDING: dict[str, Form] = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -57,7 +61,7 @@ _BETWEEN_OBJECTS = re.compile(r"[\s,]*")
 class Record(NamedTuple):
     """One record of a file."""
 
-    line: int  # on which it begins, from 1
+    line: int  # on which it begins, from 1; of a data set, the number of the example
     values: dict[str, Any]  # text in CSV and TSV, any JSON value in JSON
 
 
@@ -65,7 +69,7 @@ class Record(NamedTuple):
 class TableFile:
     """A file of records, its form and its columns known."""
 
-    name: str  # the path
+    name: str  # the path, or "tfds:NAME:SPLIT"
     form: Form
     # Composed (see `as_name`); "1", "2", ... without a header, in JSON those of the first object.
     columns: tuple[str, ...] = ()
@@ -76,6 +80,8 @@ class TableFile:
 
     def records(self) -> Iterator[Record]:
         """Reads all records from the beginning."""
+        if self.form == "tfds":
+            return _data_set_records(self.name)
         if self.form in _JSON:
             return _json_records(self.name, self.form, self.encoding)
         rows = islice(self.rows(), int(self.header), None)
@@ -87,6 +93,13 @@ class TableFile:
             return _quoted_rows(self.name, self.delimiter, self.encoding)
         lines = read_lines(self.name, self.encoding)
         return ((number, line.split(self.delimiter)) for number, line in lines if line)
+
+    def paths(self) -> list[Path]:
+        """The files on disk."""
+        if self.form != "tfds":
+            return [Path(self.name)]
+        builder, split = _builder(self.name)
+        return [Path(path) for path in builder.info.splits[split].filepaths]
 
 
 def _with_columns(
@@ -137,6 +150,8 @@ def open_table(
 
 def _opened(name: str, header: bool, encoding: TextEncoding) -> TableFile | None:
     """The file, of JSON without its columns; None where it has no lines."""
+    if name.startswith(TFDS):
+        return TableFile(name, "tfds", tuple(map(as_name, _builder(name)[0].info.features)))
     # Of an array the one line may be the whole file.
     may_be_array = form_by_name(name) in (None, "json_lines")
     is_array = may_be_array and beginning_of_text(name, encoding).startswith(b"[")
@@ -323,3 +338,43 @@ def _with_text(value: Any) -> Any:
     if isinstance(value, dict):
         return dict(_columns(value, ""))
     return as_text(value) if isinstance(value, str) else value
+
+
+def _builder(name: str) -> tuple[Any, str]:
+    """The data set's builder, and its split."""
+    import tensorflow_datasets as tfds
+
+    data_set, _, split = name.removeprefix(TFDS).partition(":")
+    split = split or "train"
+    remedy = "check the data set's name, its split and the variable TFDS_DATA_DIR"
+    with reading(name, "a data set", remedy):
+        builder = tfds.builder(data_set)
+        if not builder.info.splits:
+            raise ValueError("it is not on this machine; download and prepare it")
+        _ = builder.info.splits[split].num_examples
+    return builder, split
+
+
+def _data_set_records(name: str) -> Iterator[Record]:
+    import tensorflow_datasets as tfds
+
+    builder, split = _builder(name)
+    features = builder.info.features
+    examples = tfds.as_numpy(builder.as_dataset(split=split, shuffle_files=False))
+    for number, example in enumerate(examples, start=1):
+        values = {as_name(key): _plain_value(features[key], one) for key, one in example.items()}
+        yield Record(number, values)
+
+
+def _plain_value(feature: Any, value: Any) -> Any:
+    """A feature's value as JSON has it: a class is its name, null in a split without labels."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list):
+        inner = feature.feature if hasattr(feature, "feature") else feature
+        return [_plain_value(inner, one) for one in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if hasattr(feature, "int2str"):
+        return feature.int2str(value) if value >= 0 else None
+    return value

@@ -328,7 +328,7 @@ class VectorIndex:
             raise UserError(f"{self._folder}: open it with its model to search for texts.")
         return self._units(model.embed(texts, _named(model.settings, prompt), self.size))
 
-    def _owned(self) -> AbstractContextManager[bool]:
+    def _owned(self) -> AbstractContextManager[None]:
         folder = self._folder
         return owned(folder / ".lock", f"{folder}: another process adds to it; wait for it.")
 

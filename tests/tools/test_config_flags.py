@@ -41,9 +41,6 @@ class Trip:
         check_options(self)
 
 
-NUMBERS = "numbers separated by commas; --help lists the flags."
-
-
 def config(*words):
     flags = ConfigFlags("Travels.", Trip)
     flags.parse(["--init_checkpoint=x", *words])
@@ -85,8 +82,11 @@ def test_every_type_is_read():
         ("--rate=0", "--rate=0.0 must be more than 0."),
         ("--max_length=4", "--max_length=4 must be 5 or more."),
         ("--second_max_length=4", "--second_max_length=4 must be 5 or more."),
-        ("--steps=1,b", f"--steps=1,b must be whole {NUMBERS}"),
-        ("--second_rates=a", f"--second_rates=a must be {NUMBERS}"),
+        ("--steps=1,b", "--steps=1,b: give whole numbers separated by commas."),
+        (
+            "--second_rates=a",
+            "--second_rates=a: give numbers separated by commas such as 0.5,0.25.",
+        ),
     ],
 )
 def test_a_bad_value_is_refused_by_the_flag_that_holds_it(word, sentence):

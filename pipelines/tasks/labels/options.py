@@ -22,7 +22,7 @@ class LabelledTextsConfig:
     train_file: str | None = option(
         None,
         "Examples to train on: CSV, TSV or JSON (an object a line, or an array), plain or packed "
-        "(.gz, .xz, .bz2). Replaces a task of GLUE.",
+        "(.gz, .xz, .bz2), or tfds:NAME:SPLIT. Replaces a task of GLUE.",
         resume=FREE,  # the content is compared
     )
     dev_file: str | None = option(

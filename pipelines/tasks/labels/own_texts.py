@@ -113,7 +113,7 @@ class LabelledTexts(LabelTask):
 
     def files(self, split: str) -> list[Path]:
         """The files on disk; see `Task.files`."""
-        return [Path(self.sources[split].file.name)]
+        return self.sources[split].file.paths()
 
     def examples(self, split: str) -> Iterator[TextExample]:
         """Reads a split; rows without text are left out of training. See `Task.examples`."""

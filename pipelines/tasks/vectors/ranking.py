@@ -114,7 +114,7 @@ class RankingTask(TaskDefaults):
 
     def files(self, split: str) -> list[Path]:
         """See `Task.files`."""
-        return [Path(self.tables[split].name)]
+        return self.tables[split].paths()
 
     def examples(self, split: str) -> Sequence[TextExample]:
         """See `Task.examples`."""

@@ -131,6 +131,42 @@ def test_what_a_csv_writer_writes_is_read_as_it_was(tmp_path_factory, rows):
     assert values(file) == [list(row) for row in rows]
 
 
+@pytest.fixture(scope="module")
+def data_set(tmp_path_factory):
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    folder = tmp_path_factory.mktemp("tfds")
+    examples = {"text": ["Good ß.", "Bad."], "label": [1, 0], "tags": [[0, 1], [1, 1]]}
+    tfds.dataset_builders.store_as_tfds_dataset(
+        name="reviews",
+        version="1.0.0",
+        features=tfds.features.FeaturesDict(
+            {
+                "text": tfds.features.Text(),
+                "label": tfds.features.ClassLabel(names=["neg", "pos"]),
+                "tags": tfds.features.Sequence(tfds.features.ClassLabel(names=["a", "b"])),
+            }
+        ),
+        split_datasets={"train": tf.data.Dataset.from_tensor_slices(examples)},
+        data_dir=folder,
+        disable_shuffling=True,
+    )
+    tfds.core.add_data_dir(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("data_set")
+def test_a_data_set_has_the_names_of_its_classes():
+    file = open_table("tfds:reviews:train")
+    assert set(file.columns) == {"text", "label", "tags"}
+    assert [(record.line, record.values) for record in file.records()] == [
+        (1, {"text": "Good ß.", "label": "pos", "tags": ["a", "b"]}),
+        (2, {"text": "Bad.", "label": "neg", "tags": ["b", "b"]}),
+    ]
+    assert all(path.is_file() for path in file.paths())
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [
