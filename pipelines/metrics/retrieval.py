@@ -52,7 +52,7 @@ def retrieval_figures(
     if len(relevant) != len(queries):
         raise ValueError(f"{len(queries)} queries, but relevant documents of {len(relevant)}")
     asked = [number for number, right in enumerate(relevant) if right]
-    numbers, _ = best_documents(queries[asked], documents, _DEEPEST, score, chunk)
+    numbers, _ = best_documents(np.asarray(queries)[asked], documents, _DEEPEST, score, chunk)
     answers = [set(relevant[number]) for number in asked]
     rankings = [
         [number in right for number in some]

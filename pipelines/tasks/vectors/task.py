@@ -209,6 +209,7 @@ class VectorTask(FilesOfSplits):
             last_rank=mining.mine_to,
             margin=mining.mine_margin,
             relative_margin=mining.mine_relative_margin,
+            texts=(_words(data, data.queries), _words(data, data.documents)),
         )
         _LOGGER.info(
             "mined negatives: %.1f %% of the candidates were dropped as probably positive; %d of "
@@ -291,6 +292,11 @@ class VectorTask(FilesOfSplits):
         from keras_bert_impl.serving.export import serve_model
 
         return serve_model(opened, 1, max_seq_length)
+
+
+def _words(data: VectorData, numbers: NDArray[np.int32]) -> list[str]:
+    """What texts say without their prompts."""
+    return [data.texts[number][1] for number in numbers]
 
 
 def _random_documents(data: VectorData, count: int, seed: int) -> NDArray[np.int64]:
