@@ -207,7 +207,7 @@ def extract_features(config: Any, _: ConfigFlags[Any]) -> str:
 
 
 @tool(EXPORT, "keras_bert_impl.serving.exported:ExportConfig")
-def export_saved_model(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+def export_saved_model(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     """Writes a model directory as a SavedModel: another name of export_model --format=saved_model.
 
     A pre-trained model gets the signatures serving_default (ids to vectors), masked_lm (ids and
@@ -223,10 +223,22 @@ def export_saved_model(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     Example:
       keras-bert export_saved_model --model=run/model --output_dir=saved_model
     """
-    yield from export_model(config, flags)
+    return _exported(config, "saved_model")
 
 
-def _exported(folder: Any, result: Any) -> Iterator[str]:
+def _exported(config: Any, form: str) -> Iterator[str]:
+    from pipelines.tasks.register import open_and_serve
+
+    folder, length = config.output_dir, config.max_seq_length
+    opened, served = open_and_serve(
+        config.model, top_k=config.top_k, max_seq_length=length, **config.description()
+    )
+    from keras_bert_impl.serving import export  # after the model is found
+
+    if form == "saved_model":
+        result = export.export_saved_model(served, opened, folder, config.verify)
+    else:
+        result = export.export_portable(opened, folder, form, length, config.verify)
     yield f"{folder}: {result.size / 1e6:.1f} MB"
     for name, (inputs, outputs) in result.signatures.items():
         yield f"  {name}: {', '.join(inputs)} -> {', '.join(outputs)}"
@@ -261,18 +273,7 @@ def export_model(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
       keras-bert export_model --model=mine --output_dir=mine_openvino --format=openvino
       python mine_openvino/client.py 'How do I get my money back?'
     """
-    from pipelines.tasks.register import open_and_serve
-
-    length, more = config.max_seq_length, config.description()
-    opened, served = open_and_serve(config.model, top_k=config.top_k, max_seq_length=length, **more)
-    from keras_bert_impl.serving import export  # after the model is found
-
-    form = getattr(config, "format", "saved_model")
-    if form == "saved_model":
-        result = export.export_saved_model(served, opened, config.output_dir, config.verify)
-    else:
-        result = export.export_portable(opened, config.output_dir, form, length, config.verify)
-    yield from _exported(config.output_dir, result)
+    return _exported(config, config.format)
 
 
 @tool(EXPORT, "keras_bert_impl.checkpoints.convert:ConvertConfig")
