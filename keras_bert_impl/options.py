@@ -153,10 +153,7 @@ class Nested(typing.NamedTuple):
 
 
 def option(default: Any, sentence: str, **rules: Any) -> Any:
-    """A dataclass field that a user can set.
-
-    Args:
-        default: its value where none is given; `REQUIRED` if one must be.
+    """A dataclass field that a user can set, or must, if its default is `REQUIRED`.
 
     Example:
         >>> @dataclasses.dataclass(frozen=True)
@@ -184,11 +181,8 @@ def nested(
 ) -> Any:
     """A dataclass field that holds another config, whose options are options of this one too.
 
-    Args:
-        config_class: the other config's class; it has defaults for all that `defaults` lacks.
-        prefix: the beginning of the names of its options.
-        defaults: defaults that differ from those of the class.
-        without: options that the outer config does not offer.
+    Their names begin with `prefix`; `defaults` differ from those of the class; options `without`
+    which the outer config does are not offered.
     """
     given = dict(defaults or {})
     description = Nested(config_class, prefix, given, without)
