@@ -124,48 +124,6 @@ def test_vectors_of_another_file_of_as_many_texts_are_told(similar, tmp_path, ca
     assert "made of another file" in told
 
 
-def scores_of(config):
-    """The texts found for one query, with their scores."""
-    lines = list(find_similar(config))[1:]
-    parts = [(*line.split(maxsplit=2), "")[:3] for line in lines]
-    return {text: float(score) for score, _, text in parts}
-
-
-@pytest.mark.parametrize("kind", ["float32", "int8", "ubinary"])
-@pytest.mark.parametrize("size", [None, 12])
-def test_smaller_vectors_are_searched_as_well(model, lines, tmp_path, kind, size):
-    given, output = {"model": model, "input_file": lines}, tmp_path / "x.npy"
-    embed_file(EmbedConfig(**given, output_file=output, vector_type=kind, dimensions=size))
-    for text in {*TEXTS} - {""}:
-        found = scores_of(SimilarConfig(**given, vectors_file=output, query=(text,)))
-        assert found[text] == max(found.values())
-        assert found[text] == pytest.approx(1.0, abs=0.5 if kind == "ubinary" else 1e-3)
-    if kind == "int8":
-        (tmp_path / "x.npy.json").unlink()
-        asked = {**given, "vectors_file": output, "query": ("a",), "dimensions": size}
-        with pytest.raises(UserError, match=r"x\.npy\.json: says no ranges"):
-            list(find_similar(SimilarConfig(**asked)))
-
-
-def test_queries_have_the_prompt_that_belongs_to_that_of_the_vectors(lines, tmp_path):
-    model = str(write_prompted(tmp_path / "prompted"))
-    embedder, output = Embedder.from_pretrained(model), tmp_path / "x.npy"
-    given = {"model": model, "input_file": lines}
-    asked = {**given, "vectors_file": output, "query": ("a dog",), "top_k": 1}
-    for made, chosen, name in (
-        ({}, {}, None),
-        ({"prompt_name": "document"}, {}, "query"),
-        ({"prompt_name": "document"}, {"prompt_name": "passage"}, "passage"),
-        ({"prompt": "a value "}, {"prompt_name": "query"}, "query"),
-    ):
-        embed_file(EmbedConfig(**given, output_file=output, **made))
-        (score,) = scores_of(SimilarConfig(**asked, **chosen)).values()
-        _, cosines = nearest(np.load(output), embedder.embed("a dog", name), 1)
-        assert score == pytest.approx(cosines[0, 0], abs=6e-4)
-    with pytest.raises(UserError, match="another pooling or prompt"):
-        list(find_similar(SimilarConfig(**asked)))
-
-
 HEADERS = [
     "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999, 4)}",
     "{'descr': {'names': [1]}, 'fortran_order': False, 'shape': (4, 4)}",
