@@ -90,26 +90,6 @@ def test_a_step_of_fit_goes_along_the_gradient_of_the_loss(loss):
     assert max(np.abs(one).max() for one in moved.values()) > 1e-3
 
 
-def test_training_lowers_the_loss_and_the_saved_model_is_the_trained_one(tmp_path):
-    model = untrained()
-    model.compile(keras.optimizers.Adam(3e-3), CoSENTLoss(scale=10.0))
-    stop = keras.callbacks.EarlyStopping("val_loss", patience=99, restore_best_weights=True)
-    options = {"validation_data": (COLUMNS, SCORES), "callbacks": [stop], "verbose": 0}
-    losses = model.fit(COLUMNS, SCORES, epochs=30, **options).history["val_loss"]
-    assert losses[-1] < 0.3 * losses[0]
-    assert model.evaluate(COLUMNS, SCORES, verbose=0) == pytest.approx(min(losses), rel=1e-4)
-
-    # The last batch of seven rows is one row, which costs nothing.
-    rest = model.fit(COLUMNS, SCORES, batch_size=3, verbose=0).history["loss"]
-    assert np.isfinite(rest).all()
-    model.save(tmp_path / "model.keras")
-    again = load_model(tmp_path / "model.keras")
-
-    assert again.loss.get_config() == model.loss.get_config()
-    for first, second in zip(again(COLUMNS), model(COLUMNS), strict=True):
-        np.testing.assert_array_equal(*map(np.array, (first["embedding"], second["embedding"])))
-
-
 def batches(columns, labels):
     while True:
         yield columns, labels
@@ -150,38 +130,7 @@ def test_an_input_of_zeros_stays_zero():
 SCORES = np.array([0.1, 0.9, 0.4, 0.6, 0.2, 0.8, 0.5], "float32")
 
 
-def untrained():
-    keras.utils.set_random_seed(4)
-    config = tiny_config(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-    return BertEmbedder(config.replace(num_hidden_layers=1))
-
-
-def column(length, seed):
-    ids = np.random.default_rng(seed).integers(5, 17, [len(SCORES), length])
-    return {"input_ids": ids.astype("int32")}
-
-
 COLUMNS = column(6, seed=1), column(9, seed=2)  # of two lengths
-
-
-@pytest.mark.parametrize("loss", [CoSENTLoss(), MultipleNegativesRankingLoss()])
-def test_a_step_of_fit_goes_along_the_gradient_of_the_loss(loss):
-    model = untrained()
-    before = model.plain_weights()
-    labels = SCORES if loss.needs_labels else None
-    gradients = gradients_of(
-        model, COLUMNS, lambda outputs: loss([one["embedding"] for one in outputs], labels)
-    )
-    expected = float(loss([model(one)["embedding"] for one in COLUMNS], labels))
-
-    model.compile(keras.optimizers.SGD(0.01), loss, run_eagerly=True)
-    history = model.fit(COLUMNS, labels, batch_size=len(SCORES), shuffle=False, verbose=0)
-
-    assert history.history["loss"] == [pytest.approx(expected, rel=1e-5)]
-    moved = {path: value - before[path] for path, value in model.plain_weights().items()}
-    for path, gradient in gradients.items():
-        np.testing.assert_allclose(moved[path], -0.01 * gradient, atol=1e-6, err_msg=path)
-    assert max(np.abs(one).max() for one in moved.values()) > 1e-3
 
 
 def test_training_lowers_the_loss_and_the_saved_model_is_the_trained_one(tmp_path):
@@ -207,38 +156,3 @@ def test_training_lowers_the_loss_and_the_saved_model_is_the_trained_one(tmp_pat
     assert again.loss.get_config() == model.loss.get_config()
     for first, second in zip(again(COLUMNS), model(COLUMNS), strict=True):
         np.testing.assert_array_equal(*map(np.array, (first["embedding"], second["embedding"])))
-
-
-def batches(columns, labels):
-    while True:
-        yield columns, labels
-
-
-@pytest.mark.parametrize(
-    ("x", "options", "message"),
-    [
-        ((["a text"], ["another"]), {"y": SCORES[:1]}, "takes a tuple of columns, each a dict"),
-        (COLUMNS[0], {"y": SCORES}, "takes a tuple of columns"),
-        (batches(COLUMNS[0], SCORES), {"steps_per_epoch": 1}, "takes a tuple of columns"),
-        (COLUMNS, {"y": SCORES, "sample_weight": SCORES}, "takes no sample_weight"),
-        (COLUMNS, {}, "CoSENTLoss needs labels"),
-    ],
-    ids=["texts", "one column", "one column of a generator", "weights", "no labels"],
-)
-def test_what_a_loss_of_vectors_cannot_be_fitted_with_is_one_sentence(x, options, message):
-    model = untrained()
-    model.compile("sgd", CoSENTLoss(), run_eagerly=True)
-    with pytest.raises(UserError, match=message):
-        model.fit(x, verbose=0, **options)
-
-
-def test_a_loss_of_one_s_own_on_a_dict_is_keras_own():
-    model = untrained()
-    model.compile("sgd", {"embedding": "mse"}, run_eagerly=True)
-    vectors = np.array(model(COLUMNS[0])["embedding"])
-    loss = model.evaluate(COLUMNS[0], {"embedding": vectors + 2}, verbose=0)
-    assert loss == pytest.approx(4.0, rel=1e-5)
-
-
-def test_an_input_of_zeros_stays_zero():
-    np.testing.assert_array_equal(np.array(UnitLength()(np.zeros([2, 4]))), np.zeros([2, 4]))
