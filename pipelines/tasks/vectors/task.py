@@ -22,7 +22,7 @@ from keras_bert_impl.json_files import json_text
 from keras_bert_impl.training.learning_curve import CurveStyle, Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder, starting_point
-from pipelines.fine_tuning.task import Answered, Head, TrainingRows
+from pipelines.fine_tuning.task import Answered, Facts, Head, TrainingRows
 from pipelines.fine_tuning.text_rows import TextExample, text_rows
 from pipelines.metrics.retrieval import (
     bm25_rankings,
@@ -124,13 +124,20 @@ class VectorTask(FilesOfSplits):
         return [Path(self.source(split).name)]
 
     def examples(self, split: str) -> Iterator[TextExample]:
-        """The texts of a split, each once; `identifier` is the split."""
-        for prompt, text in self.source(split).texts:
-            yield TextExample(split, prompt + text)
+        """The texts of a split, each once; `identifier` is the split, `line` is 1 of a query."""
+        data = self.source(split)
+        queries = set(data.queries.tolist())
+        for number, (prompt, text) in enumerate(data.texts):
+            yield TextExample(split, prompt + text, line=int(number in queries))
 
     def texts(self, example: TextExample) -> list[str]:
         """See `Task.texts`."""
         return [example.text_a]
+
+    def facts(self, example: TextExample) -> Facts:
+        """Documents may be in several files: that they are searched in is no mistake."""
+        data = self.source(example.identifier)
+        return Facts(compared=data.kind in (SCORES, CLASSES) or example.line > 0)
 
     def rows(
         self,
@@ -374,10 +381,11 @@ class _Builder(TaskBuilder):
         if "train" not in sources:
             return task
         data = sources["train"]
+        loss = _loss_for(data, run.loss)
         task = replace(
             task,
-            loss=_loss_for(data, run.loss),
-            loss_options=run.loss_options(),
+            loss=loss,
+            loss_options=run.loss_options(loss),
             texts_at_once=run.texts_at_once,
             mining=run.mining,
             score_range=_score_range(data),
@@ -444,8 +452,8 @@ def _check_loss(task: VectorTask) -> None:
     try:
         loss_named(task.loss, **task.loss_options)
     except TypeError as error:
-        names = {"scale": "similarity_scale", "similarity": "similarity", "margin": "loss_margin"}
-        given = " and ".join(f"`{names[name]}`" for name in task.loss_options)
+        flags = {"scale": "similarity_scale", "similarity": "similarity"}
+        given = " and ".join(f"`{flags.get(name, 'loss_margin')}`" for name in task.loss_options)
         raise UserError(
             f"{given}: one of them is not for `loss={task.loss}`; leave it out."
         ) from error
