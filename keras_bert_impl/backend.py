@@ -81,9 +81,6 @@ def dense_gradient(gradient: Any) -> Any:
     TensorFlow gives the gradient of a table that was looked up as one row for each look-up, the
     same row as often as it was looked up; any other gradient is given back as it is.
 
-    Args:
-        gradient: [rows, ...], or TensorFlow's `IndexedSlices` of it.
-
     Example:
         >>> import tensorflow as tf
         >>> slices = tf.IndexedSlices(tf.ones([3, 1]), tf.constant([1, 1, 0]), [2, 1])

@@ -121,11 +121,7 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
 
 
 def check_output(path: str | os.PathLike[str], *, grows: bool = False) -> Path:
-    """Checks before the work that a file can be written after it, and makes its folder.
-
-    Returns:
-        What to write, see `followed`.
-    """
+    """Checks before the work that a file can be written after it; gives it `followed`."""
     named = Path(path)
     with writing(named):
         final = followed(named)
@@ -183,10 +179,8 @@ def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
     r"""Opens a file that appears under its name only when the block ends without an error.
 
     Text is written as UTF-8 with `\n` line ends. The file is flushed to disk before the rename.
-    A link of that name is replaced, see `followed`; a pipe or a device is written to as it is.
-
-    Args:
-        path: the file's final name; its folder must exist.
+    A link of that name is replaced, see `followed`; a pipe or a device is written to as it is. The
+    file's folder must exist.
 
     Example:
         >>> import tempfile
@@ -396,12 +390,7 @@ def check_parts(prefix: str | os.PathLike[str]) -> None:
 def open_input(
     path: str | os.PathLike[str], *, stream: bool = False, may_be_empty: bool = False
 ) -> IO[bytes]:
-    """Opens an existing, non-empty file for reading bytes.
-
-    Args:
-        stream: whether a pipe will do, which is read as it comes.
-        may_be_empty: whether a file of 0 bytes will do.
-    """
+    """Opens an existing, non-empty file for reading bytes; perhaps a pipe, read as it comes."""
     file = Path(path)
     if not is_there(file):
         if file.is_symlink():
@@ -425,11 +414,9 @@ def open_input(
 def read_small(
     path: str | os.PathLike[str], mebibytes: int, needs: str, *, stream_or_empty: bool = False
 ) -> bytes:
-    """The bytes of a file that is small, if it is what it should be.
+    """The bytes of a file of so many mebibytes at most.
 
-    Args:
-        mebibytes: the most that is read.
-        needs: "no vocabulary needs", say, and what to do; the end of the message.
+    `needs` ends the message about a larger one: "no vocabulary needs", say, and what to do.
     """
     most = mebibytes << 20
     with open_input(path, stream=stream_or_empty, may_be_empty=stream_or_empty) as file:

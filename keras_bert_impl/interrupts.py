@@ -149,11 +149,8 @@ def _heard_by(stops: Stops, numbers: Iterable[signal.Signals]) -> Iterator[None]
 def stops_raise() -> Iterator[Stops]:
     """Inside the block Ctrl-C raises `KeyboardInterrupt`, another stop `TerminatedError`, once.
 
-    A handler of another owner stays. A block inside another one changes nothing.
-
-    Yields:
-        Says which signal came. Whatever exception leaves the block then is the stop: on its way
-        through foreign code it may have become another one.
+    A handler of another owner stays. A block inside another one changes nothing. Whatever exception
+    leaves the block after a signal came is the stop: foreign code may have made another one of it.
     """
     present = signal.getsignal(signal.SIGTERM)
     if isinstance(present, Stops):

@@ -70,13 +70,9 @@ def read_typed(path: str | os.PathLike[str], wanted: type[_Value], remedy: str) 
 
 
 def json_text(value: Any, **how: Any) -> str:
-    """JSON as text, for whatever this project writes; NaN and infinity, which JSON has not, raise.
+    """JSON as text, for whatever this project writes; `how` is as `json.dumps` has it.
 
-    Args:
-        how: see `json.dumps`.
-
-    Raises:
-        ValueError: a number is not finite; of figures that may be so, see `without_nan`.
+    NaN and infinity, which JSON has not, raise a `ValueError`; see `without_nan`.
     """
     return json.dumps(value, allow_nan=False, **how)
 
@@ -131,11 +127,7 @@ def parse_json(
     *,
     first_line: int | None = 1,
 ) -> Any:
-    """Parses JSON text.
-
-    Args:
-        text: the text; bytes are UTF-8.
-        first_line: the line of the file in which it begins; see `fault_of_json`.
+    """Parses JSON text, which begins on `first_line` of its file; see `fault_of_json`.
 
     Example:
         >>> parse_json('{"a": [1, 2]}', "x.json", "fix it")
@@ -162,11 +154,7 @@ def bounded_loads(
     text: str | bytes,
     object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
 ) -> Any:
-    """`json.loads`: the only place that calls it.
-
-    Args:
-        text: the text; bytes are UTF-8, and may begin with a byte-order mark.
-    """
+    """`json.loads`, of bytes in UTF-8, too; the only place that calls it."""
     content = text.decode("utf-8-sig") if isinstance(text, bytes) else text
     return json.loads(content, object_pairs_hook=object_pairs_hook)
 
@@ -176,9 +164,7 @@ def fault_of_json(
 ) -> str:
     r"""Says where a text stops being JSON, and why.
 
-    Args:
-        first_line: the line of the file in which the text begins; None where the text is one line,
-            which the message names already.
+    It begins on `first_line`; None where it is one line, which the message names already.
     """
     if isinstance(error, UnicodeDecodeError):
         return f"is not JSON (byte {error.start} is not UTF-8)"
@@ -193,12 +179,10 @@ def fault_of_json(
 def typed(value: Any, wanted: Any, origin: str, remedy: str = "fix it") -> Any:
     """Checks a parsed JSON value against a type, and gives it as that type.
 
-    Args:
-        wanted: `int` (of 64 bits), `float` (finite; whole numbers count), `str`, `bool`, `None`,
-            `Any`, a union, a `Literal`, `list[...]`, `tuple[..., ...]`, `dict[str, ...]` (or
-            `Mapping`), a `TypedDict`, or a dataclass, whose fields are the entries of an object:
-            those with a default may be missing, others than its fields may not be there. A type
-            `Annotated` with `options.Rules` has their bounds and choices, too.
+    Types are `int` (of 64 bits), `float` (finite; whole numbers count), `str`, `bool`, `None`,
+    `Any`, unions, `Literal`, `list[...]`, `tuple[..., ...]`, `dict[str, ...]` (or `Mapping`),
+    `TypedDict`, and dataclasses, whose fields are the entries of an object: those with a default
+    may be missing, others may not be there. `Annotated` with `Rules` has their bounds and choices.
 
     Example:
         >>> typed({"stride": 128}, dict[str, int], "config.json")
@@ -219,11 +203,7 @@ def typed(value: Any, wanted: Any, origin: str, remedy: str = "fix it") -> Any:
 def typed_entries(
     values: Mapping[str, Any], types: Mapping[str, Any], origin: str, remedy: str = "fix it"
 ) -> dict[str, Any]:
-    """Checks those entries of an object that `types` names; the others stay as they are.
-
-    Args:
-        types: by the entries' names; see `typed`.
-    """
+    """Checks those entries of an object that `types` names; the others stay as they are."""
     try:
         return {
             name: _typed(one, types[name], (name,)) if name in types else one

@@ -253,8 +253,8 @@ class AnglELoss(VectorLoss):
     """CoSENT by angles, whose gradient does not vanish where cosines are near 1.
 
     A vector's halves are the real and the imaginary parts of complex numbers (an odd size gets a
-    0). The similarity of unit vectors (a, b) and (c, d) is |Σ (ac + bd) + Σ (bc − ad)|. Li and Li
-    2023, https://arxiv.org/abs/2309.12871.
+    0). The similarity of unit vectors (a, b) and (c, d) is the absolute value of Σ (ac + bd) + Σ
+    (bc − ad). Li and Li 2023, https://arxiv.org/abs/2309.12871.
 
     Columns: the two texts. Labels: scores in any unit.
 

@@ -153,10 +153,7 @@ class Nested(typing.NamedTuple):
 
 
 def option(default: Any, sentence: str, **rules: Any) -> Any:
-    """A dataclass field that a user can set.
-
-    Args:
-        default: its value where none is given; `REQUIRED` if one must be.
+    """A dataclass field that a user can set, or must, if its default is `REQUIRED`.
 
     Example:
         >>> @dataclasses.dataclass(frozen=True)
@@ -184,11 +181,8 @@ def nested(
 ) -> Any:
     """A dataclass field that holds another config, whose options are options of this one too.
 
-    Args:
-        config_class: the other config's class; it has defaults for all that `defaults` lacks.
-        prefix: the beginning of the names of its options.
-        defaults: defaults that differ from those of the class.
-        without: options that the outer config does not offer.
+    Their names begin with `prefix`; `defaults` differ from those of the class; options `without`
+    which the outer config does are not offered.
     """
     given = dict(defaults or {})
     description = Nested(config_class, prefix, given, without)
@@ -324,18 +318,19 @@ def options_named(names: Mapping[str, str]) -> Iterator[None]:
 
 
 def settings_of(config: Any) -> dict[str, Any]:
-    """The values of a config's own options that a resumed run must have the same."""
-    return {
+    """The values of a config's own options that a resumed run must have the same, as in JSON."""
+    values = {
         field.name: getattr(config, field.name)
         for field in dataclasses.fields(config)
         if _RULES in field.metadata and field.metadata[_RULES].resume == SAME
     }
+    return {name: list(one) if isinstance(one, tuple) else one for name, one in values.items()}
 
 
 def default_settings(config_class: type) -> dict[str, Any]:
     """The defaults of all options, nested ones too, that a resumed run must have the same."""
     return {
-        one.name: one.default
+        one.name: list(one.default) if isinstance(one.default, tuple) else one.default
         for one in options_of(config_class)
         if one.rules.resume == SAME and one.default is not REQUIRED
     }

@@ -46,11 +46,7 @@ def write_png(path: Path, figure: "Figure", dpi: int = 120) -> Path:
     """Writes a figure as PNG; it appears under its name when it is whole.
 
     The figure is made by `Figure(...)` and not by pyplot: so there is no global state, and no
-    window system is looked for.
-
-    Args:
-        figure: what is drawn; its texts may be of any script.
-        dpi: pixels per inch of the figure's size.
+    window system is looked for. Its texts may be of any script.
 
     Example:
         >>> import tempfile

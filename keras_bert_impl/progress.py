@@ -62,14 +62,8 @@ class Progress:
     """Says now and then how far a job is.
 
     On a terminal one line is rewritten five times a second; elsewhere (a log file) a plain line
-    appears every `seconds_between_lines`. Jobs shorter than that print only their closing line.
-
-    Args:
-        total: how many units there are; None if unknown.
-        stream: where to write; standard error by default.
-        work: how much work the first so many units are, where some take longer than others; the
-            time left follows it.
-        clock: gives seconds; a test passes its own.
+    appears every `seconds_between_lines`. Jobs shorter than that print only their closing line. The
+    time left follows the `work` that the first so many units are, where some take longer.
 
     Example:
         >>> import io
@@ -109,11 +103,7 @@ class Progress:
         self._done = self._done_at_start = done
 
     def advance(self, units: float = 1, note: str = "", *, compiled: bool = False) -> bool:
-        """Counts `units` more as done.
-
-        Returns:
-            Whether the line was shown now.
-        """
+        """Counts `units` more as done; says whether the line was shown now."""
         before, self._done = self._done, self._done + units
         now = self._clock()
         if compiled:

@@ -30,11 +30,7 @@ def user_cache() -> Path | None:
 
 
 def own_folder(name: str) -> Path | None:
-    """A folder of the cache that this user alone can write to, made where it is missing.
-
-    Returns:
-        None where the cache is switched off.
-    """
+    """A folder of the cache that this user alone can write to; None where that is switched off."""
     cache = user_cache()
     if cache is None:
         return None

@@ -22,7 +22,7 @@ TOOLS_OF = {
     "pipelines/tasks/labels": ["run_classifier", "glue_submission"],
     "pipelines/tasks/questions": ["run_squad", "score_answers"],
     "pipelines/tasks/tagging": ["run_ner", "score_tags"],
-    "pipelines/vectors": ["embed", "similar", "extract_features"],
+    "pipelines/vectors": ["embed", "similar", "search", "extract_features"],
 }
 """The tools that show the messages of a room; of the other rooms any tool may."""
 

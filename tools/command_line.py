@@ -57,10 +57,8 @@ def run(
 
     A `UserError` is printed on standard error (exit code 1). A stop by Ctrl-C gives 130 and one by
     SIGTERM 143, whether or not the work could be saved first: `&&` goes on after what is finished
-    only. Any other exception is a bug and keeps its traceback.
-
-    Args:
-        continues: whether the same command continues where it was interrupted; a message says so.
+    only. Any other exception is a bug and keeps its traceback. A message says whether the same
+    command `continues` where it was interrupted.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     take_stop()  # of an earlier call in this process
@@ -102,14 +100,8 @@ def run_to_an_end(work: Callable[[Stops], int], continues: bool = False) -> int:
     """Lets a tool work; a stop ends it with a sentence on standard error, and no traceback.
 
     So does what the machine refuses without a better message: a full disk, say. What was printed
-    is on its way when this returns.
-
-    Args:
-        work: does it, and gives the exit code; it gets what says whether a stop came.
-        continues: whether the same command continues; otherwise it begins anew.
-
-    Returns:
-        The exit code: 130 after Ctrl-C, 143 after SIGTERM, 129 where the terminal was closed.
+    is on its way when this returns the exit code: that of `work`, 130 after Ctrl-C, 143 after
+    SIGTERM, 129 where the terminal was closed.
     """
     global _told
     _told = False

@@ -1,8 +1,8 @@
 """A tool's absl flags, made of the options of its config dataclass."""
 
 import difflib
+import functools
 import inspect
-import itertools
 import os
 import re
 import textwrap
@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from absl import flags
 
-from keras_bert_impl.errors import UserError, cut, nearest, shown
+from keras_bert_impl.errors import UserError, cut, nearest
 from keras_bert_impl.files import read_small
 from keras_bert_impl.options import (
     ONCE,
@@ -28,7 +28,6 @@ from tools.command_line import run
 from tools.gone import FLAGS as GONE_FLAGS
 from tools.gone import without_defaults
 
-_NO_UTF_8 = re.compile("[\udc80-\udcff]")  # bytes of the command line that are not UTF-8
 Config = TypeVar("Config")
 Main = Callable[..., int]
 
@@ -179,7 +178,6 @@ class ConfigFlags(Generic[Config]):
     def parse(self, arguments: Sequence[str], *, keep_unknown: bool = False) -> None:
         """Reads the command line (without the program's name), `--flagfile=FILE` as well."""
         rest = list[str]()
-        _check_utf_8(arguments)
         try:
             self._values.unparse_flags()  # a second call in one process starts from the defaults
             for source, words in self._parts(arguments):
@@ -209,33 +207,18 @@ class ConfigFlags(Generic[Config]):
             if near := difflib.get_close_matches(name, self._sentences, 1, _NEARLY):
                 raise UserError(f"'--{name}' is not a flag; --{near[0]} is (see --help).")
 
-    def config(self, **more: Any) -> Config:
+    def config(self) -> Config:
         """Reads the flags into the config dataclass."""
         values = {one.path: _from_flag(one, self._values[one.name].value) for one in self._options}
-        made: Config = _made(self._config_class, values, more)
+        made: Config = _made(self._config_class, values, {})
         return made
 
-    def main_of(self, job: Callable[[Config], Any], *, continues: bool = False) -> Main:
-        """The tool's `main`: takes a command line, or else `sys.argv[1:]`, and gives the exit code.
+    def main_of(self, job: Callable[[Config], Any], **how: Any) -> Main:
+        """The tool's `main`: `run` for a job, with more of its arguments.
 
         It prints what the job gives: nothing, a text, lines as they come, or named figures.
         """
-
-        def main(
-            arguments: Sequence[str] | None = None,
-            *,
-            keep_unknown: bool = False,
-            continues: bool = continues,
-        ) -> int:
-            return run(
-                self,
-                lambda: _print(job(self.config())),
-                arguments,
-                keep_unknown=keep_unknown,
-                continues=continues,
-            )
-
-        return main
+        return functools.partial(run, self, lambda: _print(job(self.config())), **how)
 
     def lists(self) -> list[SeveralFlag]:
         """The flags that hold several items."""
@@ -284,16 +267,18 @@ class ConfigFlags(Generic[Config]):
         Args:
             full: otherwise two screens at most hold all, or what most people need.
         """
-        names = [name for name in self._sentences if name not in _OF_GOOGLE]
-        parts = [self._usage, "", "Flags:", *itertools.chain(*map(self._about, names))]
-        parts += ["  --flagfile=FILE", f"{_INDENT}Reads more flags from FILE, one a line."]
         about = ["", *textwrap.wrap(_ABOUT_LISTS, 98)] if self.lists() else []
-        if not full and len("\n".join([*parts, *about]).splitlines()) > _TWO_SCREENS:
-            names = [name for name in names if name not in _OF_FEW]
-            parts = [self._usage, "", "Flags:", *itertools.chain(*map(self._about, names))]
-            parts += ["  --helpfull", f"{_INDENT}Lists the other flags, too."]
-            about = []
-        return "\n".join([*parts, *about]) + "\n"
+        last = ["  --flagfile=FILE", "Reads more flags from FILE, one a line."]
+        text = self._help(_OF_GOOGLE, last, about)
+        if full or text.count("\n") <= _TWO_SCREENS:
+            return text
+        return self._help({*_OF_GOOGLE, *_OF_FEW}, ["  --helpfull", "Lists the other flags, too."])
+
+    def _help(self, without: set[str], last: Sequence[str], about: Sequence[str] = ()) -> str:
+        lines = [self._usage, "", "Flags:"]
+        for name in self._sentences:
+            lines += self._about(name) if name not in without else []
+        return "\n".join([*lines, f"\n{_INDENT}".join(last), *about]) + "\n"
 
     def _about(self, name: str) -> list[str]:
         required = " (required)" if name in self._required else ""
@@ -411,14 +396,6 @@ class ConfigFlags(Generic[Config]):
             for alias in (group if len(names) == 1 else ())
             if alias not in names
         }
-
-
-def _check_utf_8(words: Sequence[str]) -> None:
-    """Refuses words that are not UTF-8, but for names of files, which may be any bytes."""
-    for word in words:
-        name, _, value = word.rpartition("=")
-        if _NO_UTF_8.search(value) and not os.path.lexists(value):
-            raise UserError(f"{name or 'an argument'}: {shown(value)} is not UTF-8; convert it.")
 
 
 def add_tpu_flags(tool: ConfigFlags[Any]) -> None:

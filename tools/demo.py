@@ -3,10 +3,9 @@
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from keras_bert_impl.files import make_folder, open_whole, without_links
 from keras_bert_impl.json_files import json_text
@@ -53,23 +52,16 @@ _MASKED = (
 _LENGTHS = "--max_seq_length=24 --max_predictions_per_seq=8"
 
 
-class Step(NamedTuple):
-    """One tool's run: what it is for, its name and its flags."""
-
-    purpose: str
-    tool: str
-    flags: tuple[str, ...]
-
-
-def _steps(folder: Path, commands: Mapping[str, str]) -> Iterator[Step]:
-    """The steps of commands by what they are for, with the folder for `@`."""
-    for purpose, command in commands.items():
-        tool, *flags = shlex.split(command)
-        yield Step(purpose, tool, tuple(flag.replace("@", str(folder)) for flag in flags))
+def _in(folder: Path, commands: Mapping[str, str]) -> dict[str, list[str]]:
+    """The words of commands by what they are for, with the folder for `@`."""
+    return {
+        purpose: [word.replace("@", str(folder)) for word in shlex.split(command)]
+        for purpose, command in commands.items()
+    }
 
 
-def plan(folder: Path, num_train_steps: int, vocab_size: int) -> list[Step]:
-    """The steps of the demo, in order."""
+def plan(folder: Path, num_train_steps: int, vocab_size: int) -> dict[str, list[str]]:
+    """The words of the demo's commands by what they are for, in order."""
     create = f"create_pretraining_data --vocab_file=@/vocab.txt --do_lower_case {_LENGTHS}"
     commands = {
         "Real text that is already on this machine: the documentation of Python": (
@@ -106,10 +98,10 @@ def plan(folder: Path, num_train_steps: int, vocab_size: int) -> list[Step]:
         "The model is loaded and fills in masked words": "fill_mask --model=@/run/model "
         + " ".join(f"--text='{text}'" for text in _MASKED),
     }
-    return list(_steps(folder, commands))
+    return _in(folder, commands)
 
 
-def next_steps(folder: Path) -> list[Step]:
+def next_steps(folder: Path) -> dict[str, list[str]]:
     """Three commands to try when the demo has ended."""
     commands = {
         "Fill in a word of your own": (
@@ -123,12 +115,12 @@ def next_steps(folder: Path) -> list[Step]:
             "export_saved_model --model=@/run/model --output_dir=@/saved_model"
         ),
     }
-    return list(_steps(folder, commands))
+    return _in(folder, commands)
 
 
-def _show(step: Step, head: str) -> None:
-    words = [f"{_command()} {step.tool}", *(shlex.quote(flag) for flag in step.flags)]
-    print(f"\n{head}{step.purpose}\n\n  " + " \\\n      ".join(words) + "\n", flush=True)
+def _show(purpose: str, tool: str, *flags: str) -> None:
+    words = [f"{_command()} {tool}", *map(shlex.quote, flags)]
+    print(f"\n{purpose}\n\n  " + " \\\n      ".join(words) + "\n", flush=True)
 
 
 def _command() -> str:
@@ -158,11 +150,11 @@ def run_demo(config: DemoConfig) -> None:
     print(f"The model's shape is in {folder}/bert_config.json; everything goes to {folder}/.")
     steps = plan(folder, config.num_train_steps, config.vocab_size)
     seconds = 0.0
-    for number, step in enumerate(steps, start=1):
-        _show(step, f"[{number}/{len(steps)}] ")
-        seconds += run_step(f"Step {number}, {step.tool},", tool_named(step.tool).main, step.flags)
+    for number, (purpose, (tool, *flags)) in enumerate(steps.items(), start=1):
+        _show(f"[{number}/{len(steps)}] {purpose}", tool, *flags)
+        seconds += run_step(f"Step {number}, {tool},", tool_named(tool).main, flags)
     curve = f"its learning curve is {folder}/run/learning_curve.png"
     print(f"\nAll steps took {format_duration(seconds)}; the model is {folder}/run/model, {curve}.")
     print("\nTry next:")
-    for step in next_steps(folder):
-        _show(step, "")
+    for purpose, words in next_steps(folder).items():
+        _show(purpose, *words)

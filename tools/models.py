@@ -152,7 +152,7 @@ def search(config: Any, _: ConfigFlags[Any]) -> Iterable[str]:
     block; after a stop or a kill the same command continues. From 100,000 texts on, or with
     --method=hnsw, a graph finds the nearest without looking at all (extra search). It is then tried
     on a thousand of your own texts: which share of the ten nearest it finds is printed, and the
-    search widened until it is 97.5 %. --method=exact looks at every vector. Each text that is found
+    search widened until it is 99 %. --method=exact looks at every vector. Each text that is found
     is printed with its score and its number in the index.
 
     Examples:
@@ -223,21 +223,22 @@ def export_saved_model(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     Example:
       keras-bert export_saved_model --model=run/model --output_dir=saved_model
     """
+    return _exported(config, "saved_model")
+
+
+def _exported(config: Any, form: str) -> Iterator[str]:
     from pipelines.tasks.register import open_and_serve
 
+    folder, length = config.output_dir, config.max_seq_length
     opened, served = open_and_serve(
-        config.model,
-        top_k=config.top_k,
-        max_seq_length=config.max_seq_length,
-        **config.description(),
+        config.model, top_k=config.top_k, max_seq_length=length, **config.description()
     )
-    from keras_bert_impl.serving.export import export_saved_model  # after the model is found
+    from keras_bert_impl.serving import export  # after the model is found
 
-    result = export_saved_model(served, opened, config.output_dir, config.verify)
-    yield from _exported(config.output_dir, result)
-
-
-def _exported(folder: Any, result: Any) -> Iterator[str]:
+    if form == "saved_model":
+        result = export.export_saved_model(served, opened, folder, config.verify)
+    else:
+        result = export.export_portable(opened, folder, form, length, config.verify)
     yield f"{folder}: {result.size / 1e6:.1f} MB"
     for name, (inputs, outputs) in result.signatures.items():
         yield f"  {name}: {', '.join(inputs)} -> {', '.join(outputs)}"
@@ -255,7 +256,7 @@ def _exported(folder: Any, result: Any) -> Iterator[str]:
 
 
 @tool(EXPORT, "keras_bert_impl.serving.exported:ExportModelConfig")
-def export_model(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+def export_model(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     """Writes a model directory for a server or a runtime: as SavedModel, ONNX, OpenVINO, LiteRT.
 
     A SavedModel takes raw text (see export_saved_model). The others take ids, with free batch and
@@ -272,20 +273,7 @@ def export_model(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
       keras-bert export_model --model=mine --output_dir=mine_openvino --format=openvino
       python mine_openvino/client.py 'How do I get my money back?'
     """
-    if config.format == "saved_model":
-        yield from export_saved_model(config, flags)
-        return
-    from pipelines.tasks.register import open_and_serve
-
-    opened, _ = open_and_serve(
-        config.model, max_seq_length=config.max_seq_length, **config.description()
-    )
-    from keras_bert_impl.serving.export import export_portable  # after it is found
-
-    result = export_portable(
-        opened, config.output_dir, config.format, config.max_seq_length, config.verify
-    )
-    yield from _exported(config.output_dir, result)
+    return _exported(config, config.format)
 
 
 @tool(EXPORT, "keras_bert_impl.checkpoints.convert:ConvertConfig")

@@ -120,16 +120,32 @@ def write_tensors_directory(
         written = BertConfig.from_hugging_face(read_json_object(aside / CONFIG_FILE))
         write_card(aside, edited_card(final) or model_card(written, text))
         if sentence is not None:
-            pooler = DenseWeights(weights["pooler/dense/kernel"], weights["pooler/dense/bias"])
-            write_sentence_files(aside, sentence, config.hidden_size, pooler, write_json)
+            _write_sentence(aside, sentence, config, weights)
 
 
-def describe_checkpoint(folder: Path, model: Any, text: TextSettings, names: Sequence[str]) -> None:
+def _write_sentence(
+    folder: Path, sentence: SentenceSettings, config: BertConfig, weights: Mapping[str, Any]
+) -> None:
+    kernel, bias = (np.asarray(weights[f"pooler/dense/{name}"]) for name in ("kernel", "bias"))
+    write_sentence_files(
+        folder, sentence, config.hidden_size, DenseWeights(kernel, bias), write_json
+    )
+
+
+def describe_checkpoint(
+    folder: Path,
+    model: Any,
+    text: TextSettings,
+    names: Sequence[str],
+    sentence: SentenceSettings | None = None,
+) -> None:
     """Writes what makes a run's checkpoint a model: all of a model directory but its weights."""
     variables = {variable.path: variable for variable in model.weights}
     weights = {row.ours: variables[row.ours] for row in names_of(model) if row.ours in variables}
     _write_description(folder, weights, model.config, text)
     write_json(folder / NAMES_FILE, weights_description(names, model.label_units))
+    if sentence is not None:
+        _write_sentence(folder, sentence, model.config, weights)
 
 
 def _write_description(

@@ -22,11 +22,7 @@ def inference_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, An
 
     The weights of the blocks are copied into it, once, in the type that is computed in: it does
     not follow later changes of the model's weights, and has no gradients. Batch and length are
-    free in every call.
-
-    Returns:
-        A function from a dict of features (what the model does not know is left aside) to the
-        model's dict of outputs, as tensors.
+    free in every call. It takes a dict of features (what the model does not know is left aside).
 
     Example:
         >>> import numpy as np
@@ -52,11 +48,7 @@ def inference_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, An
 
 
 def traced_forward(model: Any, chosen: kernels.PlainKernels) -> Any:
-    """A model outside of training as a traced function.
-
-    Returns:
-        A concrete function from the dict of the model's inputs to the dict of its outputs.
-    """
+    """A model outside of training as a concrete function, of and to a dict."""
     signature = {
         name: tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in model.input.items()
     }

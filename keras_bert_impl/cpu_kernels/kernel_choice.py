@@ -22,9 +22,6 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> kernels.Plain
     "auto" takes the fast ones where they are faster: on TensorFlow, without a GPU or TPU, where
     the step as a whole is not compiled by XLA. Where XLA was used before in this process, in a way
     that threads cannot share its programs, the plain ones are taken whatever the choice.
-
-    Returns:
-        The kernels, to be assigned to `model.kernels`; their `name` is "plain" or "fast".
     """
     if choice not in CHOICES:
         raise UserError(f"kernels {choice!r}: no such choice; take one of {', '.join(CHOICES)}.")
@@ -53,9 +50,6 @@ def forward_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]
 
     On TensorFlow without a GPU or TPU that is `inference_function`, with the present weights;
     elsewhere it is Keras' own prediction.
-
-    Returns:
-        A function from a dict of features to the model's dict of outputs.
     """
     if keras.backend.backend() != "tensorflow" or accelerated():
         return model.predict_on_batch

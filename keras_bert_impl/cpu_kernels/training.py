@@ -134,15 +134,7 @@ def _probabilities(size: int, threshold: int) -> Any:
 
 
 def update_step_of(optimizer: Any, chosen: kernels.PlainKernels) -> Callable[[Any, Any, Any], None]:
-    """The optimizer's `update_step`, compiled where the fast kernels were chosen.
-
-    Args:
-        optimizer: any optimizer with `update_step(gradient, variable, learning_rate)`; only
-            `BertAdamW` has a compiled form.
-
-    Returns:
-        A function with the arguments and the effect of `update_step`.
-    """
+    """The optimizer's `update_step`, compiled (of a `BertAdamW`) for the fast kernels."""
     # Not `isinstance`: LAMB is a subclass with another update.
     if chosen is kernels.PLAIN or type(optimizer) is not BertAdamW:
         return optimizer.update_step

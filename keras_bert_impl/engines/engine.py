@@ -52,24 +52,16 @@ class Engine(Protocol):
     few_lengths: bool
 
     def compute(self, batches: Iterable[tuple[Key, Features]]) -> Iterator[tuple[Key, Outputs]]:
-        """The outputs of every batch.
+        """The outputs by name of every batch, int32 [rows, length] by the names of the inputs.
 
-        Args:
-            batches: of each a key and int32 [rows, length] by the names of the model's inputs.
-
-        Yields:
-            The key, and the model's outputs by name. The order may be another one.
+        They may come in another order: a batch and its outputs have the same key.
         """
         ...
 
     def compute_one(self, features: Features) -> Outputs:
         """The outputs of one batch; several threads may ask at the same time.
 
-        Args:
-            features: int32 [rows, length] by the names of the model's inputs.
-
-        Raises:
-            RuntimeError: the engine is closed.
+        A closed engine raises a `RuntimeError`.
         """
         ...
 
@@ -86,9 +78,6 @@ class KerasEngine:
     """The fastest that TensorFlow has here; elsewhere Keras' own prediction.
 
     The model's weights at the first call count.
-
-    Args:
-        model: one of this project's models.
 
     Example:
         >>> from keras_bert_impl.config import BertConfig

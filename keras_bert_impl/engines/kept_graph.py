@@ -102,8 +102,7 @@ def _version(package: str) -> str:
 def places_of(folder: Path | None, name: str) -> list[Path]:
     """Where the graph of a model is looked for and kept: next to it, then in the user's cache.
 
-    Args:
-        folder: the model's; nothing is put into a checkpoint of a run, which comes and goes.
+    Nothing is put into a checkpoint of a run, which comes and goes.
     """
     if folder is None or not folder.is_dir() or is_run_checkpoint(folder):
         return []
@@ -131,14 +130,7 @@ class KeptGraph:
 
 
 def read_graph(places: list[Path], wanted: Mapping[str, Any]) -> KeptGraph | None:
-    """The first graph that is what is wanted, every byte of it as it was written.
-
-    Args:
-        places: folders; see `places_of`.
-
-    Returns:
-        None where there is none.
-    """
+    """The first graph of some folders that is what is wanted, with every byte as it was written."""
     return next(filter(None, (_read(folder, wanted) for folder in places)), None)
 
 
@@ -172,11 +164,8 @@ def _digests(folder: Path) -> dict[str, str]:
 def keep_graph(places: list[Path], graph: Any, description: Mapping[str, Any]) -> None:
     """Writes a graph to the first of some folders that can be written to.
 
-    Where there is none, one line of the log says so.
-
-    Args:
-        places: folders, see `places_of`; an older graph there is replaced. What is no such graph
-            is left alone in the first of them, next to the model.
+    Where there is none, one line of the log says so. An older graph there is replaced; what is no
+    such graph is left alone in the first folder, next to the model.
     """
     reason: UserError | None = None
     for folder in places:
@@ -222,17 +211,11 @@ class _Plain(NamedTuple):
 
 
 def model_graph(model: Any, precision: str, folder: Path | None, calibration: Calibration) -> Any:
-    """The graph of a model.
+    """The graph of a model, an `openvino.Model`; without a `folder` of the model none is kept.
 
     That of an `UnbuiltModel` is kept for the next start. Scales of int8 are kept for any model that
-    lies in a folder: what was made for the same graph is taken as it is, whatever its texts were.
-
-    Args:
-        folder: the model's, where graphs are kept; None keeps nothing.
-        calibration: gives inputs of a row each, some hundred of them; called where nothing is kept.
-
-    Returns:
-        An `openvino.Model`.
+    lies in a folder: what was made for the same graph is taken as it is, whatever its texts were;
+    `calibration`, some hundred inputs of a row each, is called where nothing is kept.
     """
     name = model.name if isinstance(model, UnbuiltModel) else type(model).__name__
     source = _source_of(model, places_of(folder, name))
@@ -248,11 +231,7 @@ def model_graph(model: Any, precision: str, folder: Path | None, calibration: Ca
 
 
 def quantized_graph(graph: Any, name: str, folder: Path | None, calibration: Calibration) -> Any:
-    """A graph in 8-bit integers, kept or made now; see `model_graph`.
-
-    Args:
-        graph: an `openvino.Model`, float32; it is changed.
-    """
+    """A float32 graph, which is changed, in 8-bit integers, kept or made now; see `model_graph`."""
     places = places_of(folder, f"{name}_{INT8}")
     return _quantized(_Plain(graph, graph_sha256(graph), {}), places, calibration)
 

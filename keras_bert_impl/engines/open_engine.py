@@ -54,9 +54,6 @@ class EnginePrediction:
 def real_features(batch: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, Any]:
     """A batch without rows that fill it up, and without positions that no row has a token at.
 
-    Args:
-        batch: features [rows, ..., length], and `example_weights`.
-
     Example:
         >>> batch = {"input_ids": np.array([[5, 6, 0], [7, 7, 7]]),
         ...          "input_mask": np.array([[1, 1, 0], [1, 1, 1]]),
@@ -89,11 +86,9 @@ def open_engine(
     calibration: Callable[[], Sequence[Features]] = no_rows,
     deterministic: bool = False,
 ) -> Engine:
-    """Gives what computes a model's outputs.
+    """Gives what computes the outputs of a model, for OpenVINO of the dtype policy float32.
 
-    Args:
-        model: one of this project's models, for OpenVINO of the dtype policy float32; or an
-            `UnbuiltModel`, which OpenVINO builds only where no graph of it is kept.
+    OpenVINO builds an `UnbuiltModel` only where no graph of it is kept.
     """
     if engine == TENSORFLOW:
         return KerasEngine(model.build() if isinstance(model, UnbuiltModel) else model)

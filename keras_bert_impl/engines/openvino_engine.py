@@ -32,11 +32,8 @@ class OpenVinoEngine:
     """A graph that OpenVINO computes on the CPU.
 
     Many batches are computed at the same time, each by one core, which suits batches of about a
-    thousand tokens; a batch that comes alone is computed by all cores.
-
-    Args:
-        make_graph: gives the `openvino.Model`; called once, at the first use.
-        threads: how many cores; by default all that the process may use.
+    thousand tokens; a batch that comes alone is computed by all cores. The graph is made at the
+    first use.
     """
 
     tokens_at_once = 1024

@@ -37,10 +37,7 @@ def beside_the_main_thread(work: Callable[[], Result]) -> Result:
     that memory when it is let go, in whatever thread that is. Loaded by the main thread and let go
     by another (wherever the garbage collector runs), it leaves the main thread a stack that is not
     there, and the next SIGTERM, whose handler Python runs on that stack, is a segmentation fault.
-    A thread that ends takes its stack for signals with it.
-
-    Args:
-        work: whatever opens an `openvino.Core`; other libraries open their own.
+    A thread that ends takes its stack for signals with it. Other libraries open a `Core`, too.
     """
     with ThreadPoolExecutor(1) as threads:
         return threads.submit(work).result()
@@ -58,11 +55,8 @@ def _load() -> Any:
 def openvino_graph(model: Any) -> Any:
     """A model with its present weights, float32, as an `openvino.Model`.
 
-    It is converted from the graph that is traced here, as Keras' own export does; here it is
-    traced in the forms that OpenVINO computes as one operation.
-
-    Returns:
-        A graph whose inputs and outputs have the model's names.
+    It is converted from the graph that is traced here, as Keras' own export does, in the forms that
+    OpenVINO computes as one operation. Inputs and outputs keep their names.
     """
     import openvino
 
@@ -79,11 +73,7 @@ def openvino_graph(model: Any) -> Any:
 
 
 def portable_function(model: Any) -> Any:
-    """A model outside of training as a traced function, in forms that other engines know.
-
-    Returns:
-        A concrete function from the dict of the model's inputs to the dict of its outputs.
-    """
+    """A model outside of training as a concrete function of dicts, in forms that others know."""
     from keras_bert_impl.cpu_kernels.inference import traced_forward
     from keras_bert_impl.engines.portable_kernels import OpenVinoKernels
 
@@ -91,11 +81,7 @@ def portable_function(model: Any) -> Any:
 
 
 def read_graph_file(path: Path) -> Any:
-    """Reads a graph that was exported; its weights lie beside it, in a file that ends in `.bin`.
-
-    Returns:
-        An `openvino.Model`.
-    """
+    """Reads a graph that was exported; its weights lie beside it, in a file that ends in `.bin`."""
     check_file(path)
     check_file(path.with_suffix(".bin"))
     try:
@@ -105,11 +91,7 @@ def read_graph_file(path: Path) -> Any:
 
 
 def graph_sha256(graph: Any) -> str:
-    """Tells graphs apart by their operations and weights.
-
-    Returns:
-        A SHA-256, hexadecimal.
-    """
+    """The SHA-256 of a graph's operations and weights, hexadecimal."""
     parts = []
     for operation in graph.get_ops():
         kind = operation.get_type_name()
@@ -125,16 +107,10 @@ CALIBRATION_ROWS = 300
 
 
 def quantize(graph: Any, rows: Sequence[Features]) -> Any:
-    """The graph with its matrix products in 8-bit integers.
+    """The graph, which is changed, with its matrix products in 8-bit integers.
 
     The ranges of numbers are those of the calibration texts (NNCF's post-training quantization for
     transformers).
-
-    Args:
-        graph: an `openvino.Model`, float32; it is changed.
-
-    Returns:
-        The quantized `openvino.Model`.
     """
     import nncf
 

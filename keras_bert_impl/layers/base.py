@@ -115,11 +115,7 @@ class LayerNorm(SavedLayer):
 
 
 class ConfiguredLayer(SavedLayer):
-    """A layer made from a `BertConfig`; saves it with itself.
-
-    Args:
-        config: the model's configuration.
-    """
+    """A layer made from a `BertConfig`; saves it with itself."""
 
     def __init__(self, config: BertConfig, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -122,14 +122,7 @@ def last_positions(input_mask: Any) -> Any:
 
 
 def gather_positions(sequence: Any, positions: Any) -> Any:
-    """The vectors at some positions of every sequence.
-
-    Args:
-        sequence: [batch, length, hidden]
-        positions: int32 [batch, predictions]; below length.
-
-    Returns:
-        [batch, predictions, hidden]
+    """The vectors of [batch, length, hidden] at positions int32 [batch, predictions].
 
     Example:
         >>> import numpy as np
@@ -225,15 +218,10 @@ class MaskedLmHead(ConfiguredLayer):
         )
 
     def call(self, sequence: Any, positions: Any, table: Any) -> Any:
-        """Scores every token of the vocabulary.
+        """Scores every token of the vocabulary: float32 logits [batch, predictions, vocabulary].
 
-        Args:
-            sequence: [batch, length, hidden]
-            positions: int32 [batch, predictions]; below length.
-            table: the token table, [vocabulary, hidden].
-
-        Returns:
-            float32 logits [batch, predictions, vocabulary]
+        Of a sequence [batch, length, hidden], positions int32 [batch, predictions] and the token
+        table [vocabulary, hidden].
         """
         # Before the transform: about one position in seven is masked, the others need no product.
         hidden = gather_positions(sequence, positions)  # [batch, predictions, hidden]

@@ -24,11 +24,7 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 
 
 def activate(inputs: Any, name: str) -> Any:
-    """Applies an activation, computed in float32; shape and type stay.
-
-    Args:
-        inputs: floating-point tensor of any shape.
-        name: one of `ACTIVATIONS`; "gelu_tanh" and "gelu_erf" differ by up to 5e-4.
+    """Applies one of `ACTIVATIONS`, computed in float32; shape and type stay.
 
     Example:
         >>> import numpy as np
@@ -79,15 +75,7 @@ class PlainKernels:
     ) -> Any:
         """`norm(drop(inputs @ kernel + bias) + residual)`, the end of both halves of a block.
 
-        Args:
-            inputs: [batch, length, in]
-            dense: kernel [in, hidden] and bias [hidden].
-            residual: [batch, length, hidden]
-            norm: gamma, beta and epsilon of the LayerNorm.
-            draw: what to drop before the residual is added.
-
-        Returns:
-            [batch, length, hidden] of the type of `residual`.
+        Of inputs [batch, length, in] and a residual [batch, length, hidden], whose type it has.
         """
         dropped = drop(self.dense(inputs, *dense, activation="linear"), draw)
         # In float32: a sum of two numbers of float16 may be none of float16.
@@ -97,17 +85,10 @@ class PlainKernels:
     def self_attention(
         self, hidden: Any, projections: Projections, heads: int, mask: Any, draw: Draw
     ) -> Any:
-        """Attention of all heads.
+        """Attention of all heads, [batch, length, hidden], by kernels [hidden, hidden].
 
-        Args:
-            hidden: [batch, length, hidden]
-            projections: of query, key and value: kernel [hidden, hidden] and bias [hidden] each.
-            heads: the number of heads.
-            mask: float32, broadcastable to [batch, heads, length, length]; added to the scores.
-            draw: which attention probabilities to drop.
-
-        Returns:
-            [batch, length, hidden]
+        The mask, float32 and broadcastable to [batch, heads, length, length], is added to the
+        scores.
         """
         batch, length, width = ops.shape(hidden)
         # One product for all three; the result is [batch, length, 3 * hidden].

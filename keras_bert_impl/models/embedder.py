@@ -11,7 +11,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.losses import VectorLoss, unit_vectors
 from keras_bert_impl.models.base import ConfiguredModel, encoder_inputs
 from keras_bert_impl.models.encoder import BertEncoder, pooled_vector
-from keras_bert_impl.models.head_settings import MEAN, POOLINGS
+from keras_bert_impl.models.head_settings import MEAN, POOLER, POOLINGS
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -67,6 +67,7 @@ class BertEmbedder(ConfiguredModel):
             raise UserError(f"`pooling={pooling}` is unknown; choose {', '.join(POOLINGS)}.")
         dtype = kwargs.pop("dtype", None)
         encoder = BertEncoder(config, name="encoder", dtype=dtype)
+        encoder.pooler.trainable = pooling == POOLER  # else no loss reaches it
         inputs = encoder_inputs()
         vector = ops.cast(pooled_vector(pooling, encoder(inputs), inputs["input_mask"]), "float32")
         outputs = {"embedding": UnitLength(name="unit_length")(vector) if normalize else vector}

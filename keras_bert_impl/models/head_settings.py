@@ -67,9 +67,8 @@ def with_pooling(config: BertConfig, pooling: str | None) -> BertConfig:
 def trained_pooling(config: BertConfig) -> str | None:
     """The pooling that a new head is trained with where none is asked for.
 
-    Returns:
-        The last token's where it alone sees the whole input and the configuration says nothing;
-        else None, for what the configuration says.
+    It is the last token's where that alone sees the whole input and the configuration says nothing;
+    else None, for what the configuration says.
 
     Example:
         >>> trained_pooling(BertConfig(vocab_size=9, causal=True))
@@ -140,9 +139,6 @@ class FrozenFeatures:
         """The layers that are read, upwards: 0 is the embeddings' output, n that of block n.
 
         "All" are all blocks, as in the paper, without the embeddings.
-
-        Args:
-            blocks: of the encoder.
         """
         first = {
             "embeddings": 0,
@@ -203,10 +199,6 @@ class LabelUnits(NamedTuple):
 
     def fold(self, path: str, weight: np.ndarray) -> np.ndarray:
         """A weight of a model that gives numbers in the labels' units; the head's are changed.
-
-        Args:
-            path: its name.
-            weight: as it was learned.
 
         Example:
             >>> LabelUnits(3.0, 2.0).fold("classifier/dense/bias", np.float32([0.5]))

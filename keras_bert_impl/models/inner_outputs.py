@@ -40,15 +40,8 @@ def attention_probabilities(
 ) -> NDArray[np.float32]:
     """How much each token of each row gathers from each other token, in every head of every block.
 
-    Nothing is dropped. The model computes with plain kernels here, whatever its own are.
-
-    Args:
-        model: one of this project's models.
-        inputs: what the model is called with.
-
-    Returns:
-        float32 [layers, batch, heads, from, to]. Each row adds up to 1; what is hidden (padding)
-        gets 0.
+    Nothing is dropped. The model computes with plain kernels here, whatever its own are. The result
+    is float32 [layers, batch, heads, from, to]: each row adds up to 1, what is hidden gets 0.
 
     Example:
         >>> from keras_bert_impl.config import named_config
@@ -71,11 +64,7 @@ def recorded_probabilities(model: ConfiguredModel, inputs: Mapping[str, Any]) ->
 def hidden_states(model: ConfiguredModel, inputs: Mapping[str, Any]) -> list[Any]:
     """The embeddings' output and that of each block, [batch, length, hidden] each.
 
-    Nothing is dropped.
-
-    Args:
-        model: one of this project's models.
-        inputs: all inputs of its encoder.
+    Nothing is dropped. The inputs are all those of the encoder.
     """
     encoder: Any = model if isinstance(model, BertEncoder) else model.encoder
     layers = [encoder.embeddings, *encoder.blocks]
@@ -87,9 +76,6 @@ def hidden_states(model: ConfiguredModel, inputs: Mapping[str, Any]) -> list[Any
 
 class AttentionOutputs:
     """An encoder with its attention as the one output, for engines that compute a model's outputs.
-
-    Args:
-        encoder: the encoder.
 
     Attributes:
         input: the encoder's inputs.

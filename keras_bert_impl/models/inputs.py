@@ -21,12 +21,8 @@ def complete_inputs(inputs: Any, names: Sequence[str], config: BertConfig) -> di
     is no mask, every id but that of [PAD] counts (`transformers` takes ones there, which differs
     only for padded texts, where it warns). Where there are no segments, they are zeros.
 
-    Args:
-        inputs: a dict of int [..., length] arrays or tensors, or the `input_ids` alone. Names that
-            the model does not know are left aside, so that a whole batch, labels included, can be
-            given as it is.
-        names: the names that the model takes.
-        config: has the longest sequence and the id of [PAD].
+    Inputs are a dict of int [..., length] arrays or tensors, or the `input_ids` alone. Names that
+    the model does not know are left aside, so that a whole batch, labels included, can be given.
 
     Example:
         >>> import numpy as np

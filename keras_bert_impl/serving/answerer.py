@@ -92,6 +92,7 @@ class Answerer(Protocol):
             "masked_words", "next_sentence" or "vector".
         inputs: the fields of an instance, the main one first. A bare text in place of an instance
             is its first field.
+        options: fields that say how an instance is answered; none is needed.
         outputs: the fields of an answer, and what each is, in a few words.
         tokens_at_once: how many positions a batch should have.
         batches_at_once: how many batches are worth computing at the same time.
@@ -102,6 +103,7 @@ class Answerer(Protocol):
     signature: str
     kind: str
     inputs: Sequence[Input]
+    options: Sequence[Input]
     outputs: Mapping[str, str]
     tokens_at_once: int
     batches_at_once: int
@@ -282,12 +284,6 @@ def asked_answerer(
     asked = list(asked)
     fitting = (one for one in answerers.values() if all(fits(one, some) for some in asked))
     return next(fitting, next(iter(answerers.values())))
-
-
-def options_of(answerer: HasInputs) -> Sequence[Input]:
-    """The fields that say how an instance is answered; most answerers have none."""
-    options: Sequence[Input] = getattr(answerer, "options", ())
-    return options
 
 
 def instances_of(answerer: HasInputs, texts: Sequence[Any]) -> list[Instance]:

@@ -25,7 +25,7 @@ from keras_bert_impl.serving.answerer import (
     asked_otherwise,
     collate,
 )
-from keras_bert_impl.serving.smaller_vectors import truncated
+from keras_bert_impl.serving.smaller_vectors import FLOAT32, UBINARY, quantized, truncated
 from keras_bert_impl.serving.token_batches import rounded_length, rounded_rows
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS, pack_batch, text_ids
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
@@ -259,6 +259,7 @@ class VectorForm(Form):
     options = (
         Input("input_type", needed=False, about="query, document or another prompt of the model"),
         Input("dimensions", needed=False, is_number=True, about="how many numbers are given"),
+        Input("vector_type", needed=False, about="float32, or ubinary: a bit for each number"),
     )
     outputs = _OF_VECTORS
 
@@ -283,14 +284,18 @@ class VectorForm(Form):
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         """See `Answerer.prepare`."""
-        texts, names, sizes = read_fields(self.inputs, instances, self.options).values()
+        fields = read_fields(self.inputs, instances, self.options)
+        texts, names, sizes, kinds = fields.values()
         for size in sizes:
             self._check_size(size)
+        for kind in {*kinds} - {None, FLOAT32, UBINARY}:
+            raise UserError(f"`vector_type` is {shown(kind)}; give {FLOAT32} or {UBINARY}.")
         pairs = zip(map(self.sentence.prompt_of, names), texts, strict=True)
         block = self._tokenizer.encode_lines([prompt + text for prompt, text in pairs])
         rows = text_ids(block, self._tokenizer.vocabulary, self.max_seq_length)
         cut = np.maximum(np.diff(block.offsets) + 2 - self.max_seq_length, 0).tolist()
-        return Prepared([_row(ids) for ids in rows], sizes, cut)
+        state = list(zip(sizes, kinds, strict=True))
+        return Prepared([_row(ids) for ids in rows], state, cut)
 
     def _check_size(self, size: int | None) -> None:
         if size is None:
@@ -313,11 +318,12 @@ class VectorForm(Form):
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         """See `Answerer.finish`."""
-        vectors = (one["embedding"].astype(np.float32) for one in outputs)
-        return [
-            {"embedding": truncated(vector, size, self.sentence.normalize).tolist()}
-            for vector, size in zip(vectors, prepared.state, strict=True)
-        ]
+        answers = list[Answer]()
+        for one, (size, kind) in zip(outputs, prepared.state, strict=True):
+            vector = one["embedding"].astype(np.float32)
+            vector = truncated(vector, size, self.sentence.normalize)
+            answers.append({"embedding": quantized(vector, kind or FLOAT32).tolist()})
+        return answers
 
 
 def _row(ids: NDArray[np.int32]) -> dict[str, NDArray[np.int32]]:

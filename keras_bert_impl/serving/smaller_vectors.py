@@ -75,6 +75,7 @@ def quantized(vectors: Vectors, kind: str, ranges: Vectors | None = None) -> NDA
     if kind == FLOAT32:
         return vectors
     least, steps = _steps(ranges)
+    steps = np.where(steps == 0, np.float32(1), steps)
     return (np.clip(np.floor((vectors - least) / steps), 0, 255) - 128).astype(np.int8)
 
 
@@ -99,15 +100,4 @@ def restored(vectors: NDArray[Any], width: int, ranges: Vectors | None = None) -
 
 def _steps(ranges: Vectors | None) -> tuple[Vectors, Vectors]:
     assert ranges is not None, "int8 has ranges"
-    steps = (ranges[1] - ranges[0]) / 255
-    return ranges[0], np.where(steps == 0, np.float32(1), steps)
-
-
-def hamming(queries: NDArray[np.uint8], vectors: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """How many bits differ, int64 [queries, vectors]; both are ubinary.
-
-    Example:
-        >>> hamming(np.array([[160]], np.uint8), np.array([[128], [160]], np.uint8)).tolist()
-        [[1, 0]]
-    """
-    return np.bitwise_count(queries[:, None] ^ vectors[None]).sum(axis=-1, dtype=np.int64)
+    return ranges[0], (ranges[1] - ranges[0]) / 255

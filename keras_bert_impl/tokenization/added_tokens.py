@@ -75,9 +75,6 @@ class Extraction(NamedTuple):
 def extractions(settings: "TextSettings", *, keeps_special_tokens: bool) -> tuple[Extraction, ...]:
     """The steps in their order; none where a text has no token that is taken out.
 
-    Args:
-        keeps_special_tokens: whether [CLS], [SEP], [MASK], [UNK] and [PAD] are, too.
-
     Example:
         >>> from keras_bert_impl.tokenization.text_settings import TextSettings
         >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary

@@ -36,11 +36,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 
 
 class ExactCutting:
-    """Cuts replaced lines into tokens exactly as the reference does.
-
-    Args:
-        unk_id: the id of [UNK].
-    """
+    """Cuts replaced lines into tokens exactly as the reference does."""
 
     def __init__(self, models: KernelModels, unk_id: int) -> None:
         self._models, self._unk_id = models, unk_id
@@ -50,12 +46,7 @@ class ExactCutting:
         self._patient_model: Any = None
 
     def in_graph(self, lines: Any, wordpiece_model: Any) -> CutTokens:
-        """Cuts lines inside a graph: what is rare is in branches.
-
-        Args:
-            lines: lines whose characters were replaced, string [lines].
-            wordpiece_model: the WordPiece kernel's model, uint8 [bytes].
-        """
+        """Cuts lines of replaced characters inside a graph: what is rare is in branches."""
         tokens = kernels.cut_tokens(lines, wordpiece_model)
         if self._settle is not None:
             lines, tokens = tf.cond(
@@ -150,10 +141,7 @@ class ExactCutting:
 
 
 def replace_rows(tokens: CutTokens, rows: Any, others: CutTokens) -> CutTokens:
-    """Puts other tokens instead of some rows.
-
-    Args:
-        rows: which rows give way, int64 [n], each once.
+    """Puts other tokens instead of some rows int64 [n], each once.
 
     Example:
         >>> def of(*rows):
@@ -253,17 +241,10 @@ class LineCutter:
         self._composes = settings.composes
 
     def cut(self, lines: Any, normalizer: Any, wordpiece: Any, with_spans: bool) -> CutTokens:
-        """Cuts lines.
+        """Cuts lines, string [lines], by the models of the two kernels, uint8 [bytes] each.
 
-        Args:
-            lines: UTF-8, string [lines]; bytes that are no UTF-8 are dropped.
-            normalizer: the model of the kernel that replaces characters, uint8 [bytes].
-            wordpiece: the model of the kernel that cuts, uint8 [bytes].
-            with_spans: whether `starts` and `ends` are bytes of the lines; else they have no
-                meaning and cost nothing.
-
-        Returns:
-            The tokens; in eager mode `ids` may be a NumPy array of int32.
+        Bytes that are no UTF-8 are dropped. Without spans, `starts` and `ends` have no meaning and
+        cost nothing. In eager mode `ids` may be a NumPy array of int32.
         """
         return self._cut_around(self._steps, lines, normalizer, wordpiece, with_spans)
 

@@ -74,11 +74,9 @@ def _ends(rows: tf.RaggedTensor, counts: Any) -> tf.RaggedTensor:
 
 
 def trim_to_longest(packed: dict[str, Any]) -> dict[str, Any]:
-    """Cuts off the positions that are padding in every row of a batch.
+    """Cuts off the positions that are padding in every row of a batch, int32 [batch, length] each.
 
-    Args:
-        packed: `input_mask` and others, int32 [batch, length] each; one position is left even
-            of an empty batch.
+    One position is left even of an empty batch.
 
     Example:
         >>> trim_to_longest({"input_mask": tf.constant([[1, 1, 0], [1, 0, 0]])})["input_mask"].shape
@@ -123,13 +121,7 @@ def windows_in_graph(lengths: Any, size: Any, stride: int) -> GraphWindows:
 
 
 def window_contents(tokens: tf.RaggedTensor, windows: GraphWindows) -> tf.RaggedTensor:
-    """Gives the tokens (or what else there is of each token) of every window.
-
-    Args:
-        tokens: [documents, (tokens)].
-
-    Returns:
-        [windows, (tokens)].
+    """The tokens (or what else there is of each) [documents, (tokens)] as [windows, (tokens)].
 
     Example:
         >>> tokens = tf.ragged.constant([[5, 6, 7]])
@@ -142,10 +134,7 @@ def window_contents(tokens: tf.RaggedTensor, windows: GraphWindows) -> tf.Ragged
 
 
 def owned_in_graph(windows: GraphWindows) -> tf.RaggedTensor:
-    """Tells which window owns each token; see `long_texts.owned_tokens`.
-
-    Returns:
-        bool [windows, (tokens)].
+    """Which window owns each token, bool [windows, (tokens)]; see `long_texts.owned_tokens`.
 
     Example:
         >>> owned_in_graph(windows_in_graph([6], size=4, stride=2)).to_list()

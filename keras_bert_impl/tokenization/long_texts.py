@@ -177,12 +177,7 @@ def check_stride(stride: int) -> None:
 
 
 def window_tokens(windows: Windows) -> tuple[Numbers, Numbers]:
-    """Lists all tokens of all windows, one after the other.
-
-    Returns:
-        The number of the window and the position in the document of each token: two int64
-        [tokens of all windows].
-    """
+    """The window and the position in the document of each token: two int64 [tokens of windows]."""
     lengths = windows.lengths
     number = np.repeat(np.arange(len(lengths)), lengths)
     inside = np.arange(len(number)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -194,11 +189,8 @@ def owned_tokens(windows: Windows) -> NDArray[np.bool_]:
 
     The context of a token in a window is the smaller of the numbers of tokens to its left and to
     its right, plus a hundredth of the window's length; the first window with the largest context
-    owns the token, as in the original's SQuAD features.
-
-    Returns:
-        bool [tokens of all windows], in the order of `window_tokens`; every token of a document is
-        owned once.
+    owns the token, as in the original's SQuAD features: bool [tokens of all windows], as
+    `window_tokens` has them.
 
     Example:
         >>> windows = make_windows([6], size=4, stride=2)

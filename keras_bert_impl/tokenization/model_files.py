@@ -137,9 +137,7 @@ def check_keys(
 ) -> None:
     """Refuses what a file says of tokens that is not followed here.
 
-    Args:
-        kind: the file, or the part of one, as `KEYS` has it.
-        where: what stands before a key in a message.
+    `kind` is the file, or the part of one, as `KEYS` has it; a message has `where` before a key.
     """
     table = KEYS[kind]
     for name, value in values.items():

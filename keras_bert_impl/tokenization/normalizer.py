@@ -197,14 +197,9 @@ _MAX_LENGTH = (1 << _LENGTH_BITS) - 1
 
 
 def build_normalizer_model(changes: Iterable[tuple[str, str]]) -> np.ndarray:
-    """Builds the kernel's model.
+    """Builds the kernel's model, a flatbuffer, of characters' replacements (63 bytes at most).
 
-    Args:
-        changes: characters with their replacements of at most 63 bytes. All other characters stay;
-            NUL and bytes that are no UTF-8 are dropped.
-
-    Returns:
-        The flatbuffer, uint8 [bytes].
+    All other characters stay; NUL and bytes that are no UTF-8 are dropped.
 
     Example:
         >>> model = build_normalizer_model([("A", "a")])

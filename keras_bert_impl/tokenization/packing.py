@@ -167,10 +167,7 @@ def pack_batch(
 ) -> dict[str, np.ndarray]:
     """Packs a batch as [CLS] A [SEP] or [CLS] A [SEP] B [SEP], as in training.
 
-    A second text without tokens counts as none.
-
-    Returns:
-        `input_ids`, `input_mask` and `segment_ids`, int32 [batch, length] each.
+    A second text without tokens counts as none. Arrays are int32 [batch, length].
 
     Example:
         >>> vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"])
@@ -202,11 +199,7 @@ def pack_batch(
 
 
 def text_ids(block: Any, vocabulary: Vocabulary, max_seq_length: int) -> list[np.ndarray]:
-    """The ids of each text as `[CLS] text [SEP]`, truncated.
-
-    Returns:
-        int32 [length] for each text.
-    """
+    """The ids of each text as `[CLS] text [SEP]`, truncated: int32 [length] each."""
     if len(block.offsets) == 1:
         return []
     first, last = (np.array([x], np.int32) for x in (vocabulary.cls_id, vocabulary.sep_id))

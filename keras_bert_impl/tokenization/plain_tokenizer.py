@@ -56,9 +56,6 @@ class Placed(NamedTuple):
 class PinnedRules:
     """Splits text into the words that WordPiece then cuts.
 
-    Args:
-        table: the facts about characters.
-
     Example:
         >>> PinnedRules(CharacterTable.load(), True, True).words("Déjà-vu in 東京!")
         ['deja', '-', 'vu', 'in', '東', '京', '!']
@@ -245,11 +242,7 @@ class PlainTokenizer:
         self._forget()
 
     def encode_lines(self, lines: Sequence[str | bytes]) -> TokenBlock:
-        """Cuts lines into ids, without [CLS] and [SEP].
-
-        Args:
-            lines: lines of text; bytes are UTF-8, and bytes that are not are dropped.
-        """
+        """Cuts lines into ids, without [CLS] and [SEP]; bytes that are no UTF-8 are dropped."""
         if not lines:
             return TokenBlock(np.zeros(0, np.int32), np.zeros(1, np.int64))
         text = [line if isinstance(line, str) else as_text(line) for line in lines]
@@ -260,14 +253,7 @@ class PlainTokenizer:
     def encode_lines_with_spans(
         self, lines: Sequence[str | bytes], unit: Literal["characters"] = "characters"
     ) -> SpanBlock:
-        """Cuts lines into ids and says where in its line each token stands.
-
-        See `Tokenizer.encode_lines_with_spans`.
-
-        Args:
-            lines: lines of text; bytes are UTF-8.
-            unit: positions count the characters of the text.
-        """
+        """Cuts lines into ids and says which characters of its line each token is of."""
         del unit
         parts = [self._line_with_spans(as_text(line)) for line in lines]
         counts = np.array([len(part.ids) for part in parts], np.int64)

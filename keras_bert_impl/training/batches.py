@@ -60,9 +60,6 @@ def prefetched(items: Iterable[Any], ahead: int = 2) -> Iterator[Iterator[Any]]:
 
     An error in the iterator is raised where its item is read; leaving the block ends the thread.
 
-    Args:
-        items: the iterator; only the thread touches it.
-
     Example:
         >>> with prefetched(range(3)) as numbers:
         ...     list(numbers)
@@ -90,9 +87,6 @@ def split_batch(batch: Batch, replicas: int, micro_batches: int) -> dict[str, np
 
     Padding repeats row 0 with `example_weights` 0, so it counts nowhere.
 
-    Args:
-        batch: arrays [batch, ...], perhaps with `example_weights` float32 [batch].
-
     Example:
         >>> parts = split_batch({"x": np.array([5, 6, 7])}, replicas=2, micro_batches=1)
         >>> parts["x"].tolist(), parts["example_weights"].tolist()
@@ -115,13 +109,9 @@ def split_batch(batch: Batch, replicas: int, micro_batches: int) -> dict[str, np
 def distribute(
     strategy: Any, parts: Mapping[str, np.ndarray], axis: int = 0, first: int = 0
 ) -> Any:
-    """Hands each replica its part of every array.
+    """Hands each replica its part of every array, along an axis that is taken away.
 
-    Args:
-        axis: which axis that is; it is taken away.
-
-    Returns:
-        A dict of per-replica tensors, to be passed to `strategy.run`.
+    Gives a dict of per-replica tensors, to be passed to `strategy.run`.
     """
     import tensorflow as tf
 
@@ -157,11 +147,8 @@ def chunk_lengths(
 ) -> Iterator[int]:
     """Divides the steps from `start` to `end` into compiled calls.
 
-    A call ends at every multiple of a stop (a save, an evaluation), so that what happens there
-    sees the state of that very step.
-
-    Args:
-        stops: intervals at whose multiples a call must end; 0 means never.
+    A call ends at every multiple of a stop (a save, an evaluation; 0 means never), so that what
+    happens there sees the state of that very step.
 
     Example:
         >>> list(chunk_lengths(3, 12, 4, [10, 0], [4]))

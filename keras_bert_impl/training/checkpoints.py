@@ -82,11 +82,7 @@ def read_description(folder: Path) -> dict[str, Any]:
 
 
 def read_best(folder: Path, state: TrainingState) -> dict[str, Any]:
-    """Gives a model the weights of the best checkpoint, averaged where the run averages them.
-
-    Returns:
-        The checkpoint's description.
-    """
+    """Gives a model the best checkpoint's weights, averaged where the run does; its description."""
     weights = {"weights": state.variables()["weights"]}
     try:
         description = read_description(folder)
@@ -156,9 +152,7 @@ class Checkpoints:
     ) -> None:
         """Copies the variables now and writes them in the background; an earlier failure is raised.
 
-        Args:
-            best: a folder that gets the same variables, in place of an older best; written first,
-                so that a run which resumes from the checkpoint finds its best, too.
+        The folder of the `best` gets them first, so that a run that resumes finds its best, too.
         """
         self.wait()
         regular = regular and step != self._newest
@@ -197,13 +191,9 @@ class Checkpoints:
         accept: Callable[[dict[str, Any]], None] = lambda _description: None,
         averaged: bool = False,
     ) -> dict[str, Any] | None:
-        """Restores the newest checkpoint that can be read.
+        """Restores the newest checkpoint that can be read; gives its description, or None.
 
-        Args:
-            accept: sees a checkpoint's description before it is restored; raises to refuse it.
-
-        Returns:
-            Its description, or None where there is no checkpoint.
+        Before that, `accept` sees the description, and raises to refuse it.
         """
         steps = self.steps()
         for step in steps:

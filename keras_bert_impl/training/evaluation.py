@@ -20,12 +20,8 @@ class Evaluation:
     """Measures the loss and the objective's metrics over whole sets; compiled once.
 
     A set is read twice: first to count what the sums are divided by, then to add them up. So the
-    figures are exact means over the set, not means of batches' means.
-
-    Args:
-        model: a Keras model; with a strategy, built in its scope.
-        objective: measures; see `Objective`.
-        strategy: shares each batch over its replicas; the present one by default.
+    figures are exact means over the set, not means of batches' means. A model is built in the scope
+    of its strategy, which shares each batch over its replicas.
     """
 
     def __init__(self, model: Any, objective: Objective, strategy: Any = None) -> None:
@@ -34,11 +30,7 @@ class Evaluation:
         self._measure = tf.function(self._measure_batch, autograph=False)
 
     def __call__(self, source: EvaluationSource) -> dict[str, float]:
-        """Measures one set; its padding rows count nowhere.
-
-        Returns:
-            `loss` and the objective's metrics.
-        """
+        """The `loss` and the objective's metrics of one set; its padding rows count nowhere."""
         counts: dict[str, Any] = {}
         for batch in source.batches():
             for name, count in self._objective.normalizers(batch).items():
@@ -66,12 +58,7 @@ class Evaluation:
 
 
 class Prediction:
-    """Runs a model over whole sets, batch by batch; compiled once for each shape of a batch.
-
-    Args:
-        model: a Keras model that gives a dict of tensors [batch, ...].
-        strategy: shares each batch over its replicas; the present one by default.
-    """
+    """Runs a model over whole sets, batch by batch; compiled once for each shape of a batch."""
 
     def __init__(
         self, model: Any, input_names: tuple[str, ...] = ENCODER_INPUTS, strategy: Any = None

@@ -29,12 +29,7 @@ def standard_hooks(
     best_by: str = "loss",
     keep_best: bool = True,
 ) -> list[Hook]:
-    """Gives the hooks of a run, in the order in which they are called.
-
-    Args:
-        evaluate: measures the model on held-out data; gives `loss` or another `best_by`, and more.
-        held_out: says which data these are; figures of other data are not compared.
-    """
+    """Gives the hooks of a run, in the order in which they are called; see `EvaluateHeldOut`."""
     return [
         CheckFinite(),
         LogSteps(),
@@ -120,9 +115,6 @@ class ShowProgress(Hook):
 
     A call with inputs of a new shape (the first one, and in fine-tuning the first one of each
     length of batches) is spent on compiling, and says nothing about the time left.
-
-    Args:
-        clock: gives seconds; a test passes its own.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -205,9 +197,6 @@ class SaveCheckpoints(Hook):
 
     The first worker's clock says when the last save is too old; it asks for one with the next call,
     and all workers see that it is due after the same step.
-
-    Args:
-        clock: gives seconds; a test passes its own.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

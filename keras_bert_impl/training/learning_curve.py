@@ -35,9 +35,6 @@ class Guess(NamedTuple):
 def line_of(name: str, value: float, guesses: Mapping[str, Guess]) -> str:
     """Formats a figure as it is printed, with what guessing reaches.
 
-    Args:
-        guesses: by the figures' names; those of others are left aside.
-
     Example:
         >>> line_of("eval_accuracy", 0.84, {"eval_accuracy": Guess("always yes", 0.55)})
         'eval_accuracy = 0.84  (always yes: 0.55)'
@@ -141,14 +138,7 @@ _FOOTNOTE = {
 
 
 def draw_learning_curve(run: RunDirectory, style: CurveStyle | None = None) -> Path | None:
-    """Draws the losses and scores of `metrics.jsonl` and `evaluations.jsonl`.
-
-    Args:
-        run: the run's folder; `learning_curve.png` is written there.
-
-    Returns:
-        The picture's path, or None where nothing was logged.
-    """
+    """Draws the losses and scores of a run into its `learning_curve.png`, if any were logged."""
     lines, evaluations = read_log(run.metrics), read_log(run.evaluations)
     panels = panels_of(lines, evaluations, read_guesses(run), style or CurveStyle())
     return write_png(run.learning_curve, draw_panels(panels)) if lines and panels else None
@@ -221,11 +211,7 @@ def _is_figure(value: Any) -> TypeGuard[float]:
 
 
 def draw_panels(panels: Sequence[Panel]) -> Any:
-    """Draws panels above one another, or four of them as a square.
-
-    Returns:
-        A figure of Matplotlib.
-    """
+    """A figure of Matplotlib with panels above one another, or four of them as a square."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 

@@ -74,12 +74,7 @@ def train(
 ) -> TrainingResult:
     """Trains a model from the newest checkpoint of the run, or from its present weights.
 
-    Args:
-        phases: the data; the last phase goes on to the end of the run.
-        hooks: what happens now and then; by default `standard_hooks()`.
-
-    Returns:
-        How it ended: finished, or stopped by a signal or at `stop_after_step`.
+    The last phase goes on to the end of the run, if no signal and no `stop_after_step` ends it.
     """
     run = _start(state, phases, config, directory, settings or {}, options, log)
     step = make_step(state, objective, config)
@@ -200,14 +195,7 @@ def _rate(phases: Sequence[Phase], config: TrainingConfig) -> Callable[[int], fl
 def rehearse(
     state: TrainingState, objective: Objective, phases: Sequence[Phase], config: TrainingConfig
 ) -> list[dict[str, float]]:
-    """Takes one step of each phase, at the very beginning of its data, with learning rate 0.
-
-    Args:
-        state: the model and what else a step changes; the weights stay as they are.
-
-    Returns:
-        Each phase's figures of that step.
-    """
+    """The figures of one step of each phase, at the beginning of its data, with learning rate 0."""
     step = make_step(state, objective, config)
     figures = []
     for phase in phases:

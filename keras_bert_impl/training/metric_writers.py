@@ -17,9 +17,6 @@ from keras_bert_impl.training.step import Chunk
 class MetricWriter:
     r"""Writes a run's figures as JSON lines, and as events that TensorBoard need not read.
 
-    Args:
-        writes: False in a worker that only computes.
-
     Example:
         >>> import tempfile
         >>> run = RunDirectory.open(tempfile.mkdtemp())
@@ -62,13 +59,7 @@ class MetricWriter:
                     file.close()
 
     def write(self, kind: str, step: int, figures: Mapping[str, Any]) -> None:
-        """Writes the figures of one step; they are there when this returns.
-
-        Args:
-            kind: "train" (a logged step) or "eval" (a held-out evaluation).
-            step: the steps done.
-            figures: numbers by name; of an evaluation also texts.
-        """
+        """Writes figures ("train" or "eval", with texts, too); they are there when this returns."""
         if not self._writes:
             return
         try:
@@ -111,9 +102,6 @@ class Rates:
 
     The steps of one compiled call share its time. The first call is spent on compiling: its time
     enters the lines of its own steps only.
-
-    Args:
-        now: seconds of any clock.
     """
 
     def __init__(self, now: float) -> None:

@@ -48,10 +48,8 @@ class Objective(ABC):
     ) -> Figures:
         """Gives a part's share of the loss and of each metric.
 
-        Args:
-            outputs: what the model gave for this part.
-            batch: this part's features as tensors; with `example_weights` float32 [rows].
-            normalizers: those of the whole batch (or set).
+        The batch is the part's, with `example_weights` float32 [rows]; the normalizers are those of
+        the whole batch (or set).
         """
 
 
@@ -79,10 +77,8 @@ def weights_of(batch: Mapping[str, Any], rows_like: Any) -> Any:
 class ClassificationObjective(Objective):
     """Mean cross entropy over the examples; labels are `label_ids` int32 [batch].
 
-    Args:
-        class_weights: how much an example of each class counts in the loss; the sum is divided by
-            the weights of the whole batch, as in PyTorch's `CrossEntropyLoss(weight=...)`. None
-            counts all alike. The accuracy never knows weights.
+    The `class_weights` count as in PyTorch's `CrossEntropyLoss(weight=...)`: the sum is divided by
+    the weights of the whole batch. The accuracy never knows weights.
 
     Example:
         >>> import numpy as np
@@ -127,11 +123,8 @@ class MultiLabelObjective(Objective):
     """Mean binary cross entropy over labels and examples, each label a question of its own.
 
     Targets are `label_ids` int32 [batch, labels], 1 where the label holds. The accuracy is the
-    share of single decisions (at a probability of a half) that are right.
-
-    Args:
-        positive_weights: how much a label that holds counts in the loss, one number a label, as
-            `pos_weight` of PyTorch's `BCEWithLogitsLoss`; None counts all alike.
+    share of single decisions (at a probability of a half) that are right. The `positive_weights`
+    say how much a label that holds counts, as `pos_weight` of PyTorch's `BCEWithLogitsLoss`.
 
     Example:
         >>> import numpy as np
@@ -165,9 +158,8 @@ class MultiLabelObjective(Objective):
 class RegressionObjective(Objective):
     """Mean squared error over the examples; the targets are `label_ids` float32 [batch].
 
-    Args:
-        deviation: of the training labels, where the head learns in units of it (see `LabelUnits`):
-            the loss is in the labels' own units, its gradient that of the labels in the others.
+    Where the head learns in units of the training labels' `deviation` (see `LabelUnits`), the loss
+    is in the labels' own units, its gradient that of the labels in the others.
 
     Example:
         >>> import numpy as np
@@ -203,13 +195,9 @@ class SpanObjective(Objective):
     """Mean of the cross entropies of an answer's first and last position, over the examples.
 
     Labels are `start_positions` and `end_positions` int32 [batch]; a row without the answer has the
-    positions 0, those of [CLS].
-
-    Args:
-        padding_competes: whether the other positions of the softmax include padding, as in the
-            original (`run_squad.model_fn` of google-research/bert), where all rows have one length.
-            Where batches are trimmed, a row's loss would then depend on the rows beside it; False
-            leaves out the positions where `input_mask` is 0.
+    positions 0, those of [CLS]. With `padding_competes` the softmax includes padding, as in the
+    original (`run_squad.model_fn` of google-research/bert), where all rows have one length; where
+    batches are trimmed, a row's loss would then depend on the rows beside it.
 
     Example:
         >>> import numpy as np
@@ -284,10 +272,8 @@ class PretrainingObjective(Objective):
     """Masked-LM cross entropy per masked token plus next-sentence cross entropy per example.
 
     The masked-LM loss is divided by the number of masked tokens of the whole batch (not by the
-    number of slots), as in the original (`get_masked_lm_output` of google-research/bert).
-
-    Args:
-        next_sentence: False leaves the next-sentence loss out (the "no NSP" ablation).
+    number of slots), as in the original (`get_masked_lm_output` of google-research/bert). Without
+    `next_sentence` (the "no NSP" ablation) it is the whole loss.
 
     Example:
         >>> objective = PretrainingObjective()

@@ -63,12 +63,8 @@ class TrainingStep:
     ) -> list[Any]:
         """Takes the steps that `prepare` made ready, all in one compiled call.
 
-        Args:
-            stop: whether this worker wants to stop; all workers see the sum as `stop_votes`.
-            save: whether this worker wants a checkpoint; all see the sum as `save_votes`.
-
-        Returns:
-            For each step a float32 vector, perhaps still being computed; `metrics` reads it.
+        Gives a float32 vector a step, perhaps still being computed; `metrics` reads it. What one
+        worker wants, a stop or a save, all see in the sums `stop_votes` and `save_votes`.
         """
         count = len(numbers["step"])
         votes = np.array([[stop, save]], np.float32) / self.devices.replicas

@@ -52,7 +52,7 @@ class RowCounts:
     """Counts the examples of a split; 16 bytes each.
 
     A row occurs twice, contradicts another one or is in two splits by its texts, whatever a model
-    reads of them; rows without any text count in none of these.
+    reads of them; rows without any text, and those not `compared`, count in none of these.
     """
 
     def __init__(self, task: Task[Any, Any], split: str, vocabulary: Vocabulary) -> None:
@@ -68,7 +68,8 @@ class RowCounts:
         """Counts some examples and their rows."""
         for example in examples:
             texts, facts = list(self._task.texts(example)), self._task.facts(example)
-            self._texts.append(_hash(texts) if any(map(str.strip, texts)) else 0)
+            counts = facts.compared and any(map(str.strip, texts))
+            self._texts.append(_hash(texts) if counts else 0)
             self._answers.append(_hash(facts.classes or ()))
             if facts.classes is not None:
                 self._classes.update(facts.classes or ["none"])

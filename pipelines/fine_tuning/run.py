@@ -137,6 +137,7 @@ class _Job:
         self._config, self._task, self._start = config, task, start
         self._directory, self._devices = directory, devices
         self._kept: dict[str, RowOutputs] = {}
+        self._sentence = task.sentence(config.max_seq_length)
         self._model_config = self._configured(start.config)
         self._check_start()
         tokenizer = Tokenizer(start.text)
@@ -232,7 +233,7 @@ class _Job:
             one_phase(batches, training),
             self._settings(rows),
             self._write_model,
-            [DescribeModel(self._head.model, self._start.text), *self._hooks()],
+            [DescribeModel(self._head.model, self._start.text, self._sentence), *self._hooks()],
             options=type(self._config),
         )
 
@@ -260,11 +261,10 @@ class _Job:
         return {name: one for name, one in own.items() if name in self._task.compared_figures}
 
     def _write_model(self, result: TrainingResult) -> None:
-        sentence = self._task.sentence(self._config.max_seq_length)
         self._run.write_model(
             result,
             lambda folder: write_model_directory(
-                folder, self._head.model, self._start.text, sentence=sentence
+                folder, self._head.model, self._start.text, sentence=self._sentence
             ),
         )
         self._draw()

@@ -74,11 +74,15 @@ class Head:
 
 
 class Facts(NamedTuple):
-    """What is counted of an example: its labels, its line in a file, what else is odd about it."""
+    """What is counted of an example: its labels, its line in a file, what else is odd about it.
+
+    One that is not `compared` may be there twice, or in several splits.
+    """
 
     classes: Sequence[str] | None = None
     line: int = 0
     note: str = ""
+    compared: bool = True
 
 
 @dataclass(frozen=True)

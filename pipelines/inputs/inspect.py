@@ -14,8 +14,7 @@ from keras_bert_impl.files import check_output, followed, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, items_of, option
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.inputs.pretraining import RecordOrder
-from pipelines.inputs.pretraining_records import PretrainingRecords, stored_shape
+from pipelines.inputs.pretraining import PretrainingRecords, RecordOrder, stored_shape
 from pipelines.pretraining_data.recipe import VocabularyFacts
 from pipelines.records.check import described_words, find_shards
 from pipelines.records.description import random_next
@@ -39,14 +38,13 @@ class PairStatistics:
         kinds: masked positions by what is shown there.
         deciles: int64 [10], masked positions by their tenth of the example.
         shares_of_a: int64 [10], examples by A's share of the tokens.
-        whole_labels: masked tokens that begin a word.
     """
 
     def __init__(
         self, length: int, predictions: int, facts: VocabularyFacts, pairs: bool = True
     ) -> None:
         self._length, self._facts, self._framing = length, facts, 3 if pairs else 2
-        self.examples = self.random_next = self.whole_labels = 0
+        self.examples = self.random_next = 0
         self.lengths = np.zeros(length + 1, np.int64)
         self.lengths_a = np.zeros(length + 1, np.int64)
         self.lengths_b = np.zeros(length + 1, np.int64)
@@ -83,7 +81,6 @@ class PairStatistics:
         self.kinds["mask"] += int(hidden.sum())
         self.kinds["random"] += int((~kept & ~hidden).sum())
         self.deciles += _counted(_DECILES * position // total[row])
-        self.whole_labels += int((~self._facts.is_continuation[true_id]).sum())
 
     def figures(self) -> dict[str, float]:
         """Shares and means by name."""
@@ -94,15 +91,11 @@ class PairStatistics:
             "random_next": self.random_next / examples,
             "full_length": self.lengths[-1] / examples,
             "mean_length": tokens / examples,
-            "sd_length": _deviation(self.lengths),
             "mean_length_a": _weighted(self.lengths_a) / examples,
-            "sd_length_a": _deviation(self.lengths_a),
             "mean_length_b": _weighted(self.lengths_b) / examples,
-            "sd_length_b": _deviation(self.lengths_b),
             "padding": 1 - tokens / (examples * self._length),
             "masks_per_example": masked / examples,
             "masked_share": masked / max(1, tokens),
-            "whole_labels_per_example": self.whole_labels / examples,
             **{f"share_{kind}": self.kinds[kind] / masked for kind in KINDS},
         }
 
@@ -113,12 +106,6 @@ def _counted(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _weighted(histogram: NDArray[np.int64]) -> int:
     return int((histogram * np.arange(len(histogram))).sum())
-
-
-def _deviation(histogram: NDArray[np.int64]) -> float:
-    count = max(1, int(histogram.sum()))
-    mean = _weighted(histogram) / count
-    return float(np.sqrt((histogram * (np.arange(len(histogram)) - mean) ** 2).sum() / count))
 
 
 _BATCH = 1024

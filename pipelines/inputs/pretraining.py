@@ -2,22 +2,30 @@
 
 Which record comes at a position of the endless sequence of epochs is a pure function of the seed
 and the position. So a checkpoint needs to hold only the step, and a resumed run reads exactly the
-records that an uninterrupted one would have read, even with another number of workers.
+records that an uninterrupted one would have read, even with another number of workers. Where the
+shards' recipe says that masking is dynamic, records are masked here: a pure function of the seed,
+the epoch and the record.
 """
 
+import dataclasses
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
-from pipelines.inputs.pretraining_records import PretrainingRecords
-from pipelines.pretraining_data.draws import below, mix, seed_word
-from pipelines.pretraining_data.masking import Targets
-from pipelines.records.check import Expected
+from pipelines.pretraining_data.draws import below, example_keys, mix, seed_word
+from pipelines.pretraining_data.masking import MASKED_LM, Targets, mask_examples, predict_neighbours
+from pipelines.pretraining_data.pairs import PaddedExamples
+from pipelines.records.check import Expected, Shard, check_shape, check_shards, find_shards
+from pipelines.records.description import Description
+from pipelines.records.reader import RecordReader
+from pipelines.records.record_maker import masked_features
+from pipelines.records.serialise import example_parser, feature_sizes, pair_features
 
 Numbers = NDArray[np.int64]
 _ROUNDS = 6
@@ -72,6 +80,251 @@ class RecordOrder:
             key = mix(np.array([epoch], np.uint64) + self._key)[0]
             records[chosen] = shuffled(inside[chosen], self._records, key)
         return epochs, records
+
+
+class PretrainingRecords:
+    """The records of a set of shards, ready for a model; `reader` gives their names."""
+
+    def __init__(
+        self,
+        input_files: Sequence[str],
+        expected: Expected,
+        seed: int,
+        targets: Targets | None = None,
+    ) -> None:
+        shards = find_shards(input_files)
+        check_shards(shards, expected)
+        targets = targets or Targets()
+        self._objective = targets.objective
+        self._expected, self._seed = expected, seed_word(seed)
+        self.reader = RecordReader([shard.path for shard in shards])
+        self._description = _common_description(shards)
+        recipe = self._description.recipe if self._description else None
+        self._masking = recipe.masking if recipe else "static"
+        if targets != Targets() and self._masking == "static":
+            option = "mask_probabilities" if targets.mask_probabilities else "objective"
+            raise UserError(
+                f"`{option}` needs unmasked text, but the records of {shards[0].path} are masked; "
+                "make them again with create_pretraining_data and `masking=dynamic`."
+            )
+        stored = self._stored_predictions()
+        self._check_bare(shards, stored)
+        features = pair_features(expected.max_seq_length, stored)
+        self._parse = example_parser(features)
+        if self._description and self._masking == "dynamic":
+            recipe = self._description.recipe
+            if targets.mask_probabilities:
+                recipe = dataclasses.replace(recipe, mask_probabilities=targets.mask_probabilities)
+            self._rules = recipe.masking_rules(self._description.vocabulary)
+
+    def __len__(self) -> int:
+        return len(self.reader)
+
+    @property
+    def copies_of_text(self) -> int:
+        """How often the records hold the text, as the recipe says; 1 if unknown."""
+        return self._description.recipe.dupe_factor if self._description else 1
+
+    def batch(self, epochs: Numbers, records: Numbers) -> dict[str, np.ndarray]:
+        """The reference's features of records [n], [n, size] each; int32, weights float32.
+
+        The epochs [n] count only in dynamic masking.
+        """
+        features = self._parsed(records)
+        if self._objective != MASKED_LM:
+            neighbours = predict_neighbours(self._examples(features), self._objective)
+            features |= masked_features(neighbours)
+        elif self._masking == "dynamic":
+            features |= self._mask(features, epochs, records)
+        elif self._masking == "none":
+            features |= _no_predictions(len(records))
+        batch = self._padded(features)
+        if self._expected.model_config:
+            check_batch(batch, self._expected.model_config, self.reader.namer(records))
+        return batch
+
+    def _parsed(self, records: Numbers) -> dict[str, np.ndarray]:
+        import tensorflow as tf
+
+        contents = self.reader.read(records)
+        # The latter where the record's bytes, which TensorFlow's message repeats, are no UTF-8.
+        refused = (tf.errors.InvalidArgumentError, UnicodeDecodeError)
+        try:
+            return self._parse(contents)
+        except refused:
+            # TensorFlow does not tell which record of the batch it was.
+            for record, content in zip(records.tolist(), contents, strict=True):
+                try:
+                    self._parse([content])
+                except refused as error:
+                    raise UserError(
+                        f"{self.reader.name(record)}: is no example of the form of the first one; "
+                        "make this shard again, or read it in another run."
+                    ) from error
+            raise
+
+    def _mask(
+        self, features: Mapping[str, np.ndarray], epochs: Numbers, records: Numbers
+    ) -> dict[str, np.ndarray]:
+        """Masks pairs anew: a pure function of (seed, epoch, record); changes `input_ids`."""
+        rows = self._examples(features)
+        identities = (epochs * len(self) + records).astype(np.uint64)
+        return masked_features(
+            mask_examples(rows, example_keys(identities, self._seed), self._rules)
+        )
+
+    def _examples(self, features: Mapping[str, np.ndarray]) -> PaddedExamples:
+        """The pairs of unmasked records; their ids are those of the features."""
+        assert self._description is not None
+        pairs = self._description.recipe.do_next_sentence
+        lengths = features["input_mask"].sum(axis=1, dtype=np.int64)
+        len_b = np.maximum(features["segment_ids"].sum(axis=1, dtype=np.int64) - 1, 0)
+        len_a = lengths - len_b - (3 if pairs else 2)
+        return PaddedExamples(features["input_ids"], len_a, len_b, pairs)
+
+    def _padded(self, features: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Right types, and predictions filled up with zeros to what the model expects."""
+        wanted = pair_features(
+            self._expected.max_seq_length, self._expected.max_predictions_per_seq
+        )
+        result = {}
+        for feature in wanted:
+            numbers = features[feature.name]
+            kind = np.float32 if feature.is_float else np.int32
+            if numbers.shape[1] < feature.size:
+                numbers = np.pad(numbers, ((0, 0), (0, feature.size - numbers.shape[1])))
+            result[feature.name] = numbers.astype(kind, copy=False)
+        return result
+
+    def _stored_predictions(self) -> int | None:
+        """Predictions in the records, by the description or by looking at the first one."""
+        if self._description:
+            return self._description.recipe.stored_predictions
+        return self._sizes(0).get("masked_lm_ids", self._expected.max_predictions_per_seq)
+
+    def _sizes(self, record: int) -> dict[str, int]:
+        return feature_sizes(self.reader.read(np.array([record]))[0], self.reader.name(record))
+
+    def _check_bare(self, shards: Sequence[Shard], stored: int | None) -> None:
+        """Compares the first record of each bare shard with what is expected."""
+        for number, shard in enumerate(shards):
+            first = self.reader.first_record(number)
+            if shard.description is not None or first is None:
+                continue
+            sizes = self._sizes(first)
+            predictions = sizes.get("masked_lm_ids", 0)
+            missing = [f.name for f in pair_features(1, 1) if f.name not in sizes]
+            if missing:
+                raise UserError(
+                    f"{shard.path}: its examples have no {missing[0]}, so they are not for "
+                    "pre-training; name shards of create_pretraining_data."
+                )
+            check_shape(shard.path, sizes["input_ids"], predictions, self._expected)
+            if predictions != stored:
+                raise UserError(
+                    f"{shard.path}: stores {predictions} predictions an example, the shards before "
+                    f"it {stored}; read them in separate runs."
+                )
+
+
+def stored_shape(
+    shards: Sequence[Shard], vocabulary_sha256: str | None = None
+) -> tuple[Expected, bool]:
+    """The contents of shards, for callers that have no model to compare with."""
+    if (description := shards[0].description) is not None:
+        recipe = description.recipe
+        length, predictions = recipe.max_seq_length, recipe.max_predictions_per_seq
+        return Expected(length, predictions, vocabulary_sha256), recipe.do_next_sentence
+    first = RecordReader([shards[0].path]).read(np.array([0]))[0]
+    sizes = feature_sizes(first, f"{shards[0].path}: record 0")
+    predictions = sizes.get("masked_lm_ids", 0)
+    return Expected(sizes.get("input_ids", 0), predictions, vocabulary_sha256), True
+
+
+def _common_description(shards: Sequence[Shard]) -> Description | None:
+    """The description that all shards share in what matters for reading, or None for bare ones."""
+    first = shards[0]
+    for shard in shards[1:]:
+        if _reading(shard) != _reading(first):
+            raise UserError(
+                f"{shard.path}: is stored in another way than {first.path} (masking or predictions "
+                "differ, or one has no description); read them in separate runs."
+            )
+    return first.description
+
+
+def _reading(shard: Shard) -> tuple | None:
+    if shard.description is None:
+        return None
+    recipe = shard.description.recipe
+    # How often and how the text was cut shows in the records.
+    fields = dataclasses.asdict(recipe)
+    of_records = {"dupe_factor", "short_seq_prob", "random_seed", "same_document_tries"}
+    if recipe.masking != "dynamic":
+        of_records |= fields.keys() - {"masking", "do_next_sentence"}
+    return recipe.stored_predictions, *(fields[name] for name in sorted(fields.keys() - of_records))
+
+
+def _no_predictions(examples: int) -> dict[str, np.ndarray]:
+    """Features of examples without masks."""
+    empty = np.zeros((examples, 0), np.int64)
+    return {
+        "masked_lm_positions": empty,
+        "masked_lm_ids": empty,
+        "masked_lm_weights": empty.astype(np.float32),
+    }
+
+
+def check_batch(
+    batch: Mapping[str, np.ndarray], config: BertConfig, where: Callable[[int], str]
+) -> None:
+    """Refuses ids that the model has no embedding for, and weights that are NaN or negative.
+
+    On a GPU TensorFlow looks up zeros for an id outside a table and says nothing, so a run with the
+    wrong vocabulary would train for days. It costs two passes over a batch's integers.
+
+    Example:
+        >>> batch = {"input_ids": np.array([[2, 99]])}
+        >>> check_batch(batch, BertConfig(vocab_size=50), lambda row: f"a.tfrecord: record {row}")
+        Traceback (most recent call last):
+        ...
+        keras_bert_impl.errors.UserError: a.tfrecord: record 0 has 99 in input_ids, but the model
+        only knows 0 to 49 (vocab_size); use the vocabulary and configuration that the shards were
+        made with.
+    """
+    length = batch["input_ids"].shape[1]
+    limits = {
+        "input_ids": (config.vocab_size, "vocab_size"),
+        "masked_lm_ids": (config.vocab_size, "vocab_size"),
+        "segment_ids": (config.type_vocab_size, "type_vocab_size"),
+        "masked_lm_positions": (length, "the sequence length"),
+        "next_sentence_labels": (2, "next or random"),
+        "input_mask": (2, "padding or not"),
+    }
+    for name, (limit, meaning) in limits.items():
+        values = batch.get(name)
+        if values is None or not values.size or (values.min() >= 0 and values.max() < limit):
+            continue
+        wrong = (values < 0) | (values >= limit)
+        row = int(np.flatnonzero(wrong.any(axis=-1))[0])
+        raise UserError(
+            f"{where(row)} has {values[row][wrong[row]][0]} in {name}, but the model only knows 0 "
+            f"to {limit - 1} ({meaning}); use the vocabulary and configuration that the shards "
+            "were made with."
+        )
+    _check_weights(batch.get("masked_lm_weights"), where)
+
+
+def _check_weights(weights: np.ndarray | None, where: Callable[[int], str]) -> None:
+    if weights is None:
+        return
+    wrong = ~np.isfinite(weights) | (weights < 0)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong.any(axis=-1))[0])
+        raise UserError(
+            f"{where(row)} has {weights[row][wrong[row]][0]} in masked_lm_weights, but a weight is "
+            "a number from 0 on; make this shard again."
+        )
 
 
 Batch = Mapping[str, np.ndarray]

@@ -6,6 +6,7 @@ last digits for other shapes: they only say which pairs may be among the best. S
 have equal scores, wherever they stand, and of equal scores the lower number comes first.
 """
 
+import logging
 import math
 import re
 import unicodedata
@@ -249,6 +250,7 @@ def bm25_rankings(queries: Sequence[str], documents: Sequence[str], top_k: int) 
     need_bm25()
     import bm25s
 
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
     words = [search_words(document) for document in documents]
     if not any(words):
         return [[] for _ in queries]

@@ -60,11 +60,7 @@ def epochs_of(phases: Sequence["Phase"]) -> list[Epochs]:
 
 
 def remarks(training: TrainingConfig, replicas: int, epochs: Sequence[Epochs] = ()) -> list[str]:
-    """The sentences that the owner of a pre-training run should read.
-
-    Args:
-        replicas: over how many devices a batch is split.
-        epochs: by phase; empty if unknown.
+    """The sentences that the owner of a pre-training run on so many devices should read.
 
     Example:
         >>> remarks(TrainingConfig(num_train_steps=200, num_warmup_steps=20), 1)

@@ -23,6 +23,7 @@ from keras_bert_impl.checkpoints.model_directory import (
 )
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
+from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.json_files import read_log
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -231,14 +232,20 @@ class KeepFlags(Hook):
 class DescribeModel(Hook):
     """Makes each checkpoint of the run a model that every tool opens; the first hook of its run."""
 
-    def __init__(self, model: Any, text: TextSettings) -> None:
-        self._model, self._text = model, text
+    def __init__(
+        self, model: Any, text: TextSettings, sentence: SentenceSettings | None = None
+    ) -> None:
+        self._model, self._text, self._sentence = model, text, sentence
 
     def begin(self, run: Run) -> None:
         """Tells the writer of checkpoints what the variables are."""
         names = [variable.path for variable in run.state.model.weights]
         run.checkpoints.describe_model = partial(
-            describe_checkpoint, model=self._model, text=self._text, names=names
+            describe_checkpoint,
+            model=self._model,
+            text=self._text,
+            names=names,
+            sentence=self._sentence,
         )
 
 

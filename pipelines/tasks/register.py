@@ -48,12 +48,7 @@ def open_and_serve(
     max_seq_length: int | None = None,
     **description: Any,
 ) -> "tuple[OpenedModel, ServedModel]":
-    """Opens a model directory and gives its signatures: the task's own, or the library's.
-
-    Args:
-        top_k: how many tokens are given for each [MASK].
-        max_seq_length: texts are truncated to it; by default as in fine-tuning.
-    """
+    """Opens a model directory and gives its signatures: the task's own, or the library's."""
     source = find_model(folder, **description)
     task = task_of(source.config)
     if task is None:
@@ -102,9 +97,7 @@ def task_of(config: BertConfig) -> Asked[Any, Any] | None:
 def forms_of_task(model: KnownModel, max_seq_length: int | None = None) -> Sequence[Form]:
     """What a model of a task, or a classifier, is asked: the main form first; () of others.
 
-    Args:
-        model: the model; one with labels and no task of its own is a classifier.
-        max_seq_length: the most tokens of a row; None is as in training.
+    A model with labels and no task of its own is a classifier.
     """
     task = task_of(model.config)
     if task is not None:

@@ -38,7 +38,7 @@ _Large = Annotated[int, Rules(sentence="", at_least=0, at_most=1 << 48)]
 class _Block(TypedDict):
     rows: _Large
     bytes: _Large
-    crc32: list[_Large]
+    crc32: tuple[_Large, _Large, _Large]
 
 
 class IndexFiles:
@@ -86,7 +86,7 @@ class IndexFiles:
             lines = list(map(_line, zip(ids, texts, strict=False)))
             ends = sizes[_ROWS] + np.cumsum([len(line) for line in lines], dtype=_END)
             parts = [vectors.astype(_NUMBER).tobytes(), b"".join(lines), ends.tobytes()]
-            block: _Block = {
+            block = {
                 "rows": rows + len(vectors),
                 "bytes": sizes[_ROWS] + len(parts[1]),
                 "crc32": [*map(zlib.crc32, parts)],

@@ -44,8 +44,7 @@ def nearest(
     """The vectors with the highest cosine to each query, or product with it.
 
     Args:
-        vectors: [vectors, width] of any type of `smaller_vectors`; may be mapped from a file, and
-            is read in blocks of 64 MB.
+        vectors: [vectors, width] of any type of `smaller_vectors`; may be mapped from a file.
         queries: [queries, width].
         ranges: of int8.
 
@@ -75,7 +74,9 @@ def _nearest(
     numbers = [np.empty(0, np.int64)] * len(wanted)
     scores = [np.empty(0, np.float32)] * len(wanted)
     width = wanted.shape[1]
-    block = max(1, _BLOCK_BYTES // (4 * max(width, len(wanted))))
+    # What a block takes: its scores, and its vectors where they are made.
+    made = 0 if vectors.dtype == wanted.dtype else width
+    block = max(1, _BLOCK_BYTES // (4 * max(made, len(wanted))))
     for start in range(0, len(vectors) if count else 0, block):
         some = restored(vectors[start : start + block], width, ranges)
         alike = wanted @ some.T  # [queries, block]
@@ -113,6 +114,7 @@ class Graph:
             raise UserError("the graph is of other vectors; remove it, and build it again.")
         self._links, self._vectors, self.rows = links, vectors, int(links.ntotal)
         flat = faiss.IndexFlat(vectors.shape[1], faiss.METRIC_INNER_PRODUCT)
+        # A view of the mapped file, which nobody owns in C++: it is kept here.
         flat.codes = faiss.MaybeOwnedVectorUInt8.create_view(
             faiss.swig_ptr(vectors), vectors.nbytes, faiss.MaybeOwnedVectorUInt8().owner
         )

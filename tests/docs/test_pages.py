@@ -1,5 +1,6 @@
 """The commands and the code that the pages show."""
 
+import csv
 import os
 import re
 import shlex
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.tasks.vectors.options import LOSSES_OF
 from tests.support.elsewhere import TRANSFORMERS
 from tests.support.model_folders import write_start
 from tools.table import tool_named, tool_names
@@ -96,6 +98,25 @@ def test_a_tutorial_evaluates_on_other_examples_than_it_trains_on(tmp_path, monk
     train, dev = map(EXAMPLES[tutorial], files)
     assert len(train) > len(dev) >= 80
     assert not {*train} & {*dev}
+
+
+def test_the_shop_is_asked_what_it_was_not_trained_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(blocks(ROOT / "docs" / "tutorials" / "shop.md", "python")[0], {})
+    (train, right), (dev, answers) = (
+        zip(*csv.reader((tmp_path / name).read_text().splitlines()[1:]), strict=True)
+        for name in ("train.csv", "dev.csv")
+    )
+    assert (len(train), len(dev)) == (60, 20) == (len({*train}), len({*dev} - {*train}))
+    assert {*right} == {*answers}
+
+
+@pytest.mark.parametrize("kind", LOSSES_OF)
+def test_the_page_on_training_vectors_names_the_losses_of_its_kinds(kind):
+    page = (ROOT / "docs" / "how_to" / "training_vectors.md").read_text(encoding="utf-8")
+    (cell,) = re.findall(rf"^\|[^|]*\| {kind}\b[^|]*\|(.*)\|$", page, re.MULTILINE)
+    assert tuple(re.findall("`(.*?)`", cell)) == LOSSES_OF[kind]
+    assert re.findall("`(.*?)` ★", cell) == [LOSSES_OF[kind][0]]
 
 
 @pytest.mark.slow

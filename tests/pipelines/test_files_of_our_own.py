@@ -3,6 +3,7 @@
 import re
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from pipelines.tasks.questions.answerer import ServingSettings
 from pipelines.tasks.questions.options import RunSquadConfig
 from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
 from pipelines.tasks.tagging.task import TaggingTask
+from pipelines.vectors.index import VectorIndex
 from tests.pipelines.fine_tuning.test_start import trained
 from tests.support.damage import DAMAGES, damage, other_files, others
 from tests.support.pretraining_corpus import make_shards
@@ -38,8 +40,24 @@ def write_description(folder):
     return folder / "out" / "train.tfrecord.recipe.json"
 
 
+def write_index(name, folder):
+    index = VectorIndex.create(folder / "index", size=2)
+    index.add(["a", "b"], vectors=[[0, 1], [1, 0]])
+    return folder / "index" / name
+
+
+def read_index(path):
+    index = VectorIndex.open(path.parent)
+    index.search([[1, 0]], 1)
+    index.check()
+
+
 FILES = {
     "description of shards": (write_description, read_description),
+    **{
+        f"{name} of an index": (partial(write_index, name), read_index)
+        for name in ("description.json", "blocks")
+    },
 }
 
 
@@ -50,6 +68,14 @@ def test_a_damaged_file_is_used_or_refused_in_one_sentence(tmp_path, kind):
     read(path)
     for _ in other_files(path):
         check(read, path)
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+@pytest.mark.parametrize("name", ["blocks", "vectors", "rows", "ends"])
+def test_a_damaged_file_of_an_index_is_used_or_refused_in_one_sentence(tmp_path, name, how):
+    path = write_index(name, tmp_path)
+    damage(path, how)
+    check(read_index, path)
 
 
 def check(read, *arguments):

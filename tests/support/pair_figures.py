@@ -93,6 +93,8 @@ def our_figures(block: SentenceBlock, facts: VocabularyFacts, recipe: Recipe) ->
     statistics = PairStatistics(recipe.max_seq_length, recipe.max_predictions_per_seq, facts)
     statistics.add(features)
     figures = statistics.figures()
+    labels = features["masked_lm_ids"][features["masked_lm_weights"] > 0]
+    word_starts = int((~facts.is_continuation[labels]).sum())
     tenths = statistics.deciles / statistics.deciles.sum()
     share = plan.len_a / (plan.len_a.astype(float) + plan.len_b)
     last_a = np.searchsorted(offsets, plan.start_a + plan.len_a - 1, side="right")
@@ -108,18 +110,22 @@ def our_figures(block: SentenceBlock, facts: VocabularyFacts, recipe: Recipe) ->
         "masked in first tenth": tenths[0],
         "masked in fifth tenth": tenths[4],
         "masked in last tenth": tenths[9],
-        "masked word starts": figures["whole_labels_per_example"],
+        "masked word starts": word_starts / len(plan.keys),
         "length of A": figures["mean_length_a"],
-        "length of A (sd)": figures["sd_length_a"],
+        "length of A (sd)": deviation(statistics.lengths_a),
         "length of B": figures["mean_length_b"],
-        "length of B (sd)": figures["sd_length_b"],
+        "length of B (sd)": deviation(statistics.lengths_b),
         "length": figures["mean_length"],
-        "length (sd)": figures["sd_length"],
+        "length (sd)": deviation(statistics.lengths),
         "masked": figures["masks_per_example"],
         "masked (sd)": float(masked.counts.std()),
         "A's share": float(share.mean()),
         "A's share (sd)": float(share.std()),
     }
+
+
+def deviation(histogram) -> float:
+    return float(np.repeat(np.arange(len(histogram)), histogram).std())
 
 
 def deviations(ours: list[dict[str, float]], theirs: list[dict[str, float]]) -> dict[str, float]:

@@ -32,6 +32,7 @@ class ToyAnswerer:
     signature: str = "text"
     kind: str = "number"
     inputs: Sequence[Input] = (Input("text", about="a text"),)
+    options: Sequence[Input] = ()
     outputs: Mapping[str, str] = field(default_factory=lambda: {"score": "its characters"})
     tokens_at_once: int = 64
     batches_at_once: int = 1

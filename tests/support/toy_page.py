@@ -48,6 +48,7 @@ class FixedAnswerer:
     inputs: Any
     answer: Any
     outputs: dict = field(default_factory=dict)
+    options: Any = ()
     tokens_at_once: int = 4096
     batches_at_once: int = 1
     most_tokens: int = 64

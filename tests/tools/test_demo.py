@@ -7,36 +7,34 @@ from tools.table import tool_named
 
 
 def test_every_step_is_a_tool_with_flags_that_it_knows():
-    for step in plan(Path("folder"), num_train_steps=8, vocab_size=300):
-        flags = tool_named(step.tool).flags
-        flags.parse(list(step.flags))
+    for tool, *flags in plan(Path("folder"), num_train_steps=8, vocab_size=300).values():
+        tool_named(tool).flags.parse(flags)
 
 
 def test_each_step_reads_what_an_earlier_one_wrote():
     written = {"folder/bert_config.json"}  # by the demo itself
-    for step in plan(Path("folder"), num_train_steps=8, vocab_size=300):
-        for flag in step.flags:
+    for tool, *flags in plan(Path("folder"), num_train_steps=8, vocab_size=300).values():
+        for flag in flags:
             name, _, value = flag.removeprefix("--").partition("=")
             path = value.removesuffix("*")
             if not path.startswith("folder"):
                 continue
-            if step.tool == "demo":
+            if tool == "demo":
                 written |= {"folder/train.jsonl", "folder/held_out.jsonl"}
-            makes = step.tool == "learn_vocabulary" and name == "vocab_file"
+            makes = tool == "learn_vocabulary" and name == "vocab_file"
             if makes or name in ("output_file", "held_out_file", "output_dir"):
                 written.add(path)
             else:
                 made = any(path == one or path.startswith(f"{one}/") for one in written)
-                assert made, f"{step.tool} reads {path}"
+                assert made, f"{tool} reads {path}"
 
 
 def test_the_commands_to_try_next_are_tools_that_read_what_the_demo_leaves():
     steps = next_steps(Path("folder"))
     assert len(steps) == 3
-    for step in steps:
-        flags = tool_named(step.tool).flags
-        flags.parse(list(step.flags))
-        assert any("=folder/" in flag for flag in step.flags)
+    for tool, *flags in steps.values():
+        tool_named(tool).flags.parse(flags)
+        assert any("=folder/" in flag for flag in flags)
 
 
 def test_the_text_alone_is_written_to_two_files(tmp_path, capsys):

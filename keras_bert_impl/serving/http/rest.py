@@ -24,12 +24,12 @@ from keras_bert_impl.serving.answerer import (
     Input,
     Instance,
     asked_answerer,
-    options_of,
 )
 from keras_bert_impl.serving.forms import VectorForm, read_fields
 from keras_bert_impl.serving.http.batching import Answered
 from keras_bert_impl.serving.http.bodies import RequestError, bad_request
 from keras_bert_impl.serving.reranking import by_score, pair_scoring, pairs_of
+from keras_bert_impl.serving.smaller_vectors import FLOAT32, TYPES
 
 DEFAULT_SIGNATURE = "serving_default"
 VERSION = "1"
@@ -43,7 +43,10 @@ METHODS = {
 """What each method takes beside `signature_name`."""
 
 _OF_SEARCH = ("query", "top_k", "index")
-_OF_EMBEDDINGS = ("input", "model", "encoding_format", "dimensions", "input_type", "user")
+_OF_EMBEDDINGS = (
+    *("input", "model", "encoding_format", "dimensions", "user"),
+    *("input_type", "vector_type"),
+)
 _MOST_FOUND = 1000  # texts a query
 _B64 = "b64"
 _Write = Callable[[Answered], Any]
@@ -85,7 +88,8 @@ def read(model: AnsweringModel, method: str, body: Any) -> Asked:
 
     Example:
         >>> from types import SimpleNamespace
-        >>> asked = SimpleNamespace(inputs=[Input("text")], outputs={"score": "a number"})
+        >>> known = {"inputs": [Input("text")], "options": [], "outputs": {"score": "a number"}}
+        >>> asked = SimpleNamespace(**known)
         >>> model = SimpleNamespace(answerers={"text": asked})
         >>> found = read(model, "predict", {"inputs": {"text": ["a", "b"]}})
         >>> found.instances, found.write(Answered([{"score": 1.0}, {"score": 2.0}], 2))
@@ -98,7 +102,7 @@ def read(model: AnsweringModel, method: str, body: Any) -> Asked:
     answerer = _answerer(model, body.get("signature_name"), rows[0])
     instances = [_instance(answerer.inputs, row, method != "predict") for row in rows]
     try:
-        read_fields(answerer.inputs, instances, options_of(answerer))
+        read_fields(answerer.inputs, instances, answerer.options)
     except UserError as error:
         raise bad_request(str(error)) from None
     if method != "predict":
@@ -276,19 +280,20 @@ def read_embeddings(models: Mapping[str, AnsweringModel], body: Any) -> tuple[st
         ("dimensions", dimensions, type(dimensions) in (int, type(None)), "a whole number"),
         *(
             (one, body.get(one), isinstance(body.get(one), str | None), "a text")
-            for one in ("input_type", "user")
+            for one in ("input_type", "vector_type", "user")
         ),
     ):
         if not right:
             raise bad_request(f"`{entry}` is {shown(value)}; give {wanted}.", entry)
     field, output = answerer.inputs[0].name, next(iter(answerer.outputs))
-    options = {one.name: body.get(one.name) for one in options_of(answerer)}
+    options = {one.name: body.get(one.name) for one in answerer.options}
     instances = [{field: text, **options} for text in _texts(body.get("input"))]
 
     def write(answered: Answered) -> dict[str, Any]:
         vectors: list[Any] = [one[output] for one in answered.answers]
         if form == "base64":
-            packed = (np.asarray(vector, "<f4").tobytes() for vector in vectors)
+            number = TYPES[options.get("vector_type") or FLOAT32]
+            packed = (np.asarray(vector, number).tobytes() for vector in vectors)
             vectors = [base64.b64encode(one).decode() for one in packed]
         return {
             "object": "list",
@@ -465,7 +470,7 @@ _EXAMPLES = {"fill_mask_text": "Paris is the [MASK] of France."}
 
 
 def openapi_document(
-    models: Mapping[str, AnsweringModel], indexes: Mapping[str, ServedIndex]
+    models: Mapping[str, AnsweringModel], indexes: Mapping[str, ServedIndex] | None = None
 ) -> dict[str, Any]:
     """Describes what may be asked of these models, in OpenAPI 3.1."""
     paths = {path: {"get": _get(about)} for path, about in _GETS.items()}
@@ -474,7 +479,7 @@ def openapi_document(
         paths[path] = {"get": _get("Whether the model can be asked, and its entry in the list.")}
         paths[f"{path}/metadata"] = {"get": _get("Its signatures, and what there is to know of it")}
         signatures = [f"{one} gives {', '.join(x.outputs)}" for one, x in model.answerers.items()]
-        instances = [_schema([*one.inputs, *options_of(one)]) for one in model.answerers.values()]
+        instances = [_schema([*one.inputs, *one.options]) for one in model.answerers.values()]
         schema = {
             "signature_name": {"enum": list(model.answerers)},
             "instances": {"type": "array", "items": {"anyOf": instances}, "minItems": 1},

@@ -26,7 +26,7 @@ class DistinctOrder(LengthOrder):
     Inside each window of batches a row goes into the first batch that has room and none of its
     keys. A row that fits nowhere waits for a later epoch, whose windows hold other rows, and the
     place is taken by another row of the window. So batches stay of like lengths, and an epoch has
-    nearly all rows once.
+    nearly all rows once, where not too many share an answer.
 
     Args:
         keys: of each row what no other row of its batch may have.
@@ -54,12 +54,14 @@ class DistinctOrder(LengthOrder):
             while first < count and len(batches[first]) == size:
                 first += 1
         for number, batch in enumerate(batches):
-            self._fill(batch, seen[number], np.roll(rows, -number * size))
+            if len(batch) < size:
+                self._fill(batch, seen[number], np.roll(rows, -number * size))
         return np.array(batches, np.int64)
 
     def _fill(self, batch: list[int], seen: set[int], near: Numbers) -> None:
         """Takes rows of the window, then any rows, into the places that are left."""
-        others: Iterator[int] = chain(near.tolist(), range(len(self._keys)))
+        draws = np.random.default_rng([self._seed % 2**32, *near[:4].tolist()])
+        others: Iterator[int] = chain(near.tolist(), draws.permutation(len(self._keys)).tolist())
         while len(batch) < self._batch_size:
             row = next((one for one in others if seen.isdisjoint(self._keys[one])), None)
             if row is None:

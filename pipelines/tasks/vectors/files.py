@@ -184,8 +184,8 @@ def _label_of(file: TableFile, record: Record, column: str) -> Any:
     value = value_of(file, record, column)
     if value is None or value == "" or isinstance(value, list | dict):
         raise UserError(
-            f"{file.name}: line {record.line} has {shown(value)} in the column {shown(column)}; "
-            "give a number or a class, or remove the line."
+            f"{file.name}: line {record.line} has no number and no class in the column "
+            f"{shown(column)}; add one, or remove the line."
         )
     return value
 

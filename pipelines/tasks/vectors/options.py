@@ -121,7 +121,8 @@ class RunEmbedderConfig(FineTuningConfig):
     )
     similarity: str | None = option(
         None,
-        "How vectors are compared in mnrl: cosine (default) or dot.",
+        "How vectors are compared in mnrl, cosent and margin_mse: cosine (the default but of "
+        "margin_mse) or dot.",
         choices=("cosine", "dot"),
     )
     similarity_scale: float | None = option(
@@ -187,11 +188,11 @@ class RunEmbedderConfig(FineTuningConfig):
         """The model's configuration: that of an encoder alone."""
         return without_task(config)
 
-    def loss_options(self) -> dict[str, Any]:
-        """The loss's own settings, those that were given."""
+    def loss_options(self, loss: str) -> dict[str, Any]:
+        """A loss's own settings, those that were given."""
         given = {
             "scale": self.similarity_scale,
             "similarity": self.similarity,
-            "margin": self.loss_margin,
+            "triplet_margin" if loss == "triplet" else "margin": self.loss_margin,
         }
         return {name: value for name, value in given.items() if value is not None}

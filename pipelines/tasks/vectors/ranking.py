@@ -193,10 +193,9 @@ def task_of(config: RunRerankerConfig) -> RankingTask:
     if config.candidates == _BM25:
         need_bm25()
     tables, splits, relevant = dict[str, TableFile](), dict[str, list[TextExample]](), {}
-    for split in ("train", "dev"):
-        name = config.files.file(split)
-        if not name or (split == "train" and not config.do_train):
-            continue
+    wanted = {"train": config.do_train, "dev": config.do_eval or config.do_predict}
+    for split in (split for split in wanted if wanted[split]):
+        name = str(config.files.file(split))
         options = config.files
         table = open_table(name, header=options.has_header, encoding=options.text_encoding)
         named = (options.query_column, options.document_column, options.negative_column)
@@ -264,7 +263,7 @@ def _found(config: RunRerankerConfig, data: VectorData, queries: Sequence[int]) 
     else:
         from keras_bert_impl.serving.embedder import Embedder
 
-        embedder = Embedder.from_pretrained(config.candidates)
+        embedder = Embedder.from_pretrained(config.candidates, engine=config.engine)
         vectors = embedder.embed(asked, "query"), embedder.embed(documents, "document")
         found = best_documents(*vectors, config.num_candidates)[0].tolist()
     return {

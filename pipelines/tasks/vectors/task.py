@@ -1,8 +1,9 @@
 """The task of a run that trains vectors: from files and options to batches, figures, a model."""
 
 import logging
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,10 +18,11 @@ from keras_bert_impl.checkpoints.sentence_modules import (
 )
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.training.learning_curve import CurveStyle, Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder, starting_point
-from pipelines.fine_tuning.task import Answered, Head, TrainingRows
+from pipelines.fine_tuning.task import Answered, Facts, Head, TrainingRows
 from pipelines.fine_tuning.text_rows import TextExample, text_rows
 from pipelines.metrics.retrieval import (
     bm25_rankings,
@@ -109,21 +111,33 @@ class VectorTask(FilesOfSplits):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a resumed run must have the same besides its options; see `Task.settings`."""
-        return {}
+        """What stands for the rows of the training file, and for those that are mined."""
+        if self.train_split not in self.sources:
+            return {}
+        data = self.source(self.train_split)
+        labels = b"" if data.labels is None else data.labels.tobytes()
+        mined = json_text(asdict(self.mining)).encode()
+        return {"rows_crc32": f"{zlib.crc32(data.rows.tobytes() + labels + mined):08x}"}
 
     def files(self, split: str) -> list[Path]:
         """The split's file."""
         return [Path(self.source(split).name)]
 
     def examples(self, split: str) -> Iterator[TextExample]:
-        """The texts of a split, each once; `identifier` is the split."""
-        for prompt, text in self.source(split).texts:
-            yield TextExample(split, prompt + text)
+        """The texts of a split, each once; `identifier` is the split, `line` is 1 of a query."""
+        data = self.source(split)
+        queries = set(data.queries.tolist())
+        for number, (prompt, text) in enumerate(data.texts):
+            yield TextExample(split, prompt + text, line=int(number in queries))
 
     def texts(self, example: TextExample) -> list[str]:
         """See `Task.texts`."""
         return [example.text_a]
+
+    def facts(self, example: TextExample) -> Facts:
+        """Documents may be in several files: that they are searched in is no mistake."""
+        data = self.source(example.identifier)
+        return Facts(compared=data.kind in (SCORES, CLASSES) or example.line > 0)
 
     def rows(
         self,
@@ -367,10 +381,11 @@ class _Builder(TaskBuilder):
         if "train" not in sources:
             return task
         data = sources["train"]
+        loss = _loss_for(data, run.loss)
         task = replace(
             task,
-            loss=_loss_for(data, run.loss),
-            loss_options=run.loss_options(),
+            loss=loss,
+            loss_options=run.loss_options(loss),
             texts_at_once=run.texts_at_once,
             mining=run.mining,
             score_range=_score_range(data),
@@ -389,6 +404,12 @@ def _sentence_settings(run: RunEmbedderConfig) -> SentenceSettings:
     kept = read_sentence_settings(start.folder) or SentenceSettings()
     given: dict[str, Any] = {"pooling": run.pooling, "normalize": run.normalize}
     given["dimensions"] = run.matryoshka_dims or None
+    size = start.config.hidden_size
+    if too_large := [one for one in run.matryoshka_dims if one > size]:
+        raise UserError(
+            f"`matryoshka_dims={too_large[0]}`: the model's vectors have {size} numbers; give "
+            "sizes up to that."
+        )
     prompts = {"query": run.query_prompt, "document": run.document_prompt}
     named = {name: text for name, text in prompts.items() if text is not None}
     if named:
@@ -431,8 +452,8 @@ def _check_loss(task: VectorTask) -> None:
     try:
         loss_named(task.loss, **task.loss_options)
     except TypeError as error:
-        names = {"scale": "similarity_scale", "similarity": "similarity", "margin": "loss_margin"}
-        given = " and ".join(f"`{names[name]}`" for name in task.loss_options)
+        flags = {"scale": "similarity_scale", "similarity": "similarity"}
+        given = " and ".join(f"`{flags.get(name, 'loss_margin')}`" for name in task.loss_options)
         raise UserError(
             f"{given}: one of them is not for `loss={task.loss}`; leave it out."
         ) from error

@@ -90,26 +90,6 @@ def test_a_step_of_fit_goes_along_the_gradient_of_the_loss(loss):
     assert max(np.abs(one).max() for one in moved.values()) > 1e-3
 
 
-def test_training_lowers_the_loss_and_the_saved_model_is_the_trained_one(tmp_path):
-    model = untrained()
-    model.compile(keras.optimizers.Adam(1e-3), CoSENTLoss(scale=10.0))
-    stop = keras.callbacks.EarlyStopping("val_loss", patience=30)
-    options = {"validation_data": (COLUMNS, SCORES), "callbacks": [stop], "verbose": 0}
-    losses = model.fit(COLUMNS, SCORES, epochs=30, **options).history["val_loss"]
-    assert losses[-1] < 0.3 * losses[0]
-    assert model.evaluate(COLUMNS, SCORES, verbose=0) == pytest.approx(losses[-1], rel=1e-4)
-
-    # The last batch of seven rows is one row, which costs nothing.
-    rest = model.fit(COLUMNS, SCORES, batch_size=3, verbose=0).history["loss"]
-    assert np.isfinite(rest).all()
-    model.save(tmp_path / "model.keras")
-    again = load_model(tmp_path / "model.keras")
-
-    assert again.loss.get_config() == model.loss.get_config()
-    for first, second in zip(again(COLUMNS), model(COLUMNS), strict=True):
-        np.testing.assert_array_equal(*map(np.array, (first["embedding"], second["embedding"])))
-
-
 def batches(columns, labels):
     while True:
         yield columns, labels
@@ -143,3 +123,32 @@ def test_a_loss_of_one_s_own_on_a_dict_is_keras_own():
 
 def test_an_input_of_zeros_stays_zero():
     np.testing.assert_array_equal(np.array(UnitLength()(np.zeros([2, 4]))), np.zeros([2, 4]))
+
+
+# Training with losses of vectors
+
+SCORES = np.array([0.1, 0.9, 0.4, 0.6, 0.2, 0.8, 0.5], "float32")
+
+
+COLUMNS = column(6, seed=1), column(9, seed=2)  # of two lengths
+
+
+def test_training_lowers_the_loss_and_the_saved_model_is_the_trained_one(tmp_path):
+    model = untrained()
+    model.compile(keras.optimizers.Adam(1e-3), CoSENTLoss(scale=10.0))
+    stop = keras.callbacks.EarlyStopping("val_loss", patience=30)
+    options = {"validation_data": (COLUMNS, SCORES), "callbacks": [stop], "verbose": 0}
+    losses = model.fit(COLUMNS, SCORES, epochs=30, **options).history["val_loss"]
+    assert losses[-1] < 0.3 * losses[0]
+    assert model.evaluate(COLUMNS, SCORES, verbose=0) == pytest.approx(losses[-1], rel=1e-4)
+
+    # The last batch of seven rows is one row, which costs nothing.
+    rest = model.fit(COLUMNS, SCORES, batch_size=3, verbose=0).history["loss"]
+    assert np.isfinite(rest).all()
+
+    model.save(tmp_path / "model.keras")
+    again = load_model(tmp_path / "model.keras")
+
+    assert again.loss.get_config() == model.loss.get_config()
+    for first, second in zip(again(COLUMNS), model(COLUMNS), strict=True):
+        np.testing.assert_array_equal(*map(np.array, (first["embedding"], second["embedding"])))

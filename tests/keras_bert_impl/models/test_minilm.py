@@ -144,6 +144,15 @@ def test_twenty_steps_of_fit_are_those_of_sentence_transformers(name, weights_fo
     np.testing.assert_allclose(np.diff(losses.sums), recorded[f"curve_{name}"], rtol=1e-3)
 
 
+LOSSES = {
+    "mnrl": loss_named("mnrl"),
+    "cosent": loss_named("cosent"),
+    "angle": loss_named("angle"),
+    "cosine_similarity": loss_named("cosine"),
+    "matryoshka_mnrl": MatryoshkaLoss(loss_named("mnrl"), dims=[384, 256, 128, 64]),
+}
+
+
 @pytest.mark.slow
 @pytest.mark.data
 def test_sentence_similarity_on_the_development_set_is_that_of_sentence_transformers(

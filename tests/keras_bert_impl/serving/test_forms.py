@@ -82,10 +82,11 @@ def test_an_instance_may_say_its_prompt_and_how_many_numbers_it_wants():
     any_size = VectorForm(Sized, sentence, 6, any_size=True)
     for size, forms in ((3, [any_size]), (16, [form, any_size]), (4, [form, any_size])):
         for one in forms:
-            assert one.prepare([{"text": "dog", "dimensions": size}]).state == [size]
+            assert one.prepare([{"text": "dog", "dimensions": size}]).state == [(size, None)]
     for option, sentence in (
         ({"dimensions": 3}, "`dimensions` is 3, but the model's vectors have 16 or 4 or 2 numbers"),
         ({"dimensions": True}, "`dimensions` is True; give a whole number"),
+        ({"vector_type": "int8"}, "`vector_type` is 'int8'; give float32 or ubinary"),
         ({"input_type": "x"}, "no prompt 'x'; choose query, document"),
         ({"input_type": 1}, "`input_type` is 1; give a text"),
     ):

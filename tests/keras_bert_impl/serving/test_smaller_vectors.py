@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import keras_bert_impl as kb
 from keras_bert_impl.serving.smaller_vectors import (
     TYPES,
-    hamming,
     quantized,
     ranges_of,
     restored,
@@ -38,20 +37,10 @@ def test_what_is_restored_is_near(count, width, seed):
     ranges = ranges_of([vectors])
     near = restored(quantized(vectors, "int8", ranges), width, ranges)
     assert near.dtype == np.float32
-    steps = np.maximum((ranges[1] - ranges[0]) / 255, 1e-6)
-    one = ranges[0] == ranges[1]  # the same everywhere: the step there is 1
-    assert (np.abs(near - vectors)[:, ~one] <= 0.51 * steps[~one] + 1e-6).all()
+    assert (np.abs(near - vectors) <= 0.51 * (ranges[1] - ranges[0]) / 255 + 1e-6).all()
     bits = quantized(vectors, "ubinary")
     np.testing.assert_array_equal(restored(bits, width), np.where(vectors > 0, 1, -1))
     np.testing.assert_array_equal(restored(vectors, width), vectors)
-
-
-@given(st.integers(1, 20), st.integers(0, 99))
-def test_bits_that_differ_are_counted(width, seed):
-    vectors = np.random.default_rng(seed).standard_normal((5, width)).astype("float32")
-    bits = quantized(vectors, "ubinary")
-    expected = ((vectors[:2, None] > 0) != (vectors[None] > 0)).sum(axis=-1)
-    np.testing.assert_array_equal(hamming(bits[:2], bits), expected)
 
 
 @pytest.mark.parametrize("normalize", [False, True])

@@ -1,5 +1,6 @@
 """One model asked at every door: the same default, the same refusal, the same answer."""
 
+import base64
 import io
 import json
 from contextlib import redirect_stdout
@@ -167,6 +168,10 @@ def test_a_server_gives_the_sizes_of_the_training_or_any_it_was_told_to(tmp_path
     (found,) = ask(anyway, "POST", "/v1/embeddings", asked).json()["data"]
     expected = kb.Embedder.from_pretrained(folder).embed("a cat", dimensions=3)[0]
     np.testing.assert_allclose(found["embedding"], expected, atol=5e-6)
+    bits = {**asked, "dimensions": 16, "vector_type": "ubinary", "encoding_format": "base64"}
+    (found,) = ask(anyway, "POST", "/v1/embeddings", bits).json()["data"]
+    whole = kb.Embedder.from_pretrained(folder).embed("a cat")
+    assert base64.b64decode(found["embedding"]) == np.packbits(whole > 0).tobytes()
     unknown = ask(anyway, "POST", "/v1/embeddings", {**asked, "input_type": "title"})
     assert unknown.status == 400
     assert "no prompt 'title'; choose query, " in unknown.json()["error"]["message"]

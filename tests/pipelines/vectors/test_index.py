@@ -49,21 +49,25 @@ def test_a_graph_answers_for_its_rows_and_the_rest_is_looked_at(index, tmp_path)
     index.add(vectors=vectors_of(2000))
     recall = index.build()
     assert recall["rows"] == 2000
-    assert recall["recall"] >= 0.975
+    assert recall["recall"] >= 0.99
     assert VectorIndex.open(tmp_path / "index").recall == recall
     index.add(["the new one"], ids=["new"], vectors=vectors_of(1, seed=7))
     (found,) = index.search(vectors_of(1, seed=7), 3)
     assert found[0][::2] == ("new", "the new one")
-    (exact,) = index.search(vectors_of(1, seed=7), 3, exact=True)
-    assert exact == found
-    assert index.build()["rows"] == 2001
-    assert index.search(vectors_of(1, seed=7), 3) == [exact]
+    for _ in range(2):
+        (exact,) = index.search(vectors_of(1, seed=7), 3, exact=True)
+        (found,) = index.search(vectors_of(1, seed=7), 3)
+        assert [one.id for one in found] == [one.id for one in exact]
+        assert [one.score for one in found] == pytest.approx([one.score for one in exact])
+        assert index.build()["rows"] == 2001
 
 
 def test_the_recall_is_that_of_the_graph_over_its_own_vectors(index, monkeypatch):
     pytest.importorskip("faiss")
-    # Equal vectors, which a graph keeps apart from the others, and a search that begins narrow.
-    index.add(vectors=np.repeat(vectors_of(40), 60, axis=0) + 0.3 * vectors_of(2400, seed=1))
+    index.add(vectors=vectors_of(2400))
+    # A graph with few links, of which a search has to look at many.
+    monkeypatch.setattr("pipelines.vectors.nearest._LINKS", 3)
+    monkeypatch.setattr("pipelines.vectors.nearest._EF_OF_BUILDING", 3)
     monkeypatch.setattr("pipelines.vectors.index.LEAST_EF", 1)
     recall = index.build()
     asked = np.unique(np.linspace(0, 2399, 1000).astype(int))
@@ -84,7 +88,7 @@ def test_the_recall_is_that_of_the_graph_over_its_own_vectors(index, monkeypatch
         ({"vectors": np.full([1, 8], np.nan)}, "NaN or infinite"),
         ({"vectors": np.zeros([2, 8]), "texts": ["a"]}, "`texts`: there are 1 for 2 rows"),
         ({"vectors": np.zeros([2, 8]), "ids": [1, 2, 3]}, "`ids`: there are 3 for 2 rows"),
-        ({"texts": ["a"]}, "give `vectors`, or open the index with its model"),
+        ({"texts": ["a"]}, "without its model an index takes vectors only"),
     ],
 )
 def test_what_is_added_must_fit(index, given_ones, sentence):

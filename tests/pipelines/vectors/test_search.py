@@ -1,5 +1,6 @@
 """The nearest texts, of a file with its vectors and of an index."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -8,12 +9,14 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.embedder import Embedder
+from keras_bert_impl.serving.smaller_vectors import unit
 from pipelines.vectors import search as module
 from pipelines.vectors.embed import embed_file
+from pipelines.vectors.nearest import nearest
 from pipelines.vectors.options import EmbedConfig, SearchConfig, SimilarConfig
 from pipelines.vectors.search import find_similar, search
 from tests.pipelines.vectors.conftest import TEXTS
-from tests.support.model_folders import write_encoder
+from tests.support.model_folders import write_encoder, write_prompted
 
 
 @pytest.fixture
@@ -32,6 +35,61 @@ def test_a_text_is_nearest_to_itself(similar, tmp_path):
         *("a value .", "  1.000  6  a value ."),
     ]
     assert len(found) == 6
+
+
+def scores_of(lines):
+    """(score, text) of what was found."""
+    parts = [line.split("  ") for line in lines if line.startswith("  ")]
+    return [(float(score), text) for _, score, _, text in parts]
+
+
+@pytest.mark.parametrize("kind", ["float32", "int8", "ubinary"])
+@pytest.mark.parametrize("size", [None, 12])
+def test_smaller_vectors_are_searched_as_well(model, lines, tmp_path, kind, size):
+    given = {"model": model, "input_file": lines}
+    output = tmp_path / "x.npy"
+    embed_file(EmbedConfig(**given, output_file=output, vector_type=kind, dimensions=size))
+    for text in {*TEXTS} - {""}:
+        asked = SimilarConfig(**given, vectors_file=output, query=(text,))
+        found = scores_of(find_similar(asked))
+        assert text in {one for score, one in found if score >= found[0][0] - 1e-3}
+        assert found[0][0] == pytest.approx(1.0, abs=0.5 if kind == "ubinary" else 1e-3)
+    if kind == "int8":
+        (tmp_path / "x.npy.json").unlink()
+        with pytest.raises(UserError, match=r"x\.npy\.json: says no ranges"):
+            list(find_similar(dataclasses.replace(asked, dimensions=size)))
+
+
+def test_queries_have_the_prompt_that_belongs_to_that_of_the_vectors(lines, tmp_path):
+    model = str(write_prompted(tmp_path / "prompted"))
+    embedder, output = Embedder.from_pretrained(model), tmp_path / "x.npy"
+    given = {"model": model, "input_file": lines}
+    asked = {**given, "vectors_file": output, "query": ("a dog",), "top_k": 1}
+    for made, chosen, name in (
+        ({}, {}, None),
+        ({"prompt_name": "document"}, {}, "query"),
+        ({"prompt_name": "document"}, {"prompt_name": "passage"}, "passage"),
+        ({"prompt": "a value "}, {"prompt_name": "query"}, "query"),
+    ):
+        embed_file(EmbedConfig(**given, output_file=output, **made))
+        ((score, _),) = scores_of(find_similar(SimilarConfig(**asked, **chosen)))
+        _, cosines = nearest(np.load(output), embedder.embed("a dog", name), 1)
+        assert score == pytest.approx(cosines[0, 0], abs=1e-3)
+    with pytest.raises(UserError, match="another pooling or prompt"):
+        list(find_similar(SimilarConfig(**asked)))
+
+
+@pytest.mark.parametrize("chosen", [{}, {"prompt_name": "other"}, {"dimensions": 8}])
+def test_texts_and_queries_of_an_index_have_their_prompts(lines, tmp_path, chosen):
+    model = str(write_prompted(tmp_path / "prompted"))
+    embedder, name = Embedder.from_pretrained(model), chosen.get("prompt_name")
+    given = {"model": model, "index": tmp_path / "index", "query": ("a dog",), "top_k": 9}
+    found = scores_of(search(SearchConfig(**given, **chosen, input_file=lines)))
+    texts = [text for text in TEXTS if text]
+    documents = unit(embedder.embed(texts, name or "document", chosen.get("dimensions")))
+    query = unit(embedder.embed("a dog", name or "query", chosen.get("dimensions")))
+    right = dict(zip(texts, (documents @ query[0]).tolist(), strict=True))
+    assert {text: score for score, text in found} == pytest.approx(right, abs=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,9 @@ def test_what_names_no_model_of_vectors_is_refused(body, status):
 
 @pytest.mark.parametrize("given", ["a", ["a"]])
 def test_one_text_may_stand_bare(given):
-    nothing = {"input_type": None, "dimensions": None}
+    nothing = {"input_type": None, "dimensions": None, "vector_type": None}
     assert read(input=given)[1].instances == [{"text": "a", **nothing}]
-    some = {"input_type": "query", "dimensions": 3}
+    some = {"input_type": "query", "dimensions": 3, "vector_type": "ubinary"}
     assert read(input=given, **some)[1].instances == [{"text": "a", **some}]
 
 

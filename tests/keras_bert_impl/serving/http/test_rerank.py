@@ -142,6 +142,6 @@ def test_one_of_several_models_must_be_named():
 
 
 def test_openapi_has_the_paths_where_a_model_scores_pairs():
-    paths = openapi_document({"ranks": reranker()})["paths"]
+    paths = openapi_document({"ranks": reranker()}, {})["paths"]
     assert {"/rerank", "/v1/rerank", "/v2/rerank"} <= set(paths)
-    assert "/rerank" not in openapi_document({"toy": ToyModel()})["paths"]
+    assert "/rerank" not in openapi_document({"toy": ToyModel()}, {})["paths"]

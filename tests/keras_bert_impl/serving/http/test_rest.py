@@ -1,4 +1,5 @@
 import base64
+import functools
 import json
 from types import SimpleNamespace
 
@@ -10,11 +11,12 @@ from keras_bert_impl.serving.http.batching import Answered
 from keras_bert_impl.serving.http.bodies import RequestError
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
 
-TEXT = SimpleNamespace(inputs=[Input("text")], outputs={"score": ""}, kind="number")
-PAIR = SimpleNamespace(
+_answerer = functools.partial(SimpleNamespace, options=())
+TEXT = _answerer(inputs=[Input("text")], outputs={"score": ""}, kind="number")
+PAIR = _answerer(
     inputs=[Input("text_a"), Input("text_b", needed=False)], outputs={"label": "", "logits": ""}
 )
-CHOICES = SimpleNamespace(
+CHOICES = _answerer(
     inputs=[Input("context"), Input("endings", is_list=True)], outputs={"ending": ""}
 )
 
@@ -99,7 +101,7 @@ def test_answers_with_one_field_stand_bare_and_others_as_objects():
 
 
 def test_examples_share_a_context_and_may_have_lists_of_one_value():
-    pairs = SimpleNamespace(inputs=[Input("text_a"), Input("text_b")], kind="number", outputs={})
+    pairs = _answerer(inputs=[Input("text_a"), Input("text_b")], kind="number", outputs={})
     body = {"context": {"text_a": "a"}, "examples": [{"text_b": "b"}, {"text_b": ["c"]}]}
     asked = read(pairs, body, "regress")
     assert [one["text_b"] for one in asked.instances] == ["b", "c"]

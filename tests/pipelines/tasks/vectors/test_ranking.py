@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.embedder import Embedder
 from pipelines.metrics.guessing import guesses_of
-from pipelines.metrics.retrieval import bm25_rankings, ranking_figures
+from pipelines.metrics.retrieval import bm25_rankings, pair_scores, ranking_figures
 from pipelines.tables.files import open_table
 from pipelines.tables.writing import write_table
 from pipelines.tasks.vectors.options import VectorFilesConfig
@@ -49,6 +50,19 @@ def test_candidates_are_what_bm25_finds_among_all_documents_of_the_file(tmp_path
         expected = {(corpus[number], corpus[number] == DOCUMENTS[query]) for number in numbers}
         assert set(found[query]) == expected
     assert [*task.relevant.values()] == [1, 1, 1]
+
+
+def test_a_model_of_vectors_finds_candidates_too(tmp_path):
+    folder = write_start(tmp_path / "vectors")
+    path = pairs(tmp_path / "dev.csv")
+    options = {"do_eval": True, "candidates": str(folder), "num_candidates": 2}
+    found = texts_of(task_of(config_of(dev_file=path, **options)).examples("dev"))
+    embedder = Embedder.from_pretrained(folder)
+    documents = embedder.embed([*DOCUMENTS.values()])
+    for query, some in found.items():
+        cosines = pair_scores(np.repeat(embedder.embed([query]), 3, axis=0), documents)
+        best = np.argsort(-cosines)[:2]
+        assert [text for text, _ in some] == [[*DOCUMENTS.values()][number] for number in best]
 
 
 def test_rows_with_labels_are_the_candidates_in_their_order(tmp_path):

@@ -1,0 +1,128 @@
+"""Tables of texts: which columns are what, and which kind of data they make."""
+
+import json
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.errors import UserError
+from pipelines.tables.files import open_table
+from pipelines.tasks.vectors.files import (
+    CLASSES,
+    MARGINS,
+    PAIRS,
+    SCORES,
+    TRIPLES,
+    choose_vector_columns,
+    read_vector_data,
+)
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(lines, prompts=("", ""), query=None, document=None, negatives=(), label=None):
+        path = tmp_path / "texts.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        file = open_table(str(path))
+        columns = choose_vector_columns(file, query, document, negatives, label)
+        return read_vector_data(file, columns, prompts)
+
+    return read
+
+
+def rows_of(data):
+    return [[data.texts[number][1] for number in row] for row in data.rows]
+
+
+QUESTION = {"question": "q", "answer": "a"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "kind", "rows", "labels"),
+    [
+        ([QUESTION], PAIRS, [["q", "a"]], None),
+        ([{"질문": "q", "답변": "a"}], PAIRS, [["q", "a"]], None),
+        ([{**QUESTION, "negative_1": "n", "negative_2": "m"}], TRIPLES, [[*"qanm"]], None),
+        ([{"anchor": "q", "positive": "a", "negatives": ["n", "m"]}], TRIPLES, [[*"qanm"]], None),
+        ([{"sentence1": "q", "sentence2": "a", "score": 2.5}], SCORES, [["q", "a"]], [2.5]),
+        ([{"text_a": "q", "text_b": "a", "label": "1"}], SCORES, [["q", "a"]], [1.0]),
+        ([{**QUESTION, "negative": "n", "margin": 3}], MARGINS, [[*"qan"]], [3.0]),
+    ],
+)
+def test_the_columns_say_the_kind(read, lines, kind, rows, labels):
+    data = read(lines)
+    assert (data.kind, rows_of(data)) == (kind, rows)
+    assert labels is None if data.labels is None else data.labels.tolist() == labels
+
+
+def test_inference_makes_triples_of_a_premise_what_follows_and_what_contradicts(read):
+    pairs = [
+        *(("p", "e", "entailment"), ("p", "c", "Contradiction"), ("p", "f", "entailment")),
+        *(("p", "n", "neutral"), ("r", "e", "entailment"), ("s", "t", "-")),
+    ]
+    data = read([{"premise": a, "hypothesis": b, "gold_label": c} for a, b, c in pairs])
+    assert data.kind == TRIPLES
+    assert rows_of(data) == [[*"pec"], [*"pfc"]]
+
+
+def test_texts_of_classes_stand_in_pairs_of_one_class(read):
+    texts = {"a": "x", "b": "x", "c": "x", "d": "y", "e": "y", "f": "alone"}
+    data = read([{"text": text, "label": label} for text, label in texts.items()])
+    assert data.kind == CLASSES
+    rows = rows_of(data)
+    assert all(texts[one] == texts[other] for one, other in rows)
+    assert {text for row in rows for text in row} == set(texts) - {"f"}
+    labels = [data.classes[number] for number in data.rows[:, 0]]
+    assert data.labels.tolist() == labels
+
+
+def test_each_text_is_there_once_with_its_prompt_and_queries_know_all_their_documents(read):
+    lines = [("q", "a"), ("q", "b"), ("r", "a"), ("a", "q")]
+    data = read([dict(zip(QUESTION, line, strict=True)) for line in lines], ("query: ", ""))
+    assert data.texts == [
+        *(("query: ", "q"), ("", "a"), ("", "b"), ("query: ", "r"), ("query: ", "a"), ("", "q"))
+    ]
+    texts = [data.texts[number][1] for number in data.documents]
+    found = {
+        data.texts[query][1]: {texts[number] for number in some}
+        for query, some in zip(data.queries, data.relevant, strict=True)
+    }
+    assert found == {"q": {"a", "b"}, "r": {"a"}, "a": {"q"}}
+
+
+def test_rows_without_a_text_are_left_out_and_told(read, caplog):
+    data = read([QUESTION, {"question": " ", "answer": "b"}, {"question": "c", "answer": None}])
+    assert rows_of(data) == [["q", "a"]]
+    assert "without one of their texts, which are left out: 2, the first on line 2" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        ([{"text": "a"}], "nothing that says which belong together"),
+        ([{"sentence1": "a", "sentence2": "b", "score": "high"}], "holds neither numbers nor"),
+        (
+            [{"sentence1": "a", "sentence2": "b", "score": None}],
+            "line 1 has no number and no class",
+        ),
+        ([{**QUESTION, "answer": 3}], "line 1: the column 'answer' has 3, which is no text"),
+        ([{**QUESTION, "answer": ""}], "has no row with all its texts"),
+        (
+            [{**QUESTION, "negatives": ["x"]}, {**QUESTION, "negatives": ["x", "y"]}],
+            "line 2 has 4 texts, the first row 3",
+        ),
+        ([{"text": "a", "label": 1}, {"text": "b", "label": 2}], "two classes with two texts"),
+        (
+            [{"premise": "a", "hypothesis": "b", "label": "entailment"}],
+            "no premise has both an entailment and a contradiction",
+        ),
+    ],
+)
+def test_what_cannot_be_learned_is_one_sentence(read, lines, sentence):
+    with pytest.raises(UserError, match=sentence):
+        read(lines)
+
+
+def test_scores_are_numbers(read):
+    data = read([{"sentence1": "a", "sentence2": "b", "score": "0.25"}])
+    assert data.labels.dtype == np.float32
