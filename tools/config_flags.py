@@ -47,11 +47,12 @@ _OF_FEW = {
     *("allow_changed_flags", "allow_unknown_words", "bias_correction", "clip_norm", "dev_seed"),
     *("distribution_strategy", "early_stopping_evals", "ema_decay", "encoder_bilstm", "encoding"),
     *("eval_steps", "evidence_words", "gcp_project", "header", "iterations_per_loop"),
-    *("keep_checkpoint_max", "kernels", "layer_decay", "log_steps", "num_logical_devices"),
+    *("keep_checkpoint_max", "kernels", "layer_decay", "log_steps", "loss_margin", "mine_from"),
+    *("mine_margin", "mine_relative_margin", "mine_to", "num_logical_devices"),
     *("optimizer", "pooling", "predict_batch_size", "profile_steps", "recompute", "save_best"),
-    *("save_checkpoints_steps", "schedule", "search", "stop_after_step", "tpu_name", "tpu_zone"),
-    *("train_encoder", "trim_padding", "unicode_form", "use_tpu", "use_xla", "warmup_proportion"),
-    *("weight_decay", "window_answers"),
+    *("save_checkpoints_steps", "schedule", "search", "similarity_scale", "stop_after_step"),
+    *("tpu_name", "tpu_zone", "train_encoder", "trim_padding", "unicode_form", "use_tpu"),
+    *("use_xla", "warmup_proportion", "weight_decay", "window_answers"),
 }
 """Flags that `--help` leaves to `--helpfull` where all would be more than two screens."""
 
