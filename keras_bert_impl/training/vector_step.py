@@ -136,7 +136,8 @@ class VectorStep(TrainingStep):
                 # Each part is added before the next begins: memory is that of one.
                 with tf.control_dependencies(gradients):
                     more = self._push(*tf.nest.map_structure(tf.identity, (*part, end)))
-                gradients = [tf.add(*two) for two in zip(gradients, more, strict=True)] or more
+                sums = [tf.add(*two) for two in zip(gradients, more, strict=False)]
+                gradients = sums or more
         self._metric_names = ["loss", *OF_THE_STEP]
         # Every replica has the loss of the whole batch; their sum is taken next.
         return gradients, tf.reshape(loss / self.devices.replicas, [1])
