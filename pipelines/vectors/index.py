@@ -5,8 +5,9 @@ them; `graph` links the first of them (`nearest.py`); the rest are the rows (`in
 """
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
@@ -91,6 +92,7 @@ class VectorIndex:
 
     def __init__(self, folder: Path, model: "Embedder | None") -> None:
         self._folder, self._model = folder, model
+        self._lock, self._is_alone = threading.RLock(), False
         self._description = read_typed(folder / _DESCRIPTION, _Description, AGAIN)
         # Before the rows: it may link some that are added meanwhile.
         self._links = read_links(folder / _GRAPH)
@@ -231,9 +233,26 @@ class VectorIndex:
             some = slice(start, start + block)
             own = [None] * count if texts is None else texts[some]
             found = self._embedded(own, DOCUMENT) if rows is None else rows
-            with self._owned():
+            with self.alone():
                 self._files.append(found, ids and ids[some], own)
             self._see()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Inside the block no other process adds, and what they have added is seen."""
+        folder = self._folder
+        with self._lock:
+            if self._is_alone:  # within another block
+                yield
+                return
+            with owned(folder / ".lock", f"{folder}: another process adds to it; wait for it."):
+                self._files.see()
+                self._see()
+                self._is_alone = True
+                try:
+                    yield
+                finally:
+                    self._is_alone = False
 
     def build(self, advance: Callable[[int], object] = lambda _: None) -> Recall:
         """Links all vectors into a graph, and measures what it finds; goes on where it was stopped.
@@ -241,9 +260,7 @@ class VectorIndex:
         A thousand of the index's own vectors are searched for, each left out of its own answer, by
         the graph and exactly. The search widens until it finds 99 % of the ten nearest.
         """
-        with self._owned():
-            self._files.see()
-            self._see()
+        with self.alone():
             if self.recall and self.recall["rows"] == len(self):
                 return self.recall
             grow_graph(self._folder / _GRAPH, self._files.vectors, advance)
@@ -333,10 +350,6 @@ class VectorIndex:
         if model is None:
             raise UserError(f"{self._folder}: open it with its model to search for texts.")
         return self._units(model.embed(texts, _named(model.settings, prompt), self.size))
-
-    def _owned(self) -> AbstractContextManager[None]:
-        folder = self._folder
-        return owned(folder / ".lock", f"{folder}: another process adds to it; wait for it.")
 
     def _units(self, vectors: ArrayLike) -> Vectors:
         """Vectors as they are kept: of length 1, where the metric is the cosine."""

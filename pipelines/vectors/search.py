@@ -99,8 +99,9 @@ def search(config: SearchConfig) -> Iterator[str]:
     get = VectorIndex.open if is_there(folder) else VectorIndex.create
     index = get(folder, embedder, size=config.dimensions, metric=config.metric)
     if texts is not None:
-        index.check()
-        _add(index, texts, embedder.texts_at_once, folder)
+        with index.alone():
+            index.check()
+            _add(index, texts, embedder.texts_at_once, folder)
     by_graph = config.method == HNSW or (texts is not None and len(index) >= _MANY)
     if by_graph and config.method != EXACT and len(index):
         progress = Progress("link", len(index), "vectors")
