@@ -179,6 +179,25 @@ def test_two_that_add_do_not_add_a_text_twice(asked, lines, tmp_path, monkeypatc
         asked(input_file=lines)
 
 
+def test_an_empty_folder_is_a_new_index(asked, lines, tmp_path):
+    (tmp_path / "index").mkdir()
+    with pytest.raises(UserError, match="index: no such index; give `input_file`"):
+        asked(query=("a cat",))
+    assert asked(input_file=lines, query=("a cat",))[1] == "  1.000  2  a cat"
+
+
+def test_int8_is_calibrated_on_the_texts_of_the_index(asked, lines, monkeypatch):
+    asked(input_file=lines)
+    opened, open_embedder = [], module.open_embedder
+    monkeypatch.setattr(
+        module,
+        "open_embedder",
+        lambda how, texts: opened.append([*texts]) or open_embedder(how, ()),
+    )
+    asked(query=("a cat",))
+    assert opened == [[text for text in TEXTS if text]]
+
+
 def test_an_index_is_asked_in_json(asked, lines):
     (line,) = asked(input_file=lines, query=("a cat",), top_k=1, format="json")
     answer = json.loads(line)
