@@ -26,6 +26,9 @@ from keras_bert_impl.errors import UserError, refusal
 MOST_LINE_BYTES = 32 << 20
 """The longest line of text that is read; documents of the field have some megabytes a line."""
 
+appeared: list[Path] = []
+"""The files and folders that this process has finished and given their names."""
+
 _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/thread-self)/fd/(\d+)")
 
@@ -210,6 +213,7 @@ def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
                 yield file
                 flush(file)
             aside.replace(named)
+            appeared.append(named)
         finally:
             with contextlib.suppress(OSError):  # it would hide why the file cannot be written
                 aside.unlink(missing_ok=True)
@@ -251,6 +255,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
                 remove(old)
             else:
                 aside.rename(final)
+            appeared.append(final)
             _flush_entries(final.parent)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
@@ -269,6 +274,7 @@ def whole_files(folder: str | os.PathLike[str], *names: str) -> Iterator[Path]:
             _flush(aside)
             for name in names:
                 (aside / name).replace(final / name)
+                appeared.append(final / name)
             _flush_entries(final)
         finally:
             shutil.rmtree(aside, ignore_errors=True)

@@ -53,7 +53,6 @@ class Stops:
         self.number: int | None = None
         self.saves = saves
         self._interrupts = False
-        self._waiting: list[int] | None = None  # while they are held back, those that came
 
     @property
     def requested(self) -> bool:
@@ -62,9 +61,6 @@ class Stops:
 
     def __call__(self, number: int, _frame: FrameType | None = None) -> None:
         """Handles a signal."""
-        if self._waiting is not None:
-            self._waiting.append(number)
-            return
         if self.requested:
             if number == signal.SIGINT:
                 end_at_once(number)
@@ -78,29 +74,6 @@ class Stops:
         _LOGGER.warning("%s: saving and stopping%s.", name, again)
         if self._interrupts:
             raise StopRequestedError
-
-    @contextlib.contextmanager
-    def held_back(self) -> Iterator[None]:
-        """Inside the block a stop waits for its end: what begins there is never left unknown.
-
-        Example:
-            >>> with stops_raise() as stops:
-            ...     try:
-            ...         with stops.held_back():
-            ...             signal.raise_signal(signal.SIGTERM)
-            ...             print("started")
-            ...     except TerminatedError:
-            ...         print("stopped")
-            started
-            stopped
-        """
-        self._waiting = waiting = list[int]()
-        try:
-            yield
-        finally:
-            self._waiting = None
-            for number in waiting:
-                self(number)
 
     def note(self) -> None:
         """Notes that the run stops because another process was asked to."""
@@ -162,8 +135,33 @@ def stops_raise() -> Iterator[Stops]:
         return
     defaults = (signal.SIG_DFL, signal.default_int_handler)
     heeded = [one for one in STOPS if signal.getsignal(one) in defaults]
-    with _heard_by(stops, heeded):
+    with _heard_by(stops, heeded), _raised_again(stops):
         yield stops
+
+
+@contextlib.contextmanager
+def _raised_again(stops: Stops) -> Iterator[None]:
+    """Inside the block a stop that Python drops comes again.
+
+    Python drops what is raised in `__del__` and in callbacks of the garbage collection.
+    """
+    before, again = sys.unraisablehook, list[threading.Timer]()
+
+    def hear(dropped: "sys.UnraisableHookArgs") -> None:
+        if stops.number is None or not isinstance(dropped.exc_value, KeyboardInterrupt):
+            before(dropped)
+            return
+        number, stops.number = stops.number, None
+        again.append(threading.Timer(0.05, os.kill, [os.getpid(), number]))  # after the callback
+        again[-1].start()
+
+    sys.unraisablehook = hear
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+        for timer in again:
+            timer.cancel()  # all is done: nothing is left to stop
 
 
 _stopped_by: int | None = None  # of the process, as its table of handlers is
@@ -202,10 +200,37 @@ def on_stop() -> Iterator[Stops]:
 
 @contextlib.contextmanager
 def held_back() -> Iterator[None]:
-    """Inside the block the present `Stops`, if there is one, holds stops back."""
-    present = signal.getsignal(signal.SIGTERM)
-    with present.held_back() if isinstance(present, Stops) else contextlib.nullcontext():
+    """Inside the block a stop waits for its end: what begins there is never left unknown.
+
+    Example:
+        >>> with stops_raise():
+        ...     try:
+        ...         with held_back():
+        ...             signal.raise_signal(signal.SIGTERM)
+        ...             print("started")
+        ...     except TerminatedError:
+        ...         print("stopped")
+        started
+        stopped
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread is interrupted
+        return
+    heard = list[int]()
+
+    def hear(number: int, _frame: FrameType | None) -> None:
+        heard.append(number)
+
+    handlers = {one: handler for one in STOPS if callable(handler := signal.getsignal(one))}
+    for one in handlers:
+        signal.signal(one, hear)
+    try:
         yield
+    finally:
+        for one, handler in handlers.items():
+            signal.signal(one, handler)
+        for number in heard:
+            handlers[signal.Signals(number)](number, None)
 
 
 @contextlib.contextmanager
@@ -225,6 +250,18 @@ def kept_so_far(sentence: str) -> Iterator[None]:
     except KeyboardInterrupt as stop:
         stop.add_note(sentence)
         raise
+
+
+def signal_of(error: BaseException) -> int | None:
+    """The signal that an exception most likely stands for; None for any other exception.
+
+    Example:
+        >>> signal_of(KeyboardInterrupt()), signal_of(TerminatedError()), signal_of(ValueError())
+        (2, 15, None)
+    """
+    if isinstance(error, TerminatedError):
+        return int(signal.SIGTERM)
+    return int(signal.SIGINT) if isinstance(error, KeyboardInterrupt) else None
 
 
 def what_is_kept(stop: BaseException) -> str | None:

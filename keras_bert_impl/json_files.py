@@ -180,7 +180,7 @@ def typed(value: Any, wanted: Any, origin: str, remedy: str = "fix it") -> Any:
     """Checks a parsed JSON value against a type, and gives it as that type.
 
     Types are `int` (of 64 bits), `float` (finite; whole numbers count), `str`, `bool`, `None`,
-    `Any`, unions, `Literal`, `list[...]`, `tuple[..., ...]`, `dict[str, ...]` (or `Mapping`),
+    `Any`, unions, `Literal`, `list[...]`, `tuple[...]`, `dict[str, ...]` (or `Mapping`),
     `TypedDict`, and dataclasses, whose fields are the entries of an object: those with a default
     may be missing, others may not be there. `Annotated` with `Rules` has their bounds and choices.
 
@@ -245,7 +245,7 @@ def _container(value: Any, wanted: Any, path: tuple[str, ...]) -> Any:
     if origin in (list, Sequence):
         return _items(value, arms[0], path)
     if origin is tuple:
-        return tuple(_items(value, arms[0], path))
+        return _tuple(value, arms, path)
     if origin in (dict, Mapping):
         return {name: _typed(one, arms[1], (*path, name)) for name, one in _object(value, path)}
     if dataclasses.is_dataclass(wanted):
@@ -296,6 +296,15 @@ def _items(value: Any, wanted: Any, path: tuple[str, ...]) -> list[Any]:
     if not isinstance(value, list):
         raise _MismatchError(path, value, "a list")
     return [_typed(one, wanted, (*path, str(at))) for at, one in enumerate(value)]
+
+
+def _tuple(value: Any, arms: Sequence[Any], path: tuple[str, ...]) -> tuple[Any, ...]:
+    if len(arms) == 2 and arms[1] is Ellipsis:
+        return tuple(_items(value, arms[0], path))
+    if not isinstance(value, list) or len(value) != len(arms):
+        raise _MismatchError(path, value, f"a list of {len(arms)} items")
+    each = enumerate(zip(value, arms, strict=True))
+    return tuple(_typed(one, arm, (*path, str(at))) for at, (one, arm) in each)
 
 
 def _object(value: Any, path: tuple[str, ...]) -> Iterable[tuple[str, Any]]:

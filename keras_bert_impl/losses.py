@@ -483,6 +483,9 @@ LOSSES: dict[str, Callable[..., VectorLoss]] = {
     "mnrl_symmetric": partial(
         MultipleNegativesRankingLoss, directions=_BOTH, partition_mode="per_direction"
     ),
+    "mnrl_all": partial(
+        MultipleNegativesRankingLoss, directions=(*_BOTH, "query_to_query", "doc_to_doc")
+    ),
     "cosent": CoSENTLoss,
     "angle": AnglELoss,
     "cosine": CosineSimilarityLoss,

@@ -13,7 +13,9 @@ TOOLS_OF = {
     "pipelines/corpora/learn_vocabulary.py": ["learn_vocabulary"],
     "pipelines/corpora/split_sentences.py": ["split_sentences"],
     "pipelines/corpora/tokenize_text.py": ["tokenize_text"],
-    "pipelines/fine_tuning": ["run_classifier", "run_ner", "run_reranker", "run_squad", "run_swag"],
+    "pipelines/fine_tuning": [
+        *("run_classifier", "run_embedder", "run_ner", "run_reranker", "run_squad", "run_swag")
+    ],
     "pipelines/pretraining_data": ["create_pretraining_data", "inspect_pretraining_data"],
     "pipelines/runs": ["run_pretraining", "plan_run"],
     "pipelines/studies/ablations.py": ["run_ablations"],
@@ -22,6 +24,7 @@ TOOLS_OF = {
     "pipelines/tasks/labels": ["run_classifier", "glue_submission"],
     "pipelines/tasks/questions": ["run_squad", "score_answers"],
     "pipelines/tasks/tagging": ["run_ner", "score_tags"],
+    "pipelines/tasks/vectors": ["run_embedder", "run_reranker"],
     "pipelines/vectors": ["embed", "similar", "search", "extract_features"],
 }
 """The tools that show the messages of a room; of the other rooms any tool may."""

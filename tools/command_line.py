@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from keras_bert_impl import files
 from keras_bert_impl.backend import (
     choose_tensorflow,
     import_tensorflow_quietly,
@@ -20,7 +21,7 @@ from keras_bert_impl.errors import UserError, escaped, refusal, shown
 from keras_bert_impl.interrupts import (
     EXIT_SIGNAL,
     Stops,
-    TerminatedError,
+    signal_of,
     stops_raise,
     take_stop,
     what_is_kept,
@@ -32,10 +33,9 @@ if TYPE_CHECKING:
 EXIT_DONE, EXIT_USER_ERROR = 0, 1
 
 CONTINUES = "the same command continues"
-_CONTINUES = f"what is finished is kept, and {CONTINUES}"
-_ANEW = "nothing is half written, and the same command begins anew"
 _told = False  # of the command that runs: whether it has said where it stopped
 _HOW: dict[int, str] = {signal.SIGTERM: "Terminated", signal.SIGHUP: "Hung up"}
+_NAMED = 3  # of more files a sentence says how many
 
 
 def tell_stopped(sentence: str) -> None:
@@ -61,6 +61,7 @@ def run(
     command `continues` where it was interrupted.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    files.appeared.clear()
     take_stop()  # of an earlier call in this process
     return run_to_an_end(lambda stops: _run(flag_set, main, words, keep_unknown, stops), continues)
 
@@ -113,13 +114,22 @@ def run_to_an_end(work: Callable[[Stops], int], continues: bool = False) -> int:
             return code
         except BaseException as error:
             # A stop may have become another exception on its way through foreign code.
-            if stops.number is None and not isinstance(error, KeyboardInterrupt):
+            number = stops.number or signal_of(error)
+            if number is None:
                 return _end_of_refused(error)
-            by_key = signal.SIGINT, signal.SIGTERM
-            number = stops.number or by_key[isinstance(error, TerminatedError)]
-            kept = what_is_kept(error) or (_CONTINUES if continues else _ANEW)
-            sys.stderr.write(f"\n{_HOW.get(number, 'Interrupted')}; {kept}.\n")
+            how = _HOW.get(number, "Interrupted")
+            sys.stderr.write(f"\n{how}; {what_is_kept(error) or _kept(continues)}.\n")
             return EXIT_SIGNAL + number
+
+
+def _kept(continues: bool) -> str:
+    """What a stop leaves of a tool that says nothing of it."""
+    if continues:
+        return f"what is finished is kept, and {CONTINUES}"
+    there = [str(path) for path in files.appeared if path.exists()]
+    more = f" (and {len(there) - _NAMED:,} more)" if len(there) > _NAMED else ""
+    written = f"{', '.join(there[:_NAMED])}{more} is written" if there else "no file was written"
+    return f"{written}, and the same command begins anew"
 
 
 def _end_of_refused(error: BaseException) -> int:

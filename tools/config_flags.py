@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from absl import flags
 
-from keras_bert_impl.errors import UserError, cut, nearest
+from keras_bert_impl.errors import UserError, cut, nearest, shown
 from keras_bert_impl.files import read_small
 from keras_bert_impl.options import (
     ONCE,
@@ -28,13 +28,13 @@ from tools.command_line import run
 from tools.gone import FLAGS as GONE_FLAGS
 from tools.gone import without_defaults
 
+_NO_UTF_8 = re.compile("[\udc80-\udcff]")  # bytes of the command line that are not UTF-8
 Config = TypeVar("Config")
 Main = Callable[..., int]
 
 _INDENT = " " * 6
 _NEARLY = 0.86  # likeness from which a flag is another one mistyped; Beam's own are less alike
 _NUMBERS = {int: "whole numbers", float: "numbers"}
-_FILES = ("flagfile", "recipe")  # one flag: of a study its file is called a recipe
 _TWO_SCREENS = 100  # lines of help
 
 _SAME_FLAGS = (
@@ -47,11 +47,12 @@ _OF_FEW = {
     *("allow_changed_flags", "allow_unknown_words", "bias_correction", "clip_norm", "dev_seed"),
     *("distribution_strategy", "early_stopping_evals", "ema_decay", "encoder_bilstm", "encoding"),
     *("eval_steps", "evidence_words", "gcp_project", "header", "iterations_per_loop"),
-    *("keep_checkpoint_max", "kernels", "layer_decay", "log_steps", "num_logical_devices"),
+    *("keep_checkpoint_max", "kernels", "layer_decay", "log_steps", "loss_margin", "mine_from"),
+    *("mine_margin", "mine_relative_margin", "mine_to", "num_logical_devices"),
     *("optimizer", "pooling", "predict_batch_size", "profile_steps", "recompute", "save_best"),
-    *("save_checkpoints_steps", "schedule", "search", "stop_after_step", "tpu_name", "tpu_zone"),
-    *("train_encoder", "trim_padding", "unicode_form", "use_tpu", "use_xla", "warmup_proportion"),
-    *("weight_decay", "window_answers"),
+    *("save_checkpoints_steps", "schedule", "search", "similarity_scale", "stop_after_step"),
+    *("tpu_name", "tpu_zone", "train_encoder", "trim_padding", "unicode_form", "use_tpu"),
+    *("use_xla", "warmup_proportion", "weight_decay", "window_answers"),
 }
 """Flags that `--help` leaves to `--helpfull` where all would be more than two screens."""
 
@@ -178,11 +179,12 @@ class ConfigFlags(Generic[Config]):
     def parse(self, arguments: Sequence[str], *, keep_unknown: bool = False) -> None:
         """Reads the command line (without the program's name), `--flagfile=FILE` as well."""
         rest = list[str]()
+        _check_utf_8(arguments)
         try:
             self._values.unparse_flags()  # a second call in one process starts from the defaults
-            for source, words in self._parts(arguments):
+            for files, words in sorted(self._parts(arguments), key=_of_command_line):
                 for several in self.lists():
-                    several.source = source
+                    several.source = files[-1] if files else ""
                 rest += self._values(["tool", *words], known_only=keep_unknown)[1:]
         except flags.UnrecognizedFlagError as error:
             raise UserError(self._unknown(error.flagname)) from error
@@ -326,35 +328,37 @@ class ConfigFlags(Generic[Config]):
         return cut(message.removeprefix("FATAL Flags ").rstrip("."))
 
     def _parts(
-        self, words: Sequence[str], source: str = "", within: tuple[str, ...] = ()
-    ) -> Iterator[tuple[str, list[str]]]:
+        self, words: Sequence[str], within: tuple[str, ...] = ()
+    ) -> Iterator[tuple[tuple[str, ...], list[str]]]:
         """The words of a command line, and those of flag files in their places."""
         part, rest, aliases = list[str](), iter(words), self._aliases()
+        files = {"flagfile", "recipe" if "recipe" in self._sentences else "flagfile"}
         for word in rest:
             name, joined, file = word.partition("=")
-            if name.lstrip("-") not in _FILES or not word.startswith("-"):
+            if name.lstrip("-") not in files or not word.startswith("-"):
                 meant = aliases.get(name.lstrip("-")) if word.startswith("-") else None
                 part.append(f"--{meant}{joined}{file}" if meant else word)
                 if word == "--":
                     part += rest
                 continue
-            yield source, part
+            yield within, part
             part, file = [], os.path.expanduser(file if joined else next(rest, ""))  # noqa: PTH111
-            if file in within:
+            flag = f"--{name.lstrip('-')}"
+            if f"{flag}={file}" in within:
                 raise UserError(f"{file}: is a flag file that names itself; remove its --flagfile.")
-            words_of_file = without_defaults(self._words_of(file))
-            yield from self._parts(words_of_file, file, (*within, file))
-        yield source, part
+            words_of_file = without_defaults(self._words_of(flag, file))
+            yield from self._parts(words_of_file, (*within, f"{flag}={file}"))
+        yield within, part
 
-    def _words_of(self, file: str) -> list[str]:
+    def _words_of(self, flag: str, file: str) -> list[str]:
         """The flags of a flag file."""
         try:
             needs = "no flag file needs; name a flag file"
             text = read_small(file, 1, needs, stream_or_empty=True).decode("utf-8-sig")
         except UserError as error:
-            raise UserError(f"--flagfile={error}") from error
+            raise UserError(f"{flag}={error}") from error
         except UnicodeDecodeError as error:
-            raise UserError(f"--flagfile={file}: is not UTF-8 ({error.reason}).") from error
+            raise UserError(f"{flag}={file}: is not UTF-8 ({error.reason}).") from error
         lines = (line.strip() for line in text.split("\n"))
         words = [line for line in lines if line and not line.startswith(("#", "//"))]
         lists = {f"--{flag.name}" for flag in self.lists() if flag.separated}
@@ -396,6 +400,26 @@ class ConfigFlags(Generic[Config]):
             for alias in (group if len(names) == 1 else ())
             if alias not in names
         }
+
+
+def _check_utf_8(words: Sequence[str]) -> None:
+    """Refuses words that are not UTF-8, but for names of files, which may be any bytes."""
+    for word in words:
+        name, _, value = word.rpartition("=")
+        if _NO_UTF_8.search(value) and not os.path.lexists(value):
+            raise UserError(f"{name or 'an argument'}: {shown(value)} is not UTF-8; convert it.")
+
+
+def _of_command_line(part: tuple[tuple[str, ...], list[str]]) -> bool:
+    """Whether words override those of a recipe, which are read in front of them."""
+    files, _ = part
+    return not "".join(files).startswith("--recipe=")
+
+
+def add_recipe(tool: ConfigFlags[Any]) -> None:
+    """Adds a flag file that all other flags override, wherever they stand."""
+    sentence = "A file of these flags, one a line; flags of the command line override it."
+    tool.define("recipe", str, None, sentence)
 
 
 def add_tpu_flags(tool: ConfigFlags[Any]) -> None:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from tools.config_flags import ConfigFlags
+from tools.config_flags import ConfigFlags, add_recipe
 from tools.table import SCORE, STUDY, ToolPrograms, tool, written
 
 
@@ -58,7 +58,7 @@ def glue_submission(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     yield f"wrote {config.output_file}"
 
 
-@tool(STUDY, "pipelines.studies.recipe:RunAblationsConfig", continues=True)
+@tool(STUDY, "pipelines.studies.recipe:RunAblationsConfig", continues=True, more_flags=add_recipe)
 def run_ablations(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     """Makes the tables of the BERT paper's ablations in small: 5, 6 and 8 and the figure of steps.
 

@@ -78,10 +78,12 @@ class _Prompts(TypedDict, total=False):
     default_prompt_name: str | None
     model_type: str | None
     activation_fn: str | None
+    similarity_fn_name: str | None
     # An entry of our own, called as vLLM calls it in the encoder's configuration.
     matryoshka_dimensions: list[Annotated[int, Rules(sentence="", at_least=1)]] | None
 
 
+COSINE, DOT = "cosine", "dot"
 QUERY, DOCUMENT = "query", "document"
 """The prompts that every model has; without one in its files they are empty."""
 
@@ -104,6 +106,7 @@ class SentenceSettings:
         prompt: what is written in front of a text for which no prompt is named.
         prompts: others, by their names.
         dimensions: the sizes for which a model was trained whose vectors may be truncated.
+        similarity: what its vectors are to be compared by, "cosine" or "dot".
     """
 
     pooling: str = MEAN
@@ -112,6 +115,7 @@ class SentenceSettings:
     prompt: str = ""
     prompts: Mapping[str, str] = dataclasses.field(default_factory=dict)
     dimensions: tuple[int, ...] = ()
+    similarity: str = COSINE
 
     def __post_init__(self) -> None:
         if self.pooling not in POOLINGS:
@@ -317,7 +321,10 @@ def _read_prompts(path: Path) -> dict[str, Any]:
     of_documents = next((one for one in (DOCUMENT, *_OF_DOCUMENTS) if one in prompts), None)
     if of_documents is not None:
         prompts[DOCUMENT] = prompts[of_documents]
-    return {"prompt": prompt, "prompts": prompts, "dimensions": tuple(sizes or ())}
+    # Distances of other kinds order vectors of length 1 as the cosine does.
+    similarity = DOT if values.get("similarity_fn_name") == DOT else COSINE
+    of_vectors = {"dimensions": tuple(sizes or ()), "similarity": similarity}
+    return {"prompt": prompt, "prompts": prompts, **of_vectors}
 
 
 def read_activation(folder: Path) -> str | None:
@@ -373,7 +380,7 @@ def write_sentence_files(
     if settings.max_seq_length is not None:
         length = {"max_seq_length": settings.max_seq_length, "do_lower_case": False}
         write_json(folder / LENGTH_FILE, length)
-    if settings.prompt or settings.prompts or settings.dimensions:
+    if settings.prompt or settings.prompts or settings.dimensions or settings.similarity != COSINE:
         write_json(folder / PROMPTS_FILE, _prompts(settings))
 
 
@@ -386,6 +393,8 @@ def _prompts(settings: SentenceSettings) -> dict[str, Any]:
     written: dict[str, Any] = {"prompts": prompts, "default_prompt_name": default}
     if settings.dimensions:
         written["matryoshka_dimensions"] = list(settings.dimensions)
+    if settings.similarity != COSINE:
+        written["similarity_fn_name"] = settings.similarity
     return written
 
 

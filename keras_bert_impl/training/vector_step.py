@@ -123,8 +123,7 @@ class VectorStep(TrainingStep):
         ]
         cached = self._config.accumulation_steps > 1
         with contextlib.nullcontext() if cached else tf.GradientTape() as tape:
-            own = self._in_turn(parts, self._embed)
-            own = tf.concat(own, axis=0)  # [texts of this replica, size]
+            own = self._vectors_in_turn(parts)
         slopes, loss = self._slopes(self._gathered(own), shared, self._loss_scale.value())
         slopes = tf.split(slopes, self.devices.replicas)  # of all texts, by replica
         slopes = slopes[0] if len(slopes) == 1 else tf.stack(slopes)[tf.cast(replica, tf.int32)]
@@ -132,21 +131,23 @@ class VectorStep(TrainingStep):
             gradients = self._dense(tape.gradient(own, self._variables, output_gradients=slopes))
         else:
             ends = tf.split(slopes, len(parts))
-            ended = [(*part, end) for part, end in zip(parts, ends, strict=True)]
-            sums = zip(*self._in_turn(ended, self._push), strict=True)
-            gradients = [tf.add_n(some) for some in sums]
+            gradients = []
+            for part, end in zip(parts, ends, strict=True):
+                # Each part is added before the next begins: memory is that of one.
+                with tf.control_dependencies(gradients):
+                    more = self._push(*tf.nest.map_structure(tf.identity, (*part, end)))
+                gradients = [tf.add(*two) for two in zip(gradients, more, strict=True)] or more
         self._metric_names = ["loss", *OF_THE_STEP]
         # Every replica has the loss of the whole batch; their sum is taken next.
         return gradients, tf.reshape(loss / self.devices.replicas, [1])
 
-    @staticmethod
-    def _in_turn(parts: Sequence[tuple], function: Any) -> list[Any]:
-        """Computes the parts one after the other, so that the memory is that of one."""
+    def _vectors_in_turn(self, parts: Sequence[tuple[Any, Any]]) -> Any:
+        """The vectors of this replica's texts, [texts, size], one part after the other."""
         done: list[Any] = []
         for part in parts:
-            with tf.control_dependencies(tf.nest.flatten(done[-1:])):
-                done.append(function(*tf.nest.map_structure(tf.identity, part)))
-        return done
+            with tf.control_dependencies(done[-1:]):
+                done.append(self._embed(*tf.nest.map_structure(tf.identity, part)))
+        return tf.concat(done, axis=0)
 
     def _vectors_of(self, rows: Any, address: Any) -> Any:
         """The vectors of a part's texts: float32 [texts, size]."""

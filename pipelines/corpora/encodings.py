@@ -153,7 +153,7 @@ def _recoded(name: str, parts: Iterable[bytes], encoding: TextEncoding) -> Itera
             line += data.count(b"\n", 0, good)
             raise UserError(
                 f"{name}: line {line} is not {encoding.encoding} ({error}); "
-                f"{remedy_of_encoding(encoding)}."
+                f"{remedy_of_encoding(encoding, error)}."
             ) from error
         line += text.count("\n")
         yield text.encode()
@@ -212,17 +212,27 @@ def decode(name: str, first_line: int, data: bytes, encoding: TextEncoding | Non
     return text
 
 
-def remedy_of_encoding(encoding: TextEncoding | None) -> str:
+def remedy_of_encoding(encoding: TextEncoding | None, error: UnicodeError | None = None) -> str:
     """What to do about bytes that are not of an encoding, after a semicolon."""
     if encoding is None:
         return "convert the file (iconv -f ITS_ENCODING -t UTF-8)"
     if encoding.is_utf8:
         return "give its `encoding` (cp949, utf-16, latin-1, ...)"
-    if wider := _WIDER.get(codecs.lookup(encoding.encoding).name):
+    if (wider := _wider_encoding(encoding, error)) is not None:
         return f"try `encoding={wider}`, which has more characters"
     marks = " (utf-16 needs a byte-order mark, utf-16-le and utf-16-be do not)"
     needs_mark = codecs.lookup(encoding.encoding).name in ("utf-16", "utf-32")
     return f"correct it, or give another `encoding`{marks * needs_mark}"
+
+
+def _wider_encoding(encoding: TextEncoding, error: UnicodeError | None) -> str | None:
+    """The encoding that has all of this one's characters and more, if it reads what this cannot."""
+    wider = _WIDER.get(codecs.lookup(encoding.encoding).name)
+    if wider and isinstance(error, UnicodeDecodeError):
+        with contextlib.suppress(UnicodeError):
+            codecs.getincrementaldecoder(wider)().decode(error.object[error.start :][:2])
+            return wider
+    return None
 
 
 # How a packed file begins, longer than any text would begin by chance.

@@ -241,22 +241,29 @@ class _Job:
         size, seed, length = training.train_batch_size, training.seed, self._fixed_length(training)
         outputs = partial(self._outputs, self._task.train_split, self._config.eval_batch_size)
         replicas, folder = self._devices.replicas, self._directory.path
-        made = TrainingRows(rows, size, seed, length, replicas, folder, outputs)
+        start = self._config.init_checkpoint
+        identity = f"{rows.identity} {start and model_identity(start)}"
+        made = TrainingRows(rows, size, seed, length, replicas, folder, identity, outputs)
         return self._task.batches(made) or RowBatches(rows, size, seed, fixed_length=length)
+
+    def _identity(self, split: str) -> str:
+        return self._rows[split].identity + self._task.identity(split)
 
     def _evaluate_start(self) -> None:
         """Keeps the figures of the model that training starts from, as those of step 0."""
         new = self._directory.newest_step() == 0 and not self._start_figures()
         if self._task.evaluates_start and self._config.do_eval and new:
             main = self._task.evaluation_splits[0]
-            figures = self._score(main) | {"held_out": self._rows[main].identity}
+            figures = self._score(main) | {"held_out": self._identity(main)}
             if self._devices.is_chief:
                 add_evaluation(self._directory, 0, figures)
 
     def _start_figures(self) -> dict[str, float]:
         """The figures before the first step, where the task has some."""
         lines = read_log(self._directory.evaluations) if self._task.evaluates_start else []
-        found = next((line for line in lines if line["step"] == 0), {})
+        splits = self._task.evaluation_splits
+        same = self._identity(splits[0]) if lines and splits else None
+        found = next((x for x in lines if x["step"] == 0 and x.get("held_out") == same), {})
         own = {name: one for name, one in found.items() if isinstance(one, float)}
         return {name: one for name, one in own.items() if name in self._task.compared_figures}
 
@@ -284,7 +291,7 @@ class _Job:
         }
         if training is not None:
             main = self._task.evaluation_splits[0]
-            held_out = {"held_out": self._rows[main].identity}
+            held_out = {"held_out": self._identity(main)}
             found = scores[main] | held_out
             self._run.log_final_evaluation(training.weights_step, found, self._best_by)
             figures["global_step"] = training.step
@@ -342,7 +349,7 @@ class _Job:
         split = self._task.evaluation_splits[0]
         return standard_hooks(
             lambda: self._score(split),
-            held_out=self._rows[split].identity,
+            held_out=self._identity(split),
             best_by=self._best_by,
             keep_best=asked,
         )

@@ -63,11 +63,19 @@ def check_run(
         locate(config.init_checkpoint)  # it is opened, or fetched, when the files were read
     task = task_of(config)
     start = starting_point(config, directory)
+    if task.max_seq_length and config.do_train and not _gives_length(config):
+        config = replace(config, max_seq_length=task.max_seq_length)
     start.config.check_length(config.max_seq_length, at_least=5)
     # Some examples of each split are read here, the others when their rows are made.
     check_vocabulary(task, wanted_splits(config, task), start.text, config.unknown)
     _tell_of_high_rate(config, start)
     return CheckedRun(config, task, start)
+
+
+def _gives_length(config: FineTuningConfig) -> bool:
+    if config.given is not None:
+        return "max_seq_length" in config.given
+    return config.max_seq_length != FineTuningConfig.max_seq_length
 
 
 def _tell_of_high_rate(config: FineTuningConfig, start: ModelSource) -> None:

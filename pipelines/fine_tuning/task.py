@@ -89,8 +89,9 @@ class Facts(NamedTuple):
 class TrainingRows:
     """What batches are made of: the rows of the training split, and how a run trains with them.
 
-    `outputs` computes those of the model that training starts from; `fixed_length` is the length of
-    all batches, or None; `folder` is the run's.
+    `outputs` computes those of the model that training starts from, `identity` tells these rows and
+    that model from others; `fixed_length` is the length of all batches, or None; `folder` is the
+    run's.
     """
 
     rows: "RowSet"
@@ -99,6 +100,7 @@ class TrainingRows:
     fixed_length: int | None
     replicas: int
     folder: Path
+    identity: str
     outputs: "Callable[[], RowOutputs]"
 
 
@@ -122,6 +124,16 @@ class TaskDefaults(Protocol):
         """The training batches; None of a task whose batches are rows in any order."""
         del training
         return None
+
+    @property
+    def max_seq_length(self) -> int | None:
+        """The length of rows where a run says none, if the task knows one."""
+        return None
+
+    def identity(self, split: str) -> str:
+        """What figures of a split depend on besides its rows, for a line of text."""
+        del split
+        return ""
 
     def num_training_rows(self, rows: "RowSet") -> int:
         """How many rows an epoch has."""

@@ -11,7 +11,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.backend import need_extra
 from pipelines.metrics.classification import Values, pearson_correlation, spearman_correlation
 
-Score = Literal["cosine", "dot"]
+Score = str
 
 CHUNK = 8192  # vectors in memory as float64, and columns of a block of scores
 _QUERIES = 1024  # rows of such a block

@@ -130,7 +130,7 @@ def read_lines(
         line = data.count(b"\n", 0, error.start) + 1
         where = f"line {line}" if block.start == 0 else f"byte {block.start + error.start}"
         raise UserError(
-            f"{block.path}: {where} is not {encoding.name}; {remedy_of_encoding(encoding)}."
+            f"{block.path}: {where} is not {encoding.name}; {remedy_of_encoding(encoding, error)}."
         ) from error
     return [line.strip() for line in encoding.composed(text).split("\n")]
 

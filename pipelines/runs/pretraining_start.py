@@ -74,8 +74,9 @@ def casing_of_shards(input_files: Sequence[str]) -> Casing:
     described = next((shard.description for shard in shards if shard.description), None)
     if described is None:
         return Casing()
-    settings: dict[str, Any] = {"unicode_form": AS_IS, **described.tokenizer}
-    return Casing(**settings)
+    said = described.tokenizer
+    form = said.get("unicode_form", AS_IS)
+    return Casing(said["do_lower_case"], said["strip_accents"], form)
 
 
 _LOOKED_AT = 1 << 16  # bytes of a bare shard that enter its identity, besides its size

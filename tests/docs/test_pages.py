@@ -42,7 +42,7 @@ def commands(page):
 def test_commands_are_tools_with_flags_that_they_know(page):
     for tool, flags in commands(page):
         assert tool in tool_names(), f"{page.name} names {tool}"
-        known = tool_named(tool).flags.names() | {"help", "flagfile", "recipe"}
+        known = tool_named(tool).flags.names() | {"help", "flagfile"}
         for name in re.findall(r"^--(\w+)", "\n".join(flags), re.M):
             assert {name, name.removeprefix("no")} & known, f"{page.name}: {tool} has no --{name}"
 

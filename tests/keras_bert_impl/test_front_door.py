@@ -23,7 +23,7 @@ from tests.support.model_folders import write_encoder, write_start
 ROOT = Path(__file__).parent.parent.parent
 TEXTS = ["the dog runs", "the dogs run .", "word", "the dog ."] * 2
 LABELS = [0, 1, 0, 1] * 2
-HOMES = ("keras_bert_impl.", "pipelines.answering.")  # the second knows tasks
+HOMES = ("keras_bert_impl.", "pipelines.answering.", "pipelines.vectors.")  # the second knows tasks
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,10 @@
+import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -35,6 +37,43 @@ def test_a_stop_raises_once_and_the_handlers_are_those_from_before(number):
         signal.raise_signal(signal.SIGTERM)  # while files are removed, say
         assert stops.number == number
     assert [signal.getsignal(one) for one in STOPS] == before
+
+
+def test_a_stop_that_comes_while_garbage_is_collected_is_not_lost(capsys):
+    """Python drops what is raised there; JAX, for one, has a callback in each collection."""
+    come = iter([signal.SIGTERM])
+
+    def collecting(*_):
+        for number in come:
+            signal.raise_signal(number)
+
+    def work():
+        gc.collect()
+        time.sleep(10)
+
+    gc.callbacks.append(collecting)
+    try:
+        with stops_raise() as stops, pytest.raises(TerminatedError):
+            work()
+        assert stops.number == signal.SIGTERM
+    finally:
+        gc.callbacks.remove(collecting)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_stop_that_comes_while_an_object_is_deleted_is_not_lost(capsys):
+    class Closing:
+        def __del__(self):
+            signal.raise_signal(signal.SIGTERM)
+
+    def work():
+        Closing()  # deleted at once
+        time.sleep(10)
+
+    with stops_raise() as stops, pytest.raises(TerminatedError):
+        work()
+    assert stops.number == signal.SIGTERM
+    assert "Traceback" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", TERMINAL_STOPS)
@@ -75,6 +114,56 @@ def test_held_back_keeps_a_stop_for_the_training_as_well():
             signal.raise_signal(signal.SIGTERM)
             assert not stop.requested
         assert stop.number == signal.SIGTERM
+
+
+def test_held_back_in_another_thread_leaves_the_main_thread_its_stop():
+    inside, go_on, ended = threading.Event(), threading.Event(), []
+
+    def begin():
+        try:
+            with held_back():
+                inside.set()
+                go_on.wait(10)
+            ended.append("whole")
+        except KeyboardInterrupt:
+            ended.append("interrupted")
+
+    thread = threading.Thread(target=begin)
+    with stops_raise():
+        thread.start()
+        inside.wait(10)
+        with pytest.raises(TerminatedError):
+            signal.raise_signal(signal.SIGTERM)
+        go_on.set()
+        thread.join()
+    assert ended == ["whole"]
+
+
+def test_held_back_holds_to_the_end_of_the_outermost_block():
+    done = []
+
+    def begin():
+        with held_back():
+            with held_back():
+                signal.raise_signal(signal.SIGTERM)
+            done.append("started")
+
+    with stops_raise(), pytest.raises(TerminatedError):
+        begin()
+    assert done == ["started"]
+
+
+def test_held_back_holds_ctrl_c_of_a_program_without_our_handlers():
+    done = []
+
+    def begin():
+        with held_back():
+            signal.raise_signal(signal.SIGINT)
+            done.append("started")
+
+    with pytest.raises(KeyboardInterrupt):
+        begin()
+    assert done == ["started"]
 
 
 def test_the_innermost_sentence_tells_what_is_kept():

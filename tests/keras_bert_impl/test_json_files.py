@@ -102,6 +102,8 @@ def _fault_of(function, *arguments):
         ({"file": "a"}, Shard, "the entry bytes"),
         ({"file": "a", "bytes": 1, "size": 2}, Shard, "size is 2; it must be left out"),
         ({"pooling": "max"}, Settings, "pooling is 'max'; it must be one of mean, pooler"),
+        ([1], tuple[int, int], "a list of 2 items"),
+        ([1, "a"], tuple[int, int], "1 is 'a'; it must be a whole number"),
         ([{"file": 1}], list[Shard] | None, "0"),
         (1, Literal[True], "one of True"),
     ],

@@ -1,6 +1,7 @@
 """run_embedder, whole: trained, stopped and resumed, evaluated, opened."""
 
 import json
+import math
 import shutil
 
 import numpy as np
@@ -21,7 +22,7 @@ def folder(tmp_path_factory):
     words = [word for word in WORDS if word.isalpha()]
     draws = np.random.default_rng(1)
     rows = [" ".join(draws.choice(words, 5)) for _ in range(24)]
-    lines = [{"query": row[:9] or "a", "document": row} for row in rows]
+    lines = [{"query": " ".join(row.split()[:2]), "document": row} for row in rows]
     for name, some in (("train", lines), ("dev", lines[:8])):
         text = "".join(json.dumps(line) + "\n" for line in some)
         (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
@@ -38,7 +39,7 @@ def run(folder):
             "output_dir": folder / output,
             "train_batch_size": 4 if train else None,
             "learning_rate": 1e-3 if train else None,
-            "num_train_epochs": 2 if train else None,
+            "num_train_epochs": 4 if train else None,
             "max_seq_length": 10 if train else None,
         }
         words = [f"--{name}={value}" for name, value in given.items() if value is not None]
@@ -69,7 +70,7 @@ def test_figures_of_the_start_the_end_and_each_size_stand_beside_one_another(who
     assert guesses["ndcg@10"]["words"] == "BM25, by words alone"
     steps = [json.loads(line)["step"] for line in (whole / "evaluations.jsonl").open()]
     assert steps[0] == 0
-    assert steps[-1] == 12
+    assert steps[-1] == 24
 
 
 def test_the_model_keeps_prompts_length_and_sizes(whole):
@@ -102,6 +103,61 @@ def test_a_kept_model_is_evaluated_as_it_was_at_the_end_of_its_training(whole, r
     assert all(trained[name] == pytest.approx(value, abs=1e-6) for name, value in figures.items())
 
 
+def test_what_was_mined_for_other_options_is_not_used(run, capsys):
+    flags = ("--mine_negatives=1", "--stop_after_step=1")
+    for count in (1, 2):
+        folder = run("mined", *flags[1:], f"--mine_negatives={count}")
+        with np.load(folder / "mined_negatives.npz") as kept:
+            assert kept["rows"].shape[1] == 2 + count
+        shutil.rmtree(folder / "checkpoints")
+
+
+def test_the_figures_of_the_start_are_those_of_this_dev_file(whole, run, folder):
+    lines = (folder / "dev.jsonl").read_text(encoding="utf-8").splitlines()
+    shutil.copytree(whole, folder / "other")
+    (folder / "few.jsonl").write_text("\n".join(lines[:4]), encoding="utf-8")
+    again = run("other", *PROMPTS, "--mine_negatives=1", f"--dev_file={folder}/few.jsonl")
+    assert not {"start_ndcg@10"} & figures_of(again).keys()
+
+
+DOG, CAT = {"query": "the dog", "positive": "a dog"}, {"query": "a cat", "positive": "the cat"}
+KINDS = {
+    "scores": [{**DOG, "score": 5}, {**CAT, "score": 1}],
+    "margins": [
+        {**DOG, "negative": "list", "margin": 0.5},
+        {**CAT, "negative": "dog", "margin": 0.2},
+    ],
+    "classes": [
+        {"text": f"{more} {word}", "label": word}
+        for word in ("dog", "cat")
+        for more in ("a", "the")
+    ],
+}
+MAIN = [("scores", "spearman"), ("margins", "ndcg@10"), ("classes", "nearest_accuracy")]
+
+
+@pytest.mark.parametrize(("kind", "figure"), MAIN)
+def test_every_kind_is_trained_and_judged_in_its_own_way(folder, tmp_path, kind, figure):
+    text = "".join(json.dumps(line) + "\n" for line in KINDS[kind])
+    (tmp_path / "rows.jsonl").write_text(text, encoding="utf-8")
+    words = f"--train_file={tmp_path}/rows.jsonl --dev_file={tmp_path}/rows.jsonl --do_train"
+    words += f" --init_checkpoint={folder}/start --output_dir={tmp_path}/run --do_eval"
+    words += " --train_batch_size=2 --num_train_epochs=1 --max_seq_length=8"
+    assert run_embedder.main(words.split()) == 0
+    assert math.isfinite(figures_of(tmp_path / "run")[f"eval_{figure}"])
+
+
+def test_random_weights_are_trained_and_the_length_of_a_trained_model_is_kept(folder, tmp_path):
+    of_start = {"bert_config_file": "config.json", "vocab_file": "vocab.txt"}
+    config = [f"--{name}={folder}/start/{file}" for name, file in of_start.items()]
+    scratch = [*config, f"--train_file={folder}/train.jsonl", f"--output_dir={tmp_path}/new"]
+    steps = ["--do_train", "--train_batch_size=4", "--num_train_epochs=0.2", "--max_seq_length=7"]
+    assert run_embedder.main([*scratch, *steps]) == 0
+    start = f"--init_checkpoint={tmp_path}/new/model"
+    assert run_embedder.main([scratch[2], start, f"--output_dir={tmp_path}/on", *steps[:3]]) == 0
+    assert Embedder.from_pretrained(tmp_path / "on" / "model").max_seq_length == 7
+
+
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
@@ -109,6 +165,7 @@ def test_a_kept_model_is_evaluated_as_it_was_at_the_end_of_its_training(whole, r
         (["--loss_margin=2"], "--loss_margin: one of them is not for --loss=mnrl"),
         (["--do_predict"], "--do_predict: vectors are written by the tool embed"),
         (["--train_batch_size=64"], "--train_batch_size=64: there are not so many rows"),
+        (["--loss=triplet", "--mine_negatives=2"], "--loss=triplet takes 3 texts of a row, but"),
         (["--matryoshka_dims=16,99"], "--matryoshka_dims=99: the model's vectors have 16 numbers"),
     ],
 )

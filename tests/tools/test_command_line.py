@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from keras_bert_impl.errors import UserError, escaped
+from keras_bert_impl.files import open_whole
 from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.options import as_list_text
 from tests.support.programs import ROOT
@@ -142,10 +143,7 @@ def test_help_shows_usage_and_every_flag_with_its_default(capsys):
 @pytest.mark.parametrize(
     ("continues", "said"),
     [
-        (
-            False,
-            "\nInterrupted; nothing is half written, and the same command begins anew.\n",
-        ),
+        (False, "\nInterrupted; no file was written, and the same command begins anew.\n"),
         (True, f"\nInterrupted; {KEPT}.\n"),
     ],
 )
@@ -154,6 +152,19 @@ def test_an_interruption_is_no_traceback_and_promises_only_what_is_true(continue
         raise KeyboardInterrupt
 
     assert command_line.run(ConfigFlags(""), main, [], continues=continues) == 130
+    assert capsys.readouterr().err == said
+
+
+def test_an_interruption_names_what_is_there_already(tmp_path, capsys):
+    def main():
+        with open_whole(tmp_path / "first.txt") as file:
+            file.write("1")
+        with open_whole(tmp_path / "second.txt") as file:
+            file.write("2")
+            raise KeyboardInterrupt
+
+    assert command_line.run(ConfigFlags(""), main, []) == 130
+    said = f"\nInterrupted; {tmp_path}/first.txt is written, and the same command begins anew.\n"
     assert capsys.readouterr().err == said
 
 

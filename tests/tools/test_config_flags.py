@@ -214,3 +214,10 @@ def test_the_originals_way_to_ask_for_a_tpu(words, strategy):
 def test_a_path_without_a_name_is_none():
     with pytest.raises(UserError, match="`folder` is empty; give a path, or leave it out"):
         config("--folder=")
+
+
+def test_words_that_are_not_utf_8_are_refused_but_for_names_of_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert said("--texts=caf\udce9") == "--texts: 'caf\\udce9' is not UTF-8; convert it."
+    Path("caf\udce9").touch()
+    assert config("--folder=caf\udce9").folder == Path("caf\udce9")

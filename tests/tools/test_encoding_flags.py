@@ -28,6 +28,8 @@ READERS = {
     "predict": "--model={0}/model --input_file={0}/texts.txt",
     "run_classifier": SPLITS % ("rows.csv", "rows.csv")
     + " --text_column=text --label_column=label",
+    "run_embedder": SPLITS % ("rows.csv", "rows.csv")
+    + " --query_column=text --document_column=label",
     "run_ner": SPLITS % ("tags.txt", "tags.txt"),
     "run_reranker": SPLITS % ("rows.csv", "rows.csv")
     + " --query_column=text --document_column=label",
@@ -36,6 +38,7 @@ READERS = {
     "run_swag": SPLITS % ("endings.csv", "endings.csv"),
     "score_answers": "--data_file={0}/squad.json --predictions_file={0}/answers.json",
     "score_tags": "--predictions_file={0}/tags.txt",
+    "search": f"{MODEL} --index={{0}}/index --input_file={{0}}/texts.txt",
     "similar": f"{MODEL} --input_file={{0}}/texts.txt --vectors_file={{0}}/x.npy --query=a",
     "split_sentences": "--input_file={0}/texts.txt --output_file={0}/sentences.txt",
     "tokenize_text": "--input_file={0}/texts.txt --vocab_file={0}/vocab.txt --nodo_lower_case",

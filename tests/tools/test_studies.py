@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
 from pipelines.tasks.labels.glue import COLA
 from tests.pipelines.tasks.labels.test_submission import write_answers
 from tests.support.squad_files import write_squad
@@ -14,6 +16,7 @@ from tools import glue_submission, score_answers, score_tags, tokenize_text
 from tools.table import tool_named
 
 RECIPES = Path(__file__).parents[2] / "tools" / "recipes"
+SMALL = str(RECIPES / "ablations_small.cfg")
 
 
 def plan(capsys, recipe, *flags):
@@ -37,11 +40,12 @@ def test_the_small_recipe_shares_runs_between_its_tables(capsys):
     assert len(pretrained) == 12  # BERT, no NSP, two directions, three more sizes, five more masks
 
 
-def test_what_the_command_line_says_stands_over_the_recipe():
-    recipe = f"--recipe={RECIPES / 'ablations_small.cfg'}"
+@pytest.mark.parametrize("recipe", [["--recipe", SMALL], [f"-recipe={SMALL}"]])
+def test_what_the_command_line_says_stands_over_the_recipe_wherever_it_stands(recipe):
     flags = tool_named("run_ablations").flags
-    flags.parse(["--output_dir=x", recipe, "--seeds=7"])
-    assert flags.config().seeds == (7,)
+    flags.parse(["--output_dir=x", "--seeds=7", "--vocab_size=99", *recipe])
+    config = flags.config()
+    assert (config.seeds, config.vocab_size, config.num_shards) == ((7,), 99, 20)
 
 
 def test_a_recipe_that_is_not_there_or_wrong_is_one_sentence(capsys, tmp_path):
@@ -55,7 +59,14 @@ def test_a_recipe_that_is_not_there_or_wrong_is_one_sentence(capsys, tmp_path):
     )
     error = capsys.readouterr().err.splitlines()
     assert len(error) == 2
+    assert error[0].startswith("Error: --recipe=/nowhere: ")
     assert error[1].startswith("Error: --size=wide: give it as NAME LAYERS WIDTH HEADS")
+
+
+def test_a_recipe_is_of_a_study_alone(capsys):
+    assert "--recipe" in tool_named("run_ablations").flags.help_text()
+    assert tokenize_text.main([f"--recipe={SMALL}"]) == 1
+    assert "--recipe is not a flag" in capsys.readouterr().err
 
 
 def test_the_archive_is_written_and_what_is_missing_is_said(tmp_path, capsys):

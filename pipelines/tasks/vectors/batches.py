@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,20 +21,49 @@ Batch = Mapping[str, np.ndarray]
 _COUNTED_STEPS = 1000
 
 
+class RowKeys(NamedTuple):
+    """What decides which rows may stand in one batch.
+
+    Attributes:
+        known: the query, and all documents that are known to answer it.
+        others: its other texts, which may stand in several rows.
+    """
+
+    known: frozenset[int]
+    others: frozenset[int] = frozenset()
+
+
+class _Filled:
+    """The rows of a batch so far."""
+
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+        self._known, self._all = set[int](), set[int]()
+
+    def takes(self, row: int, keys: RowKeys) -> bool:
+        """Adds a row, unless what one row knows as an answer would be a negative of another."""
+        clash = self._all & keys.known or self._known & keys.others
+        if not clash:
+            self.rows.append(row)
+            self._known |= keys.known
+            self._all |= keys.known | keys.others
+        return not clash
+
+
+_TRIES = 30
+
+
 class DistinctOrder(LengthOrder):
-    """The order of `LengthOrder`, where no two rows of a batch have a key in common.
+    """The order of `LengthOrder`, where no row of a batch has a false negative in another.
 
-    Inside each window of batches a row goes into the first batch that has room and none of its
-    keys. A row that fits nowhere waits for a later epoch, whose windows hold other rows, and the
-    place is taken by another row of the window. So batches stay of like lengths, and an epoch has
-    nearly all rows once, where not too many share an answer.
-
-    Args:
-        keys: of each row what no other row of its batch may have.
+    Inside each window of batches a row goes into the first batch that has room for it. A row that
+    fits nowhere waits for a later epoch, whose windows hold other rows, and the place is taken by
+    another row of the window. So batches stay of like lengths, and an epoch has nearly all rows
+    once, where not too many share an answer.
     """
 
     def __init__(
-        self, lengths: NDArray, batch_size: int, seed: int, keys: Sequence[frozenset[int]]
+        self, lengths: NDArray, batch_size: int, seed: int, keys: Sequence[RowKeys]
     ) -> None:
         super().__init__(lengths, batch_size, seed)
         self._keys, self._seed = keys, seed
@@ -41,36 +71,36 @@ class DistinctOrder(LengthOrder):
     def arranged(self, rows: Numbers) -> Numbers:
         """Divides rows into batches: int64 [batches, batch_size]."""
         size, count = self._batch_size, len(rows) // self._batch_size
-        batches: list[list[int]] = [[] for _ in range(count)]
-        seen: list[set[int]] = [set() for _ in range(count)]
-        first = 0
+        batches, first = [_Filled() for _ in range(count)], 0
         for row in rows.tolist():
-            own = self._keys[row]
-            for number in range(first, count):
-                if len(batches[number]) < size and seen[number].isdisjoint(own):
-                    batches[number].append(row)
-                    seen[number] |= own
-                    break
-            while first < count and len(batches[first]) == size:
+            room = (one for one in batches[first:] if len(one.rows) < size)
+            any(one.takes(row, self._keys[row]) for one in room)
+            while first < count and len(batches[first].rows) == size:
                 first += 1
-        for number, batch in enumerate(batches):
-            if len(batch) < size:
-                self._fill(batch, seen[number], np.roll(rows, -number * size))
-        return np.array(batches, np.int64)
+        full = (
+            self._filled(batch, np.roll(rows, -number * size)).rows
+            for number, batch in enumerate(batches)
+        )
+        return np.array(list(full), np.int64)
 
-    def _fill(self, batch: list[int], seen: set[int], near: Numbers) -> None:
-        """Takes rows of the window, then any rows, into the places that are left."""
+    def _filled(self, batch: _Filled, near: Numbers) -> _Filled:
+        """Takes rows of the window, then any rows, into the places that are left.
+
+        A row that fits to hardly any other one may be in the way: then a batch is made anew.
+        """
         draws = np.random.default_rng([self._seed % 2**32, *near[:4].tolist()])
-        others: Iterator[int] = chain(near.tolist(), draws.permutation(len(self._keys)).tolist())
-        while len(batch) < self._batch_size:
-            row = next((one for one in others if seen.isdisjoint(self._keys[one])), None)
-            if row is None:
-                raise UserError(
-                    f"`train_batch_size={self._batch_size}`: there are not so many rows of which "
-                    "no two have a text in common; lower it, or give more texts."
-                )
-            batch.append(row)
-            seen |= self._keys[row]
+        for _ in range(_TRIES):
+            others = chain(near.tolist(), draws.permutation(len(self._keys)).tolist())
+            while len(batch.rows) < self._batch_size:
+                if not any(batch.takes(row, self._keys[row]) for row in others):
+                    break
+            else:
+                return batch
+            batch, near = _Filled(), near[:0]
+        raise UserError(
+            f"`train_batch_size={self._batch_size}`: there are not so many rows of which none has "
+            "an answer to another's query; lower it, or give more texts."
+        )
 
 
 class VectorBatches:
@@ -82,7 +112,7 @@ class VectorBatches:
     Args:
         texts: a row for each text.
         rows: int [rows, columns], the texts of each row.
-        keys: see `DistinctOrder`; None lets any rows be together.
+        keys: of each row; None lets any rows be together.
         texts_at_once: how many texts a part has at most, for each replica.
     """
 
@@ -91,7 +121,7 @@ class VectorBatches:
         texts: RowSet,
         rows: NDArray[np.int32],
         labels: NDArray[np.float32] | None,
-        keys: Sequence[frozenset[int]] | None,
+        keys: Sequence[RowKeys] | None,
         *,
         batch_size: int,
         seed: int,
@@ -161,22 +191,22 @@ class VectorBatches:
         return self._texts.lengths[self._rows[rows].reshape(-1)[parts]].max(axis=(1, 2))
 
 
-def keys_of(texts: RowSet, rows: NDArray[np.int32], data: VectorData) -> list[frozenset[int]]:
-    """What no other row of a row's batch may have, because it would be a false negative.
+def keys_of(texts: RowSet, rows: NDArray[np.int32], data: VectorData) -> list[RowKeys]:
+    """The keys of rows: texts as the model reads them, so that two of the same tokens are one.
 
-    These are its texts, as the model reads them (two that become the same tokens are one), and all
-    documents that the table has for its query; of classes the class.
+    Of classes the class: no other text of it may be a negative.
     """
     if data.kind == CLASSES:
         assert data.labels is not None, "classes are labels"
-        return [frozenset([int(label)]) for label in data.labels]
+        return [RowKeys(frozenset([int(label)])) for label in data.labels]
     seen: dict[bytes, int] = {}
     same = np.empty(len(texts), np.int64)
     for first, block in texts.blocks():
         ids = np.split(block.tokens["input_ids"], np.cumsum(block.lengths)[:-1])
         for number, one in enumerate(ids, first):
             same[number] = seen.setdefault(one.tobytes(), number)
-    documents: dict[int, set[int]] = defaultdict(set)
-    for query, document in zip(same[rows[:, 0]].tolist(), same[rows[:, 1]].tolist(), strict=True):
-        documents[query].add(document)
-    return [frozenset((*row, *documents[row[0]])) for row in same[rows].tolist()]
+    found: dict[int, set[int]] = defaultdict(set)
+    for query, document in same[rows[:, :2]].tolist():
+        found[query] |= {query, document}
+    known = {query: frozenset(some) for query, some in found.items()}  # one for all its rows
+    return [RowKeys(known[query], frozenset(others)) for query, _, *others in same[rows].tolist()]

@@ -31,8 +31,7 @@ from pipelines.tables.files import Record, TableFile
 _LOGGER = logging.getLogger(__name__)
 
 PAIRS, TRIPLES, SCORES, MARGINS, CLASSES = "pairs", "triples", "scores", "margins", "classes"
-_INFERENCE = {"entailment", "neutral", "contradiction"}
-_UNLABELLED = ("-", "")  # pairs on which annotators did not agree
+_INFERENCE = {"entailment", "neutral", "contradiction", "-"}  # the last: no agreement
 
 _PAIRS = (
     *(("anchor", "positive"), ("query", "positive"), ("query", "document"), ("query", "answer")),
@@ -48,6 +47,7 @@ class VectorColumns:
 
     texts: tuple[str, ...]
     label: str | None = None
+    label_is_guessed: bool = False
 
 
 def choose_vector_columns(
@@ -71,13 +71,18 @@ def choose_vector_columns(
     if query is None and document is None and plain:
         query, document = (lower[name] for name in plain[0])
         _LOGGER.info("%s: pairs are the columns %r and %r.", file.name, query, document)
+    guessed = label is None
     if query and document and not label:  # a label is not needed, and asked for by its plain name
         label = next((lower[name] for name in ("label", "score", "margin") if name in lower), None)
-        found = VectorColumns((query, document, *negatives), label)
+        found = VectorColumns((query, document, *negatives), label, guessed)
     else:
-        chosen = choose_columns(file, query, document, [label] if label else (), labelled=False)
-        texts = [*chosen.texts, *(negatives if chosen.text_pair else ())]
-        found = VectorColumns(tuple(texts), chosen.labels[0] if chosen.labels else None)
+        try:
+            chosen = choose_columns(file, query, document, [label] if label else (), labelled=False)
+        except UserError as error:  # they are called otherwise here
+            said = str(error).replace("text_pair_column", "document_column")
+            raise UserError(said.replace("text_column", "query_column")) from error
+        texts = (*chosen.texts, *(negatives if chosen.text_pair else ()))
+        found = VectorColumns(texts, chosen.labels[0] if chosen.labels else None, guessed)
     if len(found.texts) == 1 and found.label is None:
         raise UserError(
             f"{file.name}: has single texts ({shown(found.texts[0])}) and nothing that says which "
@@ -94,7 +99,8 @@ class VectorData:
     Attributes:
         texts: each a prompt and what follows it.
         rows: int32 [rows, columns]; of classes two texts of one class.
-        labels: float32 [rows]: scores, margins, or numbers of classes; None of pairs and triples.
+        labels: float32 [rows]: scores, margins (of several negatives [rows, negatives]), or
+            numbers of classes; None of pairs and triples.
         classes: of single texts with classes the class of each text, int32 [texts].
     """
 
@@ -126,81 +132,111 @@ class VectorData:
 
 
 def read_vector_data(
-    file: TableFile, columns: VectorColumns, prompts: tuple[str, str], seed: int = 0
+    file: TableFile, columns: VectorColumns, prompts: Sequence[str] = ("", "", ""), seed: int = 0
 ) -> VectorData:
     """Reads a table whole.
 
     Args:
-        prompts: what stands in front of queries, and in front of documents and negatives.
+        prompts: what stands in front of queries, in front of documents and negatives, and in front
+            of texts that are neither: those of scores and classes.
         seed: draws which two texts of a class stand in one row.
     """
-    numbers: dict[tuple[str, str], int] = {}
+    numbers: dict[tuple[int, str], int] = {}  # by what a text is: 0 a query, 1 a document
     rows, labels, empty = list[list[int]](), list[Any](), Counted()
 
     def number_of(column: int, text: str) -> int:
-        return numbers.setdefault((prompts[column > 0], text), len(numbers))
+        return numbers.setdefault((int(column > 0), text), len(numbers))
 
     for record in file.records():
-        texts = list(_texts_of(file, record, columns))
-        if not all(map(str.strip, texts)):
-            empty.add(f"on line {record.line}")
-            continue
-        rows.append([number_of(column, text) for column, text in enumerate(texts)])
-        if len(rows[-1]) != len(rows[0]):
-            raise UserError(
-                f"{file.name}: line {record.line} has {len(rows[-1])} texts, the first row "
-                f"{len(rows[0])}; give every row as many negatives."
-            )
-        if columns.label:
-            labels.append(_label_of(file, record, columns.label))
+        (query,), documents, *negatives = _texts_of(file, record, columns)
+        for document in documents:
+            texts = [query, *document, *(text for some in negatives for text in some)]
+            if not all(map(str.strip, texts)):
+                empty.add(f"on line {record.line}")
+                continue
+            rows.append([number_of(column, text) for column, text in enumerate(texts)])
+            if len(rows[-1]) != len(rows[0]):
+                raise UserError(
+                    f"{file.name}: line {record.line} has {len(rows[-1])} texts, the first row "
+                    f"{len(rows[0])}; give every row as many negatives."
+                )
+            if columns.label:
+                labels.append(_label_of(file, record, columns))
     empty.warn(file.name, "rows without one of their texts, which are left out")
     if not rows:
         raise UserError(f"{file.name}: has no row with all its texts; name a file with some.")
-    data = VectorData(file.name, PAIRS, list(numbers), np.array(rows, np.int32))
+    found = list(numbers)
+    data = VectorData(file.name, PAIRS, [("", text) for _, text in found], np.array(rows, np.int32))
+    data = _of_kind(data, columns, labels, seed)
+    alike = data.kind in (SCORES, CLASSES)
+    named = [(prompts[2 if alike else role], text) for role, text in found]
+    again: dict[tuple[str, str], int] = {}  # one that is both, with one prompt, is one text
+    places = np.array([again.setdefault(one, len(again)) for one in named], np.int32)
+    return replace(data, texts=list(again), rows=places[data.rows])
+
+
+def _of_kind(
+    data: VectorData, columns: VectorColumns, labels: Sequence[Any], seed: int
+) -> VectorData:
+    """The rows of a table as what its columns and labels make of them."""
     if len(columns.texts) == 1:
         return _of_classes(data, labels, seed)
     if not columns.label:
         return replace(data, kind=TRIPLES if data.rows.shape[1] > 2 else PAIRS)
-    if {str(label).strip().lower() for label in labels} - set(_UNLABELLED) <= _INFERENCE:
+    pairs = data.rows.shape[1] == 2
+    if pairs and {str(label).strip().lower() for label in labels} <= _INFERENCE:
         return _of_inference(data, labels)
-    kind = MARGINS if data.rows.shape[1] > 2 else SCORES
-    return replace(data, kind=kind, labels=_numbers(file.name, columns.label, labels))
+    if pairs and {one.lower() for one in columns.texts} == {"premise", "hypothesis"}:
+        raise UserError(
+            f"{data.name}: the labels of premise and hypothesis are {shown(labels[0])} and others; "
+            "write entailment, neutral and contradiction."
+        )
+    numbers = _numbers(labels)
+    if numbers is not None:
+        return replace(data, kind=SCORES if pairs else MARGINS, labels=numbers)
+    if columns.label_is_guessed:
+        _LOGGER.info("%s: the column %r is no number, and not read.", data.name, columns.label)
+        return replace(data, kind=PAIRS if pairs else TRIPLES)
+    raise UserError(
+        f"{data.name}: the column {shown(columns.label)} of pairs holds neither numbers nor "
+        "entailment, neutral and contradiction; name another `label_column`."
+    )
 
 
-def _texts_of(file: TableFile, record: Record, columns: VectorColumns) -> Iterator[str]:
-    """The texts of a row; a column of negatives may hold a list of them."""
-    for column in columns.texts:
+def _texts_of(file: TableFile, record: Record, columns: VectorColumns) -> Iterator[list[Any]]:
+    """The texts of each column; of documents a list of one each, and negatives may be a list."""
+    for number, column in enumerate(columns.texts):
         value = value_of(file, record, column)
-        for text in value if isinstance(value, list) else [value]:
+        texts = value if isinstance(value, list) and number else [value]
+        for text in texts:
             if text is not None and not isinstance(text, str):
                 raise UserError(
                     f"{file.name}: line {record.line}: the column {shown(column)} has "
                     f"{shown(text)}, which is no text; name another column."
                 )
-            yield text or ""
+        yield [[text or ""] for text in texts] if number == 1 else [text or "" for text in texts]
+    if len(columns.texts) == 1:
+        yield [[]]  # a row has no document
 
 
-def _label_of(file: TableFile, record: Record, column: str) -> Any:
-    value = value_of(file, record, column)
-    if value is None or value == "" or isinstance(value, list | dict):
+def _label_of(file: TableFile, record: Record, columns: VectorColumns) -> Any:
+    value = value_of(file, record, str(columns.label))
+    of_negatives = isinstance(value, list) and len(columns.texts) > 2
+    if value is None or value == "" or (isinstance(value, list | dict) and not of_negatives):
         raise UserError(
             f"{file.name}: line {record.line} has no number and no class in the column "
-            f"{shown(column)}; add one, or remove the line."
+            f"{shown(columns.label)}; add one, or remove the line."
         )
     return value
 
 
-def _numbers(name: str, column: str, labels: Sequence[Any]) -> NDArray[np.float32]:
+def _numbers(labels: Sequence[Any]) -> NDArray[np.float32] | None:
+    """The labels as finite numbers; None where they are something else."""
     try:
-        numbers = np.array([float(label) for label in labels], np.float32)
+        numbers = np.array(labels).astype(np.float32)
     except (TypeError, ValueError):
-        numbers = np.array([np.nan], np.float32)
-    if not np.isfinite(numbers).all():
-        raise UserError(
-            f"{name}: the column {shown(column)} of pairs holds neither numbers nor entailment, "
-            "neutral and contradiction; name another `label_column`."
-        )
-    return numbers
+        return None
+    return numbers if np.isfinite(numbers).all() else None
 
 
 def _of_inference(data: VectorData, labels: Sequence[str]) -> VectorData:
@@ -224,17 +260,23 @@ def _of_inference(data: VectorData, labels: Sequence[str]) -> VectorData:
 
 def _of_classes(data: VectorData, labels: Sequence[Any], seed: int) -> VectorData:
     """Pairs of texts of one class; of an odd number one text is in two of them."""
-    names = sorted(set(map(str, labels)))
-    numbers = np.array([names.index(str(label)) for label in labels], np.int32)
-    classes = np.zeros(len(data.texts), np.int32)
-    classes[data.rows[:, 0]] = numbers
+    names, classes_of, twice = dict[str, int](), dict[int, int](), set[int]()
+    for text, label in zip(data.rows[:, 0].tolist(), labels, strict=True):
+        number = names.setdefault(str(label), len(names))
+        if classes_of.setdefault(text, number) != number:
+            twice.add(text)
+    if twice:
+        first = shown(data.texts[min(twice)][1])
+        what = "texts have several classes and are not trained on"
+        _LOGGER.warning("%s: %d %s, the first %s.", data.name, len(twice), what, first)
+    classes = np.array([classes_of[text] for text in range(len(data.texts))], np.int32)
     draws = np.random.default_rng(seed)
-    pairs = list[NDArray[np.int32]]()
-    for number in range(len(names)):
-        own = draws.permutation(np.unique(data.rows[numbers == number, 0]))
-        if len(own) < 2:
-            continue
-        pairs.append(np.resize(own, [-(-len(own) // 2), 2]))
+    texts = draws.permutation([text for text in range(len(data.texts)) if text not in twice])
+    by_class = texts[np.argsort(classes[texts], kind="stable")]
+    ends = np.flatnonzero(np.diff(classes[by_class])) + 1
+    pairs = [
+        np.resize(own, [-(-len(own) // 2), 2]) for own in np.split(by_class, ends) if len(own) > 1
+    ]
     if len(pairs) < 2:
         raise UserError(f"{data.name}: there must be two classes with two texts each.")
     rows = np.concatenate(pairs).astype(np.int32)

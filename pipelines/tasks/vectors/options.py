@@ -14,8 +14,8 @@ from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.tasks.vectors.files import CLASSES, MARGINS, PAIRS, SCORES, TRIPLES
 
 LOSSES_OF: Mapping[str, tuple[str, ...]] = {
-    PAIRS: ("mnrl", "mnrl_symmetric"),
-    TRIPLES: ("mnrl", "mnrl_symmetric", "triplet"),
+    PAIRS: ("mnrl", "mnrl_symmetric", "mnrl_all"),
+    TRIPLES: ("mnrl", "mnrl_symmetric", "mnrl_all", "triplet"),
     SCORES: ("cosent", "angle", "cosine", "contrastive", "online_contrastive"),
     MARGINS: ("margin_mse",),
     CLASSES: ("batch_hard", "mnrl", "mnrl_symmetric"),
@@ -114,7 +114,8 @@ class RunEmbedderConfig(FineTuningConfig):
     loss: str | None = option(
         None,
         "What is trained for. Pairs and triples: mnrl (default; the documents of the other rows "
-        "are negatives), mnrl_symmetric, triplet. Numbers: cosent (default), angle, cosine, "
+        "are negatives), mnrl_symmetric (queries are those of documents, too), mnrl_all (also of "
+        "one another), triplet. Numbers: cosent (default), angle, cosine, "
         "contrastive, online_contrastive (0 or 1). Margins of a teacher: margin_mse. Classes: "
         "batch_hard (default), mnrl.",
         choices=tuple(dict.fromkeys(name for names in LOSSES_OF.values() for name in names)),
@@ -133,10 +134,16 @@ class RunEmbedderConfig(FineTuningConfig):
         "The margin of triplet (5), contrastive and online_contrastive (0.5).",
         more_than=0,
     )
+    score_range: tuple[float, ...] = option(
+        (),
+        "The least and the greatest score that there may be, separated by a comma: they are 0 and "
+        "1 in the loss cosine. By default guessed: 0,1, -1,1 (cosines, which stay as they are), "
+        "0,5, 0,100, or what the training file has.",
+    )
     matryoshka_dims: tuple[_Size, ...] = option(
         (),
         "Train vectors whose first numbers are vectors themselves: the sizes, separated by commas, "
-        "with the whole one. They are kept in the model, and evaluated.",
+        "beside the whole one. They are kept in the model, and evaluated.",
     )
     pooling: str | None = option(
         None,
@@ -176,6 +183,8 @@ class RunEmbedderConfig(FineTuningConfig):
             )
         if self.do_predict:
             raise UserError("`do_predict`: vectors are written by the tool embed; leave it out.")
+        if self.score_range and len(self.score_range) != 2:
+            raise UserError("`score_range`: give two numbers, the least and the greatest.")
         if self.encoder_bilstm:
             raise UserError("`encoder_bilstm`: vectors have no head; leave it out.")
 

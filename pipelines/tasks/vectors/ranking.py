@@ -200,7 +200,7 @@ def task_of(config: RunRerankerConfig) -> RankingTask:
         table = open_table(name, header=options.has_header, encoding=options.text_encoding)
         named = (options.query_column, options.document_column, options.negative_column)
         columns = choose_vector_columns(table, *named, options.label_column)
-        data = read_vector_data(table, columns, ("", ""))
+        data = read_vector_data(table, columns)
         if data.kind in (CLASSES, MARGINS):
             raise UserError(f"{name}: has {data.kind}; name a file of queries and documents.")
         known = _known(data)

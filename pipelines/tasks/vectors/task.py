@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.sentence_modules import (
+    DOCUMENT,
+    QUERY,
     SentenceSettings,
     read_sentence_settings,
     restore_pooler,
@@ -19,12 +21,21 @@ from keras_bert_impl.checkpoints.sentence_modules import (
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.json_files import json_text
+from keras_bert_impl.serving.smaller_vectors import (
+    INT8,
+    UBINARY,
+    quantized,
+    ranges_of,
+    restored,
+    truncated,
+)
 from keras_bert_impl.training.learning_curve import CurveStyle, Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder, starting_point
 from pipelines.fine_tuning.task import Answered, Facts, Head, TrainingRows
 from pipelines.fine_tuning.text_rows import TextExample, text_rows
 from pipelines.metrics.retrieval import (
+    Score,
     bm25_rankings,
     nearest_accuracy,
     need_bm25,
@@ -70,7 +81,7 @@ _DRAWN: Mapping[str, tuple[str, ...]] = {
 }
 """The figures of each kind of data, the one that decides first."""
 
-_MINED = "mined_negatives.npy"
+_MINED = "mined_negatives.npz"
 _BEST_RANK = 100  # of BM25
 
 
@@ -165,13 +176,25 @@ class VectorTask(FilesOfSplits):
         model = BertEmbedder(config, settings.pooling, settings.normalize, dtype=dtype)
         loss = loss_named(self.loss, **self.loss_options) if self.loss else None
         if settings.dimensions and loss is not None:
-            loss = MatryoshkaLoss(loss, settings.dimensions)
+            loss = MatryoshkaLoss(loss, sorted({*settings.dimensions, config.hidden_size}))
         # No rows have the feature: a loss of one text does not exist, so figures decide.
         return Head(model, VectorObjective(loss, self.loss == "batch_hard"), ("of_no_row",))
 
     def restored(self, model: Any, start: ModelSource) -> None:
         """Gives the pooler the weights that sentence-transformers' files hold, where they do."""
         restore_pooler(model.encoder.pooler.weights, start.folder)
+
+    @property
+    def max_seq_length(self) -> int | None:
+        """That of the model that training starts from."""
+        return self.sentence_settings.max_seq_length
+
+    def identity(self, split: str) -> str:
+        """What figures depend on besides the texts: rows, labels, how vectors are compared."""
+        data, settings = self.source(split), self.sentence_settings
+        labels = b"" if data.labels is None else data.labels.tobytes()
+        how = f"{settings.pooling} {settings.normalize} {settings.similarity}".encode()
+        return f", rows {zlib.crc32(data.rows.tobytes() + labels + how):08x}"
 
     def sentence(self, max_seq_length: int) -> SentenceSettings:
         """How a text becomes a vector, for the model's folder."""
@@ -211,8 +234,9 @@ class VectorTask(FilesOfSplits):
         from pipelines.vectors.mining import mine_negatives
 
         path, mining = training.folder / _MINED, self.mining
-        if path.is_file():  # an encoder's last bits may differ from one start to the next
-            return np.load(path, allow_pickle=False)
+        identity = f"{training.identity} {self.settings} {self.sentence_settings.similarity}"
+        if (found := _read_mined(path, identity)) is not None:
+            return found
         vectors = training.outputs().read(0, len(training.rows))["embedding"]
         mined = mine_negatives(
             vectors[data.queries],
@@ -224,6 +248,7 @@ class VectorTask(FilesOfSplits):
             margin=mining.mine_margin,
             relative_margin=mining.mine_relative_margin,
             texts=(_words(data, data.queries), _words(data, data.documents)),
+            score=self.sentence_settings.similarity,
         )
         _LOGGER.info(
             "mined negatives: %.1f %% of the candidates were dropped as probably positive; %d of "
@@ -235,7 +260,7 @@ class VectorTask(FilesOfSplits):
         of_rows = np.searchsorted(data.queries, data.rows[:, 0])
         rows = np.concatenate([data.rows, data.documents[negatives[of_rows]]], axis=1)
         with open_whole(path, "wb") as file:
-            np.save(file, rows)
+            np.savez(file, rows=rows, identity=np.array(identity))
         return rows
 
     def answers(
@@ -265,12 +290,19 @@ class VectorTask(FilesOfSplits):
         """The figures of a split, at each size that its vectors may have; see `Task.score`."""
         examples, vectors = zip(*answered, strict=True)
         data, all_vectors = self.source(examples[0].identifier), np.stack(vectors)
-        figures = _figures(data, all_vectors)
-        for size in self.sentence_settings.dimensions:
-            if size < all_vectors.shape[1]:
-                smaller = _figures(data, all_vectors[:, :size])
-                shown = {name: smaller[name] for name in _DRAWN[data.kind] if name in smaller}
-                figures |= {f"{name}_of_{size}": value for name, value in shown.items()}
+        width, similarity = all_vectors.shape[1], self.sentence_settings.similarity
+        figures = _figures(data, all_vectors, similarity)
+        smaller = {
+            f"of_{size}": truncated(all_vectors, size, self.sentence_settings.normalize)
+            for size in self.sentence_settings.dimensions
+            if size < width
+        }
+        ranges = ranges_of([all_vectors])
+        for kind in (INT8, UBINARY):
+            smaller[kind] = restored(quantized(all_vectors, kind, ranges), width, ranges)
+        for how, some in smaller.items():
+            found = _figures(data, some, similarity)
+            figures |= {f"{name}_{how}": found[name] for name in _DRAWN[data.kind][:1]}
         return figures
 
     def peers(self, split: str) -> dict[str, Guess]:
@@ -315,28 +347,43 @@ def _words(data: VectorData, numbers: NDArray[np.int32]) -> list[str]:
 
 def _random_documents(data: VectorData, count: int, seed: int) -> NDArray[np.int64]:
     """Documents for each query that are not its own: int64 [queries, count]."""
-    draws = np.random.default_rng(seed)
-    found = draws.integers(len(data.documents), size=(len(data.queries), count))
+    draws, size = np.random.default_rng(seed), len(data.documents)
+    if (most := max(map(len, data.relevant))) > size - count:
+        raise UserError(
+            f"{data.name}: a query has {most} of the {size} documents, so that {count} others are "
+            "missing; leave `mine_negatives` out."
+        )
+    found = np.empty([len(data.queries), count], np.int64)
     for row, own in zip(found, data.relevant, strict=True):
-        for place in range(count):
-            tries = 0
-            while int(row[place]) in own and (tries := tries + 1) < 100:
-                row[place] = draws.integers(len(data.documents))
+        # Enough of the documents in a random order that some are not the query's own.
+        drawn = draws.choice(size, min(size, count + len(own)), replace=False)
+        row[:] = [one for one in drawn.tolist() if one not in own][:count]
     return found
 
 
-def _figures(data: VectorData, vectors: NDArray[np.float32]) -> dict[str, float]:
+def _read_mined(path: Path, identity: str) -> NDArray[np.int32] | None:
+    """Rows that this run mined before it was stopped: an encoder's last bits may differ since."""
+    try:
+        with np.load(path, allow_pickle=False) as kept:
+            same = str(kept["identity"]) == identity
+            return kept["rows"] if same else None
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _figures(data: VectorData, vectors: NDArray[np.float32], score: Score) -> dict[str, float]:
     """The figures of a table's vectors: [texts, size]."""
     if data.kind == CLASSES:
         return {"nearest_accuracy": nearest_accuracy(vectors, data.classes.tolist())}
     if data.kind == SCORES:
         assert data.labels is not None, "scores are labels"
         first, second = (vectors[data.rows[:, column]] for column in (0, 1))
-        return similarity_figures(pair_scores(first, second), data.labels)
-    figures = retrieval_figures(vectors[data.queries], vectors[data.documents], data.relevant)
+        return similarity_figures(pair_scores(first, second, score), data.labels)
+    queries, documents = vectors[data.queries], vectors[data.documents]
+    figures = retrieval_figures(queries, documents, data.relevant, score)
     if data.rows.shape[1] > 2:
         anchors, positives, negatives = (vectors[data.rows[:, column]] for column in (0, 1, 2))
-        figures["triplet_accuracy"] = triplet_accuracy(anchors, positives, negatives)
+        figures["triplet_accuracy"] = triplet_accuracy(anchors, positives, negatives, score)
     return figures
 
 
@@ -361,18 +408,31 @@ class _Builder(TaskBuilder):
 
     def _find(self, files: Mapping[str, TableFile]) -> dict[str, VectorColumns]:
         """Each file's own columns: a dev file may judge by scores what pairs have trained."""
-        config = self._config
-        named = (config.query_column, config.document_column, config.negative_column)
-        return {
-            split: choose_vector_columns(file, *named, config.label_column)
-            for split, file in files.items()
-        }
+        config, found = self._config, {}
+        there = {column for file in files.values() for column in file.columns}
+
+        def of(file: TableFile, name: str | None) -> str | None:
+            """A column that only another file has is not asked for in this one."""
+            return name if name in file.columns or name not in there else None
+
+        for split, file in files.items():
+            query, document = of(file, config.query_column), of(file, config.document_column)
+            negatives = [name for name in config.negative_column if of(file, name)]
+            label = of(file, config.label_column)
+            found[split] = choose_vector_columns(file, query, document, negatives, label)
+        return found
 
     def _check(self, split: str, file: TableFile, found: Mapping[str, VectorColumns]) -> VectorData:
-        prompts = self._settings.prompts
-        both = (prompts.get("query", ""), prompts.get("document", ""))
+        prompts = [self._settings.prompt_of(name) for name in (QUERY, DOCUMENT, None)]
         check_columns(file, found[split].texts)
-        return read_vector_data(file, found[split], both, self._run.training.seed)
+        data = read_vector_data(file, found[split], prompts, self._run.training.seed)
+        used = sorted({prompt for prompt, _ in data.texts if prompt})
+        if used:
+            _LOGGER.info("%s: in front of texts: %s", file.name, ", ".join(map(repr, used)))
+        scores = data.labels if data.kind == SCORES else None
+        if split != "train" and scores is not None and scores.min() == scores.max():
+            raise UserError(f"{file.name}: all scores are the same; there is nothing to compare.")
+        return data
 
     def _make(self, sources: Mapping[str, VectorData], found: Any) -> VectorTask:
         run = self._run
@@ -381,16 +441,22 @@ class _Builder(TaskBuilder):
         if "train" not in sources:
             return task
         data = sources["train"]
-        loss = _loss_for(data, run.loss)
+        loss = _loss_for(data, run.loss, run.mining.mine_negatives)
+        given = run.loss_options(loss)
+        dot = "dot" if loss == "margin_mse" or self._settings.similarity == "dot" else "cosine"
+        similarity = run.similarity or dot
+        if similarity == "dot" and loss in ("mnrl", "mnrl_symmetric", "mnrl_all", "cosent"):
+            given["similarity"] = similarity
         task = replace(
             task,
+            sentence_settings=replace(self._settings, similarity=similarity),
             loss=loss,
-            loss_options=run.loss_options(loss),
+            loss_options=given,
             texts_at_once=run.texts_at_once,
             mining=run.mining,
-            score_range=_score_range(data),
+            score_range=_score_range(data, loss, run.score_range),
         )
-        _check_loss(task)
+        _check_loss(task, data)
         _LOGGER.info(
             "%s: %s rows of the kind %s, %s texts; loss %s",
             *(data.name, f"{len(data.rows):,}", data.kind, f"{len(data.texts):,}", task.loss),
@@ -401,7 +467,8 @@ class _Builder(TaskBuilder):
 def _sentence_settings(run: RunEmbedderConfig) -> SentenceSettings:
     """How texts become vectors: as the options say, else the model that training starts from."""
     start = starting_point(run, RunDirectory(run.output_dir))
-    kept = read_sentence_settings(start.folder) or SentenceSettings()
+    kept = None if start.checkpoint is None else read_sentence_settings(start.folder)
+    kept = kept or SentenceSettings()
     given: dict[str, Any] = {"pooling": run.pooling, "normalize": run.normalize}
     given["dimensions"] = run.matryoshka_dims or None
     size = start.config.hidden_size
@@ -412,13 +479,16 @@ def _sentence_settings(run: RunEmbedderConfig) -> SentenceSettings:
         )
     prompts = {"query": run.query_prompt, "document": run.document_prompt}
     named = {name: text for name, text in prompts.items() if text is not None}
-    if named:
-        given["prompts"] = {**kept.prompts, **named}
+    if named:  # they replace what the same texts were called before
+        old = {"query": ("search_query",), "document": ("passage", "corpus", "search_document")}
+        gone = {other for name in named for other in old[name]}
+        kept_prompts = {name: text for name, text in kept.prompts.items() if name not in gone}
+        given["prompts"] = {**kept_prompts, **named}
     return replace(kept, **{name: value for name, value in given.items() if value is not None})
 
 
-def _loss_for(data: VectorData, wanted: str | None) -> str:
-    names = LOSSES_OF[data.kind]
+def _loss_for(data: VectorData, wanted: str | None, mined: int) -> str:
+    names = LOSSES_OF[TRIPLES if data.kind == PAIRS and mined else data.kind]
     if wanted is None:
         return names[0]
     if wanted not in names:
@@ -429,34 +499,59 @@ def _loss_for(data: VectorData, wanted: str | None) -> str:
     return wanted
 
 
-def _score_range(data: VectorData) -> tuple[float, float]:
-    """The scale of scores: 0 to 1, -1 to 1 (cosines), 0 to 5, 0 to 100, or as they are."""
+def _score_range(data: VectorData, loss: str, given: Sequence[float]) -> tuple[float, float]:
+    """The scale of scores: see `RunEmbedderConfig.score_range`."""
     if data.kind != SCORES or data.labels is None:
         return 0.0, 1.0
+    if given:
+        return given[0], given[1]
     low, high = float(data.labels.min()), float(data.labels.max())
     if low == high:
         raise UserError(f"{data.name}: all scores are {low:g}; there is nothing to learn.")
-    if -1.0 <= low < 0.0 and high <= 1.0:
+    if loss.endswith("contrastive") and set(data.labels.tolist()) != {0.0, 1.0}:
+        raise UserError(
+            f"`loss={loss}`: needs scores of 0 and 1, but {data.name} has some from {low:g} to "
+            f"{high:g}; choose another loss."
+        )
+    if low >= -1 - _ROUNDING and high <= 1 + _ROUNDING:
         return 0.0, 1.0  # cosines, which stay what they are
-    bounds = [bound for bound in (1.0, 5.0, 10.0, 100.0) if high <= bound]
-    found = (0.0, bounds[0]) if low >= 0.0 and bounds else (low, high)
-    if found != (0.0, 1.0):
-        _LOGGER.info("%s: scores from %g to %g are 0 to 1 in the loss.", data.name, *found)
+    known = (most for most in (5.0, 100.0) if low >= 0 and 0.8 * most < high <= most)
+    most = next(known, None)
+    found = (low, high) if most is None else (0.0, most)
+    _LOGGER.info(
+        "%s: in the loss scores from %g to %g are 0 to 1; `score_range` gives others.",
+        *(data.name, *found),
+    )
     return found
 
 
-def _check_loss(task: VectorTask) -> None:
-    """Makes the loss once, so that an option which it does not have is refused before anything."""
+_ROUNDING = 1e-3
+
+
+def _check_loss(task: VectorTask, data: VectorData) -> None:
+    """Makes the loss once, so that what it does not have or take is refused before anything."""
     from keras_bert_impl.losses import loss_named
 
     try:
-        loss_named(task.loss, **task.loss_options)
+        loss = loss_named(task.loss, **task.loss_options)
     except TypeError as error:
         flags = {"scale": "similarity_scale", "similarity": "similarity"}
         given = " and ".join(f"`{flags.get(name, 'loss_margin')}`" for name in task.loss_options)
         raise UserError(
             f"{given}: one of them is not for `loss={task.loss}`; leave it out."
         ) from error
+    mined = task.mining.mine_negatives
+    if mined and data.kind not in (PAIRS, TRIPLES):
+        raise UserError(
+            f"`mine_negatives={mined}` is for queries and documents, and {data.name} has "
+            f"{data.kind}; leave it out."
+        )
+    columns, (fewest, most) = data.rows.shape[1] + mined, loss.columns
+    if data.kind != CLASSES and not fewest <= columns <= (most or columns):
+        raise UserError(
+            f"`loss={task.loss}` takes {most} texts of a row, but there are {columns}; choose "
+            "another loss, or fewer negatives."
+        )
 
 
 def run_embedder(config: RunEmbedderConfig) -> "FineTuningResults":

@@ -132,6 +132,9 @@ def test_the_wider_encoding_that_is_meant_is_named(tmp_path, asked, meant, text)
     with pytest.raises(UserError, match=sentence):
         read_sentences(FileBlock(name, 0, 99), path.read_bytes(), encoding)
     assert [line for _, line in read_lines(path, TextEncoding(encoding=meant))] == text.split()
+    path.write_bytes(b"\n\x82\n")
+    with pytest.raises(UserError, match=r"; correct it, or give another `encoding`\.$"):
+        list(read_lines(path, encoding))
 
 
 NAMES = sorted({one.name for one in pkgutil.iter_modules(python_encodings.__path__)} | {"locale"})[

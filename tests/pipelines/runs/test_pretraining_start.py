@@ -1,5 +1,7 @@
 """The start of a pre-training run: its model, and what is told before anything is loaded."""
 
+import json
+
 import pytest
 
 from keras_bert_impl.config import named_config
@@ -8,8 +10,9 @@ from keras_bert_impl.tokenization.text_settings import Casing
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs import pretraining_start
 from pipelines.runs.pretraining_config import RunPretrainingConfig
-from pipelines.runs.pretraining_start import check_start, find_pretraining_start
+from pipelines.runs.pretraining_start import casing_of_shards, check_start, find_pretraining_start
 from tests.support.model_folders import write_pretrainer
+from tests.support.pretraining_corpus import make_shards
 from tests.support.pretraining_run import GOLDEN
 
 GOLDEN_VOCABULARY = str(GOLDEN / "vocab.txt")  # 1,000 tokens
@@ -52,6 +55,15 @@ def test_the_shards_say_the_casing_of_a_new_model(shards):
     shards(False, True)
     text = start(model_size="mini", vocab_file=GOLDEN_VOCABULARY).text
     assert (text.do_lower_case, text.strip_accents) == (False, True)
+
+
+def test_an_entry_that_a_description_has_besides_is_no_matter(tmp_path):
+    pattern = str(make_shards(tmp_path).output_file)
+    path = tmp_path / "out" / "train.tfrecord.recipe.json"
+    described = json.loads(path.read_text())
+    described["tokenizer"]["of_a_later_version"] = 1
+    path.write_text(json.dumps(described))
+    assert casing_of_shards([pattern]) == Casing(True, None, "as_is")
 
 
 def test_a_model_directory_s_casing_counts_before_the_shards(shards, tmp_path):

@@ -9,8 +9,8 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.vector_step import part_feature
 from pipelines.fine_tuning.row_set import RowSet
 from pipelines.records.rows import Rows
-from pipelines.tasks.vectors.batches import DistinctOrder, VectorBatches, keys_of
-from pipelines.tasks.vectors.files import PAIRS, VectorData
+from pipelines.tasks.vectors.batches import DistinctOrder, RowKeys, VectorBatches, keys_of
+from pipelines.tasks.vectors.files import PAIRS, TRIPLES, VectorData
 
 
 def texts_of(lengths):
@@ -29,7 +29,7 @@ def test_no_two_rows_of_a_batch_have_a_key_in_common(data):
     kinds = data.draw(st.integers(max(size, rows // 2), rows))
     # `size` rows with keys of their own: enough for one batch, however unlucky.
     numbers = np.concatenate([np.arange(kinds), draws.integers(kinds, size=rows - kinds)])
-    keys = [frozenset([int(number), -1 - place]) for place, number in enumerate(numbers)]
+    keys = [RowKeys(frozenset([int(number), -1 - place])) for place, number in enumerate(numbers)]
     order = DistinctOrder(draws.integers(1, 30, rows), size, 7, keys)
     for step in range(3 * rows // size):
         batch = order.rows_of(step).tolist()
@@ -39,7 +39,7 @@ def test_no_two_rows_of_a_batch_have_a_key_in_common(data):
 
 def test_an_epoch_of_rows_without_common_texts_has_each_once_and_batches_of_like_lengths():
     lengths = np.random.default_rng(1).integers(1, 200, 640)
-    order = DistinctOrder(lengths, 8, 3, [frozenset([row]) for row in range(640)])
+    order = DistinctOrder(lengths, 8, 3, [RowKeys(frozenset([row])) for row in range(640)])
     batches = np.array([order.rows_of(step) for step in range(80)])
     assert sorted(batches.ravel().tolist()) == list(range(640))
     spread = np.ptp(lengths[batches], axis=1)
@@ -47,7 +47,7 @@ def test_an_epoch_of_rows_without_common_texts_has_each_once_and_batches_of_like
 
 
 def test_a_step_has_the_same_batch_whatever_was_asked_before():
-    keys = [frozenset([row // 2]) for row in range(40)]
+    keys = [RowKeys(frozenset([row // 2])) for row in range(40)]
     make = lambda: DistinctOrder(np.arange(1, 41), 4, 5, keys)  # noqa: E731
     in_order, order = make(), make()
     expected = [in_order.rows_of(step).tolist() for step in range(30)]
@@ -57,7 +57,7 @@ def test_a_step_has_the_same_batch_whatever_was_asked_before():
 
 
 def test_too_few_rows_without_common_texts_are_one_sentence():
-    keys = [frozenset([row % 3]) for row in range(20)]
+    keys = [RowKeys(frozenset([row % 3])) for row in range(20)]
     with pytest.raises(UserError, match=r"`train_batch_size=4`: there are not so many rows"):
         DistinctOrder(np.ones(20, int), 4, 1, keys).rows_of(0)
 
@@ -105,4 +105,24 @@ def test_keys_are_texts_as_the_model_reads_them_and_all_known_answers():
     texts = RowSet([Rows(np.arange(5), np.ones(5, int), tokens)])
     rows = np.array([[0, 1], [3, 2], [4, 2]], np.int32)
     keys = keys_of(texts, rows, VectorData("", PAIRS, [], rows))
-    assert keys == [frozenset([0, 1, 2]), frozenset([0, 1, 2]), frozenset([4, 2])]
+    assert keys == [RowKeys(frozenset(one)) for one in ([0, 1, 2], [0, 1, 2], [4, 2])]
+    triples = np.array([[0, 1, 2], [4, 2, 1]], np.int32)
+    assert keys_of(texts, triples, VectorData("", TRIPLES, [], triples)) == [
+        RowKeys(frozenset([0, 1]), frozenset([2])),
+        RowKeys(frozenset([4, 2]), frozenset([1])),
+    ]
+
+
+def test_a_negative_may_be_one_of_several_rows_but_no_answer_to_another():
+    shared = [RowKeys(frozenset([row]), frozenset([99])) for row in range(8)]
+    assert len(set(DistinctOrder(np.ones(8, int), 8, 1, shared).rows_of(0).tolist())) == 8
+    answers = [*shared[:7], RowKeys(frozenset([99]))]
+    order = DistinctOrder(np.ones(8, int), 4, 1, answers)
+    assert all(7 not in order.rows_of(step) for step in range(20))
+
+
+def test_a_row_that_fits_to_hardly_any_other_is_left_out():
+    keys = [RowKeys(frozenset([row])) for row in range(200)]
+    keys[0] = RowKeys(frozenset([0]), frozenset(range(1, 151)))
+    order = DistinctOrder(np.ones(200, int), 64, 1, keys)
+    assert all(len(set(order.rows_of(step).tolist())) == 64 for step in range(30))

@@ -20,7 +20,7 @@ from pipelines.tasks.vectors.files import (
 
 @pytest.fixture
 def read(tmp_path):
-    def read(lines, prompts=("", ""), query=None, document=None, negatives=(), label=None):
+    def read(lines, prompts=("", "", ""), query=None, document=None, negatives=(), label=None):
         path = tmp_path / "texts.jsonl"
         path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
         file = open_table(str(path))
@@ -47,6 +47,14 @@ QUESTION = {"question": "q", "answer": "a"}
         ([{"sentence1": "q", "sentence2": "a", "score": 2.5}], SCORES, [["q", "a"]], [2.5]),
         ([{"text_a": "q", "text_b": "a", "label": "1"}], SCORES, [["q", "a"]], [1.0]),
         ([{**QUESTION, "negative": "n", "margin": 3}], MARGINS, [[*"qan"]], [3.0]),
+        ([{**QUESTION, "negatives": ["n", "m"], "margin": [3, 4]}], MARGINS, [[*"qanm"]], [[3, 4]]),
+        (
+            [{"query": "q", "positive": ["a", "b"], "negative": "n"}],
+            TRIPLES,
+            [[*"qan"], [*"qbn"]],
+            None,
+        ),
+        ([{**QUESTION, "label": "shipping"}], PAIRS, [["q", "a"]], None),
     ],
 )
 def test_the_columns_say_the_kind(read, lines, kind, rows, labels):
@@ -78,7 +86,9 @@ def test_texts_of_classes_stand_in_pairs_of_one_class(read):
 
 def test_each_text_is_there_once_with_its_prompt_and_queries_know_all_their_documents(read):
     lines = [("q", "a"), ("q", "b"), ("r", "a"), ("a", "q")]
-    data = read([dict(zip(QUESTION, line, strict=True)) for line in lines], ("query: ", ""))
+    data = read(
+        [dict(zip(QUESTION, line, strict=True)) for line in lines], ("query: ", "", "never")
+    )
     assert data.texts == [
         *(("query: ", "q"), ("", "a"), ("", "b"), ("query: ", "r"), ("query: ", "a"), ("", "q"))
     ]
@@ -88,6 +98,11 @@ def test_each_text_is_there_once_with_its_prompt_and_queries_know_all_their_docu
         for query, some in zip(data.queries, data.relevant, strict=True)
     }
     assert found == {"q": {"a", "b"}, "r": {"a"}, "a": {"q"}}
+
+
+def test_scored_texts_are_neither_queries_nor_documents(read):
+    data = read([{"sentence1": "a", "sentence2": "a", "score": 1}], ("query: ", "text: ", "any: "))
+    assert (data.texts, data.rows.tolist()) == ([("any: ", "a")], [[0, 0]])
 
 
 def test_rows_without_a_text_are_left_out_and_told(read, caplog):
@@ -100,7 +115,11 @@ def test_rows_without_a_text_are_left_out_and_told(read, caplog):
     ("lines", "sentence"),
     [
         ([{"text": "a"}], "nothing that says which belong together"),
-        ([{"sentence1": "a", "sentence2": "b", "score": "high"}], "holds neither numbers nor"),
+        (
+            [{"premise": "a", "hypothesis": "b", "label": 0}],
+            "the labels of premise and hypothesis are 0 and others; write entailment",
+        ),
+        ([{"title": "a", "abstract": "b"}], "name it with `query_column`"),
         (
             [{"sentence1": "a", "sentence2": "b", "score": None}],
             "line 1 has no number and no class",
@@ -121,6 +140,18 @@ def test_rows_without_a_text_are_left_out_and_told(read, caplog):
 def test_what_cannot_be_learned_is_one_sentence(read, lines, sentence):
     with pytest.raises(UserError, match=sentence):
         read(lines)
+
+
+def test_a_column_that_is_named_must_hold_numbers(read):
+    with pytest.raises(UserError, match="holds neither numbers nor entailment"):
+        read([{**QUESTION, "mood": "high"}], label="mood")
+
+
+def test_a_text_of_several_classes_is_told_and_not_trained_on(read, caplog):
+    lines = [("a", 1), ("b", 1), ("c", 2), ("d", 2), ("both", 1), ("both", 2)]
+    data = read([{"text": text, "label": label} for text, label in lines])
+    assert sorted(sorted(row) for row in rows_of(data)) == [["a", "b"], ["c", "d"]]
+    assert "1 texts have several classes" in caplog.text
 
 
 def test_scores_are_numbers(read):

@@ -1,0 +1,118 @@
+"""The task of vectors: files and options make prompts, losses, scales and figures."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.errors import UserError
+from pipelines.tasks.vectors.options import MiningConfig, RunEmbedderConfig, VectorFilesConfig
+from pipelines.tasks.vectors.task import task_of
+from tests.support.model_folders import write_prompted, write_start
+
+DOG = {"query": "the dog", "positive": "a dog"}
+CAT = {"query": "a cat", "positive": "the cat"}
+
+
+@pytest.fixture
+def task(tmp_path):
+    def task(lines, start=write_start, dev=None, **options):
+        files = {one: options.pop(one) for one in list(options) if one.endswith("_column")}
+        for split, rows in (("train_file", lines), ("dev_file", dev)):
+            if rows is not None:
+                path = tmp_path / f"{split}.jsonl"
+                path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+                files[split] = str(path)
+        return task_of(
+            RunEmbedderConfig(
+                output_dir=Path(tmp_path / "run"),
+                init_checkpoint=str(start(tmp_path / "start")),
+                do_train=True,
+                do_eval=dev is not None,
+                files=VectorFilesConfig(**files),
+                **options,
+            )
+        )
+
+    return task
+
+
+def scored(*scores):
+    return [{"text_a": f"a {n}", "text_b": "dog", "score": score} for n, score in enumerate(scores)]
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ((0, 1), (0, 1)),
+        ((0, 1.0000001), (0, 1)),
+        ((-0.9, 1), (0, 1)),
+        ((0.2, 4.8), (0, 5)),
+        ((0, 4), (0, 4)),
+        ((7, 97), (0, 100)),
+        ((-3, 8), (-3, 8)),
+    ],
+)
+def test_scores_have_a_scale(task, scores, expected):
+    assert task(scored(*scores)).score_range == expected
+
+
+def test_a_scale_that_is_given_holds(task):
+    assert task(scored(1, 4), score_range=(1.0, 5.0)).score_range == (1, 5)
+
+
+def test_prompts_are_those_of_the_start_or_the_options_and_scored_texts_have_the_default(task):
+    found = [{prompt for prompt, _ in task([DOG, CAT], write_prompted).source("train").texts}]
+    found += [
+        {prompt for prompt, _ in task(rows, write_prompted, **more).source("train").texts}
+        for rows, more in (([DOG, CAT], {"document_prompt": "x "}), (scored(0, 1), {}))
+    ]
+    assert found == [{"a list . ", "a value . "}, {"a list . ", "x "}, {"dog "}]
+    replaced = task([DOG, CAT], write_prompted, document_prompt="x ").sentence_settings.prompts
+    assert "passage" not in replaced
+
+
+def test_what_vectors_are_compared_by_is_kept_in_the_model_and_judges(task):
+    lines = [{**DOG, "negative": "list", "margin": 1}, {**CAT, "negative": "dog", "margin": 2}]
+    assert task(lines).sentence_settings.similarity == "dot"  # as the loss does
+    made = task([DOG, CAT], dev=[DOG, CAT], similarity="dot")
+    assert made.loss_options == {"similarity": "dot"}
+    far = {"the dog": [1, 0], "a dog": [1, 0], "the cat": [9, 1], "a cat": [0, 1]}
+    answered = [(one, np.array(far[one.text_a], np.float32)) for one in made.examples("dev")]
+    assert made.score(answered)["accuracy@1"] == 0.5  # by the cosine both are right
+
+
+def test_smaller_vectors_have_figures(task):
+    made = task(scored(0, 1, 2), dev=scored(0, 1, 2), matryoshka_dims=(4,))
+    draws = np.random.default_rng(1)
+    answered = [(one, draws.normal(size=16).astype(np.float32)) for one in made.examples("dev")]
+    names = made.score(answered).keys()
+    assert {"spearman", "spearman_of_4", "spearman_int8", "spearman_ubinary"} <= names
+
+
+def test_a_dev_file_without_the_named_columns_has_its_own(task):
+    lines = [{"ask": "the dog", "say": "a dog"}, {"ask": "a cat", "say": "the cat"}]
+    made = task(lines, dev=scored(0, 1), query_column="ask", document_column="say")
+    assert [made.sources[split].kind for split in ("train", "dev")] == ["pairs", "scores"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "sentence"),
+    [
+        (scored(0, 0), {}, "all scores are 0"),
+        (scored(-1, 1), {"loss": "contrastive"}, "needs scores of 0 and 1"),
+        (scored(0, 1), {"mining": MiningConfig(mine_negatives=1)}, "is for queries and documents"),
+        ([DOG, CAT], {"loss": "triplet"}, "is not for pairs"),
+        ([DOG, CAT], {"matryoshka_dims": (99,)}, "the model's vectors have 16 numbers"),
+        ([DOG, CAT], {"loss_margin": 1.0}, "is not for `loss=mnrl`"),
+    ],
+)
+def test_what_cannot_be_trained_is_one_sentence(task, lines, options, sentence):
+    with pytest.raises(UserError, match=sentence):
+        task(lines, **options)
+
+
+def test_a_dev_file_of_equal_scores_is_refused_before_training(task):
+    with pytest.raises(UserError, match="all scores are the same"):
+        task(scored(0, 1), dev=scored(1, 1))
