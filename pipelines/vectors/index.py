@@ -318,13 +318,14 @@ class VectorIndex:
             queries: texts, or vectors [queries, size]; one text or vector is one query.
             exact: look at every vector, although there is a graph.
         """
-        if isinstance(queries, str):
+        if isinstance(queries, str) or not isinstance(queries, Iterable):
             queries = [queries]
+        queries = queries if isinstance(queries, np.ndarray) else list(queries)
         if len(queries) and isinstance(queries[0], str):
             queries = self._embedded(queries, QUERY)
         if not len(queries):
             return []
-        numbers, scores = self.nearest(np.atleast_2d(queries), top_k, exact=exact)
+        numbers, scores = self.nearest(queries, top_k, exact=exact)
         return [
             [self._found(n, score) for n, score in zip(*one, strict=True) if n >= 0]
             for one in zip(numbers.tolist(), scores.tolist(), strict=True)
@@ -373,7 +374,7 @@ class VectorIndex:
         """Vectors as they are kept: of length 1, where the metric is the cosine."""
         try:
             with np.errstate(over="ignore"):
-                found = np.ascontiguousarray(vectors, np.float32)
+                found = np.atleast_2d(np.ascontiguousarray(vectors, np.float32))
         except (TypeError, ValueError):
             raise UserError(
                 f"{self._folder}: is given vectors that are no table of numbers."

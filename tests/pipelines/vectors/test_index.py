@@ -129,6 +129,15 @@ def test_how_many_are_found_is_a_whole_number(index, top_k):
         index.search(vectors_of(1), top_k)
 
 
+def test_queries_are_texts_or_vectors_in_any_container(index):
+    index.add(vectors=vectors_of(3))
+    found = index.search(vectors_of(2, seed=1))
+    assert index.search(iter(vectors_of(2, seed=1))) == found
+    for other in (None, 5, [None], [[1], [1, 2]], [[1.0] * 8, "a"]):
+        with pytest.raises(UserError):
+            index.search(other)
+
+
 def test_an_empty_index_has_no_graph(index):
     with pytest.raises(UserError, match="has no vectors to link"):
         index.build()
