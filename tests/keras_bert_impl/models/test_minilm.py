@@ -127,21 +127,19 @@ class LossOfEachStep(keras.callbacks.Callback):
 
 @pytest.mark.slow
 @pytest.mark.data
-@pytest.mark.parametrize("name", ["mnrl", "cosent"])
-def test_twenty_steps_of_fit_are_those_of_sentence_transformers(name, weights_folder, data_folder):
+def test_steps_of_fit_are_those_of_sentence_transformers(weights_folder, data_folder):
     recorded = read_json(golden_folder(data_folder, "vectors") / "model_losses.json")
     with (data_folder / "glue" / "STS-B" / "train.tsv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[: 20 * 16]
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[: 6 * 16]
     tokenizer, model = Tokenizer.from_pretrained(weights_folder), without_dropout(weights_folder)
     columns = tuple(
         dict(tokenizer([row[column] for row in rows])) for column in ("sentence1", "sentence2")
     )
     scores = np.array([float(row["score"]) / 5 for row in rows], "float32")
     losses = LossOfEachStep()
-    model.compile(TorchAdam(2e-5, epsilon=1e-6, global_clipnorm=1.0), LOSSES[name])
-    labels = scores if LOSSES[name].needs_labels else None
-    model.fit(columns, labels, batch_size=16, shuffle=False, verbose=0, callbacks=[losses])
-    np.testing.assert_allclose(np.diff(losses.sums), recorded[f"curve_{name}"], rtol=1e-3)
+    model.compile(TorchAdam(2e-5, epsilon=1e-6, global_clipnorm=1.0), LOSSES["cosent"])
+    model.fit(columns, scores, batch_size=16, shuffle=False, verbose=0, callbacks=[losses])
+    np.testing.assert_allclose(np.diff(losses.sums), recorded["curve_cosent"][:6], rtol=1e-3)
 
 
 LOSSES = {
