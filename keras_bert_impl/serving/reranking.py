@@ -80,6 +80,22 @@ def pairs_of(model: AnsweringModel) -> Answerer | None:
     return next((x for x in answerers if x.kind in _SCORED and len(x.inputs) == 2), None)
 
 
+def fault_of_activation(model: AnsweringModel) -> str | None:
+    """Why nobody knows the scores of a model that gives a number; None where they are known."""
+    name = model.description.get("activation", "Identity")
+    if name in _ACTIVATIONS:
+        return None
+    return (
+        f"the model's activation_fn is {shown(name)}, which is not known here; known are "
+        f"torch.nn's {', '.join(_ACTIVATIONS)}."
+    )
+
+
+def can_rank(model: AnsweringModel) -> bool:
+    """Whether a model scores pairs of texts."""
+    return pairs_of(model) is not None and fault_of_activation(model) is None
+
+
 def pair_scoring(model: AnsweringModel, positive_label: str | None = None) -> PairScoring:
     """How a model scores pairs.
 
@@ -95,13 +111,9 @@ def pair_scoring(model: AnsweringModel, positive_label: str | None = None) -> Pa
     if answerer.kind == "number":
         if positive_label is not None:
             raise UserError("`positive_label` names a label, but the model gives a number.")
-        name = model.description["activation"]
-        if name not in _ACTIVATIONS:
-            raise UserError(
-                f"the model's activation_fn is {shown(name)}, which is not known here; known are "
-                f"torch.nn's {', '.join(_ACTIVATIONS)}."
-            )
-        activation = _ACTIVATIONS[name]
+        if fault := fault_of_activation(model):
+            raise UserError(fault)
+        activation = _ACTIVATIONS[model.description["activation"]]
         return PairScoring(answerer, lambda x: activation(x["score"]), lambda x: float(x["score"]))
     labels = list(model.description["labels"])
     if positive_label is None and (answerer.kind != "label" or len(labels) != 2):

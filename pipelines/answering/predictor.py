@@ -161,7 +161,7 @@ class Reranker(_Closing):
         """
         return cls(Predictor.from_pretrained(path_or_name, **options), positive_label)
 
-    def score(self, pairs: Iterable[Sequence[str]]) -> NDArray[np.float32]:
+    def score(self, pairs: Iterable[Iterable[str]]) -> NDArray[np.float32]:
         """Scores pairs of a query and a document.
 
         Returns:
@@ -172,7 +172,7 @@ class Reranker(_Closing):
     def rank(
         self,
         query: str,
-        documents: Sequence[str],
+        documents: Iterable[str],
         top_k: int | None = None,
         return_documents: bool = False,
     ) -> list[dict[str, Any]]:
@@ -187,18 +187,19 @@ class Reranker(_Closing):
         Returns:
             Of each document `corpus_id`, its number from 0, its `score`, and perhaps its `text`.
         """
-        if isinstance(documents, str):
-            raise UserError("`documents` is one text; give a list of texts.")
-        if top_k is not None and top_k < 1:
-            raise UserError(f"`top_k={top_k}` must be 1 or more.")
-        scores = self._scores((query, document) for document in documents)
+        if isinstance(documents, str) or not isinstance(documents, Iterable):
+            raise UserError("`documents` is no list of texts; give one.")
+        if top_k is not None and (not isinstance(top_k, int | np.integer) or top_k < 1):
+            raise UserError(f"`top_k={top_k}` must be a whole number from 1 on.")
+        texts = list(documents)
+        scores = self._scores((query, text) for text in texts)
         return [
             {"corpus_id": number, "score": scores[number]}
-            | ({"text": documents[number]} if return_documents else {})
+            | ({"text": texts[number]} if return_documents else {})
             for number in by_score(scores, top_k)
         ]
 
-    def _scores(self, pairs: Iterable[Sequence[str]]) -> list[float]:
-        asked = [tuple(pair) if isinstance(pair, list) else pair for pair in pairs]
+    def _scores(self, pairs: Iterable[Iterable[str]]) -> list[float]:
+        asked = [tuple(pair) if isinstance(pair, list | np.ndarray) else pair for pair in pairs]
         answers = self._predictor(asked, signature=self._scoring.answerer.signature)
         return [self._scoring.score(answer) for answer in answers]

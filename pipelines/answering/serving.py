@@ -28,6 +28,7 @@ from keras_bert_impl.serving.answerer import (
 from keras_bert_impl.serving.embedder import sentence_settings_of
 from keras_bert_impl.serving.exported import is_openvino_export
 from keras_bert_impl.serving.http.config import ServerConfig, is_of_this_machine_only, need_server
+from keras_bert_impl.serving.reranking import fault_of_activation, pairs_of
 from keras_bert_impl.serving.smaller_vectors import truncated
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
@@ -146,7 +147,7 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
             for one in counting.values():
                 stack.callback(one.log_left_out)
             models[name] = dataclasses.replace(model, answerers=counting)
-            _LOGGER.info("%s: %s", name, ", ".join(model.answerers))
+            _tell(name, model)
         page = page_of(config, models) if with_page else {}
         app = make_app(models, config, indexes=open_indexes(config, models), **page)
         app.state.service.is_warm = False
@@ -252,6 +253,13 @@ def page_of(config: ServeConfig, models: Mapping[str, AnsweringModel]) -> dict[s
         for name, how in config.models().items()
     }
     return {"routes": page_routes(shown_models), "open_paths": OPEN_PATHS}
+
+
+def _tell(name: str, model: AnsweringModel) -> None:
+    """Says what a model answers, and why `/rerank` does not take it where it seems to."""
+    _LOGGER.info("%s: %s", name, ", ".join(model.answerers))
+    if pairs_of(model) and (fault := fault_of_activation(model)):
+        _LOGGER.warning("%s: /rerank does not take it: %s", name, fault)
 
 
 def _warm_up(model: AnsweringModel) -> None:

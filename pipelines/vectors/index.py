@@ -5,8 +5,9 @@ them; `graph` links the first of them (`nearest.py`); the rest are the rows (`in
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.sentence_modules import DOCUMENT, QUERY, SentenceSettings
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import is_there, open_whole, owned, whole_folder
 from keras_bert_impl.json_files import Count, json_text, read_typed
 from keras_bert_impl.options import Rules
@@ -36,11 +37,11 @@ if TYPE_CHECKING:
     from keras_bert_impl.serving.embedder import Embedder
 
 _FORM = 1
-_DESCRIPTION, _GRAPH = "description.json", "graph"
+DESCRIPTION, _GRAPH = "description.json", "graph"
 _ASKED, _MOST_EF = 1000, 2048
 _WANTED_RECALL = 0.99  # of its own vectors; of others 0.97 and more was found then
 _TOP = 10
-_SAME = 1e-6  # two products that differ by rounding only
+_SAME = 1e-6  # of the largest: what rounding makes of two equal products
 _OF_MODEL = {"pooling": "pooling", "prompt": "prompt", "normalize": "setting of normalize"}
 
 
@@ -56,16 +57,29 @@ class Recall(TypedDict):
     """How well a graph finds: the share of the ten nearest, over `queries` of its own vectors."""
 
     rows: Count
-    ef: Count
+    ef: Annotated[int, Rules(sentence="", at_least=1, at_most=2 * _MOST_EF)]
     recall: float
     queries: Count
 
 
+_Size = Annotated[int, Rules(sentence="", at_least=1, at_most=1 << 20)]
+
+
+class _Sizes(TypedDict):
+    hidden_size: _Size
+
+
+class _ModelOfVectors(TypedDict):
+    """What is read of a model before it is compared with another one."""
+
+    sizes: _Sizes
+
+
 class _Description(TypedDict):
     form: Count
-    size: Annotated[int, Rules(sentence="", at_least=1)]
+    size: _Size
     metric: Literal["cosine", "dot"]
-    model: dict[str, Any] | None
+    model: _ModelOfVectors | None
     graph: NotRequired[Recall]
 
 
@@ -91,10 +105,10 @@ class VectorIndex:
 
     def __init__(self, folder: Path, model: "Embedder | None") -> None:
         self._folder, self._model = folder, model
-        self._description = read_typed(folder / _DESCRIPTION, _Description, AGAIN)
-        # Before the rows: it may link some that are added meanwhile.
-        self._links = read_links(folder / _GRAPH)
+        self._lock, self._is_alone = threading.RLock(), False
+        self._description = read_typed(folder / DESCRIPTION, _Description, AGAIN)
         self._files = IndexFiles(folder, self._description["size"])
+        self._links = read_links(folder / _GRAPH, self._files.vectors)
         self._see()
 
     @classmethod
@@ -128,7 +142,7 @@ class VectorIndex:
         model_is = embedder and _identity(embedder.source, embedder.settings, metric)
         description = {"form": _FORM, "size": width, "metric": metric, "model": model_is}
         with whole_folder(path) as new:
-            (new / _DESCRIPTION).write_text(json_text(description, indent=1), encoding="utf-8")
+            (new / DESCRIPTION).write_text(json_text(description, indent=1), encoding="utf-8")
             IndexFiles.make(new)
         return cls(path, embedder)
 
@@ -152,8 +166,8 @@ class VectorIndex:
             UserError: it is no index, of another model, size, prompt or metric, or cut off.
         """
         path = Path(folder)
-        if not is_there(path / _DESCRIPTION):
-            raise UserError(f"{path}: is no index (it has no {_DESCRIPTION}); make it with search.")
+        if not is_there(path / DESCRIPTION):
+            raise UserError(f"{path}: is no index (it has no {DESCRIPTION}); make it with search.")
         embedder = _opened(model)
         index = cls(path, embedder)
         kept = index._description
@@ -175,7 +189,7 @@ class VectorIndex:
     def check_model(self, source: ModelSource, settings: SentenceSettings) -> None:
         """Refuses a model that did not make these vectors."""
         kept, width = self._description, source.config.hidden_size
-        theirs = kept["model"] or {"sizes": {"hidden_size": kept["size"]}}
+        theirs: Any = kept["model"] or {"sizes": {"hidden_size": kept["size"]}}
         if width != theirs["sizes"]["hidden_size"]:
             raise UserError(
                 f"{self._folder}: its vectors are of a model with {theirs['sizes']['hidden_size']} "
@@ -205,18 +219,21 @@ class VectorIndex:
 
     def add(
         self,
-        texts: Sequence[str] | None = None,
-        ids: Sequence[int | str] | None = None,
+        texts: Iterable[str | None] | None = None,
+        ids: Iterable[int | str] | None = None,
         vectors: ArrayLike | None = None,
     ) -> None:
         """Adds rows at the end; of many texts a block is there after the other, whole or absent.
 
         Args:
             texts: what is given back when it is found.
-            ids: by default the rows' numbers, from 1.
+            ids: texts, or whole numbers of 64 bits; by default the rows' numbers, from 1.
             vectors: [rows, size]; by default the model makes them of the texts.
         """
-        texts = [texts] if isinstance(texts, str) else texts
+        own = [texts] if isinstance(texts, str) else texts
+        texts = None if own is None else _kept("texts", own, _is_text, "a text")
+        number = "a text or a whole number of 64 bits"
+        ids = None if ids is None else _kept("ids", ids, _is_id, number)
         rows = None if vectors is None else self._units(vectors)
         if rows is None and (texts is None or self._model is None):
             raise UserError(
@@ -229,11 +246,28 @@ class VectorIndex:
         block = count if self._model is None or rows is not None else self._model.texts_at_once
         for start in range(0, count, block or 1):
             some = slice(start, start + block)
-            own = [None] * count if texts is None else texts[some]
-            found = self._embedded(own, DOCUMENT) if rows is None else rows
-            with self._owned():
-                self._files.append(found, ids and ids[some], own)
+            block_texts = [None] * count if texts is None else texts[some]
+            found = self._embedded(block_texts, DOCUMENT) if rows is None else rows
+            with self.alone():
+                self._files.append(found, ids and ids[some], block_texts)
             self._see()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Inside the block no other process adds, and what they have added is seen."""
+        folder = self._folder
+        with self._lock:
+            if self._is_alone:  # within another block
+                yield
+                return
+            with owned(folder / ".lock", f"{folder}: another process adds to it; wait for it."):
+                self._files.see()
+                self._see()
+                self._is_alone = True
+                try:
+                    yield
+                finally:
+                    self._is_alone = False
 
     def build(self, advance: Callable[[int], object] = lambda _: None) -> Recall:
         """Links all vectors into a graph, and measures what it finds; goes on where it was stopped.
@@ -241,17 +275,17 @@ class VectorIndex:
         A thousand of the index's own vectors are searched for, each left out of its own answer, by
         the graph and exactly. The search widens until it finds 99 % of the ten nearest.
         """
-        with self._owned():
-            self._files.see()
-            self._see()
+        with self.alone():
+            if not len(self):
+                raise UserError(f"{self._folder}: has no vectors to link; add some.")
             if self.recall and self.recall["rows"] == len(self):
                 return self.recall
             grow_graph(self._folder / _GRAPH, self._files.vectors, advance)
-            self._links = read_links(self._folder / _GRAPH)
+            self._links = read_links(self._folder / _GRAPH, self._files.vectors)
             self._see()
             found = self._measured()
             self._description = {**self._description, "graph": found}
-            with open_whole(self._folder / _DESCRIPTION) as file:
+            with open_whole(self._folder / DESCRIPTION) as file:
                 file.write(json_text(self._description, indent=1))
         return found
 
@@ -268,7 +302,7 @@ class VectorIndex:
             return scores[~own].reshape(len(asked), count)
 
         exact = nearest(self._files.vectors, queries, count + 1, cosine=False)
-        least = others(*exact)[:, -1:] - _SAME
+        least = others(*exact)[:, -1:] - _SAME * np.abs(exact[1]).max(axis=1, keepdims=True)
         ef, recall = LEAST_EF, 0.0
         while True:
             met = others(*self._graph.search(queries, count + 1, ef))
@@ -284,13 +318,14 @@ class VectorIndex:
             queries: texts, or vectors [queries, size]; one text or vector is one query.
             exact: look at every vector, although there is a graph.
         """
-        if isinstance(queries, str):
+        if isinstance(queries, str) or not isinstance(queries, Iterable):
             queries = [queries]
+        queries = queries if isinstance(queries, np.ndarray) else list(queries)
         if len(queries) and isinstance(queries[0], str):
             queries = self._embedded(queries, QUERY)
         if not len(queries):
             return []
-        numbers, scores = self.nearest(np.atleast_2d(queries), top_k, exact=exact)
+        numbers, scores = self.nearest(queries, top_k, exact=exact)
         return [
             [self._found(n, score) for n, score in zip(*one, strict=True) if n >= 0]
             for one in zip(numbers.tolist(), scores.tolist(), strict=True)
@@ -304,16 +339,17 @@ class VectorIndex:
         self, queries: ArrayLike, count: int, *, exact: bool = False
     ) -> tuple[Numbers, Vectors]:
         """The numbers, from 0, and scores of the nearest rows; see `nearest`."""
-        wanted, graph = self._units(queries), None if exact else self._graph
-        linked = graph.rows if graph else 0
+        if not isinstance(count, int | np.integer) or count < 1:
+            raise UserError(f"`top_k={count}` must be a whole number from 1 on.")
+        wanted, recall = self._units(queries), None if exact else self.recall
+        graph, linked = self._graph, recall["rows"] if recall else 0
         numbers, scores = nearest(self._files.vectors[linked:], wanted, count, cosine=False)
-        if graph is None:
+        if graph is None or recall is None:
             return numbers, scores
-        ef = self._description["graph"]["ef"] if "graph" in self._description else LEAST_EF
-        met, theirs = graph.search(wanted, min(count, linked), ef)
+        met, theirs = graph.search(wanted, min(count, linked), recall["ef"])
         numbers = np.concatenate([met, numbers + linked], axis=1)
         scores = np.concatenate([theirs, scores], axis=1)
-        best = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+        best = np.lexsort((numbers, -scores))[:, :count]
         return np.take_along_axis(numbers, best, axis=1), np.take_along_axis(scores, best, axis=1)
 
     def texts(self) -> Iterator[str | None]:
@@ -334,21 +370,47 @@ class VectorIndex:
             raise UserError(f"{self._folder}: open it with its model to search for texts.")
         return self._units(model.embed(texts, _named(model.settings, prompt), self.size))
 
-    def _owned(self) -> AbstractContextManager[None]:
-        folder = self._folder
-        return owned(folder / ".lock", f"{folder}: another process adds to it; wait for it.")
-
     def _units(self, vectors: ArrayLike) -> Vectors:
         """Vectors as they are kept: of length 1, where the metric is the cosine."""
-        found = np.ascontiguousarray(vectors, np.float32)
+        try:
+            with np.errstate(over="ignore"):
+                found = np.atleast_2d(np.ascontiguousarray(vectors, np.float32))
+        except (TypeError, ValueError):
+            raise UserError(
+                f"{self._folder}: is given vectors that are no table of numbers."
+            ) from None
         if found.ndim != 2 or found.shape[1] != self.size:
             raise UserError(
                 f"{self._folder}: holds vectors of {self.size} numbers, and is given "
                 f"{list(found.shape)}; give [vectors, {self.size}]."
             )
-        if not np.isfinite(found).all():
-            raise UserError(f"{self._folder}: is given vectors that are NaN or infinite.")
+        with np.errstate(over="ignore"):
+            squares = np.einsum("ij,ij->i", found, found)
+        if not np.isfinite(squares).all():
+            raise UserError(
+                f"{self._folder}: is given vectors that are NaN or infinite, or too large to be "
+                "multiplied."
+            )
         return unit(found) if self._description["metric"] == COSINE else found
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str | None)
+
+
+def _is_id(value: Any) -> bool:
+    is_number = type(value) is int and -(1 << 63) <= value < 1 << 64  # what JSON is written of
+    return is_number or isinstance(value, str)
+
+
+def _kept(name: str, given: Any, fits: Callable[[Any], bool], must: str) -> list[Any]:
+    """Values as they are kept: NumPy's whole numbers become Python's."""
+    found = list(given) if isinstance(given, Iterable) else [given]
+    values = [int(one) if isinstance(one, np.integer) else one for one in found]
+    for one in values:
+        if not fits(one):
+            raise UserError(f"`{name}`: {shown(one)} is not {must}.")
+    return values
 
 
 def _opened(model: "Embedder | str | None") -> "Embedder | None":

@@ -5,10 +5,12 @@
 | `vectors`, `rows`, `ends` | float32; a line of JSON a row, id and text; where each line ends |
 | `blocks` | a line a block: rows and bytes of text so far, and the digests of what it added |
 
-A block is there when its line in `blocks` is, which is written last. What a killed process left
-behind that is cut off by the next one that adds.
+The line of a block is written first, and its end after all the rest: with it the block is there. So
+it is known how much of the other files a killed process may have left unfinished. The next one that
+adds cuts that off, and never more.
 """
 
+import contextlib
 import os
 import zlib
 from collections.abc import Sequence
@@ -91,38 +93,68 @@ class IndexFiles:
                 "bytes": sizes[_ROWS] + len(parts[1]),
                 "crc32": [*map(zlib.crc32, parts)],
             }
-            # In this order: the line of a block says that the others are there.
-            for name, content in zip([*_NUMBERED, _BLOCKS], [*parts, _line(block)], strict=True):
-                with without_links(self._folder / name).open("r+b", 0) as file:
-                    file.truncate(sizes[name])
-                    file.seek(sizes[name])
-                    left = memoryview(content)
-                    while left:
-                        left = left[file.write(left) :]
-                    flush(file)
+            for name in _NUMBERED:  # before what says that they may be longer is gone
+                if self._length(name) > sizes[name]:
+                    self._write(name, sizes[name], b"")
+            line, end = _line(block).rstrip(b"\n"), sizes[_BLOCKS]
+            before = b"\n" if end else b""  # of the line before, which may lack it
+            self._write(_BLOCKS, end - len(before), before + line)
+            for name, content in zip(_NUMBERED, parts, strict=True):
+                self._write(name, sizes[name], content)
+            self._write(_BLOCKS, end + len(line), b"\n")
         self.see()
+
+    def _write(self, name: str, start: int, content: bytes) -> None:
+        with without_links(self._folder / name).open("r+b", 0) as file:
+            file.truncate(start)
+            file.seek(start)
+            left = memoryview(content)
+            while left:
+                left = left[file.write(left) :]
+            flush(file)
 
     def check(self) -> None:
         """Sees that every block is what was written; reads all of them."""
         sizes, before = self._committed(), dict.fromkeys(_NUMBERED, 0)
-        for line in self._mapped(_BLOCKS, sizes).tobytes().splitlines():
+        with open_input(self._folder / _BLOCKS, may_be_empty=True) as file:
+            lines = file.read(sizes[_BLOCKS]).splitlines()
+        for line in lines:
             block = self._block(line)
-            after = self._sizes_of(block)
-            for name, digest in zip(_NUMBERED, block["crc32"], strict=True):
-                if zlib.crc32(self._mapped(name, sizes)[before[name] : after[name]].data) != digest:
-                    raise UserError(f"{self._folder / name}: is damaged; {AGAIN}.")
-            before = after
+            if damaged := self._damaged(block, before):
+                raise UserError(f"{self._folder / damaged}: is damaged; {AGAIN}.")
+            before = self._sizes_of(block)
+
+    def _damaged(self, block: _Block, before: dict[str, int]) -> str | None:
+        """The first file that does not hold what it should of a block; None where all do."""
+        after = self._sizes_of(block)
+        for name, digest in zip(_NUMBERED, block["crc32"], strict=True):
+            if zlib.crc32(self._mapped(name, after)[before[name] :].data) != digest:
+                return name
+        return None
 
     def _committed(self) -> dict[str, int]:
         """How many bytes of each file are of whole blocks."""
+        # Before `blocks` is read: another process may be adding.
+        there = {name: self._length(name) for name in _NUMBERED}
         with open_input(self._folder / _BLOCKS, may_be_empty=True) as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _LONGEST_LINE))
-            tail = file.read()
-        whole = tail[: tail.rfind(b"\n") + 1]
-        lines = whole.splitlines()
+            *lines, begun = file.read().split(b"\n")
+        if len(begun) == _LONGEST_LINE:
+            raise UserError(f"{self._folder / _BLOCKS}: has no end of a line; {AGAIN}.")
         known = self._sizes_of(self._block(lines[-1])) if lines else dict.fromkeys(_NUMBERED, 0)
-        return {**known, _BLOCKS: size - len(tail) + len(whole)}
+        most, committed = known, {**known, _BLOCKS: size - len(begun)}
+        with contextlib.suppress(UserError):  # of a line that is not whole, before all the rest
+            block = self._block(begun)
+            most = self._sizes_of(block)
+            if self._damaged(block, known) is None:  # only the end of its line is missing
+                committed = {**most, _BLOCKS: size + 1}
+        for name in _NUMBERED:
+            if there[name] > most[name]:
+                raise UserError(
+                    f"{self._folder / _BLOCKS}: is cut off, as {name} has more rows; {AGAIN}."
+                )
+        return committed
 
     def _block(self, line: bytes) -> _Block:
         path = str(self._folder / _BLOCKS)
@@ -135,10 +167,13 @@ class IndexFiles:
 
     def _mapped(self, name: str, sizes: dict[str, int]) -> NDArray[np.uint8]:
         path, size = self._folder / name, sizes[name]
-        with open_input(path, may_be_empty=True) as file:
-            if file.seek(0, os.SEEK_END) < size:
-                raise UserError(f"{path}: is cut off; {AGAIN}.")
+        if self._length(name) < size:
+            raise UserError(f"{path}: is cut off; {AGAIN}.")
         return np.memmap(path, np.uint8, "r", shape=size) if size else np.empty(0, np.uint8)
+
+    def _length(self, name: str) -> int:
+        with open_input(self._folder / name, may_be_empty=True) as file:
+            return file.seek(0, os.SEEK_END)
 
 
 def _line(value: Any) -> bytes:

@@ -24,7 +24,9 @@ LEAST_EF = 64
 _LINKS, _EF_OF_BUILDING = 32, 100
 _ROWS_AT_ONCE = 8192
 _SECONDS_BETWEEN = 60.0  # of building, which a kill may cost
-_DIGEST_BYTES = 4
+_COUNT_BYTES, _DIGEST_BYTES = 8, 4
+_END_BYTES = _COUNT_BYTES + _DIGEST_BYTES
+_MARKED = 64  # vectors
 
 _BLOCK_BYTES = 64 << 20
 _QUERIES_AT_ONCE = 1024
@@ -104,14 +106,12 @@ class Graph:
     """Links between the first `rows` of some vectors; safe to be searched by several threads.
 
     Args:
-        links: faiss' index without its vectors.
+        links: see `read_links`.
         vectors: float32 [rows or more, size]; kept.
     """
 
     def __init__(self, links: Any, vectors: Vectors) -> None:
         faiss = _faiss()
-        if links.d != vectors.shape[1] or links.ntotal > len(vectors):
-            raise UserError("the graph is of other vectors; remove it, and build it again.")
         self._links, self._vectors, self.rows = links, vectors, int(links.ntotal)
         flat = faiss.IndexFlat(vectors.shape[1], faiss.METRIC_INNER_PRODUCT)
         # A view of the mapped file, which nobody owns in C++: it is kept here.
@@ -133,14 +133,15 @@ class Graph:
         return numbers, np.where(numbers < 0, -np.inf, products)
 
 
-def read_links(path: Path) -> Any:
-    """Maps the links of a graph, see `Graph`; None where there are none."""
+def read_links(path: Path, vectors: Vectors) -> Any:
+    """Maps the links of a graph: faiss' index without its vectors; None where there are none.
+
+    Args:
+        vectors: those that it links, and perhaps more.
+    """
     if not is_named(without_links(path)):
         return None
-    faiss = _faiss()
-    _check(path)
-    with reading(path, "a graph", _AGAIN):
-        return faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+    return _read(path, vectors, _faiss().IO_FLAG_MMAP_IFC)
 
 
 def grow_graph(path: Path, vectors: Vectors, advance: Callable[[int], object]) -> None:
@@ -154,8 +155,7 @@ def grow_graph(path: Path, vectors: Vectors, advance: Callable[[int], object]) -
     """
     faiss = _faiss()
     if is_named(without_links(path)):
-        _check(path)
-        links = faiss.read_index(str(path))
+        links = _read(path, vectors, 0)
     else:
         links = faiss.IndexHNSWFlat(vectors.shape[1], _LINKS, faiss.METRIC_INNER_PRODUCT)
     flat = faiss.IndexFlat(vectors.shape[1], faiss.METRIC_INNER_PRODUCT)
@@ -168,26 +168,38 @@ def grow_graph(path: Path, vectors: Vectors, advance: Callable[[int], object]) -
         links.add(some)
         advance(len(some))
         if links.ntotal == len(vectors) or time.monotonic() - written > _SECONDS_BETWEEN:
-            _write(path, faiss.serialize_index(links, faiss.IO_FLAG_SKIP_STORAGE))
+            content = faiss.serialize_index(links, faiss.IO_FLAG_SKIP_STORAGE)
+            with open_whole(path, "wb") as file:
+                file.write(content.data)
+                file.write(int(links.ntotal).to_bytes(_COUNT_BYTES, "little"))
+                file.write(_digest(content, vectors[: links.ntotal]))
             written = time.monotonic()
 
 
 _AGAIN = "remove it, and it is made again where texts are added"
 
 
-def _write(path: Path, content: NDArray[np.uint8]) -> None:
-    with open_whole(path, "wb") as file:
-        file.write(content.data)
-        file.write(zlib.crc32(content.data).to_bytes(_DIGEST_BYTES, "little"))
-
-
-def _check(path: Path) -> None:
-    """Sees that a file is what was written: faiss trusts it."""
+def _read(path: Path, vectors: Vectors, flags: int) -> Any:
+    """Opens a graph of these vectors; faiss trusts its file, so that it is looked at before."""
+    faiss = _faiss()
     with reading(path, "a graph", _AGAIN):
-        content = np.memmap(path, np.uint8, "r")
-        digest = int.from_bytes(content[-_DIGEST_BYTES:].tobytes(), "little")
-    if zlib.crc32(content[:-_DIGEST_BYTES].data) != digest:
-        raise UserError(f"{path}: is damaged; {_AGAIN}.")
+        whole = np.memmap(path, np.uint8, "r")
+        content, end = whole[:-_END_BYTES], whole[-_END_BYTES:].tobytes()
+        rows, digest = int.from_bytes(end[:_COUNT_BYTES], "little"), end[_COUNT_BYTES:]
+        if rows <= len(vectors) and _digest(content, vectors[:rows]) == digest:
+            links = faiss.read_index(str(path), flags)
+            is_graph = isinstance(links, faiss.IndexHNSWFlat)
+            its = (links.metric_type, links.d, links.ntotal)
+            if is_graph and its == (faiss.METRIC_INNER_PRODUCT, vectors.shape[1], rows):
+                return links
+    raise UserError(f"{path}: is damaged, or the graph of other vectors; {_AGAIN}.")
+
+
+def _digest(content: NDArray[np.uint8], vectors: Vectors) -> bytes:
+    """The digest of a graph and of some of the vectors that it links: all would take seconds."""
+    some = np.linspace(0, max(0, len(vectors) - 1), _MARKED if len(vectors) else 0).astype(np.int64)
+    mark = zlib.crc32(np.ascontiguousarray(vectors[some]).data)
+    return zlib.crc32(content.data, mark).to_bytes(_DIGEST_BYTES, "little")
 
 
 def _faiss() -> Any:

@@ -22,7 +22,7 @@ from keras_bert_impl.json_files import json_text, read_typed
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.serving.smaller_vectors import TYPES, UBINARY, check_size
 from pipelines.vectors.embed import INPUT_SHA256, model_of_vectors, open_embedder, origin_of
-from pipelines.vectors.index import Found, Recall, VectorIndex
+from pipelines.vectors.index import DESCRIPTION, Found, Recall, VectorIndex
 from pipelines.vectors.nearest import nearest
 from pipelines.vectors.options import (
     EXACT,
@@ -90,17 +90,21 @@ def search(config: SearchConfig) -> Iterator[str]:
     """
     queries, folder = _queries(config), config.index
     texts = _texts(config) if config.input_file else None
-    if texts is None and not is_there(folder):
+    is_made = is_there(folder / DESCRIPTION)
+    if texts is None and not is_made:
         raise UserError(f"{folder}: no such index; give `input_file` to make it.")
-    embedder = open_embedder(config, queries if texts is None else texts)
+    # What calibrates int8; it is read where that is needed.
+    kept = (text for text in VectorIndex.open(folder).texts() if text) if texts is None else texts
+    embedder = open_embedder(config, kept)
     if config.prompt is not None or config.prompt_name is not None:
         # What is asked for stands before texts and queries alike.
         embedder.settings = dataclasses.replace(embedder.settings, prompts={})
-    get = VectorIndex.open if is_there(folder) else VectorIndex.create
+    get = VectorIndex.open if is_made else VectorIndex.create
     index = get(folder, embedder, size=config.dimensions, metric=config.metric)
     if texts is not None:
-        index.check()
-        _add(index, texts, embedder.texts_at_once, folder)
+        with index.alone():
+            index.check()
+            _add(index, texts, embedder.texts_at_once, folder)
     by_graph = config.method == HNSW or (texts is not None and len(index) >= _MANY)
     if by_graph and config.method != EXACT and len(index):
         progress = Progress("link", len(index), "vectors")

@@ -175,14 +175,8 @@ class Service:
         watch = loop.create_task(_when_gone(request.receive, answer))
         timer = loop.call_later(self._config.answer_seconds, _give_up, answer)
         try:
-            answered = await answer
-            if asked.is_long:
-                body = await asyncio.to_thread(asked.write, answered)
-            else:
-                body = asked.write(answered)
-            if any(answered.num_truncated) and isinstance(body, dict):
-                body[NUM_TRUNCATED] = list(answered.num_truncated)
-            return _json(body)
+            written = functools.partial(_written, asked, await answer)
+            return await asyncio.to_thread(written) if asked.is_long else written()
         finally:
             watch.cancel()
             timer.cancel()
@@ -307,6 +301,13 @@ def _json(value: Any, status: int = 200, headers: Mapping[str, str] | None = Non
             to_json({"error": "the model's answer holds a number that is not finite."}),
         )
     return Response(content, status, {**_HEADERS, **(headers or {})}, "application/json")
+
+
+def _written(asked: rest.Asked, answered: Answered) -> Response:
+    body = asked.write(answered)
+    if any(answered.num_truncated) and isinstance(body, dict):
+        body[NUM_TRUNCATED] = list(answered.num_truncated)
+    return _json(body)
 
 
 async def _when_gone(receive: Receive, answer: asyncio.Future[Answered]) -> None:

@@ -28,7 +28,7 @@ from keras_bert_impl.serving.answerer import (
 from keras_bert_impl.serving.forms import VectorForm, read_fields
 from keras_bert_impl.serving.http.batching import Answered
 from keras_bert_impl.serving.http.bodies import RequestError, bad_request
-from keras_bert_impl.serving.reranking import by_score, pair_scoring, pairs_of
+from keras_bert_impl.serving.reranking import by_score, can_rank, pair_scoring
 from keras_bert_impl.serving.smaller_vectors import FLOAT32, TYPES
 
 DEFAULT_SIGNATURE = "serving_default"
@@ -47,7 +47,7 @@ _OF_EMBEDDINGS = (
     *("input", "model", "encoding_format", "dimensions", "user"),
     *("input_type", "vector_type"),
 )
-_MOST_FOUND = 1000  # texts a query
+_MOST_FOUND, _MOST_OF_ALL = 1000, 20_000  # texts a query, and of all queries of a request
 _B64 = "b64"
 _Write = Callable[[Answered], Any]
 
@@ -109,6 +109,14 @@ def read(model: AnsweringModel, method: str, body: Any) -> Asked:
         return Asked(answerer, instances, _writer(model, answerer, method))
     by_columns = functools.partial(_by_columns, list(answerer.outputs))
     return Asked(answerer, instances, by_columns if "inputs" in body else _by_rows)
+
+
+def _given(body: Any, entries: Sequence[str], ignored: Sequence[str] = ()) -> dict[str, Any]:
+    """The entries of a body; null is as if it were not there, and so are those to be ignored."""
+    if isinstance(body, dict):
+        body = {one: body[one] for one in body if body[one] is not None and one not in ignored}
+    _check_entries(body, entries)
+    return body
 
 
 def _check_entries(body: Any, entries: Sequence[str]) -> None:
@@ -312,7 +320,7 @@ def read_search(
     models: Mapping[str, AnsweringModel], indexes: Mapping[str, ServedIndex], body: Any
 ) -> tuple[str, Asked]:
     """Reads what `/search` got: the name of the index' model, and what it is asked."""
-    _check_entries(body, _OF_SEARCH)
+    body = _given(body, _OF_SEARCH)
     name, count, query = body.get("index", min(indexes)), body.get("top_k", 10), body.get("query")
     if not isinstance(name, str) or name not in indexes:
         known = ", ".join(indexes)
@@ -328,6 +336,12 @@ def read_search(
     assert answerer is not None, "an index is of a model of vectors"
     field, output = answerer.inputs[0].name, next(iter(answerer.outputs))
     instances = [{field: text, **index.options} for text in _texts(query, "query")]
+    if len(instances) * count > _MOST_OF_ALL:
+        raise bad_request(
+            f"{len(instances)} queries with `top_k` {count} are more than {_MOST_OF_ALL} results; "
+            "send fewer of them at once.",
+            "top_k",
+        )
 
     def write(answered: Answered) -> dict[str, Any]:
         vectors = np.array([one[output] for one in answered.answers], np.float32)
@@ -364,13 +378,20 @@ class _Reranking(TypedDict):
     positive_label: NotRequired[str | None]
 
 
+_IGNORED = (
+    *("max_tokens_per_doc", "max_chunks_per_doc", "priority", "rank_fields"),
+    *("truncation", "user", "truncate_prompt_tokens", "return_len"),
+)
+"""What some clients send beside: it changes no order."""
+
+
 def read_rerank(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, Asked]:
     """Reads what `/rerank` got: the model's name, and what it is asked.
 
     Documents that are called `texts` are answered as Text Embeddings Inference does, with a bare
     list; others as Cohere and Jina do.
     """
-    _check_entries(body, tuple(_Reranking.__annotations__))
+    body = _given(body, tuple(_Reranking.__annotations__), _IGNORED)
     if ("documents" in body) == ("texts" in body):
         raise bad_request("send either `documents` or `texts`, a list of texts.", "documents")
     try:
@@ -409,7 +430,7 @@ def read_rerank(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, A
 
 def _reranking_model(models: Mapping[str, AnsweringModel], name: str | None) -> str:
     """The model that is named; where only one scores pairs, it need not be."""
-    able = [one for one, model in models.items() if pairs_of(model)]
+    able = [one for one, model in models.items() if can_rank(model)]
     if name is None and len(able) == 1:
         return able[0]
     if name in able:
@@ -509,7 +530,7 @@ def openapi_document(
         schema = {"query": _TEXT_OR_TEXTS, "top_k": most, "index": {"enum": list(indexes)}}
         asked = {"query": _SAYING, "index": min(indexes)}
         paths["/search"] = _post("The nearest texts of an index: id, score, text.", schema, asked)
-    if rerankers := [name for name, model in models.items() if pairs_of(model)]:
+    if rerankers := [name for name, model in models.items() if can_rank(model)]:
         texts = {"type": "array", "items": _TEXT, "minItems": 1}
         flag = {"type": "boolean"}
         schema = {
@@ -521,6 +542,7 @@ def openapi_document(
             **dict.fromkeys(("return_documents", "return_text", "raw_scores", "truncate"), flag),
             "truncation_direction": {"enum": ["Right", "right"]},
             "positive_label": {**_TEXT, "description": "Its probability is the score."},
+            **{entry: {"description": "It is ignored."} for entry in _IGNORED},
         }
         post = {"model": rerankers[0], "query": _SAYING, "documents": [_SAYING]}
         about = "Documents in the order of their scores, in Cohere's, Jina's and TEI's form."

@@ -245,7 +245,7 @@ def _documents(
     has_wrong = any(not all(documents.values()) for documents in known.values())
     if has_wrong and (training or data.kind == SCORES):
         return {query: list(documents) for query, documents in known.items()}
-    lists = _found(config, data, list(known))
+    lists = _found(config, data, known)
     for query, documents in known.items() if training else ():
         wrong = [one for one in lists[query] if one not in documents]
         draw = np.random.default_rng([config.training.seed, query])
@@ -254,19 +254,29 @@ def _documents(
     return lists
 
 
-def _found(config: RunRerankerConfig, data: VectorData, queries: Sequence[int]) -> _Lists:
-    """What BM25, or a model of vectors, finds among all documents of a file."""
-    asked = [data.texts[query][1] for query in queries]
+def _found(
+    config: RunRerankerConfig, data: VectorData, known: Mapping[int, Mapping[int, bool]]
+) -> _Lists:
+    """What BM25, or a model of vectors, finds among all documents of a file.
+
+    A query's own text, which both find first, is left out unless it is a right document.
+    """
+    asked, count = [data.texts[query][1] for query in known], config.num_candidates
     documents = [data.texts[one][1] for one in data.documents]
     if config.candidates == _BM25:
-        found = bm25_rankings(asked, documents, config.num_candidates)
+        found = bm25_rankings(asked, documents, count + 1)
     else:
         from keras_bert_impl.serving.embedder import Embedder
 
         embedder = Embedder.from_pretrained(config.candidates, engine=config.engine)
         vectors = embedder.embed(asked, "query"), embedder.embed(documents, "document")
-        found = best_documents(*vectors, config.num_candidates)[0].tolist()
-    return {
-        query: data.documents[numbers].tolist()
-        for query, numbers in zip(queries, found, strict=True)
-    }
+        found = best_documents(*vectors, count + 1)[0].tolist()
+    lists = _Lists()
+    for query, numbers in zip(known, found, strict=True):
+        candidates = data.documents[numbers].tolist()
+        lists[query] = [
+            one
+            for one in candidates
+            if known[query].get(one) or data.texts[one][1] != data.texts[query][1]
+        ][:count]
+    return lists

@@ -94,13 +94,21 @@ def test_documents_come_best_first_and_equal_ones_in_their_order(reranker):
         {"corpus_id": one["corpus_id"], "score": one["score"]} for one in found[:2]
     ]
     assert reranker.rank("the dog", []) == []
+    assert reranker.rank("the dog", iter(documents), return_documents=True) == found
+    assert reranker.rank("the dog", np.array(documents), top_k=np.int64(2)) == [
+        {"corpus_id": one["corpus_id"], "score": one["score"]} for one in found[:2]
+    ]
+    pairs = np.array([("the dog", text) for text in documents])
+    np.testing.assert_array_equal(reranker.score(pairs), scores)
 
 
 @pytest.mark.parametrize(
     "mistake",
     [
         lambda asked: asked.rank("a", "one text"),
+        lambda asked: asked.rank("a", None),
         lambda asked: asked.rank("a", ["b"], top_k=0),
+        lambda asked: asked.rank("a", ["b"], top_k=1.5),
         lambda asked: asked.rank("a", [5]),
         lambda asked: asked.score(["one text"]),
         lambda asked: asked.score([("a", "b", "c")]),

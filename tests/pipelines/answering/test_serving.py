@@ -1,3 +1,4 @@
+from threading import get_ident
 from types import SimpleNamespace
 
 import pytest
@@ -7,9 +8,12 @@ pytest.importorskip("starlette")
 from starlette.testclient import TestClient
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.answerer import Input
+from keras_bert_impl.serving.http import app
 from keras_bert_impl.serving.http.app import make_app
+from keras_bert_impl.serving.http.bodies import to_json
 from pipelines.answering.opening import open_answering_model
-from pipelines.answering.serving import ServeConfig, _fill_up, _warm_up, open_indexes
+from pipelines.answering.serving import ServeConfig, _fill_up, _tell, _warm_up, open_indexes
 from pipelines.vectors.index import VectorIndex
 from tests.support.model_folders import write_encoder
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
@@ -58,6 +62,14 @@ def test_full_batches_are_computed_before_it_is_ready():
     assert sum(toy.sizes) * 123 >= 2 * 512  # texts of 62 letters and 61 blanks
 
 
+def test_a_model_whose_scores_nobody_knows_is_told_at_the_start(caplog):
+    pairs = ToyAnswerer(inputs=(Input("text_a"), Input("text_b")))
+    for activation in ("Tanh", "GELU"):
+        _tell("toy", ToyModel({"text_pair": pairs}, {"activation": activation}))
+    (told,) = caplog.messages
+    assert told.startswith("toy: /rerank does not take it: the model's activation_fn is 'GELU'")
+
+
 TEXTS = ["the dog runs .", "a cat", "the cat sleeps , a list"]
 
 
@@ -83,6 +95,8 @@ def test_an_index_gives_the_nearest_texts_of_a_text_or_of_several(client):
     assert first["score"] == pytest.approx(1.0, abs=1e-5)
     two = client.post("/search", json={"query": ["a cat", "the dog runs ."], "index": "b"}).json()
     assert [[row["id"] for row in found] for found in two["results"]] == [[1], [1]]
+    nulls = {"query": "a cat", "top_k": None, "index": "a"}
+    assert len(client.post("/search", json=nulls).json()["results"]) == 3
     assert two["results"][1][0]["score"] == pytest.approx(1.0, abs=1e-5)
     document = client.get("/openapi.json").json()
     assert "/search" in document["paths"]
@@ -96,12 +110,23 @@ def test_an_index_gives_the_nearest_texts_of_a_text_or_of_several(client):
         ({"query": [], "index": "a"}, 400, "`query` must be a text or a list of texts."),
         ({"query": [1], "index": "a"}, 400, "`query`: ids of tokens are not taken; send texts."),
         ({"query": "a", "index": "a", "top_k": 0}, 400, "`top_k` is 0; give a number from 1"),
+        ({"query": ["a"] * 21, "index": "a", "top_k": 1000}, 400, "21 queries with `top_k` 1000"),
+        ({"query": None, "index": "a"}, 400, "`query` must be a text or a list of texts."),
         ({"query": "a", "index": "a", "k": 1}, 400, "'k' is not known here; send query, top_k"),
     ],
 )
 def test_a_wrong_question_to_an_index_is_one_sentence(client, body, status, sentence):
     answer = client.post("/search", json=body)
     assert (answer.status_code, answer.json()["error"][: len(sentence)]) == (status, sentence)
+
+
+def test_a_reply_of_an_index_is_written_beside_the_loop(client, monkeypatch):
+    threads = []
+    monkeypatch.setattr(app, "to_json", lambda body: threads.append(get_ident()) or to_json(body))
+    client.get("/healthz")
+    client.post("/search", json={"query": "a cat", "index": "a"})
+    loop, written = threads
+    assert loop != written
 
 
 def test_an_index_of_another_model_is_refused(tmp_path):

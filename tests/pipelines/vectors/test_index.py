@@ -1,6 +1,7 @@
 """An index of vectors."""
 
 import contextlib
+import json
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import owned
 from pipelines.vectors.index import VectorIndex
+from pipelines.vectors.nearest import grow_graph
 from pipelines.vectors.options import COSINE, DOT
 from tests.support.damage import other_files
 
@@ -81,6 +83,74 @@ def test_the_recall_is_that_of_the_graph_over_its_own_vectors(index, monkeypatch
     assert recall["recall"] == pytest.approx(np.mean(shares), abs=0.002)
 
 
+def test_the_recall_is_the_same_whatever_the_size_of_the_scores(tmp_path, monkeypatch):
+    pytest.importorskip("faiss")
+    monkeypatch.setattr("pipelines.vectors.nearest._LINKS", 3)
+    monkeypatch.setattr("pipelines.vectors.nearest._EF_OF_BUILDING", 3)
+    monkeypatch.setattr("pipelines.vectors.index.LEAST_EF", 1)
+    found = []
+    for power in (0, -14, 14):
+        index = VectorIndex.create(tmp_path / str(power), size=8, metric=DOT)
+        index.add(vectors=vectors_of(1000) * np.float32(2**power))
+        found.append(index.build())
+    assert found[0]["ef"] > 1
+    assert found == found[:1] * 3
+
+
+def test_a_graph_whose_recall_is_not_known_is_not_used(index, tmp_path):
+    pytest.importorskip("faiss")
+    index.add(vectors=vectors_of(300))
+    index.build()
+    grown, folder = VectorIndex.open(tmp_path / "index"), tmp_path / "index"
+    grown.add(vectors=vectors_of(5, seed=1))
+    grow_graph(folder / "graph", grown._files.vectors, lambda _: None)  # and is killed
+    opened = VectorIndex.open(folder)
+    assert opened.recall is None
+    opened._graph.search = None
+    assert len(opened.search(vectors_of(1), 3)[0]) == 3
+    assert opened.build()["rows"] == 305 == opened.recall["rows"]
+
+
+def test_of_equal_ones_the_earlier_comes_first_with_a_graph_too(index):
+    pytest.importorskip("faiss")
+    given_ones = np.repeat(np.eye(8, dtype="float32"), 3, axis=0)
+    index.add(vectors=given_ones)
+    index.build()
+    index.add(vectors=given_ones)
+    asked = {"queries": given_ones[::3], "top_k": 6}
+    exact = index.search(**asked, exact=True)
+    assert index.search(**asked) == exact
+    assert [one.id for one in exact[0]] == [1, 2, 3, 25, 26, 27]
+
+
+@pytest.mark.parametrize("top_k", [0, -1, 1.5, "3", None])
+def test_how_many_are_found_is_a_whole_number(index, top_k):
+    with pytest.raises(UserError, match=r"`top_k=.*` must be a whole number from 1 on"):
+        index.search(vectors_of(1), top_k)
+
+
+def test_queries_are_texts_or_vectors_in_any_container(index):
+    index.add(vectors=vectors_of(3))
+    found = index.search(vectors_of(2, seed=1))
+    assert index.search(iter(vectors_of(2, seed=1))) == found
+    for other in (None, 5, [None], [[1], [1, 2]], [[1.0] * 8, "a"]):
+        with pytest.raises(UserError):
+            index.search(other)
+
+
+def test_an_empty_index_has_no_graph(index):
+    with pytest.raises(UserError, match="has no vectors to link"):
+        index.build()
+
+
+def test_ids_of_numpy_come_back_as_numbers(index):
+    ids = [np.int32(5), np.uint64(2**64 - 1), "a", -(2**63)]
+    index.add(ids=ids[:2], vectors=vectors_of(2))
+    index.add(iter(["x", None]), ids=ids[2:], vectors=vectors_of(2, seed=1))
+    (found,) = index.search(vectors_of(1), 4)
+    assert sorted(map(str, (one.id for one in found))) == sorted(map(str, map(str, ids)))
+
+
 @pytest.mark.parametrize(
     ("given_ones", "sentence"),
     [
@@ -88,6 +158,15 @@ def test_the_recall_is_that_of_the_graph_over_its_own_vectors(index, monkeypatch
         ({"vectors": np.full([1, 8], np.nan)}, "NaN or infinite"),
         ({"vectors": np.zeros([2, 8]), "texts": ["a"]}, "`texts`: there are 1 for 2 rows"),
         ({"vectors": np.zeros([2, 8]), "ids": [1, 2, 3]}, "`ids`: there are 3 for 2 rows"),
+        ({"vectors": [[1], [1, 2]]}, "are no table of numbers"),
+        ({"vectors": None, "texts": 5}, "`texts`: 5 is not a text"),
+        ({"vectors": [["a"] * 8]}, "are no table of numbers"),
+        ({"vectors": np.full([1, 8], 1e30)}, "too large to be multiplied"),
+        ({"vectors": np.full([1, 8], 1e300)}, "too large to be multiplied"),
+        ({"vectors": np.zeros([1, 8]), "texts": [b"a"]}, "`texts`: b'a' is not a text"),
+        ({"vectors": np.zeros([1, 8]), "ids": [2**64]}, "is not a text or a whole number of 64"),
+        ({"vectors": np.zeros([1, 8]), "ids": [1.5]}, "`ids`: 1.5 is not a text or a whole"),
+        ({"vectors": np.zeros([1, 8]), "ids": [None]}, "`ids`: None is not a text or a whole"),
         ({"texts": ["a"]}, "without its model an index takes vectors only"),
     ],
 )
@@ -107,6 +186,28 @@ def test_an_index_is_made_in_a_new_folder_only(index, tmp_path):
         VectorIndex.create(tmp_path / "index", size=8)
     with pytest.raises(UserError, match="is no index"):
         VectorIndex.open(tmp_path)
+
+
+def test_an_empty_folder_becomes_an_index(tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert len(VectorIndex.create(tmp_path / "empty", size=8)) == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": {}},
+        {"model": {"sizes": []}},
+        {"model": {"sizes": {"hidden_size": "16"}}},
+        {"size": 2**62},
+        {"graph": {"rows": 0, "ef": 2**40, "recall": 1.0, "queries": 1}},
+    ],
+)
+def test_a_description_of_another_shape_is_one_sentence(index, tmp_path, change):
+    path = tmp_path / "index" / "description.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(UserError, match=r"description\.json: .*remove the folder"):
+        VectorIndex.open(tmp_path / "index")
 
 
 def test_a_damaged_description_is_used_or_refused_in_one_sentence(index, tmp_path):

@@ -1,5 +1,6 @@
 """The files of an index: whole blocks, whatever happens."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
+from pipelines.vectors import index_files
 from pipelines.vectors.index_files import IndexFiles
 
 BLOCKS = st.lists(
@@ -34,20 +36,35 @@ def added(files, rows):
     return vectors
 
 
+def stopped_at(files, place, cut, rows):
+    """Adds a block, and is killed in front of a flush, when the last file has its first bytes."""
+    flushes = []
+
+    def flush(file):
+        flushes.append(file)
+        if len(flushes) > place:
+            file.truncate(file.tell() - cut)
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+        patch.setattr(index_files, "flush", flush)
+        added(files, rows)
+
+
 def as_kept(text):
     return text if text is None else text.encode("utf-8", "replace").decode()
 
 
 @settings(max_examples=20, deadline=None)
-@given(blocks=BLOCKS, dirt=st.dictionaries(st.sampled_from(sorted(ANY)), st.binary(max_size=99)))
-def test_rows_are_what_was_added_whatever_a_killed_process_left(tmp_path_factory, blocks, dirt):
+@given(blocks=BLOCKS, place=st.integers(0, 3), cut=st.integers(1, 16))
+def test_rows_are_what_was_added_whatever_a_killed_process_left(
+    tmp_path_factory, blocks, place, cut
+):
     folder = tmp_path_factory.mktemp("index") / "index"
     files, vectors = made(folder), [np.empty((0, 3), "float32")]
     for block in blocks:
         vectors.append(added(files, block))
-        for name, content in dirt.items():
-            with (folder / name).open("ab") as file:
-                file.write(content.replace(b"\n", b""))
+        stopped_at(files, place, cut, [(1, "a longer text than that"), (2, "b")])
         files = IndexFiles(folder, 3)
     np.testing.assert_array_equal(files.vectors, np.concatenate(vectors))
     expected = [(as_kept(i) if isinstance(i, str) else i, as_kept(t)) for b in blocks for i, t in b]
@@ -139,10 +156,32 @@ def test_a_file_that_is_cut_off_or_altered_is_one_sentence(tmp_path, name):
         IndexFiles(tmp_path / "index", 3)
 
 
+def test_blocks_that_are_cut_off_are_one_sentence_and_take_nothing_with_them(tmp_path):
+    files = made(tmp_path / "index")
+    for number in range(3):
+        added(files, [(number, "a")])
+    path = tmp_path / "index" / "blocks"
+    content = path.read_bytes()
+    for left in range(len(content)):
+        path.write_bytes(content[:left])
+        if left == len(content) - 1:  # as when a process is killed in front of that byte
+            assert len(IndexFiles(tmp_path / "index", 3).vectors) == 3
+        else:
+            with pytest.raises(UserError, match="blocks: is cut off, as vectors has more rows"):
+                files.append(np.zeros([1, 3], "float32"), None, ["b"])
+    path.write_bytes(content[:-1])
+    added(files, [(3, "a")])
+    assert len(files.vectors) == 4
+    files.check()
+    path.write_bytes(content + b"x" * 5000)
+    with pytest.raises(UserError, match="blocks: has no end of a line"):
+        IndexFiles(tmp_path / "index", 3)
+
+
 def test_a_row_without_a_line_of_its_own_or_a_block_of_other_values_is_one_sentence(tmp_path):
     files = made(tmp_path / "index")
     added(files, [(1, "a"), (2, "b")])
-    for name, content in (("rows", b"[1] [2]"), ("rows", b"{}" * 10), ("ends", b"\xff" * 16)):
+    for name, content in (("rows", b"[1] [2]"), ("rows", b"{}" * 9), ("ends", b"\xff" * 16)):
         path = tmp_path / "index" / name
         before = path.read_bytes()
         path.write_bytes(content.ljust(len(before)))

@@ -47,7 +47,7 @@ def test_a_graph_finds_what_all_have_and_grows_to_the_same(tmp_path, monkeypatch
     counts = []
     grow_graph(path, vectors, counts.append)
     assert sum(counts) == 300
-    graph = Graph(read_links(path), vectors)
+    graph = Graph(read_links(path, vectors), vectors)
     assert graph.rows == 600
     numbers, products = graph.search(vectors[:50], 5, ef=200)
     exact, scores = nearest(vectors, vectors[:50], 5)
@@ -67,7 +67,7 @@ def test_a_stopped_building_goes_on_with_what_was_written(tmp_path, monkeypatch)
 
     with pytest.raises(KeyboardInterrupt):
         grow_graph(path, vectors, stop)
-    assert Graph(read_links(path), vectors).rows == 128
+    assert Graph(read_links(path, vectors), vectors).rows == 128
     counts.clear()
     grow_graph(path, vectors, counts.append)
     assert sum(counts) == 300 - 128
@@ -80,7 +80,28 @@ def test_a_damaged_graph_is_one_sentence(tmp_path):
     for content in (b"", whole[:3], whole[:-1], whole[:99] + b"?" + whole[100:]):
         path.write_bytes(content)
         with pytest.raises(UserError, match=r"graph: .*remove it"):
-            read_links(path)
+            read_links(path, made(50))
+
+
+def test_a_graph_of_other_vectors_or_another_index_is_one_sentence(tmp_path):
+    import faiss
+
+    path = tmp_path / "graph"
+    grow_graph(path, made(50), lambda _: None)
+    whole = path.read_bytes()
+    for others in (made(49), made(50, seed=1), made(50)[:, :8]):
+        with pytest.raises(UserError, match=r"graph: is damaged, or the graph of other vectors"):
+            read_links(path, others)
+        with pytest.raises(UserError, match="of other vectors"):
+            grow_graph(path, others, lambda _: None)
+    more = np.concatenate([made(50), made(9, seed=1)])
+    assert Graph(read_links(path, more), more).rows == 50
+    for other in (faiss.IndexHNSWFlat(16, 32, faiss.METRIC_L2), faiss.IndexFlatIP(16)):
+        other.add(made(50))
+        content = faiss.serialize_index(other)
+        end = (50).to_bytes(8, "little") + module._digest(content, made(50))
+        path.write_bytes(content.tobytes() + end)
+        with pytest.raises(UserError, match="of other vectors"):
+            read_links(path, made(50))
     path.write_bytes(whole)
-    with pytest.raises(UserError, match="of other vectors"):
-        Graph(read_links(path), made(49))
+    read_links(path, made(50))

@@ -159,6 +159,45 @@ def test_texts_are_added_once_and_empty_ones_never(asked, lines, tmp_path):
     assert found[:2] == ["the table", "  1.000  6  the table"]
 
 
+def test_two_that_add_do_not_add_a_text_twice(asked, lines, tmp_path, monkeypatch):
+    open_index, others = module.VectorIndex.open, []
+
+    def opened(*given, **more):
+        """Opens an index that another process then adds to."""
+        index, other = open_index(*given, **more), open_index(*given, **more)
+        if not others:
+            others.append(other)
+            other.add(["the table"])
+        return index
+
+    asked(input_file=lines)
+    (tmp_path / "more.txt").write_text("the table\n")
+    monkeypatch.setattr(module.VectorIndex, "open", opened)
+    found = asked(input_file=str(tmp_path / "more.txt"), query=("the table",), top_k=9)
+    assert sum("the table" in line for line in found[1:]) == 1
+    with others[0].alone(), pytest.raises(UserError, match="another process adds to it"):
+        asked(input_file=lines)
+
+
+def test_an_empty_folder_is_a_new_index(asked, lines, tmp_path):
+    (tmp_path / "index").mkdir()
+    with pytest.raises(UserError, match="index: no such index; give `input_file`"):
+        asked(query=("a cat",))
+    assert asked(input_file=lines, query=("a cat",))[1] == "  1.000  2  a cat"
+
+
+def test_int8_is_calibrated_on_the_texts_of_the_index(asked, lines, monkeypatch):
+    asked(input_file=lines)
+    opened, open_embedder = [], module.open_embedder
+    monkeypatch.setattr(
+        module,
+        "open_embedder",
+        lambda how, texts: opened.append([*texts]) or open_embedder(how, ()),
+    )
+    asked(query=("a cat",))
+    assert opened == [[text for text in TEXTS if text]]
+
+
 def test_an_index_is_asked_in_json(asked, lines):
     (line,) = asked(input_file=lines, query=("a cat",), top_k=1, format="json")
     answer = json.loads(line)

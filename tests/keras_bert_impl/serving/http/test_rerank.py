@@ -6,7 +6,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Input, Prepared
 from keras_bert_impl.serving.http.app import make_app
 from keras_bert_impl.serving.http.config import ServerConfig
-from keras_bert_impl.serving.http.rest import openapi_document
+from keras_bert_impl.serving.http.rest import _IGNORED, _Reranking, openapi_document
 from tests.support.asgi_client import ask
 from tests.support.toy_answerer import ToyAnswerer, ToyModel, ToyVectors
 
@@ -95,6 +95,23 @@ def test_of_labels_the_probability_of_one_is_the_score():
     assert first == {"index": 0, "relevance_score": pytest.approx(0.9)}
 
 
+def test_what_clients_send_beside_and_nulls_change_nothing():
+    body = {"query": "q", "documents": DOCUMENTS}
+    beside = dict.fromkeys(_IGNORED, 5) | dict.fromkeys(_Reranking.__annotations__)
+    assert ordered("/rerank", {**beside, **body}) == ordered("/rerank", body)
+    bare = {"query": "q", "texts": DOCUMENTS}
+    assert ordered("/rerank", {**beside, **bare}) == ordered("/rerank", bare)
+
+
+def test_a_model_with_an_unknown_activation_is_no_reranker():
+    body = {"query": "q", "documents": ["a"]}
+    reply = ask(app_of(one=reranker(), other=reranker("GELU")), "POST", "/rerank", body)
+    assert reply.json()["model"] == "one"
+    reply = ask(app_of(other=reranker("GELU")), "POST", "/rerank", body)
+    assert (reply.status, reply.json()["error"][-10:]) == (404, "are: none.")
+    assert "/rerank" not in openapi_document({"other": reranker("GELU")}, {})["paths"]
+
+
 def test_what_was_cut_is_said_or_refused():
     body = {"query": "q", "documents": ["a", "b" * 12]}
     assert ordered("/rerank", body)["num_truncated"] == [0, 2]
@@ -108,7 +125,8 @@ def test_what_was_cut_is_said_or_refused():
     ("change", "status", "told"),
     [
         ({"query": 5}, 400, "query is 5"),
-        ({"query": None}, 400, "query is None"),
+        ({"query": None}, 400, "with the entry query"),
+        ({"documents": None}, 400, "either `documents` or `texts`"),
         ({"query": "a", "model": 5}, 400, "model is 5"),
         ({"documents": []}, 400, "send at least one"),
         ({"documents": "a text"}, 400, "documents is 'a text'"),
@@ -116,7 +134,7 @@ def test_what_was_cut_is_said_or_refused():
         ({"texts": ["a"]}, 400, "either `documents` or `texts`"),
         ({"top_n": 0}, 400, "top_n is 0"),
         ({"truncation_direction": "Left"}, 400, "truncation_direction"),
-        ({"max_tokens_per_doc": 5}, 400, "is not known here"),
+        ({"top": 5}, 400, "is not known here"),
         ({"positive_label": "yes"}, 400, "gives a number"),
         (
             {"model": "vectors"},

@@ -47,9 +47,21 @@ def test_candidates_are_what_bm25_finds_among_all_documents_of_the_file(tmp_path
     corpus = ["the dog", "a dog runs", "a cat", "a cat sleeps", "a", "the", "the value , a list"]
     found = texts_of(task.examples("dev"))
     for query, numbers in zip(DOCUMENTS, bm25_rankings([*DOCUMENTS], corpus, 30), strict=True):
-        expected = {(corpus[number], corpus[number] == DOCUMENTS[query]) for number in numbers}
+        others = [corpus[number] for number in numbers if corpus[number] != query]
+        expected = {(text, text == DOCUMENTS[query]) for text in others}
         assert set(found[query]) == expected
     assert [*task.relevant.values()] == [1, 1, 1]
+
+
+def test_a_query_is_no_wrong_document_of_its_own(tmp_path):
+    rows = [["a dog", "a dog runs"], ["a cat", "a dog"], ["the same", "the same"]]
+    path = str(write_table(tmp_path / "d.csv", ["query", "document"], rows))
+    for split in ("train", "dev"):
+        asked = {f"{split}_file": path, "do_train" if split == "train" else "do_eval": True}
+        found = texts_of(task_of(config_of(**asked, num_candidates=1)).examples(split))
+        assert ("a dog runs", True) in found["a dog"]
+        assert "a dog" not in dict(found["a dog"])
+        assert ("the same", True) in found["the same"]
 
 
 def test_a_model_of_vectors_finds_candidates_too(tmp_path):
