@@ -50,7 +50,8 @@ _OF_FEW = {
     *("keep_checkpoint_max", "kernels", "layer_decay", "log_steps", "loss_margin", "mine_from"),
     *("mine_margin", "mine_relative_margin", "mine_to", "num_logical_devices"),
     *("optimizer", "pooling", "predict_batch_size", "profile_steps", "recompute", "save_best"),
-    *("save_checkpoints_steps", "schedule", "search", "similarity_scale", "stop_after_step"),
+    *("save_checkpoints_steps", "schedule", "score_range", "search", "similarity_scale"),
+    *("stop_after_step", "texts_at_once"),
     *("tpu_name", "tpu_zone", "train_encoder", "trim_padding", "unicode_form", "use_tpu"),
     *("use_xla", "warmup_proportion", "weight_decay", "window_answers"),
 }

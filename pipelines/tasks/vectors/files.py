@@ -61,8 +61,8 @@ def choose_vector_columns(
 
     Example:
         >>> file = TableFile("train.csv", "csv", ("question", "answer", "negative_1"))
-        >>> choose_vector_columns(file, None, None, (), None)
-        VectorColumns(texts=('question', 'answer', 'negative_1'), label=None)
+        >>> choose_vector_columns(file, None, None, (), None).texts
+        ('question', 'answer', 'negative_1')
     """
     if not negatives:
         negatives = [one for one in file.columns if _NEGATIVE.fullmatch(one)]
