@@ -11,7 +11,6 @@ TESTS = [
     "keras_bert_impl/layers",  # their examples
     "layers/test_dropout.py::test_jit_draws_the_same_bits_as_eager",
     "test_losses.py::test_value_and_gradients_are_those_of_sentence_transformers",
-    "models/test_embedder.py::test_a_step_of_fit_goes_along_the_gradient_of_the_loss",
     "models/test_pretrainer.py::test_both_heads_give_the_original_s_log_probabilities",
     "optimizers/test_bert_adamw.py::test_adamw_is_the_formula_and_leaves_biases_undecayed",
     "optimizers/test_bert_adamw.py::test_it_works_in_plain_keras_fit",

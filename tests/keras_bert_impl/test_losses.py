@@ -213,6 +213,7 @@ def test_what_a_loss_says_of_itself():
     assert told == {
         "mnrl": ((2, None), False, True),
         "mnrl_symmetric": ((2, None), False, True),
+        "mnrl_all": ((2, None), False, True),
         "cosent": ((2, 2), True, False),
         "angle": ((2, 2), True, False),
         "cosine": ((2, 2), True, False),
@@ -244,7 +245,7 @@ MISTAKES = {
         lambda: loss_named("cosents"),
         "`loss=cosents` is unknown; did you mean cosent",
     ),
-    "another unknown name": (lambda: loss_named("x"), "choose mnrl, mnrl_symmetric, cosent"),
+    "another unknown name": (lambda: loss_named("x"), "choose mnrl, mnrl_symmetric, mnrl_all,"),
     "unknown word": (lambda: loss_named("mnrl", similarity="l2"), "similarity has 'l2', .* cosine"),
     "unknown direction": (
         lambda: loss_named("mnrl", directions=["query_to_doc", "doc"]),

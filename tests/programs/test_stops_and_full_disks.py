@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
-from tests.support.glue_files import write_cola
-from tests.support.model_folders import write_encoder, write_start
+from tests.support.model_folders import write_encoder
 from tests.support.pretraining_run import GOLDEN, config_with_dropout
 from tests.support.programs import ROOT, Program, run
 
@@ -40,11 +39,6 @@ def made_text(folder, documents=300):
     (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in tokens))
 
 
-def classifier(folder):
-    write_start(folder / "model", hidden_size=64, num_attention_heads=4, intermediate_size=128)
-    write_cola(folder / "cola", 32)
-
-
 def embedder(folder):
     write_encoder(folder / "model")
     (folder / "lines.txt").write_text("the dog runs\na cat\n" * 3000)
@@ -56,12 +50,6 @@ DATA = (
     " --dupe_factor=4"
 )
 JOBS = {
-    "run_classifier": (
-        classifier,
-        "run_classifier --task_name=CoLA --data_dir=cola --init_checkpoint=model --output_dir=out"
-        " --do_train --max_seq_length=12 --train_batch_size=8 --num_train_epochs=1"
-        " --save_checkpoints_steps=2 --notrim_padding",
-    ),
     "create_pretraining_data": (made_text, DATA),
     "embed": (embedder, "embed --model=model --input_file=lines.txt --output_file=out/lines.npy"),
     "run_pretraining": (
