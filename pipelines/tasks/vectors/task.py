@@ -46,7 +46,6 @@ from pipelines.metrics.retrieval import (
     triplet_accuracy,
 )
 from pipelines.records.rows import Rows
-from pipelines.tables.columns import check_columns
 from pipelines.tables.files import TableFile, open_table
 from pipelines.tasks.vectors.files import (
     CLASSES,
@@ -96,7 +95,6 @@ class VectorTask(FilesOfSplits):
 
     sources: Mapping[str, VectorData]
     sentence_settings: SentenceSettings
-    folder: Path
     loss: str = ""
     loss_options: Mapping[str, Any] = field(default_factory=dict)
     texts_at_once: int = 32
@@ -424,7 +422,6 @@ class _Builder(TaskBuilder):
 
     def _check(self, split: str, file: TableFile, found: Mapping[str, VectorColumns]) -> VectorData:
         prompts = [self._settings.prompt_of(name) for name in (QUERY, DOCUMENT, None)]
-        check_columns(file, found[split].texts)
         data = read_vector_data(file, found[split], prompts, self._run.training.seed)
         used = sorted({prompt for prompt, _ in data.texts if prompt})
         if used:
@@ -437,7 +434,7 @@ class _Builder(TaskBuilder):
     def _make(self, sources: Mapping[str, VectorData], found: Any) -> VectorTask:
         run = self._run
         del found
-        task = VectorTask(sources, self._settings, run.output_dir)
+        task = VectorTask(sources, self._settings)
         if "train" not in sources:
             return task
         data = sources["train"]
