@@ -4,7 +4,6 @@ Each flow is under fifteen lines. Those of the README are run as they stand ther
 """
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -118,23 +117,6 @@ def test_a_regression_s_numbers_are_compared_one_to_one(published):
     expected = model.predict(inputs, verbose=0)["logits"][:, 0] - np.array(LABELS)
     loss = model.evaluate(inputs, np.array(LABELS, "float32"), batch_size=32, verbose=0)
     np.testing.assert_allclose(loss, np.mean(expected**2), rtol=1e-5)
-
-
-OFFLINE = """
-import keras_bert_impl as kb
-encoder = kb.BertEncoder.from_pretrained("klue/bert-base")
-print(encoder.predict(kb.Tokenizer.from_pretrained("klue/bert-base")("the dog"), verbose=0).keys())
-"""
-
-
-def test_a_name_of_the_hub_opens_from_the_cache_without_internet(published, monkeypatch):
-    repository = Path("cache/models--klue--bert-base").absolute()
-    (repository / "refs").mkdir(parents=True)
-    (repository / "refs" / "main").write_text("0" * 40)
-    shutil.copytree(published, repository / "snapshots" / ("0" * 40))
-    monkeypatch.setenv("HF_HUB_CACHE", str(repository.parent))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert "pooled_output" in in_new_process(OFFLINE)
 
 
 @pytest.mark.parametrize("special_tokens", ["split", "keep"])

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.training.strategy import make_devices
-from tests.support import compiling
 from tests.support.cut_batches import batch, config_of, training_step
 from tests.support.pretraining_run import two_workers
 from tests.support.programs import Program
@@ -25,10 +24,7 @@ CACHED, KEPT = "12,3,no,0.2,vectors,8", "12,1,no,0.2,vectors,8"
 
 
 def started(strategy, ways, environment=None):
-    return Program(
-        ["tests.support.cut_batches", strategy, *ways],
-        {**os.environ, "XLA_FLAGS": compiling.QUICKLY, **(environment or {})},
-    )
+    return Program(["tests.support.cut_batches", strategy, *ways], os.environ | (environment or {}))
 
 
 def results_of(process):
