@@ -82,7 +82,7 @@ long_texts = st.lists(st.sampled_from([*WORDS[:9], "unknown"]), max_size=20).map
 
 
 @pytest.mark.parametrize("name", WAYS)
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(pairs=st.lists(st.tuples(long_texts, long_texts), min_size=1, max_size=8))
 def test_the_graph_packs_long_texts_as_training_does(name, pairs):
     found = PACKERS[name](*(tf.constant(side) for side in zip(*pairs, strict=True)))
