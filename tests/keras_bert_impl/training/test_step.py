@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 WEIGHTS_WITHIN, METRICS_WITHIN = 1e-5, 2e-5
 WHOLE = "30,1,no,0"
 VECTORS = "12,1,no,0,vectors,99"
-CACHED, KEPT = "12,3,no,0.2,vectors,8", "12,1,no,0.2,vectors,8"
+CACHED, KEPT = "12,3,no,0.2,vectors,12", "12,1,no,0.2,vectors,12"
 
 
 def started(strategy, ways, environment=None):
@@ -40,7 +40,7 @@ def one():
 
 @pytest.fixture(scope="module")
 def two():
-    ways = ["30,4,xla,0", "30,1,no,0.5,toy", "12,2,no,0,vectors,5"]
+    ways = ["30,4,xla,0", "30,1,no,0.5,toy", "12,2,no,0,vectors,6"]
     return results_of(started("mirrored", ways))
 
 
@@ -67,7 +67,7 @@ def test_two_workers_give_the_same_step(one):
 
 
 def test_texts_are_negatives_of_those_on_other_replicas_and_in_other_parts(one, two):
-    assert_same(two["12,2,no,0,vectors,5"], one[VECTORS])
+    assert_same(two["12,2,no,0,vectors,6"], one[VECTORS])
 
 
 def test_texts_that_are_embedded_twice_have_the_same_dropout(one):
