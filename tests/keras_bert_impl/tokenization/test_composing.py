@@ -39,7 +39,7 @@ lines = st.lists(texts | texts.map(lambda one: unicodedata.normalize("NFD", one)
 def tokenizers(casing, special_tokens):
     text = TextSettings(VOCABULARY, *casing, NFC)
     layer = GraphTokenizer(text, special_tokens, with_spans=True)
-    graph = tf.function(layer, input_signature=[tf.TensorSpec([None], tf.string)])
+    graph = tf.function(layer, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     return PlainTokenizer(text, special_tokens), Tokenizer(text, special_tokens), graph
 
 
