@@ -13,7 +13,7 @@ from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import check_output, is_there, open_whole
 from keras_bert_impl.options import REQUIRED, option
 from keras_bert_impl.tokenization.long_texts import LongTexts
-from pipelines.fine_tuning.heads import ClassificationHead, RegressionHead
+from pipelines.fine_tuning.heads import ClassificationHead, LabelHead, RegressionHead
 from pipelines.fine_tuning.task import Answered
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics.classification import (
@@ -27,7 +27,7 @@ from pipelines.tables.files import read_table
 from pipelines.tables.lines import read_lines
 from pipelines.tables.writing import write_submission, write_values
 from pipelines.tasks.labels.options import plain_name
-from pipelines.tasks.labels.rows import LabelAnswer, LabelHead, LabelTask
+from pipelines.tasks.labels.rows import LabelAnswer, LabelTask
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -18,7 +18,12 @@ import numpy as np
 from keras_bert_impl.json_files import json_text
 from keras_bert_impl.pictures import write_png
 from keras_bert_impl.tokenization.long_texts import LongTexts
-from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
+from pipelines.fine_tuning.heads import (
+    ClassificationHead,
+    LabelHead,
+    MultiLabelHead,
+    RegressionHead,
+)
 from pipelines.fine_tuning.task import Answered
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics.classification import (
@@ -29,7 +34,7 @@ from pipelines.metrics.classification import (
 )
 from pipelines.tables.writing import digits, hardest, write_table
 from pipelines.tasks.labels.labelling import Kind, Labelled, Source, is_empty, labels_in, text_key
-from pipelines.tasks.labels.rows import LabelAnswer, LabelHead, LabelTask
+from pipelines.tasks.labels.rows import LabelAnswer, LabelTask
 
 NAME = "labelled texts"
 _MOST_MISTAKES = 1000  # that are written, the hardest ones

@@ -8,21 +8,20 @@ of the file.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import nested, option
-from keras_bert_impl.training.learning_curve import CurveStyle
 from pipelines.corpora.encodings import TextEncoding
-from pipelines.fine_tuning.heads import MultiLabelHead
+from pipelines.fine_tuning.heads import MultiLabelHead, TextTask
 from pipelines.fine_tuning.options import FineTuningConfig
-from pipelines.fine_tuning.task import Answered, Head, TaskDefaults
-from pipelines.fine_tuning.text_rows import TextExample, text_rows
+from pipelines.fine_tuning.task import Answered
+from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics.guessing import Guessing
 from pipelines.metrics.retrieval import best_documents, bm25_rankings, need_bm25, ranking_figures
 from pipelines.records.rows import Rows
@@ -37,12 +36,6 @@ from pipelines.tasks.vectors.files import (
     read_vector_data,
 )
 from pipelines.tasks.vectors.options import VectorFilesConfig
-
-if TYPE_CHECKING:
-    from keras_bert_impl.config import BertConfig
-    from keras_bert_impl.serving.opened_model import OpenedModel
-    from keras_bert_impl.serving.signatures import ServedModel
-    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
 
 _BM25 = "bm25"
 _RIGHT, _WRONG = '["relevant"]', "[]"
@@ -85,7 +78,7 @@ class RunRerankerConfig(FineTuningConfig):
 
 
 @dataclass(frozen=True)
-class RankingTask(TaskDefaults):
+class RankingTask(TextTask):
     """Pairs of a query and a document, which is right or not; see `Task`.
 
     Attributes:
@@ -103,7 +96,6 @@ class RankingTask(TaskDefaults):
 
     settings: ClassVar[Mapping[str, Any]] = {"num_texts": 2}
     compared_figures: ClassVar = _FIGURES
-    curve_style: ClassVar = CurveStyle(_FIGURES)
 
     @property
     def evaluation_splits(self) -> Sequence[str]:
@@ -119,32 +111,6 @@ class RankingTask(TaskDefaults):
     def examples(self, split: str) -> Sequence[TextExample]:
         """See `Task.examples`."""
         return self.splits[split]
-
-    def texts(self, example: TextExample) -> list[str]:
-        """The query and the document."""
-        return [example.text_a, example.text_b or ""]
-
-    def rows(
-        self,
-        examples: Sequence[TextExample],
-        tokenizer: "LineTokenizer",
-        max_seq_length: int,
-        *,
-        training: bool,
-    ) -> Rows:
-        """A row a pair; see `Task.rows`."""
-        del training
-        rows = text_rows(examples, tokenizer, max_seq_length)
-        labels = self.head_of.encode_all([str(example.label) for example in examples])
-        return replace(rows, values={**rows.values, "label_ids": labels})
-
-    def configure(self, config: "BertConfig") -> "BertConfig":
-        """One label, whose logit is the score."""
-        return self.head_of.configure(config)
-
-    def head(self, config: "BertConfig", dtype: Any = None) -> Head:
-        """One logit, trained by binary cross entropy."""
-        return self.head_of.build(config, dtype)
 
     def answers(
         self, examples: Sequence[TextExample], rows: Rows, outputs: Mapping[str, NDArray]
@@ -180,12 +146,6 @@ class RankingTask(TaskDefaults):
         )
         header = ["query", "document", "label", "score"]
         return [write_table(folder / f"{split}_ranking.tsv", header, rows)]
-
-    def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
-        """A classifier's signatures; see `Task.served`."""
-        from keras_bert_impl.serving.export import serve_model
-
-        return serve_model(opened, max_seq_length=max_seq_length)
 
 
 def task_of(config: RunRerankerConfig) -> RankingTask:

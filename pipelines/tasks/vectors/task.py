@@ -29,11 +29,12 @@ from keras_bert_impl.serving.smaller_vectors import (
     restored,
     truncated,
 )
-from keras_bert_impl.training.learning_curve import CurveStyle, Guess
+from keras_bert_impl.training.learning_curve import Guess
 from keras_bert_impl.training.run_directory import RunDirectory
+from pipelines.fine_tuning.heads import TextTask
 from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder, starting_point
 from pipelines.fine_tuning.task import Answered, Facts, Head, TrainingRows
-from pipelines.fine_tuning.text_rows import TextExample, text_rows
+from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics.retrieval import (
     Score,
     bm25_rankings,
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
-    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
     from pipelines.fine_tuning.run import FineTuningResults
     from pipelines.tasks.vectors.batches import VectorBatches
 
@@ -85,13 +85,16 @@ _BEST_RANK = 100  # of BM25
 
 
 @dataclass(frozen=True)
-class VectorTask(FilesOfSplits):
+class VectorTask(FilesOfSplits, TextTask):
     """Vectors of texts; see `pipelines.fine_tuning.task.Task`.
 
     Its examples are the texts of a table, each once; which of them stand in a row is `sources`'.
     """
 
     NEEDED: ClassVar = "a table of texts that belong together"
+    joins = False
+    test_splits: ClassVar[Sequence[str]] = ()  # vectors are written by the tool embed
+    evaluates_start: ClassVar[bool] = True
 
     sources: Mapping[str, VectorData]
     sentence_settings: SentenceSettings
@@ -107,16 +110,6 @@ class VectorTask(FilesOfSplits):
     def evaluation_splits(self) -> list[str]:
         """The dev and the test file."""
         return [split for split in ("dev", "test") if split in self.sources]
-
-    @property
-    def test_splits(self) -> list[str]:
-        """None: vectors are written by the tool embed."""
-        return []
-
-    @property
-    def evaluates_start(self) -> bool:
-        """A trained encoder has vectors before it is trained for them."""
-        return True
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -139,26 +132,10 @@ class VectorTask(FilesOfSplits):
         for number, (prompt, text) in enumerate(data.texts):
             yield TextExample(split, prompt + text, line=int(number in queries))
 
-    def texts(self, example: TextExample) -> list[str]:
-        """See `Task.texts`."""
-        return [example.text_a]
-
     def facts(self, example: TextExample) -> Facts:
         """Documents may be in several files: that they are searched in is no mistake."""
         data = self.source(example.identifier)
         return Facts(compared=data.kind in (SCORES, CLASSES) or example.line > 0)
-
-    def rows(
-        self,
-        examples: Sequence[TextExample],
-        tokenizer: "LineTokenizer",
-        max_seq_length: int,
-        *,
-        training: bool,
-    ) -> Rows:
-        """A row for each text; see `Task.rows`."""
-        del training
-        return text_rows(examples, tokenizer, max_seq_length)
 
     def configure(self, config: "BertConfig") -> "BertConfig":
         """See `Task.configure`."""
@@ -278,11 +255,6 @@ class VectorTask(FilesOfSplits):
         """The figures that say which run is better; see `TaskDefaults`."""
         splits = self.evaluation_splits or [self.train_split]
         return _DRAWN[self.source(splits[0]).kind]
-
-    @property
-    def curve_style(self) -> CurveStyle:
-        """Which figures are drawn."""
-        return CurveStyle(self.compared_figures)
 
     def score(self, answered: Answered[TextExample, NDArray]) -> dict[str, float]:
         """The figures of a split, at each size that its vectors may have; see `Task.score`."""
