@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.metrics.retrieval import CHUNK, Score, best_documents, pair_scores
+from pipelines.vectors.nearest import nearest, pair_scores
+from pipelines.vectors.options import COSINE
 
 
 class MinedNegatives(NamedTuple):
@@ -37,8 +38,7 @@ def mine_negatives(
     margin: float | None = None,
     relative_margin: float | None = None,
     texts: tuple[Sequence[str], Sequence[str]] | None = None,
-    score: Score = "cosine",
-    chunk: int = CHUNK,
+    score: str = COSINE,
 ) -> MinedNegatives:
     """The nearest documents of each query that are not its positives, by an exact search.
 
@@ -59,7 +59,6 @@ def mine_negatives(
         texts: what the queries and the documents say. Equal queries share their positives, equal
             documents are one, the first, and what says the same as a query is no negative of it.
         score: what vectors are compared by.
-        chunk: how many documents are compared at once; the result does not depend on it.
 
     Example:
         >>> documents = np.array([[5, 0], [4, 1], [4, 2], [0, 1]])
@@ -86,7 +85,7 @@ def mine_negatives(
     distinct = documents[searched]
     depth = last_rank + max(map(len, never.values()))
     found, negatives, num_candidates, num_dropped = list[int](), list[NDArray](), 0, 0
-    rows = zip(query_texts, *best_documents(queries, distinct, depth, score, chunk), strict=True)
+    rows = zip(query_texts, *nearest(distinct, queries, depth, score=score), strict=True)
     for row, (text, numbers, scores) in enumerate(rows):
         candidates = np.flatnonzero(~np.isin(numbers, list(never[text])))[:last_rank]
         own = distinct[list(right[text])]

@@ -93,11 +93,6 @@ class RunSquadConfig(FineTuningConfig):
         False, "Accepted for the original's sake; it changes nothing here.", resume=FREE
     )
 
-    @property
-    def file_encoding(self) -> TextEncoding:
-        """See `FineTuningConfig.file_encoding`."""
-        return self.text_encoding
-
     def __post_init__(self) -> None:
         super().__post_init__()
         needed = {

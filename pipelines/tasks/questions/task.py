@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import NDArray
 
@@ -73,6 +73,9 @@ class QuestionTask(TaskDefaults):
     """
 
     ARCHITECTURE, MODEL = "BertForQuestionAnswering", "BertSpanLabeler"
+    compared_figures: ClassVar = ("f1", "exact_match", "exact")
+    # Training knows of windows only, not whether a question's answer is right.
+    curve_style: ClassVar = CurveStyle(compared_figures, full_score=100.0, trained=())
 
     text: TextSettings | None = None
     train_file: Path | None = None
@@ -91,7 +94,6 @@ class QuestionTask(TaskDefaults):
     train_split: str = "train"
     evaluation_splits: Sequence[str] = ("predict",)
     test_splits: Sequence[str] = ("predict",)
-    deciding_figure: str = "f1"
 
     @classmethod
     def of_model(cls, model: "BertConfig") -> "QuestionTask":
@@ -240,19 +242,6 @@ class QuestionTask(TaskDefaults):
         if self.answer_settings.version_2_with_negative:
             return scored.figures_v2(self.null_score_diff_threshold)
         return scored.figures(self.metric)
-
-    @property
-    def compared_figures(self) -> Sequence[str]:
-        """The two official figures, F1 first; see `TaskDefaults`."""
-        return ("f1", "exact_match", "exact")
-
-    @property
-    def curve_style(self) -> CurveStyle:
-        """Draws the two official figures, in percent; see `TaskDefaults`.
-
-        Training knows of windows only, not whether a question's answer is right.
-        """
-        return CurveStyle(self.compared_figures, full_score=100.0, trained=())
 
     def guessing(self, split: str) -> Guessing | None:
         """No answer to any question, where that may be right; see `TaskDefaults`."""

@@ -70,6 +70,8 @@ class TaggingTask(FilesOfSplits):
 
     NEEDED: ClassVar = "a file with a word and its tag on each line"
     ARCHITECTURE, MODEL = "BertForTokenClassification", "BertTokenClassifier"
+    compared_figures: ClassVar = ("f1", "precision", "recall")
+    curve_style: ClassVar = CurveStyle(("accuracy", *compared_figures), full_score=100.0)
 
     labels: tuple[str, ...]
     scheme: Scheme
@@ -196,16 +198,6 @@ class TaggingTask(FilesOfSplits):
             expected, predicted = zip(*pairs, strict=True)
             scores |= klue_scores(expected, predicted, labels)
         return scores
-
-    @property
-    def compared_figures(self) -> Sequence[str]:
-        """The figures of all types; see `TaskDefaults`."""
-        return ("f1", "precision", "recall")
-
-    @property
-    def curve_style(self) -> CurveStyle:
-        """Draws the figures of all types, in percent; see `TaskDefaults`."""
-        return CurveStyle(("accuracy", *self.compared_figures), full_score=100.0)
 
     def guessing(self, split: str) -> Guessing:
         """No entity anywhere; see `TaskDefaults`."""

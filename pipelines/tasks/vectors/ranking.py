@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import nested, option
-from pipelines.corpora.encodings import TextEncoding
 from pipelines.fine_tuning.heads import MultiLabelHead, TextTask
 from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.fine_tuning.task import Answered
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics.guessing import Guessing
-from pipelines.metrics.retrieval import best_documents, bm25_rankings, need_bm25, ranking_figures
+from pipelines.metrics.retrieval import bm25_rankings, need_bm25, ranking_figures
 from pipelines.records.rows import Rows
 from pipelines.tables.files import TableFile, open_table
 from pipelines.tables.writing import digits, write_table
@@ -35,7 +34,8 @@ from pipelines.tasks.vectors.files import (
     choose_vector_columns,
     read_vector_data,
 )
-from pipelines.tasks.vectors.options import VectorFilesConfig
+from pipelines.tasks.vectors.options import RunEmbedderConfig, VectorFilesConfig
+from pipelines.vectors.nearest import nearest
 
 _BM25 = "bm25"
 _RIGHT, _WRONG = '["relevant"]', "[]"
@@ -49,9 +49,7 @@ _Lists = dict[int, list[int]]
 class RunRerankerConfig(FineTuningConfig):
     """The options of a run for a cross-encoder."""
 
-    OF_FILES: ClassVar = (
-        *("query_column", "document_column", "negative_column", "label_column", "encoding"),
-    )
+    OF_FILES: ClassVar = RunEmbedderConfig.OF_FILES
 
     files: VectorFilesConfig = nested(VectorFilesConfig, without=("test_file",))
     candidates: str = option(
@@ -70,11 +68,6 @@ class RunRerankerConfig(FineTuningConfig):
             raise UserError("training needs `train_file`; name a file of queries and documents.")
         if (self.do_eval or self.do_predict) and not self.files.dev_file:
             raise UserError("there is nothing to evaluate; name a file with `dev_file`.")
-
-    @property
-    def file_encoding(self) -> TextEncoding:
-        """See `FineTuningConfig.file_encoding`."""
-        return self.files.text_encoding
 
 
 @dataclass(frozen=True)
@@ -229,8 +222,8 @@ def _found(
         from keras_bert_impl.serving.embedder import Embedder
 
         embedder = Embedder.from_pretrained(config.candidates, engine=config.engine)
-        vectors = embedder.embed(asked, "query"), embedder.embed(documents, "document")
-        found = best_documents(*vectors, count + 1)[0].tolist()
+        vectors = embedder.embed(documents, "document"), embedder.embed(asked, "query")
+        found = nearest(*vectors, count + 1)[0].tolist()
     lists = _Lists()
     for query, numbers in zip(known, found, strict=True):
         candidates = data.documents[numbers].tolist()

@@ -36,11 +36,9 @@ from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder, starting_poi
 from pipelines.fine_tuning.task import Answered, Facts, Head, TrainingRows
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics.retrieval import (
-    Score,
     bm25_rankings,
     nearest_accuracy,
     need_bm25,
-    pair_scores,
     ranking_figures,
     retrieval_figures,
     similarity_figures,
@@ -60,6 +58,7 @@ from pipelines.tasks.vectors.files import (
     read_vector_data,
 )
 from pipelines.tasks.vectors.options import LOSSES_OF, MiningConfig, RunEmbedderConfig
+from pipelines.vectors.nearest import pair_scores
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
@@ -94,7 +93,7 @@ class VectorTask(FilesOfSplits, TextTask):
     NEEDED: ClassVar = "a table of texts that belong together"
     joins = False
     test_splits: ClassVar[Sequence[str]] = ()  # vectors are written by the tool embed
-    evaluates_start: ClassVar[bool] = True
+    evaluates_start = True
 
     sources: Mapping[str, VectorData]
     sentence_settings: SentenceSettings
@@ -246,11 +245,6 @@ class VectorTask(FilesOfSplits, TextTask):
         return list(outputs["embedding"])
 
     @property
-    def deciding_figure(self) -> str:
-        """The main figure of the dev file."""
-        return self.compared_figures[0]
-
-    @property
     def compared_figures(self) -> Sequence[str]:
         """The figures that say which run is better; see `TaskDefaults`."""
         splits = self.evaluation_splits or [self.train_split]
@@ -341,7 +335,7 @@ def _read_mined(path: Path, identity: str) -> NDArray[np.int32] | None:
         return None
 
 
-def _figures(data: VectorData, vectors: NDArray[np.float32], score: Score) -> dict[str, float]:
+def _figures(data: VectorData, vectors: NDArray[np.float32], score: str) -> dict[str, float]:
     """The figures of a table's vectors: [texts, size]."""
     if data.kind == CLASSES:
         return {"nearest_accuracy": nearest_accuracy(vectors, data.classes.tolist())}

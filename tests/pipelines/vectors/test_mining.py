@@ -19,8 +19,7 @@ TEXTS = [f"query {i}" for i in range(len(QUERIES))], SAYS
 
 
 @pytest.mark.parametrize("recorded", MADE["mined"], ids=lambda recorded: str(recorded["case"]))
-@pytest.mark.parametrize("chunk", [1, 13, 100])
-def test_negatives_are_those_of_the_peer(recorded, chunk):
+def test_negatives_are_those_of_the_peer(recorded):
     case = recorded["case"]
     found = mine_negatives(
         QUERIES,
@@ -32,7 +31,6 @@ def test_negatives_are_those_of_the_peer(recorded, chunk):
         margin=case.get("absolute_margin"),
         relative_margin=case.get("relative_margin"),
         texts=TEXTS,
-        chunk=chunk,
     )
     theirs = dict(recorded["negatives"])
     assert dict(zip(found.queries.tolist(), found.negatives.tolist(), strict=True)) == theirs
