@@ -164,17 +164,11 @@ def chunk_lengths(
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
-    """A stretch of a run.
+    """A stretch of a run."""
 
-    Attributes:
-        batches: its data; its own step 0 is the phase's first step.
-        num_steps: how long it lasts.
-        learning_rate: the peak that the run's schedule is scaled by while it lasts.
-    """
-
-    batches: BatchSource
+    batches: BatchSource  # whose own step 0 is the phase's first step
     num_steps: int
-    learning_rate: float
+    learning_rate: float  # the peak that the run's schedule is scaled by while it lasts
 
 
 def one_phase(batches: BatchSource, config: TrainingConfig) -> list[Phase]:

@@ -100,12 +100,7 @@ class Checkpoints:
 
     Saving copies the variables (a pause of one copy in memory) and writes the copy in a thread
     while training goes on. Each checkpoint is a folder `step-N` that appears when it is complete.
-
-    Args:
-        state: the run's variables, lists by name; distributed variables are kept once.
-
-    Attributes:
-        describe_model: see `write_checkpoint`; a hook may set it.
+    Of distributed variables one is kept. A hook may set `describe_model`, see `write_checkpoint`.
     """
 
     def __init__(

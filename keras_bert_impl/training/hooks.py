@@ -227,11 +227,8 @@ class EvaluateHeldOut(Hook):
     """Evaluates every `eval_steps` and at the end; keeps the best variables, or ends the run early.
 
     An evaluation that a stop interrupts, or that a kill cut short, is made up for when the run is
-    resumed. What is best, and for how long nothing was better, follows from `evaluations.jsonl`.
-
-    Args:
-        evaluate: measures the model; gives figures, `best_by` among them.
-        held_out: says on which data; figures of other data are not compared.
+    resumed. What is best, and for how long nothing was better, follows from `evaluations.jsonl`,
+    where figures of data that is not `held_out` are not compared.
     """
 
     def __init__(

@@ -41,11 +41,7 @@ class VectorObjective(Objective):
     A batch is parts of texts of like length, `part_feature(name, p)` int32 [replicas, texts of a
     part, length], and `places` int32 [rows, columns]: where each text's vector stands among all of
     them, those of a replica one part after the other. `labels` [rows] are there where the loss
-    needs them.
-
-    Args:
-        loss: takes columns, a list of float32 [rows, size], and labels.
-        one_column: whether all columns are handed over as one, row after row, with a label each.
+    needs them. With `one_column` all columns are one, row after row, with a label each.
     """
 
     couples_rows = True

@@ -30,12 +30,9 @@ def retrieval_figures(
 ) -> dict[str, float]:
     """The figures of `InformationRetrievalEvaluator` (sentence-transformers 6.2) by its defaults.
 
-    Args:
-        queries: [queries, width].
-        documents: [documents, width]; may be mapped from a file. Of equal scores that evaluator
-            takes the document with the lower id: number documents in the order of their ids.
-        relevant: the numbers of each query's right documents; a query without one is left out.
-        score: what vectors are compared by.
+    Of equal scores that evaluator takes the document with the lower id: number documents in the
+    order of their ids. Queries and documents are [n, width]; a query without a right document is
+    left out.
 
     Example:
         >>> documents = np.array([[1, 0], [0, 1], [1, 1]])
@@ -58,11 +55,9 @@ def retrieval_figures(
 def ranking_figures(
     rankings: Sequence[Sequence[bool]], num_relevant: Sequence[int]
 ) -> dict[str, float]:
-    """The same figures of given rankings.
+    """The same figures of given rankings, of any length: whether each document in it is right.
 
-    Args:
-        rankings: of each query whether its first, second, … document is right; of any length.
-        num_relevant: how many right documents each query has, found or not; at least one.
+    Each query has `num_relevant` right documents, found or not; at least one.
     """
     if not len(rankings) or min(num_relevant) < 1:
         raise ValueError("figures need queries, and each query a right document")

@@ -155,11 +155,9 @@ class VectorIndex:
         size: int | None = None,
         metric: str | None = None,
     ) -> "VectorIndex":
-        """Opens an index.
+        """Opens an index; without its model only vectors can be added or searched for.
 
         Args:
-            folder: of the index.
-            model: what made the vectors; without it only vectors can be added or searched for.
             size: the size that is expected; by default any, and so is `metric`.
 
         Raises:

@@ -86,16 +86,10 @@ def nearest(
     Products of matrices have other last digits for other shapes: they only say which vectors may be
     among the best. So the answer depends on no size of a block.
 
-    Args:
-        vectors: [vectors, width] of any type of `smaller_vectors`; may be mapped from a file.
-        queries: [queries, width].
-        ranges: of int8.
-        longest: the length of the longest vector, where it is known; products are faster then.
-
-    Returns:
-        Their numbers, int64 [queries, count], and scores as of `pair_scores`, float32
-        [queries, count], the highest first; of equal ones the earlier first. Fewer where there are
-        fewer vectors.
+    Vectors are [vectors, width] of any type of `smaller_vectors`, int8 with its ranges, and may be
+    mapped from a file; queries [queries, width]. Where the length of the `longest` vector is known
+    products are faster. Gives their numbers, int64 [queries, count], and `pair_scores`, float32
+    [queries, count], the highest first; of equal ones the earlier first.
 
     Example:
         >>> vectors = np.array([[1, 0], [0, 2], [3, 3]], np.float32)
@@ -159,12 +153,7 @@ def _nearest(
 
 
 class Graph:
-    """Links between the first `rows` of some vectors; safe to be searched by several threads.
-
-    Args:
-        links: see `read_links`.
-        vectors: float32 [rows or more, size]; kept.
-    """
+    """Links between the first `rows` of some vectors; safe to be searched by several threads."""
 
     def __init__(self, links: Any, vectors: Vectors) -> None:
         faiss = _faiss()
@@ -180,9 +169,8 @@ class Graph:
     def search(self, queries: Vectors, count: int, ef: int) -> tuple[Numbers, Vectors]:
         """The vectors of the largest products with each query that a search of width `ef` meets.
 
-        Returns:
-            Their numbers, int64 [queries, count], and products, the largest first; where fewer are
-            met, -1 and minus infinity.
+        Gives their numbers, int64 [queries, count], and products, the largest first; where fewer
+        are met, -1 and minus infinity.
         """
         settings = _faiss().SearchParametersHNSW(efSearch=max(ef, count))
         products, numbers = self._links.search(queries, count, params=settings)
@@ -190,11 +178,7 @@ class Graph:
 
 
 def read_links(path: Path, vectors: Vectors) -> Any:
-    """Maps the links of a graph: faiss' index without its vectors; None where there are none.
-
-    Args:
-        vectors: those that it links, and perhaps more.
-    """
+    """Maps the links of a graph: faiss' index without its vectors; None where there are none."""
     if not is_named(without_links(path)):
         return None
     return _read(path, vectors, _faiss().IO_FLAG_MMAP_IFC)
@@ -205,9 +189,6 @@ def grow_graph(path: Path, vectors: Vectors, advance: Callable[[int], object]) -
 
     Memory is that of the vectors, of the links (280 bytes a vector), and of these once more while
     they are written, which is done once a minute.
-
-    Args:
-        advance: gets the number of vectors that were linked since.
     """
     faiss = _faiss()
     if is_named(without_links(path)):

@@ -190,11 +190,9 @@ def _open_vectors(path: Path) -> NDArray[Any]:
 def _check_origin(
     config: SimilarConfig, embedder: "Embedder", origin: Mapping[str, Any]
 ) -> str | None:
-    """Looks at what `embed` kept of the vectors; where nothing is kept, they are believed.
+    """Looks at what `embed` kept of the vectors, and names the prompt of queries that fits it.
 
-    Returns:
-        The name of the queries' prompt: that of queries where the vectors are of documents, the
-        default one where they were made with it, or with what the options say.
+    That of queries where the vectors are of documents, else the default one.
     """
     kept = origin_of(config.vectors_file)
     made_with, settings = origin.get("prompt"), embedder.settings

@@ -36,24 +36,16 @@ Metric = Callable[[np.ndarray, np.ndarray], float]
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a task's files have what.
-
-    Attributes:
-        index: the column that numbers a test set (where it is missing, the rows are counted).
-        labelled_columns: the columns of labelled files that have no header.
-        skip_broken_rows: whether GLUE's own file has rows that cannot be read.
-        only: a column, and its value in the rows that are taken.
-        spellings: labels that are written otherwise than in other files.
-    """
+    """Where a task's files have what."""
 
     text_a: str
     text_b: str | None
     label: str
-    index: str = "index"
-    labelled_columns: tuple[str, ...] | None = None
-    skip_broken_rows: bool = False
-    only: tuple[str, str] | None = None
-    spellings: Mapping[str, str] = field(default_factory=dict)
+    index: str = "index"  # numbers a test set; where it is missing, the rows are counted
+    labelled_columns: tuple[str, ...] | None = None  # of labelled files without a header
+    skip_broken_rows: bool = False  # GLUE's own file has rows that cannot be read
+    only: tuple[str, str] | None = None  # a column, and its value in the rows that are taken
+    spellings: Mapping[str, str] = field(default_factory=dict)  # of labels, where they differ
 
     @property
     def texts(self) -> list[str]:

@@ -59,17 +59,11 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class LabelledTexts(LabelTask):
-    """The task; `open_labelled_texts` makes one of files.
-
-    Attributes:
-        labels: the labels in the order of the classes; () of a regression.
-        sources: the file of each split; with `held_out` "dev" is a part of "train".
-        label_units: in which a regression is trained, or None; see `LabelUnits`.
-    """
+    """The task; `open_labelled_texts` makes one of files. For units of labels see `LabelUnits`."""
 
     kind: Kind
-    labels: tuple[str, ...]
-    sources: Mapping[str, Source]
+    labels: tuple[str, ...]  # in the order of the classes; () of a regression
+    sources: Mapping[str, Source]  # of each split; with `held_out` "dev" is a part of "train"
     options: Mapping[str, Any] = field(default_factory=dict)
     long_texts: LongTexts = field(default_factory=LongTexts)
     held_out: HeldOut | None = None

@@ -22,15 +22,10 @@ _COUNTED_STEPS = 1000
 
 
 class RowKeys(NamedTuple):
-    """What decides which rows may stand in one batch.
+    """What decides which rows may stand in one batch."""
 
-    Attributes:
-        known: the query, and all documents that are known to answer it.
-        others: its other texts, which may stand in several rows.
-    """
-
-    known: frozenset[int]
-    others: frozenset[int] = frozenset()
+    known: frozenset[int]  # the query, and all documents that are known to answer it
+    others: frozenset[int] = frozenset()  # texts that may stand in several rows
 
 
 class _Filled:
@@ -108,12 +103,8 @@ class VectorBatches:
 
     The texts of all columns are sorted by length and divided into parts of as many texts, each
     padded to one of at most eight lengths: a question is not padded to the length of its passage.
-
-    Args:
-        texts: a row for each text.
-        rows: int [rows, columns], the texts of each row.
-        keys: of each row; None lets any rows be together.
-        texts_at_once: how many texts a part has at most, for each replica.
+    For each replica a part has `texts_at_once` at most. Rows are int [rows, columns], numbers of
+    texts; without `keys` any rows may be together.
     """
 
     def __init__(

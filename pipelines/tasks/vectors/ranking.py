@@ -74,14 +74,11 @@ class RunRerankerConfig(FineTuningConfig):
 class RankingTask(TextTask):
     """Pairs of a query and a document, which is right or not; see `Task`.
 
-    Attributes:
-        splits: the pairs; those of one query have one `identifier`, and the candidates' order.
-        relevant: how many right documents each query to evaluate has, found or not.
-        tables: the file of each split.
+    Those of one query have one `identifier`, and the candidates' order.
     """
 
     splits: Mapping[str, Sequence[TextExample]]
-    relevant: Mapping[str, int]
+    relevant: Mapping[str, int]  # how many right documents each query has, found or not
     tables: Mapping[str, TableFile]
     head_of: MultiLabelHead = field(default_factory=lambda: MultiLabelHead(["relevant"]))
     name: str = "reranker"

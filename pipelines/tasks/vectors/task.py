@@ -216,12 +216,12 @@ class VectorTask(FilesOfSplits, TextTask):
             vectors[data.queries],
             vectors[data.documents],
             data.relevant,
+            texts=(_words(data, data.queries), _words(data, data.documents)),
             count=mining.mine_negatives,
             first_rank=mining.mine_from,
             last_rank=mining.mine_to,
             margin=mining.mine_margin,
             relative_margin=mining.mine_relative_margin,
-            texts=(_words(data, data.queries), _words(data, data.documents)),
             score=self.sentence_settings.similarity,
         )
         _LOGGER.info(
@@ -279,12 +279,8 @@ class VectorTask(FilesOfSplits, TextTask):
         except UserError as error:
             _LOGGER.info("There are no figures of BM25 beside the model's: %s", error)
             return {}
-        texts = [text for _, text in data.texts]
-        rankings = bm25_rankings(
-            [texts[number] for number in data.queries],
-            [texts[number] for number in data.documents],
-            _BEST_RANK,
-        )
+        texts = _words(data, data.queries), _words(data, data.documents)
+        rankings = bm25_rankings(*texts, _BEST_RANK)
         right = [
             [number in wanted for number in ranking]
             for ranking, wanted in zip(rankings, data.relevant, strict=True)
