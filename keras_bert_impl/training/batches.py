@@ -186,7 +186,6 @@ class PhasedBatches:
 
     @property
     def boundaries(self) -> tuple[int, ...]:
-        """The steps at which a phase ends."""
         return tuple(itertools.accumulate(phase.num_steps for phase in self._phases))
 
     def batches_from(self, step: int) -> Iterator[Batch]:
@@ -199,11 +198,9 @@ class PhasedBatches:
             step = max(step - phase.num_steps, 0)
 
     def batch_size_at(self, step: int) -> int:
-        """The rows of one step's whole batch."""
         return self._phase_of(step)[0].batches.batch_size
 
     def where(self, step: int) -> str:
-        """Names the examples of one step's batch."""
         phase, step = self._phase_of(step)
         return phase.batches.where(step)
 

@@ -96,7 +96,6 @@ class ClassificationObjective(Objective):
         self._weights = None if class_weights is None else np.asarray(class_weights, np.float32)
 
     def normalizers(self, batch: Batch) -> dict[str, np.float32]:
-        """Counts the examples, and adds up their classes' weights; see `Objective.normalizers`."""
         counts = super().normalizers(batch)
         if self._weights is None:
             return counts
@@ -107,7 +106,6 @@ class ClassificationObjective(Objective):
     def loss(
         self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
     ) -> Figures:
-        """Gives the part's share of the loss and of the accuracy."""
         labels = ops.reshape(ops.cast(batch["label_ids"], "int32"), [-1])  # [rows]
         losses, right = _cross_entropies(outputs["logits"], labels)  # of [rows, classes]
         examples = weights_of(batch, labels)  # [rows]
@@ -143,7 +141,6 @@ class MultiLabelObjective(Objective):
     def loss(
         self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
     ) -> Figures:
-        """Gives the part's share of the loss and of the accuracy."""
         logits = ops.cast(outputs["logits"], "float32")  # [rows, labels]
         targets = ops.cast(batch["label_ids"], "float32")  # [rows, labels]
         examples = weights_of(batch, targets) / normalizers["examples"]  # [rows]
@@ -177,7 +174,6 @@ class RegressionObjective(Objective):
     def loss(
         self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
     ) -> Figures:
-        """Gives the part's share of the mean squared error (also as a metric)."""
         predictions = ops.reshape(ops.cast(outputs["logits"], "float32"), [-1])  # [rows]
         targets = ops.reshape(ops.cast(batch["label_ids"], "float32"), [-1])  # [rows]
         weights = weights_of(batch, targets) / normalizers["examples"]
@@ -216,7 +212,6 @@ class SpanObjective(Objective):
     def loss(
         self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
     ) -> Figures:
-        """Gives the part's share of the loss, and of the rows where both positions are found."""
         found = []
         for name in ("start", "end"):
             logits = ops.cast(outputs[f"{name}_logits"], "float32")  # [rows, length]
@@ -247,14 +242,12 @@ class TagObjective(Objective):
     """
 
     def normalizers(self, batch: Batch) -> dict[str, np.float32]:
-        """Counts the tokens with a tag; see `Objective.normalizers`."""
         tagged = (batch["tag_ids"] > 0) * np.reshape(batch.get(EXAMPLE_WEIGHTS, 1.0), [-1, 1])
         return {"tags": np.float32(np.sum(tagged))}
 
     def loss(
         self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
     ) -> Figures:
-        """Gives the part's share of the loss, and of the tags that are right."""
         tags = ops.cast(batch["tag_ids"], "int32")  # [rows, length]
         losses, right = _cross_entropies(outputs["logits"], ops.maximum(tags - 1, 0))
         # A batch may be without any tag: rows in which other windows own all words.
@@ -297,7 +290,6 @@ class PretrainingObjective(Objective):
         self._next_sentence = next_sentence
 
     def normalizers(self, batch: Batch) -> dict[str, np.float32]:
-        """Counts masked tokens and examples; see `Objective.normalizers`."""
         weights = batch["masked_lm_weights"]  # [batch, predictions]
         if EXAMPLE_WEIGHTS in batch:
             weights = weights * batch[EXAMPLE_WEIGHTS][:, None]
@@ -309,7 +301,6 @@ class PretrainingObjective(Objective):
     def loss(
         self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
     ) -> Figures:
-        """Gives the part's share of the loss, both losses and both accuracies."""
         examples = weights_of(batch, batch["masked_lm_ids"])  # [rows]
         tokens = ops.cast(batch["masked_lm_weights"], "float32") * examples[:, None]
         found = {

@@ -42,7 +42,6 @@ class LossScale:
 
     @property
     def variables(self) -> list[Any]:
-        """The variables that a checkpoint keeps."""
         return [self.scale, self.good_steps, self.skipped]
 
     def value(self) -> Any:

@@ -50,7 +50,6 @@ class VectorObjective(Objective):
         self._loss, self._one_column = loss, one_column
 
     def normalizers(self, batch: Batch) -> dict[str, np.float32]:
-        """The number of rows."""
         return {"examples": np.float32(len(batch[PLACES]))}
 
     def loss(
@@ -92,7 +91,6 @@ class VectorStep(TrainingStep):
         learning_rates: Sequence[float],
         whole: bool = False,
     ) -> tuple[Any, dict[str, Any]]:
-        """Hands each replica its texts, and all of them the places and labels."""
         del whole  # every worker has the whole batch, and takes its replicas' texts
         replicas, shared = self.devices.replicas, (PLACES, LABELS)
         arrays = stack_batches(batches)

@@ -110,27 +110,22 @@ class ClassificationHead(LabelHead):
         self.labels, self.names = tuple(labels), tuple(labels.values())
 
     def encode(self, label: str) -> int:
-        """Gives the class of a label."""
         if label not in self._ids:
             raise _unknown(label, self.labels)
         return self._ids[label]
 
     def values(self, logits: np.ndarray) -> np.ndarray:
-        """Gives the probabilities of the classes: float64 [examples, labels]."""
         logits = logits.astype(np.float64)
         powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
         return powers / powers.sum(axis=-1, keepdims=True)
 
     def predictions(self, logits: np.ndarray) -> np.ndarray:
-        """Gives the most probable class: int64 [examples]."""
         return logits.argmax(axis=-1)
 
     def decode(self, logits: np.ndarray) -> list[str]:
-        """Gives the most probable label, as the files call it."""
         return [self.labels[class_id] for class_id in self.predictions(logits)]
 
     def objective(self) -> "Objective":
-        """Cross entropy."""
         from keras_bert_impl.training.objectives import ClassificationObjective
 
         return ClassificationObjective(self._class_weights)
@@ -160,7 +155,6 @@ class MultiLabelHead(LabelHead):
             self.activation = "torch.nn.modules.activation.Sigmoid"
 
     def encode(self, label: str) -> list[int]:
-        """Gives a 1 for each label that holds, a 0 for the others."""
         held = bounded_loads(label)
         unknown = [one for one in held if one not in self.labels]
         if unknown:
@@ -168,21 +162,17 @@ class MultiLabelHead(LabelHead):
         return [int(name in held) for name in self.labels]
 
     def values(self, logits: np.ndarray) -> np.ndarray:
-        """Gives the probability of each label: float64 [examples, labels]."""
         # By the hyperbolic tangent, which no large number overflows.
         return 0.5 * (1.0 + np.tanh(0.5 * logits.astype(np.float64)))
 
     def predictions(self, logits: np.ndarray) -> np.ndarray:
-        """Gives a 1 where the probability is a half or more: int64 [examples, labels]."""
         return (logits >= 0).astype(np.int64)
 
     def decode(self, logits: np.ndarray) -> list[str]:
-        """Gives the labels that hold, as JSON lists."""
         names = np.array(self.labels, object)
         return [as_label_list(names[held]) for held in logits >= 0]
 
     def objective(self) -> "Objective":
-        """Binary cross entropy."""
         from keras_bert_impl.training.objectives import MultiLabelObjective
 
         return MultiLabelObjective(self._positive_weights)
@@ -225,7 +215,6 @@ class RegressionHead(LabelHead):
         self._bounded = math.isfinite(high - low)
 
     def encode(self, label: str) -> float:
-        """Reads a label."""
         try:
             number = float(label)
         except ValueError:
@@ -237,11 +226,9 @@ class RegressionHead(LabelHead):
         return number
 
     def values(self, logits: np.ndarray) -> np.ndarray:
-        """Gives the numbers as the model has them: float64 [examples, 1]."""
         return logits.astype(np.float64)
 
     def predictions(self, logits: np.ndarray) -> np.ndarray:
-        """Gives the numbers: float64 [examples]."""
         return logits[:, 0].astype(np.float64)
 
     def decode(self, logits: np.ndarray) -> list[str]:
@@ -250,7 +237,6 @@ class RegressionHead(LabelHead):
         return [f"{number:.3f}" if self._bounded else digits(number) for number in numbers]
 
     def objective(self) -> "Objective":
-        """The mean squared error, in the labels' own units."""
         from keras_bert_impl.training.objectives import RegressionObjective
 
         return RegressionObjective(1.0 if self.units is None else self.units[1])
@@ -264,7 +250,6 @@ class TextTask(TaskDefaults):
     joins = True
 
     def texts(self, example: TextExample) -> list[str]:
-        """The text or the two texts of an example; see `Task.texts`."""
         return [example.text_a, example.text_b or ""]
 
     def rows(
@@ -283,20 +268,16 @@ class TextTask(TaskDefaults):
         return replace(rows, values={**rows.values, **values})
 
     def configure(self, config: "BertConfig") -> "BertConfig":
-        """Writes the labels' names into the configuration."""
         return self.head_of.configure(config)
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
-        """Builds the encoder with the task's head."""
         return self.head_of.build(config, dtype)
 
     def joined(self, rows: Rows, outputs: Mapping[str, NDArray]) -> Mapping[str, NDArray]:
-        """The logits of each example, of its windows together; see `TaskDefaults`."""
         how = self.long_texts.window_answers
         return {"logits": join_windows(rows, outputs["logits"], how)}
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
-        """A classifier's signatures: ids, texts and pairs of texts; see `Task.served`."""
         from keras_bert_impl.serving.export import serve_model
 
         return serve_model(opened, max_seq_length=max_seq_length)

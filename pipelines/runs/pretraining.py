@@ -75,12 +75,10 @@ class KeepModels(Hook):
         self._every, self._write = every, write
 
     def begin(self, run: Run) -> None:
-        """Makes up for the model of the step that the run resumes from."""
         if run.step:
             self._keep(run)
 
     def after_call(self, run: Run) -> None:
-        """Writes a model where one is due."""
         self._keep(run)
 
     def _keep(self, run: Run) -> None:

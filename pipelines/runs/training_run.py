@@ -224,7 +224,6 @@ class KeepFlags(Hook):
         self._flags = flags
 
     def begin(self, run: Run) -> None:
-        """Writes `flags.cfg`."""
         if run.is_chief:
             run.directory.write_flags(self._flags)
 
@@ -238,7 +237,6 @@ class DescribeModel(Hook):
         self._model, self._text, self._sentence = model, text, sentence
 
     def begin(self, run: Run) -> None:
-        """Tells the writer of checkpoints what the variables are."""
         names = [variable.path for variable in run.state.model.weights]
         run.checkpoints.describe_model = partial(
             describe_checkpoint,

@@ -85,7 +85,6 @@ class GlueTask(LabelTask):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The treatment of long texts and the units of numbers; see `Task.settings`."""
         return {**self.long_texts.settings, **self.head_of.settings}
 
     @property
@@ -94,7 +93,6 @@ class GlueTask(LabelTask):
         return len(self.layout.texts)
 
     def files(self, split: str) -> list[Path]:
-        """The split's file; see `Task.files`."""
         if split == self.train_split and self.trained_on:
             raise UserError(
                 f"`do_train=True`: {self.name} has no training set; train on {self.trained_on} and "
@@ -104,14 +102,12 @@ class GlueTask(LabelTask):
         return [next(filter(is_there, places), places[-1])]
 
     def examples(self, split: str) -> Iterator[TextExample]:
-        """Reads the split's file; see `Task.examples`."""
         (path,) = self.files(split)
         layout = self.layouts.get(split, self.layout)
         labelled = split in (self.train_split, *self.evaluation_splits)
         return self._read_labelled(path, layout) if labelled else self._read_test(path, layout)
 
     def score(self, answered: Labelled) -> dict[str, float]:
-        """Gives GLUE's metrics; see `Task.score`."""
         pairs = [(answer.prediction, str(example.label)) for example, answer in answered]
         predictions = np.array([prediction for prediction, _ in pairs])
         labels = self.head_of.encode_all([label for _, label in pairs])
@@ -159,7 +155,6 @@ class GlueTask(LabelTask):
             raise UserError(f"{path}: has no rows whose {column} is {value!r}; name another task.")
 
     def check_label(self, path: Path, number: int, label: str) -> None:
-        """Sees that a label is one of the task's."""
         try:
             self.head_of.encode(label)
         except UserError as error:

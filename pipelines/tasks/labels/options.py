@@ -199,7 +199,6 @@ class RunClassifierConfig(FineTuningConfig):
         return kept
 
     def kept_in_model(self, task: Any) -> Mapping[str, Any]:
-        """How many texts an example has."""
         return {"num_texts": task.num_texts}
 
     def _with_pooling(self, config: BertConfig) -> BertConfig:

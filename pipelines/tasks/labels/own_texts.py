@@ -74,17 +74,14 @@ class LabelledTexts(LabelTask):
 
     @property
     def evaluation_splits(self) -> list[str]:
-        """The dev set, and the test set where it has labels."""
         return [s for s in ("dev", "test") if s in self.sources and self.sources[s].labelling]
 
     @property
     def test_splits(self) -> list[str]:
-        """The test set and the dev set."""
         return [split for split in ("test", "dev") if split in self.sources]
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The options, and what stands for the labels; see `Task.settings`."""
         labels = json_text(self.labels).encode()
         own = {
             **self.options,
@@ -103,7 +100,6 @@ class LabelledTexts(LabelTask):
 
     @cached_property
     def head_of(self) -> LabelHead:  # type: ignore[override]  # frozen: never assigned
-        """How labels become numbers, and the model over them."""
         if self.kind == "number":
             return RegressionHead(units=self.label_units)
         if self.kind == "one":
@@ -111,7 +107,6 @@ class LabelledTexts(LabelTask):
         return MultiLabelHead(self.labels, self.class_weights)
 
     def files(self, split: str) -> list[Path]:
-        """The files on disk; see `Task.files`."""
         return self.sources[split].file.paths()
 
     def examples(self, split: str) -> Iterator[TextExample]:
@@ -128,7 +123,6 @@ class LabelledTexts(LabelTask):
         return cut is None or cut.has(source, example) == (split == "dev")
 
     def score(self, answered: AnsweredTexts) -> dict[str, float]:
-        """Gives the metrics that fit the labels; see `Task.score`."""
         labels, predictions = self._decisions(answered)
         return (
             _score_numbers(labels, predictions)
@@ -137,7 +131,6 @@ class LabelledTexts(LabelTask):
         )
 
     def illustrate(self, folder: Path, split: str, answered: AnsweredTexts) -> list[Path]:
-        """Writes the figures of each label, and the confusion matrix; see `TaskDefaults`."""
         if self.kind == "number":
             return []
         decisions = self._decisions(answered)

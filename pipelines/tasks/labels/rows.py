@@ -75,7 +75,6 @@ class LabelTask(TextTask):
         return CurveStyle(trained=() if several else ("accuracy",))
 
     def guessing(self, split: str) -> Guessing:
-        """The most frequent class, the labels that most examples have, or the mean."""
         examples = list(self.examples(split))
         labels = self.head_of.encode_all([str(example.label) for example in examples])
         answer = LabelAnswer("", constant_answer(labels), np.array([]))
@@ -95,7 +94,6 @@ class LabelTask(TextTask):
     def answers(
         self, examples: Sequence[TextExample], rows: Rows, outputs: Mapping[str, NDArray]
     ) -> list[LabelAnswer]:
-        """The label, labels or number of each example, of its windows together."""
         del examples
         head, logits = self.head_of, self.joined(rows, outputs)["logits"]
         answers = zip(
@@ -175,7 +173,6 @@ class LabelForm(RowForm):
         self.outputs = _OUTPUTS[self.kind] | ({} if self.kind == "number" else _LOGITS)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
-        """See `Answerer.prepare`."""
         fields = read_fields(self.inputs, instances)
         texts = zip(*fields.values(), strict=True)
         examples = [TextExample("", *some) for some in texts]
@@ -183,7 +180,6 @@ class LabelForm(RowForm):
         return Prepared(single_rows(rows), rows, truncated_tokens(rows))
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        """See `Answerer.finish`."""
         if not outputs:
             return []
         logits = self.joined(outputs)["logits"].astype(np.float32)

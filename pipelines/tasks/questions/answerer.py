@@ -113,7 +113,6 @@ class QuestionForm(RowForm):
         self._tokenizer = PlainTokenizer(model.text)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
-        """See `Answerer.prepare`."""
         fields = read_fields(self.inputs, instances)
         passages: dict[str, Passage] = {}
         questions = [
@@ -126,7 +125,6 @@ class QuestionForm(RowForm):
         return Prepared(single_rows(rows), (questions, rows), truncated_tokens(rows))
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        """See `Answerer.finish`."""
         if not outputs:
             return []
         questions, rows = prepared.state

@@ -111,7 +111,6 @@ class RunSquadConfig(FineTuningConfig):
             self.threshold()
 
     def check_together(self) -> None:
-        """Holds lengths, threshold and metric against each other."""
         if self.max_seq_length <= self.max_query_length + 3:
             raise UserError(
                 f"`max_seq_length={self.max_seq_length}` must be more than "
@@ -130,7 +129,6 @@ class RunSquadConfig(FineTuningConfig):
             )
 
     def kept(self, model: BertConfig) -> dict[str, Any]:
-        """See `FineTuningConfig.kept`."""
         kept = super().kept(model)
         threshold = kept.pop(THRESHOLD, None)
         if threshold and self.null_score_diff_threshold != AUTO:

@@ -233,7 +233,6 @@ class EntityForm(RowForm):
         self._tokenizer = PlainTokenizer(model.text)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
-        """See `Answerer.prepare`."""
         texts = read_fields(self.inputs, instances)["text"]
         if not texts:
             return Prepared([])
@@ -252,7 +251,6 @@ class EntityForm(RowForm):
         return characters_of(text)
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        """See `Answerer.finish`."""
         if not outputs:
             return []
         texts, items, rows = prepared.state

@@ -136,7 +136,6 @@ class VectorBatches:
         self._lengths = BatchLengths.fitted(np.concatenate(found), int(texts.lengths.max()))
 
     def batches_from(self, step: int) -> Iterator[Batch]:
-        """Gives the batches of steps `step`, `step + 1`, ..."""
         while True:
             yield self.batch_at(step)
             step += 1
@@ -161,7 +160,6 @@ class VectorBatches:
         return batch
 
     def where(self, step: int) -> str:
-        """Names the rows of a step's batch, counted from 0."""
         rows = sorted(self._order.rows_of(step).tolist())
         return f"rows {', '.join(map(str, rows))} of the training split"
 

@@ -185,7 +185,6 @@ class RunEmbedderConfig(FineTuningConfig):
             raise UserError("`encoder_bilstm`: vectors have no head; leave it out.")
 
     def configure(self, config: BertConfig) -> BertConfig:
-        """The model's configuration: that of an encoder alone."""
         return without_task(config)
 
     def loss_options(self, loss: str) -> dict[str, Any]:

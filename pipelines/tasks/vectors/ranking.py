@@ -89,23 +89,19 @@ class RankingTask(TextTask):
 
     @property
     def evaluation_splits(self) -> Sequence[str]:
-        """The dev file."""
         return [split for split in self.splits if split != self.train_split]
 
     test_splits = evaluation_splits
 
     def files(self, split: str) -> list[Path]:
-        """See `Task.files`."""
         return self.tables[split].paths()
 
     def examples(self, split: str) -> Sequence[TextExample]:
-        """See `Task.examples`."""
         return self.splits[split]
 
     def answers(
         self, examples: Sequence[TextExample], rows: Rows, outputs: Mapping[str, NDArray]
     ) -> list[float]:
-        """The score of each pair."""
         del examples, rows
         return self.head_of.values(outputs["logits"])[:, 0].tolist()
 
@@ -124,7 +120,6 @@ class RankingTask(TextTask):
         return {name: found[name] for name in _FIGURES}
 
     def guessing(self, split: str) -> Guessing:
-        """The candidates as they stand."""
         return Guessing("in the candidates' order", [(one, 0.0) for one in self.examples(split)])
 
     def write(self, folder: Path, split: str, answered: Ranked) -> list[Path]:

@@ -107,7 +107,6 @@ class VectorTask(FilesOfSplits, TextTask):
 
     @property
     def evaluation_splits(self) -> list[str]:
-        """The dev and the test file."""
         return [split for split in ("dev", "test") if split in self.sources]
 
     @property
@@ -121,7 +120,6 @@ class VectorTask(FilesOfSplits, TextTask):
         return {"rows_crc32": f"{zlib.crc32(data.rows.tobytes() + labels + mined):08x}"}
 
     def files(self, split: str) -> list[Path]:
-        """The split's file."""
         return [Path(self.source(split).name)]
 
     def examples(self, split: str) -> Iterator[TextExample]:
@@ -137,7 +135,6 @@ class VectorTask(FilesOfSplits, TextTask):
         return Facts(compared=data.kind in (SCORES, CLASSES) or example.line > 0)
 
     def configure(self, config: "BertConfig") -> "BertConfig":
-        """See `Task.configure`."""
         return config
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
@@ -175,12 +172,10 @@ class VectorTask(FilesOfSplits, TextTask):
         return replace(self.sentence_settings, max_seq_length=max_seq_length)
 
     def num_training_rows(self, rows: Any) -> int:
-        """How many rows of texts there are."""
         del rows
         return len(self.source(self.train_split).rows)
 
     def batches(self, training: TrainingRows) -> "VectorBatches":
-        """The batches of the training split; see `TaskDefaults.batches`."""
         from keras_bert_impl.losses import loss_named
         from pipelines.tasks.vectors.batches import VectorBatches, keys_of
 
@@ -240,13 +235,11 @@ class VectorTask(FilesOfSplits, TextTask):
     def answers(
         self, examples: Sequence[TextExample], rows: Rows, outputs: Mapping[str, NDArray]
     ) -> list[NDArray[np.float32]]:
-        """The vector of each text."""
         del examples, rows
         return list(outputs["embedding"])
 
     @property
     def compared_figures(self) -> Sequence[str]:
-        """The figures that say which run is better; see `TaskDefaults`."""
         splits = self.evaluation_splits or [self.train_split]
         return _DRAWN[self.source(splits[0]).kind]
 
@@ -294,7 +287,6 @@ class VectorTask(FilesOfSplits, TextTask):
         return ()
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
-        """As any encoder; see `Task.served`."""
         from keras_bert_impl.serving.export import serve_model
 
         return serve_model(opened, 1, max_seq_length)
