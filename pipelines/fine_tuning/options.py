@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -274,8 +275,9 @@ class FineTuningConfig:
     @property
     def file_encoding(self) -> TextEncoding:
         """How the text of the task's files is encoded, as these options or nested ones say."""
-        found = (getattr(one, "text_encoding", None) for one in (self, *vars(self).values()))
-        return next(filter(None, found), UTF_8)
+        paths = (one.path[:-1] for one in options_of(type(self)) if one.name == "encoding")
+        found: TextEncoding = next((reduce(getattr, path, self) for path in paths), UTF_8)
+        return found
 
     def configure(self, config: BertConfig) -> BertConfig:
         """The model's configuration with what the options change of it."""
