@@ -81,7 +81,6 @@ class ClassificationObjective(Objective):
     the weights of the whole batch. The accuracy never knows weights.
 
     Example:
-        >>> import numpy as np
         >>> objective = ClassificationObjective()
         >>> batch = {"label_ids": np.array([1, 0])}
         >>> outputs = {"logits": ops.convert_to_tensor([[0.0, 9.0], [0.0, 9.0]])}
@@ -125,7 +124,6 @@ class MultiLabelObjective(Objective):
     say how much a label that holds counts, as `pos_weight` of PyTorch's `BCEWithLogitsLoss`.
 
     Example:
-        >>> import numpy as np
         >>> objective = MultiLabelObjective()
         >>> batch = {"label_ids": np.array([[1, 0]])}
         >>> outputs = {"logits": ops.convert_to_tensor([[9.0, 9.0]])}
@@ -159,7 +157,6 @@ class RegressionObjective(Objective):
     is in the labels' own units, its gradient that of the labels in the others.
 
     Example:
-        >>> import numpy as np
         >>> objective = RegressionObjective()
         >>> batch = {"label_ids": np.array([1.0, 3.0], np.float32)}
         >>> outputs = {"logits": ops.convert_to_tensor([[1.0], [1.0]])}
@@ -196,7 +193,6 @@ class SpanObjective(Objective):
     batches are trimmed, a row's loss would then depend on the rows beside it.
 
     Example:
-        >>> import numpy as np
         >>> objective = SpanObjective()
         >>> batch = {"start_positions": np.array([1]), "end_positions": np.array([1])}
         >>> logits = ops.convert_to_tensor([[0.0, 9.0]])

@@ -84,7 +84,8 @@ class FeatureExtractor:
         for start in range(0, len(order), self._batch_size):
             some = order[start : start + self._batch_size]
             length = -(-lengths[some[0]] // _LENGTH_STEP) * _LENGTH_STEP
-            vectors = self._compute({name: x[some, :length] for name, x in packed.items()})
+            layers = self._forward({name: x[some, :length] for name, x in packed.items()})
+            vectors = np.asarray(layers["all_encoder_layers"])[self._layers].astype(np.float32)
             for row, index in enumerate(some.tolist()):
                 ids = packed["input_ids"][index, : lengths[index]]
                 tokens = [self.vocabulary.tokens[number] for number in ids]
@@ -94,11 +95,6 @@ class FeatureExtractor:
                 results[index] = LineFeatures(tokens, ids, own)
         for index in range(len(lines)):
             yield results.pop(index)
-
-    def _compute(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:
-        """[layers, rows, length, hidden] of one batch."""
-        layers = self._forward(batch)["all_encoder_layers"]
-        return np.asarray(layers)[self._layers].astype(np.float32)
 
 
 def _split_segments(line: str) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """The task of a run for endings: each is read with the context in front, and the best is chosen."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -211,10 +211,11 @@ class ChoiceForm(RowForm):
         for number, endings in enumerate(fields["endings"], start=1):
             self._check_count(number, len(endings))
         pairs = zip(fields["context"], fields["endings"], strict=True)
+        own = self._task.num_choices
         choices = [
-            Choice("", context, some, None, 0)
+            Choice("", context, tuple(endings[place : place + own]), None, 0)
             for context, endings in pairs
-            for some in self._of_rows(endings)
+            for place in range(0, len(endings), own)
         ]
         if not choices:
             return Prepared([])
@@ -232,11 +233,6 @@ class ChoiceForm(RowForm):
                 f"instance {number}: `endings` has {endings} texts; this model chooses among "
                 f"{most}: give as many."
             )
-
-    def _of_rows(self, endings: Sequence[str]) -> Iterator[tuple[str, ...]]:
-        """The endings of each row."""
-        own = self._task.num_choices
-        return (tuple(endings[place : place + own]) for place in range(0, len(endings), own))
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         if not outputs:

@@ -267,11 +267,6 @@ _TASKS = {task.name: task for task in (*GLUE_TASKS, *map(_xnli, LANGUAGES))}
 _TASKS["XNLI"] = _TASKS["XNLI-en"]
 
 
-def task_names() -> tuple[str, ...]:
-    """The names that `find_task` knows."""
-    return tuple(_TASKS)
-
-
 def find_task(name: str) -> GlueTask:
     """Gives the task of a name; case, hyphens and underscores do not matter.
 

@@ -140,6 +140,8 @@ def label_units(examples: Iterable[TextExample], where: object) -> tuple[float, 
 LABEL_PROBABILITIES = "label_probabilities"
 """Labels beside their probabilities, for who reads an answer; columns and exports have none."""
 
+_TEXT = (Input("text", about="a text"),)
+_PAIR = (Input("text_a", about="the first text"), Input("text_b", about="the second text"))
 _LOGITS = {"logits": "one of each label"}
 _OUTPUTS = {
     "label": {"label": "the best label", "probabilities": "of each label, in their order"},
@@ -157,7 +159,7 @@ class LabelForm(RowForm):
         self, model: KnownModel, tokenizer: PlainTokenizer, max_seq_length: int, *, pairs: bool
     ) -> None:
         self.signature, self._pairs = ("text_pair" if pairs else "text"), pairs
-        self.inputs = _inputs(pairs)
+        self.inputs = _PAIR if pairs else _TEXT
         self._labels, self._tokenizer = model.labels, tokenizer
         self.max_seq_length = max_seq_length
         self._long_texts = long_texts_of(model.config)
@@ -192,27 +194,18 @@ class LabelForm(RowForm):
                 **self._said(best),
                 "probabilities": values,
                 "logits": scores,
-                LABEL_PROBABILITIES: self._label_probabilities(values),
+                LABEL_PROBABILITIES: sorted(
+                    map(list, zip(self._labels, values, strict=True)), key=lambda pair: -pair[1]
+                ),
             }
             for best, values, scores in zip(*(x.tolist() for x in found), strict=True)
         ]
-
-    def _label_probabilities(self, values: list[float]) -> list[list[Any]]:
-        """Each label with its probability, the most probable first."""
-        pairs = [[*pair] for pair in zip(self._labels, values, strict=True)]
-        return sorted(pairs, key=lambda pair: -pair[1])
 
     def _said(self, best: Any) -> Answer:
         """The best label, or those of which a 1 says that they hold."""
         if self.kind == "label":
             return {"label": self._labels[best]}
         return {"labels": [label for label, holds in zip(self._labels, best, strict=True) if holds]}
-
-
-def _inputs(pairs: bool) -> tuple[Input, ...]:
-    if not pairs:
-        return (Input("text", about="a text"),)
-    return Input("text_a", about="the first text"), Input("text_b", about="the second text")
 
 
 def label_forms(model: KnownModel, max_seq_length: int | None = None) -> list[LabelForm]:

@@ -250,7 +250,7 @@ class QuestionTask(TaskDefaults):
             return []
         negative = self.answer_settings.version_2_with_negative
         threshold = self.null_score_diff_threshold or 0.0 if negative else math.inf
-        one = squad_v2_question if negative else METRICS[self.metric][1]
+        one = squad_v2_question if negative else METRICS[self.metric]
         return [write_answer_table(folder / ANSWER_TABLE, answered, threshold, one)]
 
     def write(

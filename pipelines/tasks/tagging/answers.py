@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -236,19 +237,16 @@ class EntityForm(RowForm):
         texts = read_fields(self.inputs, instances)["text"]
         if not texts:
             return Prepared([])
-        items = [self._items(text) for text in texts]
+        of_characters = self._unit == CHARACTERS
+        find = characters_of if of_characters else partial(words_of, split_marks=self._raw)
+        items = list(map(find, texts))
         documents = [_document(*one) for one in zip(texts, items, strict=True)]
-        if self._unit == CHARACTERS:
+        if of_characters:
             tokens = tokenize_characters(documents, self._tokenizer, self._labels, self._scheme)
         else:
             tokens = tokenize_words(documents, self._tokenizer, self._labels)
         rows = tag_rows(tokens, self._tokenizer, self.max_seq_length, self._stride)
         return Prepared(single_rows(rows), (texts, items, rows))
-
-    def _items(self, text: str) -> list[list[Span]]:
-        if self._unit != CHARACTERS:
-            return words_of(text, split_marks=self._raw)
-        return characters_of(text)
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         if not outputs:
