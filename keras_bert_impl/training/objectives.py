@@ -10,6 +10,7 @@ from keras import ops
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, Batch
 
+Arrays = Mapping[str, Any]
 Figures = tuple[Any, dict[str, Any]]
 """The loss (float32 scalar), and the metrics (float32 scalars by name)."""
 
@@ -43,9 +44,7 @@ class Objective(ABC):
         return {"examples": count_examples(batch)}
 
     @abstractmethod
-    def loss(
-        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
-    ) -> Figures:
+    def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         """Gives a part's share of the loss and of each metric.
 
         The batch is the part's, with `example_weights` float32 [rows]; the normalizers are those of
@@ -102,9 +101,7 @@ class ClassificationObjective(Objective):
         weights = weights * batch.get(EXAMPLE_WEIGHTS, np.float32(1))
         return {**counts, "class_weights": np.float32(np.sum(weights))}
 
-    def loss(
-        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
-    ) -> Figures:
+    def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         labels = ops.reshape(ops.cast(batch["label_ids"], "int32"), [-1])  # [rows]
         losses, right = _cross_entropies(outputs["logits"], labels)  # of [rows, classes]
         examples = weights_of(batch, labels)  # [rows]
@@ -136,9 +133,7 @@ class MultiLabelObjective(Objective):
         given = positive_weights is not None
         self._weights = np.asarray(positive_weights, np.float32) if given else np.float32(1)
 
-    def loss(
-        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
-    ) -> Figures:
+    def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         logits = ops.cast(outputs["logits"], "float32")  # [rows, labels]
         targets = ops.cast(batch["label_ids"], "float32")  # [rows, labels]
         examples = weights_of(batch, targets) / normalizers["examples"]  # [rows]
@@ -168,9 +163,7 @@ class RegressionObjective(Objective):
     def __init__(self, deviation: float = 1.0) -> None:
         self._deviation = deviation
 
-    def loss(
-        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
-    ) -> Figures:
+    def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         predictions = ops.reshape(ops.cast(outputs["logits"], "float32"), [-1])  # [rows]
         targets = ops.reshape(ops.cast(batch["label_ids"], "float32"), [-1])  # [rows]
         weights = weights_of(batch, targets) / normalizers["examples"]
@@ -205,9 +198,7 @@ class SpanObjective(Objective):
     def __init__(self, *, padding_competes: bool = True) -> None:
         self._padding_competes = padding_competes
 
-    def loss(
-        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
-    ) -> Figures:
+    def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         found = []
         for name in ("start", "end"):
             logits = ops.cast(outputs[f"{name}_logits"], "float32")  # [rows, length]
@@ -241,9 +232,7 @@ class TagObjective(Objective):
         tagged = (batch["tag_ids"] > 0) * np.reshape(batch.get(EXAMPLE_WEIGHTS, 1.0), [-1, 1])
         return {"tags": np.float32(np.sum(tagged))}
 
-    def loss(
-        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
-    ) -> Figures:
+    def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         tags = ops.cast(batch["tag_ids"], "int32")  # [rows, length]
         losses, right = _cross_entropies(outputs["logits"], ops.maximum(tags - 1, 0))
         # A batch may be without any tag: rows in which other windows own all words.
@@ -294,9 +283,7 @@ class PretrainingObjective(Objective):
             "examples": count_examples(batch),
         }
 
-    def loss(
-        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
-    ) -> Figures:
+    def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         examples = weights_of(batch, batch["masked_lm_ids"])  # [rows]
         tokens = ops.cast(batch["masked_lm_weights"], "float32") * examples[:, None]
         found = {

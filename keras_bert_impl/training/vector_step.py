@@ -7,7 +7,7 @@ replicas, M parts and one big batch are the same step, and memory need not grow 
 """
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from keras_bert_impl.layers.dropout import random_address
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.batches import Batch, distribute, stack_batches
 from keras_bert_impl.training.config import TrainingConfig
-from keras_bert_impl.training.objectives import Figures, Objective
+from keras_bert_impl.training.objectives import Arrays, Figures, Objective
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import OF_THE_STEP, TrainingStep
 
@@ -52,9 +52,7 @@ class VectorObjective(Objective):
     def normalizers(self, batch: Batch) -> dict[str, np.float32]:
         return {"examples": np.float32(len(batch[PLACES]))}
 
-    def loss(
-        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
-    ) -> Figures:
+    def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         """The loss of the whole batch; `outputs` has the vectors of all texts, [texts, size]."""
         del normalizers
         places, labels = batch[PLACES], batch.get(LABELS)

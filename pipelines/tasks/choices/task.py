@@ -217,8 +217,6 @@ class ChoiceForm(RowForm):
             for context, endings in pairs
             for place in range(0, len(endings), own)
         ]
-        if not choices:
-            return Prepared([])
         rows = self._task.rows(choices, self._tokenizer, self.max_seq_length, training=False)
         counts = [len(endings) for endings in fields["endings"]]
         first = np.cumsum([0, *counts[:-1]]) // self._task.num_choices  # row of each instance
@@ -235,8 +233,6 @@ class ChoiceForm(RowForm):
             )
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        if not outputs:
-            return []
         rows, counts = prepared.state
         flat = self.joined(outputs)["logits"].astype(np.float32).reshape(-1)
         return [self._answer(rows, one) for one in np.split(flat, np.cumsum(counts)[:-1])]

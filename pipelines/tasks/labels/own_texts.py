@@ -33,7 +33,7 @@ from pipelines.metrics.classification import (
     spearman_correlation,
 )
 from pipelines.tables.writing import digits, hardest, write_table
-from pipelines.tasks.labels.labelling import Kind, Labelled, Source, is_empty, labels_in, text_key
+from pipelines.tasks.labels.labelling import Kind, Source, is_empty, labels_in, text_key
 from pipelines.tasks.labels.rows import LabelAnswer, LabelTask
 
 NAME = "labelled texts"
@@ -50,7 +50,7 @@ class HeldOut:
     thresholds: Mapping[str, int]
     seed: int
 
-    def has(self, source: Source, example: Labelled) -> bool:
+    def has(self, source: Source, example: TextExample) -> bool:
         """Whether a training row is held out."""
         held = labels_in(source.labelling, example.label or "")
         threshold = self.thresholds.get(held[0] if held else "", 0)
@@ -112,11 +112,9 @@ class LabelledTexts(LabelTask):
     def examples(self, split: str) -> Iterator[TextExample]:
         """Reads a split; rows without text are left out of training. See `Task.examples`."""
         source = self.sources[split]
-        for example in source.examples():
-            if self._is_of(split, source, example):
-                yield TextExample(str(example.line), *example[1:], line=example.line)
+        return (one for one in source.examples() if self._is_of(split, source, one))
 
-    def _is_of(self, split: str, source: Source, example: Labelled) -> bool:
+    def _is_of(self, split: str, source: Source, example: TextExample) -> bool:
         cut = self.held_out if split in ("train", "dev") else None
         if (split == "train" or cut) and is_empty(example):
             return False

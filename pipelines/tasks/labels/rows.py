@@ -182,8 +182,6 @@ class LabelForm(RowForm):
         return Prepared(single_rows(rows), rows, truncated_tokens(rows))
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        if not outputs:
-            return []
         logits = self.joined(outputs)["logits"].astype(np.float32)
         logits = join_windows(prepared.state, logits, self._long_texts.window_answers)
         if isinstance(self._head, RegressionHead):

@@ -119,14 +119,10 @@ class QuestionForm(RowForm):
             Question(str(number), text, passages.setdefault(passage, Passage("", passage)))
             for number, (text, passage) in enumerate(zip(*fields.values(), strict=True))
         ]
-        if not questions:
-            return Prepared([])
         rows = question_rows(questions, self._tokenizer, self._settings.windows, training=False)
         return Prepared(single_rows(rows), (questions, rows), truncated_tokens(rows))
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        if not outputs:
-            return []
         questions, rows = prepared.state
         found = self.joined(outputs)
         starts, ends = (dense_logits(rows, found[name]) for name in _LOGITS)

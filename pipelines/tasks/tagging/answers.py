@@ -235,8 +235,6 @@ class EntityForm(RowForm):
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         texts = read_fields(self.inputs, instances)["text"]
-        if not texts:
-            return Prepared([])
         of_characters = self._unit == CHARACTERS
         find = characters_of if of_characters else partial(words_of, split_marks=self._raw)
         items = list(map(find, texts))
@@ -249,8 +247,6 @@ class EntityForm(RowForm):
         return Prepared(single_rows(rows), (texts, items, rows))
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        if not outputs:
-            return []
         texts, items, rows = prepared.state
         units = units_of(rows, self.joined(outputs)["logits"])
         how = self._labels, self._scheme, self._unit
