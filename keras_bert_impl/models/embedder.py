@@ -1,7 +1,7 @@
 """A model that gives a whole input one vector."""
 
-import dataclasses
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import keras
@@ -93,8 +93,7 @@ class BertEmbedder(ConfiguredModel):
         report = super()._restore(source)
         restore_pooler(self.encoder.pooler.weights, source.folder)
         if kept := read_sentence_settings(source.folder):  # with its prompts
-            own = {"pooling": self.pooling, "normalize": self.normalize}
-            self._sentence = dataclasses.replace(kept, **own)
+            self._sentence = replace(kept, pooling=self.pooling, normalize=self.normalize)
         return report
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:

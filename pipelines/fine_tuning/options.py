@@ -276,7 +276,8 @@ class FineTuningConfig:
     def file_encoding(self) -> TextEncoding:
         """How the text of the task's files is encoded, as these options or nested ones say."""
         paths = (one.path[:-1] for one in options_of(type(self)) if one.name == "encoding")
-        found: TextEncoding = next((reduce(getattr, path, self) for path in paths), UTF_8)
+        whole: Any = self
+        found: TextEncoding = next((reduce(getattr, path, whole) for path in paths), UTF_8)
         return found
 
     def configure(self, config: BertConfig) -> BertConfig:
