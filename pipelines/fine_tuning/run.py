@@ -358,8 +358,8 @@ class _Job:
     def _best_by(self) -> str:
         """The loss, or the figure that decides where the rows have no labels for it."""
         rows = self._rows[self._task.evaluation_splits[0]]
-        missing = missing_labels(rows, self._head.labels)
-        return self._task.deciding_figure if missing else "loss"
+        compared = missing_labels(rows, self._head.labels) and self._task.compared_figures
+        return compared[0] if compared else "loss"
 
     def _length_rule(self, training: TrainingConfig | None = None) -> LengthRule:
         """The lengths of batches, of training or of a pass over a split.
