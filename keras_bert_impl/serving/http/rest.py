@@ -36,7 +36,7 @@ VERSION = "1"
 """The one version of each model: a server opens a model once."""
 
 METHODS = {
-    "predict": ("instances", "inputs"),
+    "predict": ("instances", "inputs", "encoding_format"),
     "classify": ("examples", "context"),
     "regress": ("examples", "context"),
 }
@@ -48,7 +48,7 @@ _OF_EMBEDDINGS = (
     *("input_type", "vector_type"),
 )
 _MOST_FOUND, _MOST_OF_ALL = 1000, 20_000  # texts a query, and of all queries of a request
-_B64 = "b64"
+_B64, _BASE64 = "b64", "base64"
 _Write = Callable[[Answered], Any]
 
 
@@ -108,7 +108,24 @@ def read(model: AnsweringModel, method: str, body: Any) -> Asked:
     if method != "predict":
         return Asked(answerer, instances, _writer(model, answerer, method))
     by_columns = functools.partial(_by_columns, list(answerer.outputs))
-    return Asked(answerer, instances, by_columns if "inputs" in body else _by_rows)
+    write = by_columns if "inputs" in body else _by_rows
+    form = body.get("encoding_format")
+    if form not in (None, "float", _BASE64):
+        raise bad_request(f"`encoding_format` is {shown(form)}; give float or base64.")
+    if form != _BASE64:
+        return Asked(answerer, instances, write)
+    if answerer.kind != "vector":
+        raise bad_request("`encoding_format` is base64, which is for vectors; leave it out.")
+    output = next(iter(answerer.outputs))
+
+    def write_packed(answered: Answered) -> Any:
+        answers = [
+            {**one, output: _packed(one[output], instance)}
+            for one, instance in zip(answered.answers, instances, strict=True)
+        ]
+        return write(answered._replace(answers=answers))
+
+    return Asked(answerer, instances, write_packed)
 
 
 def _given(body: Any, entries: Sequence[str], ignored: Sequence[str] = ()) -> dict[str, Any]:
@@ -184,6 +201,12 @@ def _text(value: Any) -> Any:
         return base64.b64decode(value[_B64], validate=True).decode()
     except (TypeError, ValueError):
         raise bad_request(f"{shown(value[_B64])} is no UTF-8 text in base64.") from None
+
+
+def _packed(vector: Any, options: Mapping[str, Any]) -> str:
+    """A vector in base64, in the type that was asked for."""
+    number = TYPES[options.get("vector_type") or FLOAT32]
+    return base64.b64encode(np.asarray(vector, number).tobytes()).decode()
 
 
 def _by_rows(answered: Answered) -> dict[str, Any]:
@@ -284,7 +307,7 @@ def read_embeddings(models: Mapping[str, AnsweringModel], body: Any) -> tuple[st
             parameter="model",
         )
     for entry, value, right, wanted in (
-        ("encoding_format", form, form in (None, "float", "base64"), "float or base64"),
+        ("encoding_format", form, form in (None, "float", _BASE64), "float or base64"),
         ("dimensions", dimensions, type(dimensions) in (int, type(None)), "a whole number"),
         *(
             (one, body.get(one), isinstance(body.get(one), str | None), "a text")
@@ -299,10 +322,8 @@ def read_embeddings(models: Mapping[str, AnsweringModel], body: Any) -> tuple[st
 
     def write(answered: Answered) -> dict[str, Any]:
         vectors: list[Any] = [one[output] for one in answered.answers]
-        if form == "base64":
-            number = TYPES[options.get("vector_type") or FLOAT32]
-            packed = (np.asarray(vector, number).tobytes() for vector in vectors)
-            vectors = [base64.b64encode(one).decode() for one in packed]
+        if form == _BASE64:
+            vectors = [_packed(vector, options) for vector in vectors]
         return {
             "object": "list",
             "data": [
@@ -472,9 +493,11 @@ def model_entry(name: str, created: int) -> dict[str, Any]:
 _FAULTS = {
     "400": "The request is not as it must be; the sentence says what is wrong.",
     "401": "The API key is missing or wrong.",
+    "403": "The server has no such name (Host), or a foreign page asks.",
     "404": "There is no such model, or no such version.",
     "408": "The body did not arrive in time.",
     "413": "The body, or the number of instances, is too large.",
+    "415": "The body is packed, and not as gzip.",
     "429": "Too many wait, or this one waited too long; ask again after `Retry-After` seconds.",
     "503": "The server is about to stop.",
 }
@@ -487,6 +510,8 @@ _GETS = {
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXT_OR_TEXTS = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
 _SAYING = "How do I get my money back?"
+_FORMATS = {"enum": ["float", _BASE64]}
+_ID = {"X-Request-ID": {"schema": _TEXT, "description": "As it was sent, or else a new one."}}
 _EXAMPLES = {"fill_mask_text": "Paris is the [MASK] of France."}
 
 
@@ -506,6 +531,8 @@ def openapi_document(
             "instances": {"type": "array", "items": {"anyOf": instances}, "minItems": 1},
             "inputs": {"type": "object", "description": "The same by columns, or this."},
         }
+        if vectors_of(model):
+            schema["encoding_format"] = _FORMATS
         example = {"instances": [_example(main)]}
         paths[f"{path}:predict"] = _post(f"Answers: {'; '.join(signatures)}.", schema, example)
         instance, example = _schema(main.inputs), {"examples": [_example(main)]}
@@ -519,7 +546,7 @@ def openapi_document(
         schema = {
             "model": {"enum": vectors},
             "input": _TEXT_OR_TEXTS,
-            "encoding_format": {"enum": ["float", "base64"]},
+            "encoding_format": _FORMATS,
             **_schema(VectorForm.options)["properties"],
             "user": _TEXT,
         }
@@ -556,7 +583,7 @@ def openapi_document(
 
 
 def _get(summary: str) -> dict[str, Any]:
-    return {"summary": summary, "responses": {"200": {"description": "It."}}}
+    return {"summary": summary, "responses": {"200": {"description": "It.", "headers": _ID}}}
 
 
 def _post(summary: str, properties: dict[str, Any], example: Any) -> dict[str, Any]:
@@ -566,7 +593,9 @@ def _post(summary: str, properties: dict[str, Any], example: Any) -> dict[str, A
         "post": {
             "summary": summary,
             "requestBody": {"required": True, "content": content},
-            "responses": {status: {"description": text} for status, text in about.items()},
+            "responses": {
+                status: {"description": text, "headers": _ID} for status, text in about.items()
+            },
         }
     }
 

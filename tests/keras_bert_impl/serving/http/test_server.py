@@ -52,7 +52,9 @@ def test_a_stop_finishes_what_was_begun_and_takes_nothing_more():
 def test_a_second_ctrl_c_ends_it_at_once():
     with served_toy(seconds=20.0) as server:
         with socket.create_connection(("127.0.0.1", server.port)) as connection:
-            head = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(TEXT)}\r\n\r\n"
+            head = (
+                f"POST {PREDICT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(TEXT)}\r\n\r\n"
+            )
             connection.sendall((head + TEXT).encode())
             time.sleep(0.4)
             server.process.send_signal(signal.SIGINT)
@@ -75,7 +77,7 @@ def test_a_stop_waits_for_no_client_for_ever():
 
 async def many_at_once(port, count):
     """The statuses of requests on as many connections, all open at the same time."""
-    request = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: "
+    request = f"POST {PREDICT} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: "
     request = f"{request}{len(TEXT)}\r\n\r\n{TEXT}".encode()
 
     async def one():
