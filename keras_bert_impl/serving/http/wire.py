@@ -41,6 +41,7 @@ HEALTH_PATHS = ("/healthz", "/readyz")
 
 _LOGGER = logging.getLogger(__name__)
 _ID = re.compile(r"[A-Za-z0-9._~:/+=@-]{1,128}")
+_PIECE = 64 << 10  # bytes of an answer: what is in TLS' hands is out of ours
 _PORTS = {"http": ":80", "https": ":443"}
 
 
@@ -78,8 +79,16 @@ class Wire:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 MutableHeaders(scope=message)["X-Request-ID"] = scope[REQUEST_ID]
-            size += len(message.get("body", b""))
-            await send(message)
+            body = message.get("body", b"")
+            if len(body) <= _PIECE:
+                await send(message)
+                size += len(body)
+                return
+            for at in range(0, len(body), _PIECE):  # each waits for its reader
+                piece, is_last = body[at : at + _PIECE], at + _PIECE >= len(body)
+                more = message.get("more_body", False) or not is_last
+                await send({**message, "body": piece, "more_body": more})
+                size += len(piece)
 
         taken = scope.get("state", {}).get(TAKEN)
         is_taken = False

@@ -141,6 +141,21 @@ def test_a_client_that_reads_no_answer_is_cut(server):
             time.sleep(0.005)
         # On a busy machine it takes a while to fill what is between the two.
         assert any(_is_cut(connection) for _ in range(600))
+    assert "the answer (200) was cut off" in server.log
+
+
+def test_a_client_that_reads_slowly_has_all_of_its_answer(server):
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32 << 10)
+        connection.settimeout(10)
+        connection.connect(("127.0.0.1", server.port))
+        connection.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        started, got = time.monotonic(), 0
+        while part := connection.recv(256 << 10):
+            got += len(part)
+            time.sleep(len(part) / 6e6)
+    assert got > 12 << 20
+    assert time.monotonic() - started > 2  # and a connection may be silent for one second
 
 
 def _is_cut(connection):

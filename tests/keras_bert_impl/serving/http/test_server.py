@@ -3,17 +3,19 @@
 import asyncio
 import collections
 import concurrent.futures
+import contextlib
 import json
 import resource
 import signal
 import socket
+import ssl
 import time
 
 import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.http.server import listen
-from tests.support.served import read_all, served_toy
+from tests.support.served import CERTIFICATE, KEY, served_toy
 
 PREDICT = "/v1/models/toy:predict"
 TEXT = json.dumps({"instances": ["abc"]})
@@ -64,15 +66,22 @@ def test_a_second_ctrl_c_ends_it_at_once():
 
 
 def test_a_stop_waits_for_no_client_for_ever():
-    with served_toy(stop_seconds=1, read_seconds=60) as server:
-        with socket.create_connection(("127.0.0.1", server.port)) as connection:
-            connection.sendall(f"POST {PREDICT} HTTP/1.1\r\nContent-Length: 99\r\n\r\n{{".encode())
-            time.sleep(0.3)
-            started = time.monotonic()
-            assert server.stop() == 0
-            assert time.monotonic() - started < 10
-            read_all(connection)
+    secure = ssl.create_default_context(cafile=CERTIFICATE)
+    settings = {"certfile": CERTIFICATE, "keyfile": KEY, "stop_seconds": 1, "read_seconds": 60}
+    with served_toy(**settings) as server, contextlib.ExitStack() as stack:
+        assert "https://" in server.log
+        heads = (f"POST {PREDICT} HTTP/1.1\r\nContent-Length: 99", "GET /large HTTP/1.1")
+        for head in heads:  # one sends no body, and one reads no answer
+            plain = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            connection = secure.wrap_socket(plain, server_hostname="localhost")
+            stack.enter_context(connection)
+            connection.sendall(f"{head}\r\nHost: localhost\r\n\r\n".encode())
+        time.sleep(0.3)
+        started = time.monotonic()
+        assert server.stop() == 0
+        assert time.monotonic() - started < 10
         assert "Traceback" not in server.log
+        assert "of the requests that were begun 2 were cut off" in server.log
 
 
 async def many_at_once(port, count):
