@@ -70,18 +70,19 @@ def make_app(
         ClientDisconnect: _answer_lost_client,
         Exception: _answer_bug,
     }
-    pages = {
-        "allow_origins": config.allowed_origins,
-        "allow_methods": ("GET", "POST"),
-        "allow_headers": ("*",),
-        "allow_private_network": True,
-        "expose_headers": ("Retry-After", "X-Request-ID"),
-    }
+    of_pages = Middleware(
+        CORSMiddleware,
+        allow_origins=config.allowed_origins,
+        allow_methods=("GET", "POST"),
+        allow_headers=("*",),
+        allow_private_network=True,
+        expose_headers=("Retry-After", "X-Request-ID"),
+    )
     app = Starlette(
         routes=[*service.routes(), *routes],
         middleware=[
             Middleware(Wire, log=config.access_log, count=service.count, refuse=_answer_fault),
-            *([Middleware(CORSMiddleware, **pages)] if config.allowed_origins else []),
+            *([of_pages] if config.allowed_origins else []),
             # Within: refusals have our form, and what their pages need to read them.
             Middleware(ExceptionMiddleware, handlers=handlers),
             Middleware(Guard, config=config, open_paths=open_paths),

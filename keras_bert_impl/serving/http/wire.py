@@ -41,7 +41,7 @@ HEALTH_PATHS = ("/healthz", "/readyz")
 
 _LOGGER = logging.getLogger(__name__)
 _ID = re.compile(r"[A-Za-z0-9._~:/+=@-]{1,128}")
-_PIECE = 64 << 10  # bytes of an answer: what is in TLS' hands is out of ours
+_PIECE = 64 << 10  # bytes of an answer; of TLS' own buffers no more can be seen
 _PORTS = {"http": ":80", "https": ":443"}
 
 
@@ -70,51 +70,56 @@ class Wire:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, status, size, is_stopped = time.perf_counter(), 0, 0, False
         given = Headers(scope=scope).get("x-request-id", "")
         scope[REQUEST_ID] = given if _ID.fullmatch(given) else uuid.uuid4().hex
-
-        async def passing(message: Message) -> None:
-            nonlocal status, size
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                MutableHeaders(scope=message)["X-Request-ID"] = scope[REQUEST_ID]
-            body = message.get("body", b"")
-            if len(body) <= _PIECE:
-                await send(message)
-                size += len(body)
-                return
-            for at in range(0, len(body), _PIECE):  # each waits for its reader
-                piece, is_last = body[at : at + _PIECE], at + _PIECE >= len(body)
-                more = message.get("more_body", False) or not is_last
-                await send({**message, "body": piece, "more_body": more})
-                size += len(piece)
-
-        taken = scope.get("state", {}).get(TAKEN)
-        is_taken = False
+        answer, started = _Answer(scope[REQUEST_ID], send), time.perf_counter()
+        is_taken = is_stopped = False
         try:
-            await self._app(scope, receive, passing)
+            await self._app(scope, receive, answer.send)
+            taken = scope.get("state", {}).get(TAKEN)
             is_taken = taken is None or await taken()
         except asyncio.CancelledError:  # a stopped server has waited long enough
-            is_stopped, is_taken = True, not status
-            if not status:
+            is_stopped, is_taken = True, not answer.status
+            if is_taken:
                 fault = RequestError(503, "the server stops.", headers={"Connection": "close"})
-                await (await self._refuse(Request(scope), fault))(scope, receive, passing)
+                await (await self._refuse(Request(scope), fault))(scope, receive, answer.send)
         finally:
             seconds = time.perf_counter() - started
-            if not is_taken:
-                if status != CUT_OFF:  # else it was gone before there was an answer
-                    self._tell(scope, f"the answer ({status}) was cut off after {seconds:.1f} s")
-                status = CUT_OFF
-            elif status >= 500:
-                self._tell(scope, f"answered with {status}")
+            status = self._told(scope, answer.status, is_taken, seconds)
             self._count(scope, status, seconds, is_stopped)
             if self._log:
-                self._log.write(scope, status, seconds, size)
+                self._log.write(scope, status, seconds, answer.size)
 
-    def _tell(self, scope: Scope, sentence: str) -> None:
-        asked = f"{shown(scope['method'])} {shown(scope['path'])}"
-        _LOGGER.warning("request %s: %s: %s.", scope[REQUEST_ID], asked, sentence)
+    def _told(self, scope: Scope, status: int, is_taken: bool, seconds: float) -> int:
+        """What became of an answer, of which the log tells failures."""
+        asked = f"request {scope[REQUEST_ID]}: {shown(scope['method'])} {shown(scope['path'])}"
+        if is_taken:
+            if status >= 500 and status != 503:  # which probes get, too
+                _LOGGER.warning("%s: answered with %d.", asked, status)
+            return status
+        if status != CUT_OFF:  # else its client was gone before there was an answer
+            _LOGGER.warning("%s: the answer (%d) was cut off at %.1f s.", asked, status, seconds)
+        return CUT_OFF
+
+
+class _Answer:
+    """An answer on its way: its status, 0 before it begins, and its bytes."""
+
+    def __init__(self, request_id: str, send: Send) -> None:
+        self._id, self._send = request_id, send
+        self.status = self.size = 0
+
+    async def send(self, message: Message) -> None:
+        """Sends it on, with the id, in pieces of which each waits for its reader."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            MutableHeaders(scope=message)["X-Request-ID"] = self._id
+        left = memoryview(message.get("body", b""))
+        while len(left) > _PIECE:
+            await self._send({**message, "body": bytes(left[:_PIECE]), "more_body": True})
+            self.size, left = self.size + _PIECE, left[_PIECE:]
+        await self._send({**message, "body": bytes(left)} if left else message)
+        self.size += len(left)
 
 
 class AccessLog:
