@@ -11,14 +11,13 @@ import uuid
 from collections.abc import Awaitable, Callable, Collection
 from urllib.parse import urlsplit
 
-import orjson
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from keras_bert_impl.errors import cut, reason_of, shown
-from keras_bert_impl.serving.http.bodies import RequestError
+from keras_bert_impl.serving.http.bodies import RequestError, to_json
 from keras_bert_impl.serving.http.config import (
     ANY,
     STANDARD_OUTPUT,
@@ -144,7 +143,7 @@ class AccessLog:
             "client": (scope.get("client") or [None])[0],
         }
         try:
-            self._append(orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE))
+            self._append(to_json(entry) + b"\n")
             self._is_failing = False
         except OSError as error:
             if not self._is_failing:
