@@ -29,14 +29,14 @@ from keras_bert_impl.serving.forms import VectorForm, read_fields
 from keras_bert_impl.serving.http.batching import Answered
 from keras_bert_impl.serving.http.bodies import RequestError, bad_request
 from keras_bert_impl.serving.reranking import by_score, can_rank, pair_scoring
-from keras_bert_impl.serving.smaller_vectors import FLOAT32, TYPES
+from keras_bert_impl.serving.smaller_vectors import in_base64
 
 DEFAULT_SIGNATURE = "serving_default"
 VERSION = "1"
 """The one version of each model: a server opens a model once."""
 
 METHODS = {
-    "predict": ("instances", "inputs", "encoding_format"),
+    "predict": ("instances", "inputs"),
     "classify": ("examples", "context"),
     "regress": ("examples", "context"),
 }
@@ -48,7 +48,7 @@ _OF_EMBEDDINGS = (
     *("input_type", "vector_type"),
 )
 _MOST_FOUND, _MOST_OF_ALL = 1000, 20_000  # texts a query, and of all queries of a request
-_B64, _BASE64 = "b64", "base64"
+_B64 = "b64"
 _Write = Callable[[Answered], Any]
 
 
@@ -95,7 +95,8 @@ def read(model: AnsweringModel, method: str, body: Any) -> Asked:
         >>> found.instances, found.write(Answered([{"score": 1.0}, {"score": 2.0}], 2))
         ([{'text': 'a'}, {'text': 'b'}], {'outputs': [1.0, 2.0]})
     """
-    _check_entries(body, (*METHODS[method], "signature_name"))
+    form = ("encoding_format",) if method == "predict" else ()
+    _check_entries(body, (*METHODS[method], "signature_name", *form))
     rows = _examples(body) if method != "predict" else _rows(body)
     if not isinstance(rows, list) or not rows:
         raise bad_request("send a list with at least one instance.")
@@ -109,21 +110,16 @@ def read(model: AnsweringModel, method: str, body: Any) -> Asked:
         return Asked(answerer, instances, _writer(model, answerer, method))
     by_columns = functools.partial(_by_columns, list(answerer.outputs))
     write = by_columns if "inputs" in body else _by_rows
-    form = body.get("encoding_format")
-    if form not in (None, "float", _BASE64):
-        raise bad_request(f"`encoding_format` is {shown(form)}; give float or base64.")
-    if form != _BASE64:
+    if body.get("encoding_format") in (None, "float"):
         return Asked(answerer, instances, write)
-    if answerer.kind != "vector":
-        raise bad_request("`encoding_format` is base64, which is for vectors; leave it out.")
+    if body["encoding_format"] != "base64" or answerer.kind != "vector":
+        raise bad_request("`encoding_format` is float or, of vectors, base64.", "encoding_format")
     output = next(iter(answerer.outputs))
 
     def write_packed(answered: Answered) -> Any:
-        answers = [
-            {**one, output: _packed(one[output], instance)}
-            for one, instance in zip(answered.answers, instances, strict=True)
-        ]
-        return write(answered._replace(answers=answers))
+        pairs = zip(answered.answers, instances, strict=True)
+        packed = [{**one, output: in_base64(one[output], asked)} for one, asked in pairs]
+        return write(answered._replace(answers=packed))
 
     return Asked(answerer, instances, write_packed)
 
@@ -201,12 +197,6 @@ def _text(value: Any) -> Any:
         return base64.b64decode(value[_B64], validate=True).decode()
     except (TypeError, ValueError):
         raise bad_request(f"{shown(value[_B64])} is no UTF-8 text in base64.") from None
-
-
-def _packed(vector: Any, options: Mapping[str, Any]) -> str:
-    """A vector in base64, in the type that was asked for."""
-    number = TYPES[options.get("vector_type") or FLOAT32]
-    return base64.b64encode(np.asarray(vector, number).tobytes()).decode()
 
 
 def _by_rows(answered: Answered) -> dict[str, Any]:
@@ -307,7 +297,7 @@ def read_embeddings(models: Mapping[str, AnsweringModel], body: Any) -> tuple[st
             parameter="model",
         )
     for entry, value, right, wanted in (
-        ("encoding_format", form, form in (None, "float", _BASE64), "float or base64"),
+        ("encoding_format", form, form in (None, "float", "base64"), "float or base64"),
         ("dimensions", dimensions, type(dimensions) in (int, type(None)), "a whole number"),
         *(
             (one, body.get(one), isinstance(body.get(one), str | None), "a text")
@@ -322,8 +312,8 @@ def read_embeddings(models: Mapping[str, AnsweringModel], body: Any) -> tuple[st
 
     def write(answered: Answered) -> dict[str, Any]:
         vectors: list[Any] = [one[output] for one in answered.answers]
-        if form == _BASE64:
-            vectors = [_packed(vector, options) for vector in vectors]
+        if form == "base64":
+            vectors = [in_base64(vector, options) for vector in vectors]
         return {
             "object": "list",
             "data": [
@@ -510,8 +500,6 @@ _GETS = {
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXT_OR_TEXTS = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
 _SAYING = "How do I get my money back?"
-_FORMATS = {"enum": ["float", _BASE64]}
-_ID = {"X-Request-ID": {"schema": _TEXT, "description": "As it was sent, or else a new one."}}
 _EXAMPLES = {"fill_mask_text": "Paris is the [MASK] of France."}
 
 
@@ -531,8 +519,6 @@ def openapi_document(
             "instances": {"type": "array", "items": {"anyOf": instances}, "minItems": 1},
             "inputs": {"type": "object", "description": "The same by columns, or this."},
         }
-        if vectors_of(model):
-            schema["encoding_format"] = _FORMATS
         example = {"instances": [_example(main)]}
         paths[f"{path}:predict"] = _post(f"Answers: {'; '.join(signatures)}.", schema, example)
         instance, example = _schema(main.inputs), {"examples": [_example(main)]}
@@ -546,7 +532,7 @@ def openapi_document(
         schema = {
             "model": {"enum": vectors},
             "input": _TEXT_OR_TEXTS,
-            "encoding_format": _FORMATS,
+            "encoding_format": {"enum": ["float", "base64"]},
             **_schema(VectorForm.options)["properties"],
             "user": _TEXT,
         }
@@ -583,7 +569,7 @@ def openapi_document(
 
 
 def _get(summary: str) -> dict[str, Any]:
-    return {"summary": summary, "responses": {"200": {"description": "It.", "headers": _ID}}}
+    return {"summary": summary, "responses": {"200": {"description": "It."}}}
 
 
 def _post(summary: str, properties: dict[str, Any], example: Any) -> dict[str, Any]:
@@ -593,9 +579,7 @@ def _post(summary: str, properties: dict[str, Any], example: Any) -> dict[str, A
         "post": {
             "summary": summary,
             "requestBody": {"required": True, "content": content},
-            "responses": {
-                status: {"description": text, "headers": _ID} for status, text in about.items()
-            },
+            "responses": {status: {"description": text} for status, text in about.items()},
         }
     }
 
