@@ -177,7 +177,7 @@ class Service:
 
     def count(self, scope: Scope, status: int, seconds: float, is_stopped: bool) -> None:
         """Counts a request that asked a model, or that was refused before."""
-        self.cut_off += is_stopped
+        self.cut_off += is_stopped or (self.stopping and status == CUT_OFF)
         if method := scope.get(METHOD):
             name = scope.get("path_params", {}).get("name") or scope.get(_MODEL, "")
             known = str(name) if name in self._models else ""
