@@ -72,7 +72,7 @@ def make_app(
     }
     of_pages = Middleware(
         CORSMiddleware,
-        allow_origins=config.allowed_origins,
+        allow_origins=[one.lower() for one in config.allowed_origins],
         allow_methods=("GET", "POST"),
         allow_headers=("*",),
         allow_private_network=True,

@@ -23,7 +23,7 @@ STANDARD_OUTPUT, ANY = "-", "*"
 """In place of a file; in place of names."""
 
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s,]+", re.IGNORECASE)
-_HOST = re.compile(r"[^/\s,\[\]]+")
+_HOST = re.compile(r"[^/\s,\[\]:*]+|[0-9a-fA-F:.]+")
 
 _A_DAY = 24 * 3600.0  # seconds; the system's clocks refuse far larger ones
 
