@@ -20,7 +20,7 @@ export function bars(caption, named, chosen = [], before = null, pick = null) {
       bar(share, was?.get(name)),
     ];
   });
-  return table(caption, ["Answer", "Probability", unseen("Bar")], rows, { class: "bars" });
+  return table(was ? `${caption} (lines: what it was)` : caption, ["Answer", "Probability", unseen("Bar")], rows, { class: "bars" });
 }
 
 function bar(share, was) {

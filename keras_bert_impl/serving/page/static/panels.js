@@ -218,7 +218,7 @@ function showNumber(panel, _instances, [answer], [was]) {
     const [least, most] = range;
     const meter = element("meter", { min: least, max: most, value: number, "aria-label": "The number in its range" });
     const ends = [rounded(least), meter, rounded(most)];
-    shown.push(element("p", { class: "range" }, ...ends), element("p", { class: "sum" }, `The numbers it has learned lie between ${rounded(least)} and ${rounded(most)}.`));
+    shown.push(element("p", { class: "range" }, ...ends), element("p", { class: "sum" }, `Most numbers that it learned from lie between ${rounded(least)} and ${rounded(most)}.`));
   }
   return shown;
 }
@@ -325,7 +325,7 @@ function similarityTargets(_panel, _instances, answers) {
     .sort((one, other) => other.cosine - one.cosine)
     .slice(0, MOST_PAIRS)
     .map(({ numbers: [one, other] }) => ({
-      name: `texts ${one + 1} and ${other + 1}`,
+      name: `the similarity of ${one + 1} and ${other + 1}`,
       numbers: [one, other],
       of: (all) => cosines([all[one].embedding, all[other].embedding])[0][1],
       write: (cosine) => cosine.toFixed(2),

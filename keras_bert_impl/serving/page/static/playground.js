@@ -1,6 +1,6 @@
 // The playground: one panel at a time, whose state is in the address.
 
-import { chooser, element, foreign, labelled, table } from "./dom.js";
+import { chooser, element, foreign, labelled } from "./dom.js";
 import { examplesOf } from "./examples.js";
 import { linkTo, stateInLink } from "./link.js";
 import { panelsOf } from "./panels.js";
@@ -10,6 +10,7 @@ import { whyView } from "./why.js";
 
 const PAUSE = 300; // milliseconds without a key, after which a text is asked
 const OTHER_TEXT = "+"; // in the state: what stands beside; no model is called so
+const NAMES = { text_a: "first text", text_b: "second text" };
 const MAIN = ["text", "text_a", "context", "passage"]; // fields that one text may go through
 
 const content = document.querySelector("#content");
@@ -68,13 +69,12 @@ function showModel(model, panel) {
   const others = known.filter((one) => one !== model && twinOf(panel, one)).map((one) => [one.name, one.name]);
   const beside = [["", "nothing"], [OTHER_TEXT, "another text"], ...others];
   const facts = Object.entries(model.description).filter(([, value]) => typeof value !== "object");
-  const rows = facts.map(([name, value]) => [name.replaceAll("_", " "), String(value)]);
   aboutModel.replaceChildren(
     known.length > 1
       ? labelled("Model", ({ id }) => chooser(names, model.name, { id, onchange: open }), "models")
       : element("p", { class: "field" }, "Model: ", foreign(model.name)),
     labelled("Compare with", ({ id }) => chooser(beside, state.beside ?? "", { id, onchange: compare }), "beside"),
-    element("details", { class: "facts" }, element("summary", {}, "About this model"), table("What it is", ["", ""], rows)),
+    element("details", { class: "facts" }, element("summary", {}, "About this model"), element("p", {}, facts.map(([name, value]) => `${name.replaceAll("_", " ")} ${value}`).join(" · "))),
   );
 }
 
@@ -154,12 +154,11 @@ function formOf(sides, ask) {
   };
   const own = sides.filter(({ suffix, textsOf }) => suffix === textsOf);
   const columns = own.map((side, number) => element("div", {}, ...inputsOf(side, number, sent)));
-  const link = element("a", { class: "link", href: linkTo(state) }, "Link to this");
   return element(
     "form",
     { onsubmit: sent, oninput: typed, onchange: () => (isTyping = false) },
     element("div", { class: "sides" }, ...columns),
-    element("p", { class: "about" }, link, " opens this page as it is now."),
+    element("a", { class: "link", href: linkTo(state) }, "Link to all of this"),
   );
 }
 
@@ -171,7 +170,7 @@ function inputsOf({ panel, suffix }, number, sent) {
     sent();
   };
   const chips = examples.map(({ name, texts }) =>
-    element("li", {}, element("button", { type: "button", onclick: (event) => fill(event, texts) }, foreign(name))),
+    element("li", {}, element("button", { type: "button", dir: "auto", onclick: (event) => fill(event, texts) }, name)),
   );
   return [...fields, element("ul", { class: "examples", "aria-label": "Examples to try" }, ...chips)];
 }
@@ -201,8 +200,8 @@ function inputOf(panel, field, suffix, example) {
 }
 
 function labelOf(field, many) {
-  const name = field.name.replaceAll("_", " ");
-  const about = field.about === "a text" ? null : field.about; // the name says it
+  const name = NAMES[field.name] ?? field.name.replaceAll("_", " ");
+  const about = field.about === "a text" || NAMES[field.name] ? null : field.about; // the name says it
   const notes = [about, many && "one a line", !field.needed && "may be left out"].filter(Boolean);
   return `${name[0].toUpperCase()}${name.slice(1)}${notes.length ? ` (${notes.join("; ")})` : ""}`;
 }
@@ -250,7 +249,7 @@ async function run(sides, form, status, how) {
 async function answerSide({ panel, suffix, textsOf, result }, texts, isBeside, signal, onerror) {
   const instances = instancesOf(panel, texts, textsOf);
   const [{ name }] = panel.fields;
-  const title = isBeside ? element("h3", {}, textsOf ? "The other text" : foreign(panel.model.name)) : null;
+  const title = isBeside && !document.forms[0].elements[`${name}2`] ? element("h3", {}, foreign(panel.model.name)) : null;
   const put = (...shown) => {
     if (!signal.aborted) result.replaceChildren(...[title, ...shown].filter(Boolean));
   };
@@ -263,7 +262,9 @@ async function answerSide({ panel, suffix, textsOf, result }, texts, isBeside, s
   const answers = await ask(instances, counted);
   const shown = element("div", { class: "answer" });
   const onchange = (some, others, was = [], left = [], back = null) => {
-    const note = left.length && element("p", { class: "sum" }, "Without ", ...left.flatMap((word, at) => [at ? ", " : "", foreign(word)]), ". ", element("button", { type: "button", onclick: back }, "Put back"));
+    const words = left.flatMap((word, at) => [at ? ", " : "", element("strong", {}, foreign(word))]);
+    const putBack = element("button", { type: "button", onclick: back }, "Put back");
+    const note = left.length && element("p", { class: "left-out" }, "Without ", ...words, ": ", putBack);
     shown.replaceChildren(...[note, ...panel.show(panel, some, others, was)].filter(Boolean));
   };
   onchange(instances, answers);

@@ -8,6 +8,8 @@ const MOST_READ = 2500; // words that are read for it all without being asked fo
 const LEAST = 0.005; // what matters at all, of the answer's scale
 const FAINTEST = 0.06; // of the deepest colour
 
+const CLICK = "Click a word to leave it out.";
+
 const WORDS = new Intl.Segmenter(undefined, { granularity: "word" });
 const PICTURE = /\p{Extended_Pictographic}/u;
 
@@ -93,7 +95,8 @@ async function explained(panel, instances, answers, target, out, place, context)
     const changed = await context.ask(asked);
     const after = pieces.map(({ number }, one) => target.of(answers.with(number, changed[one])));
     if (context.signal.aborted) return;
-    place.replaceChildren(...reading(target, target.of(answers), after, pieces, instances), ...texts(after));
+    const [sentence, colours] = reading(target, target.of(answers), after, pieces, instances);
+    place.replaceChildren(...[sentence, ...texts(after), colours].filter(Boolean));
     await leaveOut(out.filter((number) => pieces[number]));
   };
   let left = [];
@@ -115,13 +118,12 @@ async function explained(panel, instances, answers, target, out, place, context)
     leaveOut(next).catch(context.onerror);
   };
   const texts = (after) => {
-    const scale = target.scale ?? 1;
-    const losses = after.map((share) => (target.of(answers) - share) / scale);
+    const losses = after.map((share) => (target.of(answers) - share) / (target.scale ?? 1));
     const deepest = Math.max(...losses.map(Math.abs), LEAST * 4);
     pieces.forEach((piece, number) => {
       const text = instances[piece.number][piece.field].slice(piece.start, piece.end);
       const said = unseen(` (without it ${(target.write ?? percent)(after[number])})`);
-      const button = element("button", { type: "button", onclick: () => toggle(number) }, foreign(text), said);
+      const button = element("button", { type: "button", onclick: () => toggle(number) }, text, said);
       const weight = losses[number] / deepest;
       button.className = `word ${Math.abs(weight) < FAINTEST ? "" : weight > 0 ? "for" : "against"}`;
       button.style.setProperty("--weight", `${Math.round(100 * Math.abs(weight))}%`);
@@ -162,14 +164,16 @@ function reading(target, before, after, pieces, instances) {
   const most = changes.indexOf(Math.max(...changes));
   const name = foreign(target.name);
   if (changes[most] < LEAST * (target.scale ?? 1)) {
-    return [element("p", {}, "No single word decides: ", name, ` stays at about ${write(before)} without any of them.`)];
+    return [element("p", {}, "No single word decides: ", name, ` stays at about ${write(before)} without any of them. `, CLICK)];
   }
   const { number, field, start, end } = pieces[most];
   const word = element("strong", {}, foreign(instances[number][field].slice(start, end)));
-  const key = element("p", { class: "scale", "aria-hidden": "true" }, "speaks against", element("span", { class: "ramp" }), "speaks for");
-  return [
-    element("p", {}, "Without ", word, ", ", name, ` goes from ${write(before)} to ${write(after[most])}. `,
-      "The deeper the blue of a word, the more this answer rests on it. Click words to leave them out."),
-    key,
-  ];
+  const change = ` goes from ${write(before)} to ${write(after[most])}. `;
+  const how = before > after[most] ? "blue of a word, the more this answer rests on it" : "orange of a word, the more it speaks against this answer";
+  return [element("p", {}, "Without ", word, ", ", name, change, `The deeper the ${how}. `, CLICK), scale()];
+}
+
+function scale() {
+  const ramp = element("span", { class: "ramp" });
+  return element("p", { class: "scale", "aria-hidden": "true" }, "speaks against", ramp, "speaks for");
 }
