@@ -34,7 +34,9 @@ export function readingOf(attention) {
   const read = Array.from({ length: layers }, (_, layer) =>
     Array.from({ length: heads }, (__, head) => {
       const share = (from, to) => attention.at(layer, head, from, to);
-      return { layer, head, ...linesThatSay(length, share, lengthOf), habit: habitOf(tokens, share) };
+      const habit = habitOf(tokens, share);
+      const said = linesThatSay(length, share, lengthOf);
+      return { layer, head, habit, ...said, best: habit === HABITS.alike ? null : said.best };
     }),
   );
   const nameOf = (token) =>

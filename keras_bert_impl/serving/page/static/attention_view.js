@@ -101,7 +101,7 @@ function inLink({ tokens }, { layer, heads, token }) {
 /** What is to be seen: of a token that is pointed at, else of the head. */
 function sentences(attention, reading, state, from) {
   const name = (token) => foreign(reading.nameOf(token), { class: "name" });
-  const place = `${placeOf(state)[0].toUpperCase()}${placeOf(state).slice(1)}`;
+  const place = placeOf(state).replace("l", "L");
   if (from !== null) {
     const most = strongest(attention, state.layer, state.heads, from, 3).filter(({ share }) => share >= STRONG);
     const parts = most.flatMap(({ to, share }, number) => [number ? ", " : "", name(to), ` ${percent(share)}`]);

@@ -175,9 +175,8 @@ function noteOf(left) {
 
 function contextOf(form, signal) {
   const rightToLeft = form.querySelector("textarea").matches(":dir(rtl)");
-  const onchoice = ({ layer, head }) => remember({ ...state, layer: layer + 1, head: head + 1 });
-  const chosen = { layer: Number(state.layer) - 1, head: Number(state.head) - 1 };
-  return { signal, direction: rightToLeft ? "rtl" : "ltr", ...chosen, onchoice };
+  const hold = (chosen) => remember({ ...state, ...chosen });
+  return { signal, direction: rightToLeft ? "rtl" : "ltr", held: state, hold };
 }
 
 /** Writes the state into the address, and into the links that keep it. */
