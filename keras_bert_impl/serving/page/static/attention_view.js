@@ -111,14 +111,16 @@ function sentences(attention, reading, state, from) {
   const { best, habit } = reading.heads[state.layer][state.heads[0]];
   const { layer, head } = reading.finds[0] ?? {};
   const first = layer === state.layer && head === state.heads[0] ? ", which says most about this text" : "";
-  const about = `${place}${first}.${habit ? ` ${habit}` : ""}`;
-  if (!best) return said(["In this head nothing stands out"], about);
-  const share = `: ${percent(best.share)} of its attention`;
-  return said(["Here ", name(best.from), " looks at ", name(best.to), share], about);
+  const habits = `.${habit ? ` ${habit}` : ""}`;
+  if (!best) return said(["In this head nothing stands out"], place, habits);
+  const { from: one, to: other, share } = best;
+  const whole = [one, other].every((token) => reading.nameOf(token) === attention.tokens[token]);
+  const pieces = whole ? [] : [" (from ", foreign(attention.tokens[one]), " to ", foreign(attention.tokens[other]), ")"];
+  return said(["Here ", name(one), " looks at ", name(other), `: ${percent(share)} of its attention`], place, ...pieces, first, habits);
 }
 
-function said(parts, about) {
-  return [element("p", { class: "finding" }, ...parts), element("p", { class: "sum" }, about)];
+function said(parts, ...about) {
+  return [element("p", { class: "finding" }, ...parts), element("p", { class: "sum" }, ...about)];
 }
 
 function howToRead({ tokens }) {
@@ -128,6 +130,7 @@ function howToRead({ tokens }) {
     "Point at a token, or tap it, to see its lines alone. ",
     "[CLS] and [SEP] stand around every text: a head that finds nothing often looks there.",
     pieces ? " ## continues a word." : "",
+    " Lines show where a head takes from, not why the model answers as it does.",
   ].join("");
 }
 
