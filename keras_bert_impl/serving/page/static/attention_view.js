@@ -74,7 +74,7 @@ export function attentionView(attention, { held = {}, hold, heading = "h3" } = {
     findButtons(reading, show),
     element(
       "div",
-      { class: "both" },
+      { class: "views" },
       element("div", {}, picture, element("p", { class: "about" }, howToRead(attention)), saveButtons("attention", () => picture)),
       places.all,
     ),

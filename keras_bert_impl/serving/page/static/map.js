@@ -23,27 +23,6 @@ const CORNERS = [
   [[-1.25, -0.95], [1.25, -0.95], [0, 1.3]],
 ];
 
-export const MAP_EXAMPLE = `
-money\tHow do I get my money back?
-money\tRefunds take two weeks.
-money\tI was charged twice this month.
-money\tCan I pay by card?
-money\tThe invoice shows the wrong sum.
-money\tYour payment has failed.
-weather\tIt will rain all afternoon.
-weather\tWhat a sunny morning!
-weather\tThe storm tore off the roof.
-weather\tSnow fell in the mountains last night.
-weather\tIs it cold outside?
-weather\tFog hides the valley.
-animals\tThe cat sleeps on the sofa.
-animals\tOur dog barks at strangers.
-animals\tThe kitten wants to play.
-animals\tA puppy chewed my shoes.
-animals\tThe parrot repeats every word.
-animals\tRabbits love carrots.
-`.trim();
-
 /** A line is a text, or `label<TAB>text`. */
 export async function showMap(panel, instances, context) {
   const { model, signature } = panel;

@@ -35,14 +35,22 @@ function download(blob, name) {
 export function pictureOf(place) {
   const frame = place.getBoundingClientRect();
   const [width, height] = [frame.width + 2 * MARGIN, frame.height + 2 * MARGIN];
-  const ground = getComputedStyle(document.body).backgroundColor;
-  const shapes = [shape("path", { d: box({ left: 0, top: 0, right: width, bottom: height }), fill: ground })];
+  const shapes = [shape("path", { d: box({ left: 0, top: 0, right: width, bottom: height }), fill: groundOf(place) })];
   const [x, y] = [frame.left - MARGIN, frame.top - MARGIN];
   for (const one of [place, ...place.querySelectorAll("*")]) {
     if (!one.checkVisibility() || one.closest(".unseen, [data-aside]")) continue;
     shapes.push(...shapesOf(one, x, y));
   }
   return shape("svg", { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}` }, ...shapes);
+}
+
+function groundOf(place) {
+  const style = getComputedStyle(place);
+  return isClear(style) && place.parentElement ? groundOf(place.parentElement) : style.backgroundColor;
+}
+
+function isClear({ backgroundColor }) {
+  return /[,/] 0\)$/.test(backgroundColor);
 }
 
 function* shapesOf(one, x, y) {
@@ -57,7 +65,7 @@ function* shapesOf(one, x, y) {
       "stroke-width": Number.parseFloat(style.strokeWidth),
       "stroke-opacity": style.strokeOpacity,
     });
-  } else if (one instanceof HTMLElement && !/(, 0\)|^transparent)$/.test(style.backgroundColor)) {
+  } else if (one instanceof HTMLElement && !isClear(style)) {
     const { left, top, right, bottom } = one.getBoundingClientRect();
     yield shape("path", { d: box({ left: left - x, top: top - y, right: right - x, bottom: bottom - y }), fill: style.backgroundColor });
   }
