@@ -74,15 +74,16 @@ function languagesOf(scripts) {
 
 /**
  * Five inputs of a panel, each with the text that names it.
- * @param {Object} panel with the kind of its signature, its fields, and whether it takes many texts.
+ * @param {Object} panel with its id, the kind of its signature, its fields, and whether it takes many texts.
  * @returns {{name: string, texts: Object<string, string>}[]}
  */
-export function examplesOf({ signature, fields, manyTexts }, scripts) {
+export function examplesOf({ id, signature, fields, manyTexts }, scripts) {
   const languages = languagesOf(scripts);
   return TEXTS.en.map((_, number) => {
     const texts = TEXTS[languages[number % languages.length]];
     const [own, ...others] = [...texts.slice(number), ...texts.slice(0, number)];
     const [text, second, question, hidden] = own;
+    if (id === "map") return mapExample(fields, [own, ...others].slice(0, number ? 3 : 5));
     const masked = signature.kind === "masked_words" ? text.replace(hidden, "[MASK]") : text;
     const main = manyTexts ? [text, second, ...others[0].slice(0, 2)].join("\n") : masked;
     const endings = [own, ...others.slice(0, 3)].map((one) => one[1]).join("\n");
@@ -90,4 +91,10 @@ export function examplesOf({ signature, fields, manyTexts }, scripts) {
     const needed = fields.filter((field) => field.needed);
     return { name: main.split("\n")[0], texts: Object.fromEntries(needed.map(({ name }) => [name, beside[name] ?? main])) };
   });
+}
+
+/** What the texts of each row are about is their label. */
+function mapExample([{ name }], rows) {
+  const lines = rows.flatMap(([text, second, question, label]) => [text, second, question].map((line) => `${label}\t${line}`));
+  return { name: rows.map(([, , , label]) => label).join(", "), texts: { [name]: lines.join("\n") } };
 }

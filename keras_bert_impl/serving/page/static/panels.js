@@ -5,6 +5,7 @@ import { attentionView } from "./attention_view.js";
 import { bars } from "./bars.js";
 import { element, foreign, table } from "./dom.js";
 import { cosines, heatMap } from "./heat_map.js";
+import { showMap } from "./map.js";
 import { legend, markedText } from "./marked_text.js";
 import { attention, tokens } from "./server.js";
 import { counted, percent, sliced, unitsOf } from "./text.js";
@@ -79,8 +80,15 @@ const TOKENS = {
 const ATTENTION = {
   id: "attention",
   title: "Attention",
-  about: "How much each token takes from each other token, in every head of every layer.",
+  about: "Where the model looks while it reads: each word takes something from others, in its own way in every head.",
   look: showAttention,
+};
+const MAP = {
+  id: "map",
+  title: "Map",
+  about: "Many texts on a map, those with like meanings near each other. Write one text a line; paste lines of label, tab and text to colour them.",
+  manyTexts: true,
+  look: showMap,
 };
 
 /**
@@ -98,7 +106,8 @@ export function panelsOf(model) {
     refused: panel === ATTENTION ? model.attention : null,
   }));
   const kinds = answering.filter((panel) => panel.show);
-  return [...onePerQuestion(kinds), ...shared];
+  const maps = kinds.filter(({ show }) => show === showSimilarity).map((panel) => ({ ...panel, ...MAP }));
+  return [...onePerQuestion(kinds), ...maps.slice(0, 1), ...shared];
 }
 
 function panelOf(signature, model) {
@@ -342,9 +351,9 @@ async function showAttention(panel, instance, context) {
   const { model, signature } = panel;
   const written = await attention(model, signature, instance, context.signal);
   const left = written.rows > 1 ? `The first of ${written.rows} rows that the model reads.` : null;
-  const { layer, head, onchoice } = context;
+  const { held, hold } = context;
   return [
     left && element("p", { class: "sum" }, left),
-    attentionView(attentionOf(written), { layer, head, onchoice }),
+    attentionView(attentionOf(written), { held, hold }),
   ];
 }

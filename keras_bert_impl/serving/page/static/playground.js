@@ -255,8 +255,8 @@ async function answerSide({ panel, suffix, textsOf, result }, texts, isBeside, s
     if (!signal.aborted) result.replaceChildren(...[title, ...shown].filter(Boolean));
   };
   if (panel.look) {
-    const context = contextOf(document.querySelector(`[name="${name}${textsOf}"]`), signal);
-    return put(...(await panel.look(panel, instances[0], context)));
+    const context = contextOf(document.querySelector(`[name="${name}${textsOf}"]`), suffix, signal);
+    return put(...(await panel.look(panel, panel.manyTexts ? instances : instances[0], context)));
   }
   const counted = { signal };
   const ask = (some, context = { signal }) => predict(panel.model, panel.signature, some, context);
@@ -270,10 +270,7 @@ async function answerSide({ panel, suffix, textsOf, result }, texts, isBeside, s
   };
   onchange(instances, answers);
   put(noteOf(counted.left), shown);
-  const onchoice = (choice) => {
-    const kept = Object.entries(choice).map(([key, value]) => [key + suffix, value]);
-    remember({ ...state, ...Object.fromEntries(kept) });
-  };
+  const onchoice = (choice) => hold(choice, suffix);
   const chosen = { why: state[`why${suffix}`], without: state[`without${suffix}`] };
   const why = await whyView(panel, instances, answers, { ask, chosen, onchange, onchoice, onerror, signal, suffix });
   put(noteOf(counted.left), shown, why);
@@ -285,11 +282,15 @@ function noteOf(left) {
   return note ? element("p", { class: "sum" }, note) : null;
 }
 
-function contextOf(field, signal) {
-  const rightToLeft = field.matches(":dir(rtl)");
-  const onchoice = ({ layer, head }) => remember({ ...state, layer: layer + 1, head: head + 1 });
-  const chosen = { layer: Number(state.layer) - 1, head: Number(state.head) - 1 };
-  return { signal, direction: rightToLeft ? "rtl" : "ltr", ...chosen, onchoice };
+function contextOf(field, suffix, signal) {
+  const held = Object.fromEntries(["layer", "head", "token", "point"].map((name) => [name, state[name + suffix]]));
+  return { signal, direction: field.matches(":dir(rtl)") ? "rtl" : "ltr", held, hold: (choice) => hold(choice, suffix) };
+}
+
+/** Keeps what is chosen on a side. */
+function hold(choice, suffix) {
+  const kept = Object.entries(choice).map(([name, value]) => [name + suffix, value]);
+  remember({ ...state, ...Object.fromEntries(kept) });
 }
 
 /** Writes the state into the address, and into the links that keep it. */

@@ -1,6 +1,8 @@
 """The playground in a real browser: typed in, clicked on, read."""
 
+import base64
 import re
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -74,7 +76,7 @@ def test_a_model_has_the_panels_of_what_it_answers_and_no_others(page):
     page.open(model="words")
     assert page.texts("nav a") == ["Fill in words", "Next sentence", "Tokens", "Attention"]
     page.open(model="vectors")
-    assert page.texts("nav a") == ["Similarity", "Tokens", "Attention"]
+    assert page.texts("nav a") == ["Similarity", "Map", "Tokens", "Attention"]
 
 
 def test_an_answer_is_marked_at_its_characters_where_emoji_stand_before_it(page):
@@ -124,25 +126,24 @@ def test_tokens_are_shown_as_the_model_sees_them(page, text, tokens, direction):
     assert page.texts(".tokens .unknown .word") == [one for one in tokens if one == "[UNK]"]
 
 
-def open_attention(page):
-    assert page.open(model="words", show="attention", text="The dog was tired.") == "Done."
+def open_attention(page, **state):
+    state = {"model": "words", "text": "The dog was tired.", "layer": 1, "head": 1, **state}
+    assert page.open(show="attention", **state) == "Done."
+    page.one("details.more summary").click()
 
 
-def test_layer_and_head_are_chosen_by_list_by_picture_and_by_link(page):
-    from selenium.webdriver.support.select import Select
-
+def test_layer_heads_and_token_are_chosen_by_picture_and_by_link(page):
     open_attention(page)
-    layer, head = (Select(one) for one in page.all(".controls select"))
-    layer.select_by_visible_text("2")
-    assert "Attention of layer 2, head 1" in page.one("svg").get_attribute("aria-label")
-    page.one('button[aria-label="Layer 1, head 2"]').click()
-    assert [layer.first_selected_option.text, head.first_selected_option.text] == ["1", "2"]
+    page.one('button[aria-label^="Layer 1, head 2"]').click()
+    page.all(".heads button")[0].click()
+    page.all(".one-head button")[2].click()
     link = page.one("form a.link").get_attribute("href")
     assert page.run("return location.href") == link
     page.driver.get("about:blank")
     page.driver.get(link)
     page.wait()
-    assert "Attention of layer 1, head 2" in page.one("svg").get_attribute("aria-label")
+    assert "Attention of layer 1, heads 2, 1;" in page.one("svg").get_attribute("aria-label")
+    assert page.texts('.one-head button[aria-pressed="true"]') == ["dog"]
 
 
 def test_a_token_shows_its_own_lines_with_shares_that_the_table_says_too(page):
@@ -151,22 +152,22 @@ def test_a_token_shows_its_own_lines_with_shares_that_the_table_says_too(page):
     assert page.run("return document.activeElement.textContent") == "dog"
     shares = [float(share.split()[0]) for share in page.texts(".one-head .share")]
     assert sum(shares) == pytest.approx(100, abs=4)
-    page.one("details summary").click()
+    page.all("details summary")[1].click()
     said = page.texts("details tbody tr:nth-child(3) td")[0]
     assert f"{max(shares):g} %" in said.replace(".0 ", " ")
 
 
 def test_any_heads_are_shown_together_in_colours(page):
     open_attention(page)
-    alone = len(page.all(".one-head line"))
+    alone = len(page.all(".one-head path"))
     page.all(".heads button")[1].click()
     assert "Attention of layer 1, heads 1, 2;" in page.one("svg").get_attribute("aria-label")
-    lines = page.all(".one-head line.hued")
+    lines = page.all(".one-head path.hued")
     assert len(lines) > alone
     assert len({line.value_of_css_property("stroke") for line in (lines[0], lines[-1])}) == 2
     page.all(".heads button")[0].click()
     assert "Attention of layer 1, head 2;" in page.one("svg").get_attribute("aria-label")
-    assert page.all(".one-head line.hued") == []
+    assert page.all(".one-head path.hued") == []
     page.all(".heads button")[1].click()  # one is always shown
     assert "Attention of layer 1, head 2;" in page.one("svg").get_attribute("aria-label")
     assert page.complaints() == []
@@ -203,10 +204,10 @@ def test_the_first_text_of_a_pair_may_be_seen_alone(page):
 
     open_attention(page)
     assert "From and to" not in page.texts("label")
-    page.open(model="pair", show="attention", text_a="the dog", text_b="the cat")
-    lines = len(page.all(".one-head line"))
-    Select(page.all(".controls select")[2]).select_by_visible_text("first text to second")
-    assert 0 < len(page.all(".one-head line")) < lines
+    open_attention(page, model="pair", text_a="the dog", text_b="the cat")
+    lines = len(page.all(".one-head path"))
+    Select(page.one(".controls select")).select_by_visible_text("first text to second")
+    assert 0 < len(page.all(".one-head path")) < lines
 
 
 @pytest.mark.parametrize("text", [HOSTILE, RIGHT_TO_LEFT], ids=["markup", "right to left"])
@@ -386,6 +387,7 @@ def test_the_accessibility_checker_has_no_complaint_and_nothing_is_cut_off(page,
     states += [{"model": "words", "show": show} for show in ("tokens", "attention")]
     states += [{"model": "entities", "text": "Angela of 😀 Hamburg"}]
     states += [{"model": "questions", "question": "Who?", "passage": "🐧 penguins, ice", "beside": "+"}]
+    states += [{"model": "vectors", "show": "map", "text": "x\ta\ny\te\naa ee\naa e", "point": 2}]
     page.open(model="words")
     for state in states:
         page.go(**state)
@@ -417,10 +419,125 @@ def test_a_page_in_one_file_shows_both_views_without_a_server(page, tmp_path):
     assert len(page.all("button.head canvas")) == 6
     assert page.texts(".one-head ol:first-of-type button")[1] == HOSTILE
     Select(page.one("#text")).select_by_index(1)
-    page.one('button[aria-label="Layer 2, head 3"]').click()
+    page.one('button[aria-label^="Layer 2, head 3"]').click()
     assert "Attention of layer 2, head 3" in page.one("svg").get_attribute("aria-label")
+    assert page.run("return location.hash") == "#text=2&layer=2&head=3"
     assert page.complaints() == []
     assert page.run("return window.hacked") is None
+
+
+def attention_of(*heads):
+    """One layer whose heads look where they are told: `from: to` of tokens, all others alike."""
+    tokens = "[CLS] the dog was late because it was tir ##ed [SEP]".split()
+    shares = np.full([1, len(heads), len(tokens), len(tokens)], 0.02, np.float32)
+    for head, looks in enumerate(heads):
+        for one in range(len(tokens)):
+            shares[0, head, one, looks(one)] = 0.8
+    shares /= shares.sum(-1, keepdims=True)
+    return ShownAttention([TextAttention(tuple(tokens), (0,) * len(tokens), shares)])
+
+
+def test_attention_opens_on_the_head_that_says_most_and_each_head_is_told_in_a_sentence(
+    page, tmp_path
+):
+    shown = attention_of(
+        lambda one: slice(None),
+        lambda one: 10,
+        lambda one: max(0, one - 1),
+        lambda one: {6: 2, 9: 5}.get(one, 0),
+        lambda one: {6: 5}.get(one, one),
+    )
+    (tmp_path / "page.html").write_text(shown.page(), encoding="utf-8")
+    page.driver.get((tmp_path / "page.html").as_uri())
+    assert page.texts(".finding") == ["Here it looks at dog: 80 % of its attention"]
+    assert page.texts(".finds button") == ["it → dog"]
+    said = []
+    for button in page.all("button.head"):
+        button.click()
+        said.append(page.one(".finding + .sum").text.partition(". ")[2])
+    assert [one.removesuffix(" in this head.") for one in said] == [
+        "Tokens look at all the others alike",
+        "Most tokens find nothing in this head: they look at [CLS] or [SEP].",
+        "Most tokens look at the one before them",
+        "Most tokens find nothing in this head: they look at [CLS] or [SEP].",
+        "Most tokens look at themselves",
+    ]
+
+
+def test_pointing_at_a_token_shows_where_it_looks_for_as_long(page, tmp_path):
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    (tmp_path / "page.html").write_text(attention_of(lambda one: 10 - one).page(), encoding="utf-8")
+    page.driver.get((tmp_path / "page.html").as_uri())
+    before, tokens = page.texts(".finding"), page.all(".one-head button")
+    ActionChains(page.driver).move_to_element(tokens[2]).perform()
+    assert page.texts(".finding") == ["dog looks at tired 80 %"]  # the word, of its piece
+    ActionChains(page.driver).move_to_element(page.one("h1")).perform()
+    assert page.texts(".finding") == before
+    page.run("arguments[0].focus()", tokens[0])
+    page.press(Keys.ARROW_DOWN)
+    assert page.texts(".finding") == ["the looks at tired 80 %"]
+
+
+SAVED = """
+const [number, done] = arguments;
+HTMLAnchorElement.prototype.click = () => {};
+URL.createObjectURL = (blob) => {
+  const reader = new FileReader();
+  reader.onload = () => done(reader.result);
+  reader.readAsDataURL(blob);
+  return "#";
+};
+document.querySelectorAll(".save button")[number].click();
+"""
+
+
+def test_a_picture_of_attention_is_saved_as_drawing_and_as_painting(page):
+    open_attention(page)
+    drawing, painting = (page.driver.execute_async_script(SAVED, number) for number in (0, 1))
+    kind, _, data = drawing.partition(";base64,")
+    root = ElementTree.fromstring(base64.b64decode(data))
+    words = [one.text for one in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert kind == "data:image/svg+xml"
+    assert words.count("dog") >= 2
+    assert {"layer", "tired"} <= {word.lower() for word in words}
+    assert len(painting) > 10_000
+    assert painting.startswith("data:image/png;")
+
+
+def test_a_map_has_the_principal_components_of_the_vectors(page):
+    page.open(model="vectors")
+    vectors = np.random.default_rng(0).normal(size=(40, 12)) * np.arange(1, 13)
+    script = """
+    const [vectors, done] = arguments;
+    const dot = (one, other) => one.reduce((sum, number, n) => sum + number * other[n], 0);
+    import("/playground/projection.js").then(({ mapOf }) =>
+      done(mapOf(vectors.map((one) => vectors.map((other) => dot(one, other))))));
+    """
+    found = page.driver.execute_async_script(script, vectors.tolist())
+    left, spread, _ = np.linalg.svd(vectors - vectors.mean(0), full_matrices=False)
+    wanted = (left * spread)[:, :2]
+    wanted *= np.sign(wanted[np.abs(wanted).argmax(0), [0, 1]])
+    assert np.array(found["places"]) == pytest.approx(wanted, abs=0.05)
+    assert found["share"] == pytest.approx((spread[:2] ** 2).sum() / (spread**2).sum(), abs=1e-4)
+
+
+def test_a_map_tells_the_text_of_a_dot_and_those_most_like_it(page):
+    from selenium.webdriver.common.keys import Keys
+
+    lines = "low\ta\nlow\taa e\nhigh\te\nhigh\tee a\naaa eee"
+    page.open(model="vectors", show="map", text=lines)
+    assert page.texts(".legend li") == ["low", "high"]
+    names = [dot.get_attribute("aria-label") for dot in page.all(".dot")]
+    assert sorted(names) == sorted([*(line.replace("\t", ": ") for line in lines.split("\n"))])
+    page.one(".map > svg").click()
+    assert re.match(".+ Most like it: .+ [01]\\.[0-9]{2}$", page.texts(".pointed")[0])
+    assert re.search("&point=[1-5]$", page.run("return location.hash"))
+    page.run("document.querySelector('.dot').focus()")
+    page.press(Keys.ARROW_RIGHT)
+    assert page.texts(".pointed")[0].startswith(names[1].split(": ")[-1])
+    assert len(page.all("details tbody tr")) == 5
 
 
 def test_a_notebook_s_frame_shows_the_page(page, tmp_path):
