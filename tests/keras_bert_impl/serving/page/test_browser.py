@@ -303,7 +303,9 @@ def test_examples_are_in_the_languages_of_the_vocabulary(page):
 def test_why_says_what_an_answer_rests_on_and_a_word_is_left_out_by_a_click(page):
     passage = "🐧 penguins live on the ice."
     page.open(model="questions", question="Who?", passage=passage)
-    assert page.texts(".why p")[0].startswith("Without ice, 🐧 penguins goes from 66 % to 98 %. The")
+    assert page.texts(".why p")[0].startswith(
+        "Without ice, 🐧 penguins goes from 66 % to 98 %. The"
+    )
     assert page.texts(".why mark") == ["🐧 penguins"]  # no word of the answer itself
     assert page.texts(".word.against") == ["the (without it 72 %)", "ice (without it 98 %)"]
     page.one(".word.against:last-of-type").click()
@@ -386,7 +388,9 @@ def test_the_accessibility_checker_has_no_complaint_and_nothing_is_cut_off(page,
     states = [{"model": name} for name in MODELS]
     states += [{"model": "words", "show": show} for show in ("tokens", "attention")]
     states += [{"model": "entities", "text": "Angela of 😀 Hamburg"}]
-    states += [{"model": "questions", "question": "Who?", "passage": "🐧 penguins, ice", "beside": "+"}]
+    states += [
+        {"model": "questions", "question": "Who?", "passage": "🐧 penguins, ice", "beside": "+"}
+    ]
     states += [{"model": "vectors", "show": "map", "text": "x\ta\ny\te\naa ee\naa e", "point": 2}]
     page.open(model="words")
     for state in states:
