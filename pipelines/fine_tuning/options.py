@@ -183,10 +183,10 @@ class FineTuningConfig:
     )
     trim_padding: bool = option(
         True,
-        "Pad each batch to its longest row only, rounded up to one of at most eight lengths that "
-        "suit the data: the same figures sooner (but for rounding and dropout's draws). XLA "
-        "compiles each length when it first comes. On a TPU, and in training where several steps "
-        "are one compiled call, all batches have the maximum.",
+        "Pad each batch to its longest row only, rounded up to one of at most eight lengths: the "
+        "same figures sooner (but for rounding and dropout's draws). Each length is traced and "
+        "compiled when it first comes, so a short run has few. On a TPU, and in training where "
+        "several steps are one compiled call, all batches have the maximum.",
         resume=FREE,
     )
     engine: str = option(

@@ -45,6 +45,7 @@ if TYPE_CHECKING:  # only for the types: a task must be listable without loading
     from keras_bert_impl.tokenization.tokenizer import LineTokenizer
     from keras_bert_impl.training.batches import BatchSource
     from keras_bert_impl.training.objectives import Objective
+    from pipelines.fine_tuning.row_batches import LengthRule
     from pipelines.fine_tuning.row_set import RowOutputs, RowSet
     from pipelines.metrics.guessing import Guessing
 
@@ -90,14 +91,13 @@ class TrainingRows:
     """What batches are made of: the rows of the training split, and how a run trains with them.
 
     `outputs` computes those of the model that training starts from, `identity` tells these rows and
-    that model from others; `fixed_length` is the length of all batches, or None; `folder` is the
-    run's.
+    that model from others; `length_rule` says how long batches may be; `folder` is the run's.
     """
 
     rows: "RowSet"
     batch_size: int
     seed: int
-    fixed_length: int | None
+    length_rule: "LengthRule"
     replicas: int
     folder: Path
     identity: str

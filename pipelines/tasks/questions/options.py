@@ -58,8 +58,8 @@ class RunSquadConfig(FineTuningConfig):
     )
     trim_padding: bool = option(
         True,
-        "Pad each batch to its longest row only, rounded up to one of at most eight lengths that "
-        "suit the data; padding is then left out of the softmax over a row's positions. Without it "
+        "Pad each batch to its longest row only, rounded up to one of at most eight lengths; "
+        "padding is then left out of the softmax over a row's positions. Without it "
         "all rows have the maximum and padding competes with the answer, as in the original.",
     )
     metric: str = option(

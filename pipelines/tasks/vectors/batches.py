@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.vector_step import LABELS, PLACES, part_feature
-from pipelines.fine_tuning.row_batches import BatchLengths, LengthOrder
+from pipelines.fine_tuning.row_batches import LengthOrder, LengthRule
 from pipelines.fine_tuning.row_set import RowSet
 from pipelines.records.rows import Numbers
 from pipelines.tasks.vectors.files import CLASSES, VectorData
@@ -107,7 +107,7 @@ class VectorBatches:
     """Endless batches of a `VectorObjective`; the batch at a step is a pure function of the step.
 
     The texts of all columns are sorted by length and divided into parts of as many texts, each
-    padded to one of at most eight lengths: a question is not padded to the length of its passage.
+    padded to one of a few lengths: a question is not padded to the length of its passage.
 
     Args:
         texts: a row for each text.
@@ -127,7 +127,7 @@ class VectorBatches:
         seed: int,
         texts_at_once: int,
         replicas: int = 1,
-        fixed_length: int | None = None,
+        rule: LengthRule | None = None,
     ) -> None:
         self._texts, self._rows, self._labels = texts, rows, labels
         self.batch_size, self.num_workers = batch_size, 1
@@ -137,12 +137,10 @@ class VectorBatches:
         of_replica = -(-batch_size * rows.shape[1] // replicas)
         parts = -(-of_replica // texts_at_once)
         self._shape = (parts, replicas, -(-of_replica // parts))
-        if fixed_length is not None:
-            self._lengths = BatchLengths.fixed(fixed_length)
-            return
-        steps = min(-(-len(rows) // batch_size), _COUNTED_STEPS)
-        found = [self._longest(*self._parts_of(step)) for step in range(steps)]
-        self._lengths = BatchLengths.fitted(np.concatenate(found), int(texts.lengths.max()))
+        steps, rule = min(-(-len(rows) // batch_size), _COUNTED_STEPS), rule or LengthRule()
+        found = np.concatenate([self._longest(*self._parts_of(step)) for step in range(steps)])
+        texts_of_run = (rule.steps or steps) * batch_size * rows.shape[1]
+        self._lengths = rule.lengths(found, int(texts.lengths.max()), texts_of_run)
 
     def batches_from(self, step: int) -> Iterator[Batch]:
         """Gives the batches of steps `step`, `step + 1`, ..."""

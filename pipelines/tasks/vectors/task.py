@@ -224,7 +224,7 @@ class VectorTask(FilesOfSplits):
             seed=training.seed,
             texts_at_once=self.texts_at_once,
             replicas=training.replicas,
-            fixed_length=training.fixed_length,
+            rule=training.length_rule,
         )
 
     def _with_mined(self, data: VectorData, training: TrainingRows) -> NDArray[np.int32]:
