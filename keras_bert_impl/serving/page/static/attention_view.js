@@ -75,7 +75,8 @@ export function attentionView(attention, { held = {}, hold, heading = "h3" } = {
     element(
       "div",
       { class: "views" },
-      element("div", {}, picture, element("p", { class: "about" }, howToRead(attention)), saveButtons("attention", () => picture)),
+      picture,
+      element("div", { class: "beside" }, element("p", { class: "about" }, howToRead(attention)), saveButtons("attention", () => picture)),
       places.all,
     ),
     moreWays(attention, heads, redraw),
@@ -104,8 +105,7 @@ function sentences(attention, reading, state, from) {
   const place = placeOf(state).replace("l", "L");
   if (from !== null) {
     const most = strongest(attention, state.layer, state.heads, from, 3).filter(({ share }) => share >= STRONG);
-    const parts = most.flatMap(({ to, share }, number) => [number ? ", " : "", name(to), ` ${percent(share)}`]);
-    return said([name(from), most.length ? " looks at " : " looks at all alike", ...parts], `${place}.`);
+    return said([name(from), most.length ? " looks at " : " looks at all alike", ...listed(most, name)], `${place}.`);
   }
   if (state.heads.length > 1) return said([`${state.heads.length} heads together, a colour each`], `${place}.`);
   const { best, habit } = reading.heads[state.layer][state.heads[0]];
@@ -119,19 +119,18 @@ function sentences(attention, reading, state, from) {
   return said(["Here ", name(one), " looks at ", name(other), `: ${percent(share)} of its attention`], place, ...pieces, first, habits);
 }
 
+/** Tokens with their shares. */
+function listed(most, name) {
+  return most.flatMap(({ to, share }, number) => [number ? ", " : "", name(to), ` ${percent(share)}`]);
+}
+
 function said(parts, ...about) {
   return [element("p", { class: "finding" }, ...parts), element("p", { class: "sum" }, ...about)];
 }
 
 function howToRead({ tokens }) {
-  const pieces = tokens.some((token) => wordPart(token) !== token);
-  return [
-    "A line goes from a token to one that it looks at; the thicker, the more it takes from there. ",
-    "Point at a token, or tap it, to see its lines alone. ",
-    "[CLS] and [SEP] stand around every text: a head that finds nothing often looks there.",
-    pieces ? " ## continues a word." : "",
-    " Lines show where a head takes from, not why the model answers as it does.",
-  ].join("");
+  const pieces = tokens.some((token) => wordPart(token) !== token) ? " ## continues a word." : "";
+  return `A line goes from a token to one that it looks at; the thicker, the more it takes from there. Point at a token, or tap it, to see its lines alone. [CLS] and [SEP] stand around every text; a head that finds nothing often looks there.${pieces} Lines show where a head takes from, not why the model answers as it does.`;
 }
 
 /** The heads that say most, each by its strongest line. */
@@ -296,8 +295,7 @@ function classOf(token, state, isBest) {
 function inWords(attention, state) {
   const rows = attention.tokens.map((token, from) => {
     const most = strongest(attention, state.layer, state.heads, from, IN_THE_TABLE);
-    const parts = most.flatMap((one, number) => [number ? ", " : "", foreign(one.token), ` ${percent(one.share)}`]);
-    return [foreign(token), element("span", {}, ...parts)];
+    return [foreign(token), element("span", {}, ...listed(most, (to) => foreign(attention.tokens[to])))];
   });
   const mean = state.heads.length > 1 ? ", the mean of the heads" : "";
   const caption = `What each token attends to most in ${placeOf(state)}${mean}`;

@@ -10,7 +10,7 @@ const BASELINE = 0.35; // of the size of letters, below their middle
 export function saveButtons(name, place) {
   const button = (kind, save) =>
     element("button", { type: "button", onclick: () => save(pictureOf(place()), `${name}.${kind}`) }, `Save as ${kind.toUpperCase()}`);
-  return element("p", { class: "buttons save" }, button("svg", saveDrawing), button("png", savePainting));
+  return element("p", { class: "save" }, button("svg", saveDrawing), button("png", savePainting));
 }
 
 function saveDrawing(svg, name) {
