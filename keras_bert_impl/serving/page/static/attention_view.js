@@ -13,6 +13,7 @@ const THICKEST = 5;
 const STRONG = 0.05; // what a sentence about a token names
 const IN_THE_TABLE = 5;
 const HUES = 47; // degrees between the colours of two heads, so that neighbours differ
+const [WIDTH, HEIGHT, PAINT] = [64, 80, "#4f86dd"]; // of a head in small; the colour suits light and dark
 const BETWEEN = {
   all: ["all tokens", () => true],
   aa: ["first text to itself", (from, to) => from === 0 && to === 0],
@@ -47,7 +48,10 @@ export function attentionView(attention, { held = {}, hold, heading = "h3" } = {
     keep();
     point(null);
   };
-  const keep = () => hold?.(inLink(attention, state));
+  const keep = () => {
+    const token = state.token === null ? "" : `${state.token} ${attention.tokens[state.token]}`;
+    hold?.({ layer: state.layer + 1, head: state.heads.map((head) => head + 1).join(), token });
+  };
   const draw = () => {
     light = drawInto(places.lines, attention, reading, state, { point, pick });
     places.words.replaceChildren(inWords(attention, state));
@@ -67,7 +71,6 @@ export function attentionView(attention, { held = {}, hold, heading = "h3" } = {
   };
   const heads = headButtons(attention, state, show);
   redraw({});
-  repaintedWithScheme(places.all, () => redraw({}));
   return element(
     "div",
     { class: "attention" },
@@ -92,11 +95,6 @@ function chosenBy(held, attention, reading) {
   const known = within(layer, attention.layers) && heads.every((head) => within(head, attention.heads));
   const most = reading.finds[0] ?? { layer: 0, head: 0 };
   return { layer: known ? layer : most.layer, heads: known ? heads : [most.head], token: token < 0 ? null : token };
-}
-
-function inLink({ tokens }, { layer, heads, token }) {
-  const held = token === null ? "" : `${token} ${tokens[token]}`;
-  return { layer: layer + 1, head: heads.map((head) => head + 1).join(), token: held };
 }
 
 /** What is to be seen: of a token that is pointed at, else of the head. */
@@ -339,32 +337,21 @@ function pressed(button, state) {
   button.setAttribute("aria-pressed", String(button.dataset.place === `${state.layer} ${state.heads[0]}`));
 }
 
-const WIDTH = 64;
-const HEIGHT = 80;
-
-/** A head in small; painted when it is on the page, where its colour is known. */
+/** A head in small. */
 function small(attention, state, layer, head) {
   const canvas = element("canvas", { width: WIDTH, height: HEIGHT });
-  requestAnimationFrame(() => {
-    const pen = canvas.getContext("2d");
-    const step = HEIGHT / attention.length;
-    pen.strokeStyle = getComputedStyle(canvas).color;
-    pen.lineWidth = 2;
-    for (let token = 0; token < attention.length; token += 1) {
-      for (const { from, to, share } of linesFrom(attention, state, layer, head, token)) {
-        pen.globalAlpha = share;
-        pen.beginPath();
-        pen.moveTo(0, (from + 0.5) * step);
-        pen.lineTo(WIDTH, (to + 0.5) * step);
-        pen.stroke();
-      }
+  const pen = canvas.getContext("2d");
+  const step = HEIGHT / attention.length;
+  pen.strokeStyle = PAINT;
+  pen.lineWidth = 2;
+  for (let token = 0; token < attention.length; token += 1) {
+    for (const { from, to, share } of linesFrom(attention, state, layer, head, token)) {
+      pen.globalAlpha = share;
+      pen.beginPath();
+      pen.moveTo(0, (from + 0.5) * step);
+      pen.lineTo(WIDTH, (to + 0.5) * step);
+      pen.stroke();
     }
-  });
+  }
   return canvas;
-}
-
-function repaintedWithScheme(place, redraw) {
-  const scheme = matchMedia("(prefers-color-scheme: dark)");
-  const changed = () => (place.isConnected ? redraw({}) : scheme.removeEventListener("change", changed));
-  scheme.addEventListener("change", changed);
 }
