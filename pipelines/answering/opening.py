@@ -216,7 +216,7 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
         about["offsets"] = "characters (code points); those called utf16 count as JavaScript does"
     if form.kind == "number":
         about["activation"] = activation_of(bert)
-        if units := task_settings(bert, {"label_units": list[float]}).get("label_units"):
+        if units := task_settings(bert, {"label_units": tuple[float, float]}).get("label_units"):
             mean, deviation = units
             about["range"] = [mean - 2 * deviation, mean + 2 * deviation]  # of most it learned from
     return about | ({"labels": list(known.labels)} if form.kind in _LABELLED else {})

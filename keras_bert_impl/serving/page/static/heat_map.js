@@ -3,8 +3,6 @@
 import { element, foreign, table } from "./dom.js";
 import { dot } from "./projection.js";
 
-const STEPS = 10; // of colour
-
 /** The cosines of vectors with each other. */
 export function cosines(vectors) {
   const units = vectors.map((vector) => {
@@ -25,6 +23,7 @@ export function heatMap(texts, numbers) {
 }
 
 function cell(number) {
-  const step = Math.round(STEPS * Math.max(0, Math.min(1, number)));
-  return element("span", { class: `heat-${step}` }, number.toFixed(2));
+  const made = element("span", {}, number.toFixed(2));
+  made.style.setProperty("--weight", `${100 * Math.max(0, Math.min(1, number))}%`);
+  return made;
 }

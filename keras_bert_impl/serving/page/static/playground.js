@@ -78,10 +78,11 @@ function showModel(model, panel) {
   );
 }
 
-/** The panel of another model that answers the same question. */
-function twinOf(panel, model) {
-  const same = ({ signature, fields, look }) => (panel.look ? look === panel.look : !look && signature.kind === panel.signature.kind && fields.length === panel.fields.length);
-  return panelsOf(model).find(same);
+/** The panel of another model that answers the same question about the same fields. */
+function twinOf({ look, signature, fields }, model) {
+  const names = (some) => some.map(({ name }) => name).join();
+  const isSame = (one) => one.look === look && (look || one.signature.kind === signature.kind);
+  return panelsOf(model).find((one) => isSame(one) && names(one.fields) === names(fields));
 }
 
 /** The state with another model: what was typed stays, in the fields that the new one has. */

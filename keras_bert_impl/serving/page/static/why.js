@@ -83,7 +83,7 @@ export async function whyView(panel, instances, answers, context) {
   const title = targets.length > 1
     ? labelled("Why", ({ id }) => chooser(options, first, { id, onchange: choose }), `why${context.suffix}`)
     : element("h3", {}, "Why?");
-  return element("section", { class: "why", "aria-label": "Why" }, title, place);
+  return element("section", { class: "why" }, title, place);
 }
 
 async function explained(panel, instances, answers, target, out, place, context) {
