@@ -1,6 +1,7 @@
 // Why an answer: what it loses without each word, and the answer without the words that one clicks on.
 
 import { arrowsAmong, chooser, element, foreign, labelled, unseen } from "./dom.js";
+import { saveButtons } from "./picture.js";
 import { percent } from "./text.js";
 
 const MOST_PIECES = 64; // texts of a request; of longer texts several words are left out together
