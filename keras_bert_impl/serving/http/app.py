@@ -21,7 +21,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from keras_bert_impl.errors import shown
-from keras_bert_impl.serving.answerer import NUM_TRUNCATED, Answerer, AnsweringModel
+from keras_bert_impl.serving.answerer import NUM_TRUNCATED, Answerer, AnsweringModel, Instance
 from keras_bert_impl.serving.http import rest
 from keras_bert_impl.serving.http.batching import Answered, Batch, Batcher, Observer
 from keras_bert_impl.serving.http.bodies import BodyReader, RequestError, fault_body, to_json
@@ -170,10 +170,12 @@ class Service:
         if len(asked.instances) > _MOST_INSTANCES:
             sentence = f"a request may have {_MOST_INSTANCES} instances; send more of them."
             raise RequestError(413, sentence)
-        answer = self._batchers[name, asked.answerer.signature].ask(asked.instances)
+        batcher = self._batchers[name, asked.answerer.signature]
+        answer = batcher.ask(asked.instances)
         loop = asyncio.get_running_loop()
         watch = loop.create_task(_when_gone(request.receive, answer))
-        timer = loop.call_later(self._config.answer_seconds, _give_up, answer)
+        give_up = functools.partial(_give_up, answer, batcher, asked.instances)
+        timer = loop.call_later(self._config.answer_seconds, give_up)
         try:
             written = functools.partial(_written, asked, await answer)
             return await asyncio.to_thread(written) if asked.is_long else written()
@@ -318,10 +320,13 @@ async def _when_gone(receive: Receive, answer: asyncio.Future[Answered]) -> None
         answer.set_exception(ClientDisconnect())
 
 
-def _give_up(answer: asyncio.Future[Answered]) -> None:
+def _give_up(
+    answer: asyncio.Future[Answered], batcher: Batcher, instances: Sequence[Instance]
+) -> None:
     if not answer.done():
         sentence = "no answer within the time that a request may wait; ask again later."
-        answer.set_exception(RequestError(429, sentence, retry_after=1))
+        later = batcher.retry_after(instances)
+        answer.set_exception(RequestError(429, sentence, retry_after=later))
 
 
 class _Guard:
