@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from keras_bert_impl.errors import shown
 from keras_bert_impl.serving.answerer import NUM_TRUNCATED, Answerer, AnsweringModel, Instance
 from keras_bert_impl.serving.http import rest
+from keras_bert_impl.serving.http.answer_cache import AnswerCache, KnownAnswers
 from keras_bert_impl.serving.http.batching import Answered, Batch, Batcher, Observer
 from keras_bert_impl.serving.http.bodies import BodyReader, RequestError, fault_body, to_json
 from keras_bert_impl.serving.http.config import ServerConfig
@@ -93,6 +94,10 @@ class Service:
     ) -> None:
         self._models, self._config, self._indexes = models, config, indexes
         self._figures = Figures()
+        self._cache: AnswerCache | None = None
+        if config.cache_mebibytes:
+            self._cache = AnswerCache(config.cache_mebibytes << 20)
+            self._figures.watch_cache(self._cache)
         self._bodies = BodyReader(config.read_seconds)
         self._started = int(time.time())
         self.stopping, self.is_warm = False, True
@@ -106,8 +111,10 @@ class Service:
         observer = self._figures.watch(
             name, signature, lambda: self._batchers[name, signature].waiting
         )
-        config = self._config
-        return Batcher(answerer, config.max_waiting, observer, config.answer_seconds)
+        config, known = self._config, None
+        if self._cache is not None:
+            known = KnownAnswers(self._cache, self._figures.counter_of_found(name, signature))
+        return Batcher(answerer, config.max_waiting, observer, config.answer_seconds, known)
 
     @contextlib.asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -262,6 +269,12 @@ class Figures:
         self._tokens = add(Counter, "tokens", "Tokens computed.", ours)
         about = "Positions computed: tokens and their padding."
         self._positions = add(Counter, "positions", about, ours)
+        about = "Instances whose answers were kept."
+        self._cache_hits = add(Counter, "cache_hits", about, ours)
+        about = "Instances whose answers were not kept, where some are."
+        self._cache_misses = add(Counter, "cache_misses", about, ours)
+        about = "Bytes of the answers that are kept."
+        self._cache_bytes = add(Gauge, "cache_bytes", about, ())
         about = "Instances whose answers are not there yet."
         self._waiting = add(Gauge, "waiting_instances", about, ours)
 
@@ -282,6 +295,21 @@ class Figures:
             duration.observe(batch.seconds)
             tokens.inc(batch.tokens)
             positions.inc(batch.positions)
+
+        return count
+
+    def watch_cache(self, cache: AnswerCache) -> None:
+        """Shows how much a cache holds."""
+        self._cache_bytes.set_function(lambda: cache.size)
+
+    def counter_of_found(self, model: str, signature: str) -> Callable[[int, int], None]:
+        """What counts the answers of one answerer that were kept, and those that were not."""
+        hits = self._cache_hits.labels(model, signature)
+        misses = self._cache_misses.labels(model, signature)
+
+        def count(found: int, missing: int) -> None:
+            hits.inc(found)
+            misses.inc(missing)
 
         return count
 

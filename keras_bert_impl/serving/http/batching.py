@@ -31,6 +31,7 @@ from keras_bert_impl.serving.answerer import (
     RowOutputs,
     row_length,
 )
+from keras_bert_impl.serving.http.answer_cache import Known, KnownAnswers
 from keras_bert_impl.serving.http.bodies import RequestError, bad_request
 from keras_bert_impl.serving.http.row_pool import RowPool, WaitingRow
 
@@ -91,7 +92,8 @@ class _Request:
         tokens_left: of its rows that are not computed.
         tokens: of all its rows.
         counted: what it takes of the instances that may wait.
-        missing: how many instances have no answer.
+        asked: how many instances had no answer when it came.
+        missing: how many have none now.
         over: the client waits no more.
     """
 
@@ -105,9 +107,17 @@ class _Request:
     tokens_left: int = 0
     tokens: int = 0
     counted: int = 0
+    asked: int = 0
     missing: int = 0
     over: bool = False
     is_small: bool = True
+
+    def take(self, number: int, known: Known | None) -> bool:
+        """Takes the answer of an instance, where there is one."""
+        if known is not None:
+            self.answers[number], tokens, self.truncated[number] = known
+            self.tokens += tokens
+        return known is not None
 
 
 @dataclass(eq=False, slots=True)
@@ -234,6 +244,7 @@ class Batcher:
     Args:
         most_waiting: how many instances may wait; a request of more is taken where none waits. A
             large request counts for a quarter of them at most, and a quarter is for small ones.
+        known: answers that are given at once, and where others are kept.
     """
 
     def __init__(
@@ -242,9 +253,10 @@ class Batcher:
         most_waiting: int,
         observer: Observer | None = None,
         most_seconds: float = math.inf,
+        known: KnownAnswers | None = None,
     ) -> None:
         self._answerer, self._most, self._observer = answerer, most_waiting, observer
-        self._most_seconds = most_seconds
+        self._most_seconds, self._known = most_seconds, known
         self._share = max(1, most_waiting // _PARTS_OF_QUEUE)
         self._changed = threading.Condition()
         self._small, self._large = _Line(), _Line()
@@ -273,7 +285,7 @@ class Batcher:
             begun is dropped. It may end with `RequestError`: an instance is not what the model
             answers (400), or the model failed (500).
         """
-        request = self._request_of(instances)
+        request = self._request_of(instances, self._known)
         if request.missing:
             self._accept(request)
             request.answer.add_done_callback(lambda _: self._forget(request))
@@ -295,11 +307,15 @@ class Batcher:
         for thread in self._threads:
             thread.join()
 
-    def _request_of(self, instances: Sequence[Instance]) -> _Request:
+    def _request_of(
+        self, instances: Sequence[Instance], known: KnownAnswers | None = None
+    ) -> _Request:
         loop, count = asyncio.get_running_loop(), len(instances)
         answers, truncated = [None] * count, [0] * count
         request = _Request(instances, loop, loop.create_future(), answers, truncated)
-        _divide(request, range(count))
+        found = enumerate(known.find(instances) if known else [None] * count)
+        _divide(request, [number for number, one in found if not request.take(number, one)])
+        count = request.missing
         request.counted = count if request.is_small else min(count, self._share)
         return request
 
@@ -320,7 +336,7 @@ class Batcher:
                 raise RequestError(
                     429, "too many requests wait; ask again later.", retry_after=self._wait(request)
                 )
-            self._waiting += len(request.instances)
+            self._waiting += request.asked
             self._line_of(request).add(request)
             self._changed.notify()
 
@@ -349,7 +365,7 @@ class Batcher:
 
     def _end(self, request: _Request) -> None:
         request.over = True
-        self._waiting -= len(request.instances)
+        self._waiting -= request.asked
         self._line_of(request).drop(request)
         if self._closed and not self._waiting:
             self._changed.notify_all()
@@ -382,13 +398,12 @@ class Batcher:
         return None
 
     def _prepare(self, line: _Line, parts: Sequence[_Part]) -> None:
-        done = list[_Result]()
+        done, prepared = list[_Result](), list[_Part]()
         for part in parts:
             try:
-                part.prepared = self._cut(part.instances)
+                prepared += self._prepared(part)
             except Exception as error:
                 done.append((part.request, self._fault_of_texts(part.request, error)))
-        prepared = [part for part in parts if part.prepared is not None]
         with self._changed:
             self._preparing -= line is self._small
             for part in prepared:
@@ -397,8 +412,19 @@ class Batcher:
         self._finish([part for part in prepared if not part.missing])
         self._deliver(done)
 
+    def _prepared(self, part: _Part) -> list[_Part]:
+        """A part with its rows; where answers are kept, of each answer it is known which are its."""
+        part.prepared = self._cut(part.instances)
+        if self._known is None or len(part.numbers) in (1, len(part.prepared.rows)):
+            return [part]
+        singles = list[_Part]()
+        for number in part.numbers:
+            one = part.request.instances[number]
+            singles.append(_Part(part.request, [number], _size(one), self._cut([one])))
+        return singles
+
     def _cut(self, instances: Sequence[Instance]) -> Prepared:
-        is_large = sum(map(_characters, instances)) > _LARGE
+        is_large = sum(map(_size, instances)) > _LARGE
         with _ONE_LARGE if is_large else contextlib.nullcontext():
             return self._answerer.prepare(instances)
 
@@ -501,10 +527,16 @@ class Batcher:
                 done.append((request, _fault_of(error, computing=True)))
                 continue
             cut = prepared.num_truncated or [0] * len(answers)
+            found = [*zip(part.numbers, answers, cut, strict=True)]
+            if self._known is not None:
+                lengths = [row_length(row) for row in prepared.rows]
+                tokens = lengths if len(found) > 1 else [sum(lengths)]
+                for (number, answer, left), count in zip(found, tokens, strict=True):
+                    self._known.keep(request.instances[number], Known(answer, count, left))
             with self._changed:
-                for number, answer, tokens in zip(part.numbers, answers, cut, strict=True):
-                    request.answers[number], request.truncated[number] = answer, tokens
-                request.missing -= len(answers)
+                for number, answer, left in found:
+                    request.answers[number], request.truncated[number] = answer, left
+                request.missing -= len(found)
                 if not request.missing:
                     done.append((request, _answered(request)))
         self._deliver(done)
@@ -525,7 +557,7 @@ def _divide(request: _Request, numbers: Iterable[int]) -> None:
     """Divides some instances of a request into parts; a single one may be longer than a part."""
     part = _Part(request, [], 0)
     for number in numbers:
-        size = _BESIDE_A_TEXT + _characters(request.instances[number])
+        size = _size(request.instances[number])
         is_full = len(part.numbers) == _SMALL or part.characters + size > _SMALL_CHARACTERS
         if not part.numbers or is_full:
             part = _Part(request, [], 0)
@@ -533,6 +565,7 @@ def _divide(request: _Request, numbers: Iterable[int]) -> None:
         part.numbers.append(number)
         part.characters += size
         request.characters += size
+        request.asked += 1
         request.missing += 1
     request.is_small = len(request.parts) < 2 and request.characters <= _SMALL_CHARACTERS
 
@@ -545,11 +578,14 @@ def _answered(request: _Request) -> Answered:
     return Answered(request.answers, request.tokens, request.truncated)
 
 
+def _size(instance: Instance) -> int:
+    """About how many characters an instance has, with what a model puts beside them."""
+    return _BESIDE_A_TEXT + sum(map(_characters, instance.values()))
+
+
 def _characters(value: Any) -> int:
     if isinstance(value, list):
         return sum(map(_characters, value))
-    if isinstance(value, dict):
-        return sum(map(_characters, value.values()))
     return len(value) if isinstance(value, str) else 0
 
 
