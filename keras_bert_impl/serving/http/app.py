@@ -23,8 +23,9 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope
 
 from keras_bert_impl.errors import shown
-from keras_bert_impl.serving.answerer import NUM_TRUNCATED, Answerer, AnsweringModel
+from keras_bert_impl.serving.answerer import NUM_TRUNCATED, Answerer, AnsweringModel, Instance
 from keras_bert_impl.serving.http import rest
+from keras_bert_impl.serving.http.answer_cache import AnswerCache, KnownAnswers
 from keras_bert_impl.serving.http.batching import Answered, Batch, Batcher, Observer
 from keras_bert_impl.serving.http.bodies import BodyReader, RequestError, fault_body, to_json
 from keras_bert_impl.serving.http.config import ServerConfig
@@ -113,6 +114,10 @@ class Service:
     ) -> None:
         self._models, self._config, self._indexes = models, config, indexes
         self._figures = Figures()
+        self._cache: AnswerCache | None = None
+        if config.cache_mebibytes:
+            self._cache = AnswerCache(config.cache_mebibytes << 20)
+            self._figures.watch_cache(self._cache)
         self._bodies = BodyReader(config.read_seconds)
         self._started = int(time.time())
         self.stopping, self.is_warm, self.cut_off = False, True, 0
@@ -126,8 +131,10 @@ class Service:
         observer = self._figures.watch(
             name, signature, lambda: self._batchers[name, signature].waiting
         )
-        config = self._config
-        return Batcher(answerer, config.max_waiting, observer, config.answer_seconds)
+        config, known = self._config, None
+        if self._cache is not None:
+            known = KnownAnswers(self._cache, self._figures.counter_of_found(name, signature))
+        return Batcher(answerer, config.max_waiting, observer, config.answer_seconds, known)
 
     @contextlib.asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -188,10 +195,12 @@ class Service:
         if len(asked.instances) > _MOST_INSTANCES:
             sentence = f"a request may have {_MOST_INSTANCES} instances; send more of them."
             raise RequestError(413, sentence)
-        answer = self._batchers[name, asked.answerer.signature].ask(asked.instances)
+        batcher = self._batchers[name, asked.answerer.signature]
+        answer = batcher.ask(asked.instances)
         loop = asyncio.get_running_loop()
         watch = loop.create_task(_when_gone(request.receive, answer))
-        timer = loop.call_later(self._config.answer_seconds, _give_up, answer)
+        give_up = functools.partial(_give_up, answer, batcher, asked.instances)
+        timer = loop.call_later(self._config.answer_seconds, give_up)
         try:
             written = functools.partial(_written, asked, await answer)
             return await asyncio.to_thread(written) if asked.is_long else written()
@@ -278,6 +287,12 @@ class Figures:
         self._tokens = add(Counter, "tokens", "Tokens computed.", ours)
         about = "Positions computed: tokens and their padding."
         self._positions = add(Counter, "positions", about, ours)
+        about = "Instances whose answers were kept."
+        self._cache_hits = add(Counter, "cache_hits", about, ours)
+        about = "Instances whose answers were not kept, where some are."
+        self._cache_misses = add(Counter, "cache_misses", about, ours)
+        about = "Bytes of the answers that are kept."
+        self._cache_bytes = add(Gauge, "cache_bytes", about, ())
         about = "Instances whose answers are not there yet."
         self._waiting = add(Gauge, "waiting_instances", about, ours)
 
@@ -298,6 +313,21 @@ class Figures:
             duration.observe(batch.seconds)
             tokens.inc(batch.tokens)
             positions.inc(batch.positions)
+
+        return count
+
+    def watch_cache(self, cache: AnswerCache) -> None:
+        """Shows how much a cache holds."""
+        self._cache_bytes.set_function(lambda: cache.size)
+
+    def counter_of_found(self, model: str, signature: str) -> Callable[[int, int], None]:
+        """What counts the answers of one answerer that were kept, and those that were not."""
+        hits = self._cache_hits.labels(model, signature)
+        misses = self._cache_misses.labels(model, signature)
+
+        def count(found: int, missing: int) -> None:
+            hits.inc(found)
+            misses.inc(missing)
 
         return count
 
@@ -336,10 +366,13 @@ async def _when_gone(receive: Receive, answer: asyncio.Future[Answered]) -> None
         answer.set_exception(ClientDisconnect())
 
 
-def _give_up(answer: asyncio.Future[Answered]) -> None:
+def _give_up(
+    answer: asyncio.Future[Answered], batcher: Batcher, instances: Sequence[Instance]
+) -> None:
     if not answer.done():
         sentence = "no answer within the time that a request may wait; ask again later."
-        answer.set_exception(RequestError(429, sentence, retry_after=1))
+        later = batcher.retry_after(instances)
+        answer.set_exception(RequestError(429, sentence, retry_after=later))
 
 
 async def _answer_fault(request: Request, fault: Exception) -> Response:

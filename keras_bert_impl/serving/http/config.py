@@ -65,8 +65,16 @@ class ServerConfig:
     max_waiting: int = option(
         2048,
         "How many instances (texts, pairs, questions) may wait; what comes on top gets status "
-        "429. A large request counts for half of them at most.",
+        "429. A request of more than 32 counts for a quarter of them at most, and a quarter is for "
+        "smaller requests only, which wait for no larger ones.",
         at_least=1,
+    )
+    cache_mebibytes: int = option(
+        0,
+        "How much memory holds answers for whoever asks the same again; 0 for none. What was not "
+        "asked for longest goes first.",
+        at_least=0,
+        at_most=1 << 20,
     )
     max_connections: int = option(8192, "The most open connections.", at_least=1, at_most=65536)
     read_seconds: float = option(
