@@ -17,7 +17,7 @@ from keras_bert_impl.layers.dropout import random_address
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.batches import Batch, distribute, stack_batches
 from keras_bert_impl.training.config import TrainingConfig
-from keras_bert_impl.training.objectives import Figures, Objective
+from keras_bert_impl.training.objectives import Arrays, Figures, Objective
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import OF_THE_STEP, TrainingStep
 
@@ -41,11 +41,7 @@ class VectorObjective(Objective):
     A batch is parts of texts of like length, `part_feature(name, p)` int32 [replicas, texts of a
     part, length], and `places` int32 [rows, columns]: where each text's vector stands among all of
     them, those of a replica one part after the other. `labels` [rows] are there where the loss
-    needs them.
-
-    Args:
-        loss: takes columns, a list of float32 [rows, size], and labels.
-        one_column: whether all columns are handed over as one, row after row, with a label each.
+    needs them. With `one_column` all columns are one, row after row, with a label each.
     """
 
     couples_rows = True
@@ -54,12 +50,9 @@ class VectorObjective(Objective):
         self._loss, self._one_column = loss, one_column
 
     def normalizers(self, batch: Batch) -> dict[str, np.float32]:
-        """The number of rows."""
         return {"examples": np.float32(len(batch[PLACES]))}
 
-    def loss(
-        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
-    ) -> Figures:
+    def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         """The loss of the whole batch; `outputs` has the vectors of all texts, [texts, size]."""
         del normalizers
         places, labels = batch[PLACES], batch.get(LABELS)
@@ -121,7 +114,6 @@ class VectorStep(TrainingStep):
         learning_rates: Sequence[float],
         whole: bool = False,
     ) -> tuple[Any, dict[str, Any]]:
-        """Hands each replica its texts, and all of them the places and labels."""
         del whole  # every worker has the whole batch, and takes its replicas' texts
         replicas, shared = self.devices.replicas, (PLACES, LABELS)
         arrays = stack_batches(batches)
