@@ -29,11 +29,15 @@ class BatchSource(Protocol):
     """
 
     batch_size: int
-    num_workers: int
+    num_workers: int = 1
+
+    def batch_at(self, step: int) -> Batch:
+        """Gives the batch of a step; each array is [rows, ...]."""
+        ...
 
     def batches_from(self, step: int) -> Iterator[Batch]:
-        """Gives the batches of steps `step`, `step + 1`, ...; each array is [rows, ...]."""
-        ...
+        """Gives the batches of steps `step`, `step + 1`, ..."""
+        return map(self.batch_at, itertools.count(step))
 
     def where(self, step: int) -> str:
         """Names the examples of a step's batch, for a person."""
