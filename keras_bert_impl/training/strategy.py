@@ -125,7 +125,8 @@ def check_same_step(devices: Devices, step: int) -> None:
     own_by_replica = devices.strategy.experimental_distribute_values_from_function(
         lambda _context: tf.constant(own)
     )
-    total = tf.function(lambda own: devices.strategy.run(add_up, args=(own,)))(own_by_replica)
+    run = tf.function(lambda own: devices.strategy.run(add_up, args=(own,)), autograph=False)
+    total = run(own_by_replica)
     (first, *_) = devices.strategy.experimental_local_results(total)
     seen = (first.numpy() // devices.own_replicas).tolist()
     if len(set(seen)) > 1:

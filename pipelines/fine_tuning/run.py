@@ -274,7 +274,8 @@ class _Job:
                 folder, self._head.model, self._start.text, sentence=self._sentence
             ),
         )
-        self._draw()
+        if not self._config.do_eval:  # which draws it with the last evaluation
+            self._draw()
 
     def _draw(self) -> None:
         """Draws the run's figures as they stand, beside what guessing reaches."""

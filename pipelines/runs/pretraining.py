@@ -296,7 +296,8 @@ class _Job:
 
     def _write_results(self, result: TrainingResult) -> None:
         self._run.write_model(result, self._write_model)
-        self._draw()
+        if not self._config.do_eval:  # which draws with the last evaluation
+            self._draw()
 
     def _draw(self) -> None:
         """Draws the run's figures as they stand, beside what guessing reaches."""

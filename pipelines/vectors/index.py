@@ -20,6 +20,7 @@ from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import is_there, open_whole, owned, whole_folder
 from keras_bert_impl.json_files import Count, json_text, read_typed
 from keras_bert_impl.options import Rules
+from keras_bert_impl.serving.exported import ExportedModel
 from keras_bert_impl.serving.smaller_vectors import Vectors, check_size, unit
 from pipelines.vectors.embed import model_of_vectors
 from pipelines.vectors.index_files import AGAIN, IndexFiles
@@ -184,7 +185,7 @@ class VectorIndex:
             index.check_model(embedder.source, embedder.settings)
         return index
 
-    def check_model(self, source: ModelSource, settings: SentenceSettings) -> None:
+    def check_model(self, source: ModelSource | ExportedModel, settings: SentenceSettings) -> None:
         """Refuses a model that did not make these vectors."""
         kept, width = self._description, source.config.hidden_size
         theirs: Any = kept["model"] or {"sizes": {"hidden_size": kept["size"]}}
@@ -429,7 +430,9 @@ def _named(settings: SentenceSettings, prompt: str) -> str | None:
     return prompt if prompt in settings.prompts else None
 
 
-def _identity(source: ModelSource, settings: SentenceSettings, metric: str) -> dict[str, Any]:
+def _identity(
+    source: ModelSource | ExportedModel, settings: SentenceSettings, metric: str
+) -> dict[str, Any]:
     """That of a model without which its vectors cannot be compared with others."""
     prompt = settings.prompt_of(_named(settings, DOCUMENT))
     scaled = {"normalize": settings.normalize} if metric == DOT else {}

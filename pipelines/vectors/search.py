@@ -14,14 +14,19 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.sentence_modules import DOCUMENT, QUERY
 from keras_bert_impl.errors import UserError, reading
 from keras_bert_impl.files import check_file, file_sha256, is_there
 from keras_bert_impl.json_files import json_text, read_typed
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.serving.smaller_vectors import TYPES, UBINARY, check_size
-from pipelines.vectors.embed import INPUT_SHA256, model_of_vectors, open_embedder, origin_of
+from pipelines.vectors.embed import (
+    INPUT_SHA256,
+    known_model,
+    model_of_vectors,
+    open_embedder,
+    origin_of,
+)
 from pipelines.vectors.index import DESCRIPTION, Found, Recall, VectorIndex
 from pipelines.vectors.nearest import nearest
 from pipelines.vectors.options import (
@@ -59,7 +64,7 @@ def find_similar(config: SimilarConfig) -> Iterator[str]:
     vectors, kept = _open_vectors(config.vectors_file), origin_of(config.vectors_file)
     origin = read_typed(kept, _Origin, "make it with embed") if kept.is_file() else None
     queries, texts = _queries(config), _texts(config)
-    hidden = find_model(config.model, do_lower_case=config.do_lower_case).config.hidden_size
+    hidden = known_model(config).config.hidden_size
     dimensions = config.dimensions or (origin or {}).get("dimensions")
     width = check_size(dimensions, hidden)
     if vectors.shape[1] != (-(-width // 8) if vectors.dtype == TYPES[UBINARY] else width):

@@ -128,17 +128,9 @@ def test_an_input_of_zeros_stays_zero():
     np.testing.assert_array_equal(np.array(UnitLength()(np.zeros([2, 4]))), np.zeros([2, 4]))
 
 
-# Training with losses of vectors
-
-SCORES = np.array([0.1, 0.9, 0.4, 0.6, 0.2, 0.8, 0.5], "float32")
-
-
-COLUMNS = column(6, seed=1), column(9, seed=2)  # of two lengths
-
-
 def test_training_lowers_the_loss_and_the_saved_model_is_the_trained_one(tmp_path):
     model = untrained()
-    model.compile(keras.optimizers.Adam(1e-3), CoSENTLoss(scale=10.0))
+    model.compile(keras.optimizers.Adam(1e-3), CoSENTLoss(scale=10.0), jit_compile=False)
     stop = keras.callbacks.EarlyStopping("val_loss", patience=30)
     options = {"validation_data": (COLUMNS, SCORES), "callbacks": [stop], "verbose": 0}
     losses = model.fit(COLUMNS, SCORES, epochs=30, **options).history["val_loss"]
