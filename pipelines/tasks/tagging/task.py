@@ -296,8 +296,8 @@ class _Builder(TaskBuilder):
     )
     NOTHING_TO_ANSWER = "`do_predict=True`: there is no file to tag; name one with `test_file`."
 
-    def __init__(self, config: TaggingConfig, trained: ModelSource | None) -> None:
-        super().__init__(config, trained)
+    def __init__(self, config: TaggingConfig, *how: Any) -> None:
+        super().__init__(config, *how)
         if self._known.get("task") != NAME:
             self._known = {}
         self._word_column = self._chosen("word_column", config.word_column, None, 1)
