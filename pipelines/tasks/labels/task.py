@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.fine_tuning.heads import some_of
 from pipelines.fine_tuning.start import TaskBuilder
 from pipelines.tables.columns import Columns, check_columns, check_first_row, choose_columns
@@ -26,24 +24,11 @@ from pipelines.tasks.labels.labelling import (
     in_order,
     training_statistics,
 )
-from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
+from pipelines.tasks.labels.options import RunClassifierConfig
 from pipelines.tasks.labels.own_texts import HeldOut, LabelledTexts
 from pipelines.tasks.labels.rows import label_units
 
 _LOGGER = logging.getLogger(__name__)
-
-
-def open_labelled_texts(
-    config: LabelledTextsConfig,
-    long_texts: LongTexts | None = None,
-    trained: ModelSource | None = None,
-) -> LabelledTexts:
-    """Reads all files once and makes the task, or says what is wrong with them.
-
-    A `trained` model knows its labels; without one they are those of `train_file`.
-    """
-    task = _Builder(config, trained).task()
-    return task if long_texts is None else replace(task, long_texts=long_texts)
 
 
 class _Found(NamedTuple):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from numpy.typing import NDArray
 
-from keras_bert_impl.checkpoints.model_source import ModelSource, label_names
+from keras_bert_impl.checkpoints.model_source import label_names
 from keras_bert_impl.checkpoints.task_settings import served_length, task_settings, without_task
 from keras_bert_impl.errors import UserError, cut
 from keras_bert_impl.files import open_whole
@@ -262,11 +262,6 @@ def _refuse_unnamed(model: "BertConfig", labels: Sequence[str]) -> None:
             "so that it is not known which tag is which; write the tags (O, B-PER, ...) into its "
             "`id2label`."
         )
-
-
-def open_tagging(config: TaggingConfig, trained: ModelSource | None = None) -> TaggingTask:
-    """Reads all files once and makes the task; `trained` is a model that knows its tags."""
-    return _Builder(config, trained).task()
 
 
 class _Found(NamedTuple):
