@@ -11,7 +11,7 @@ from typing import Any
 from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.optimizers.schedules import WarmupSchedule
 from keras_bert_impl.options import default_settings, made_settings
-from keras_bert_impl.training.batches import Phase, PhasedBatches, phased_rate, prefetched
+from keras_bert_impl.training.batches import Phase, PhasedBatches, prefetched
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.hooks import check_finite, standard_hooks
@@ -77,7 +77,13 @@ def train(
         for hook in hooks:
             getattr(hook, event)(run)
 
-    inputs = chunks(step, run.batches, config, _rate(phases, config), run.step, run.last_step)
+    # One schedule over all phases, scaled by the peak of each.
+    schedule = WarmupSchedule(1.0, config.num_train_steps, config.num_warmup_steps, config.schedule)
+
+    def rate(done: int) -> float:
+        return run.batches.phase_of(done)[0].learning_rate * schedule.at(done)
+
+    inputs = chunks(step, run.batches, config, rate, run.step, run.last_step)
     with (
         on_stop() as run.stop,
         prefetched(inputs, _calls_ahead(config.iterations_per_loop)) as ready,
@@ -177,12 +183,6 @@ def _restore(
     if not description["settings"].get("ema_decay"):
         state.start_averages()  # the run had none so far
     return dict(description.get("kept", {}))
-
-
-def _rate(phases: Sequence[Phase], config: TrainingConfig) -> Callable[[int], float]:
-    """The learning rate by the steps done: one schedule over all phases, scaled by their peaks."""
-    schedule = WarmupSchedule(1.0, config.num_train_steps, config.num_warmup_steps, config.schedule)
-    return phased_rate(phases, schedule.at)
 
 
 def rehearse(
