@@ -135,13 +135,26 @@ def _start(
     options: type,
     log: Callable[[str], None],
 ) -> Run:
-    """Restores the newest checkpoint, if there is one."""
+    """Restores the newest checkpoint, if there is one, with what the hooks kept in it."""
     devices = state.devices
     checkpoints = Checkpoints(
         directory.checkpoints, state.variables(), config.keep_checkpoint_max, devices.is_chief, log
     )
     settings = {**config.mathematics(), **settings}
-    kept = _restore(checkpoints, state, settings, config, directory, options)
+    defaults = {**default_settings(TrainingConfig), **default_settings(options)}
+
+    def accept(description: Mapping[str, Any]) -> None:
+        if not config.allow_changed_flags:
+            before = description["settings"]
+            check_settings(before, settings, str(directory.path), defaults, made_settings(options))
+
+    description = checkpoints.restore_newest(accept) or {}
+    if description:
+        state.step = description["step"]
+        if description["settings"].get("precision") != config.precision:
+            state.loss_scale.reset()
+        if not description["settings"].get("ema_decay"):
+            state.start_averages()  # the run had none so far
     check_same_step(devices, state.step)
     return Run(
         config=config,
@@ -154,35 +167,8 @@ def _start(
         log=log,
         first_step=state.step,
         last_step=min(config.num_train_steps, config.stop_after_step or config.num_train_steps),
-        kept=kept,
+        kept=dict(description.get("kept", {})),
     )
-
-
-def _restore(
-    checkpoints: Checkpoints,
-    state: TrainingState,
-    settings: Mapping[str, Any],
-    config: TrainingConfig,
-    directory: RunDirectory,
-    options: type,
-) -> dict[str, Any]:
-    """Restores the newest checkpoint, and gives what the hooks kept in it."""
-    defaults = {**default_settings(TrainingConfig), **default_settings(options)}
-
-    def accept(description: Mapping[str, Any]) -> None:
-        if not config.allow_changed_flags:
-            before = description["settings"]
-            check_settings(before, settings, str(directory.path), defaults, made_settings(options))
-
-    description = checkpoints.restore_newest(accept)
-    if description is None:
-        return {}
-    state.step = description["step"]
-    if description["settings"].get("precision") != config.precision:
-        state.loss_scale.reset()
-    if not description["settings"].get("ema_decay"):
-        state.start_averages()  # the run had none so far
-    return dict(description.get("kept", {}))
 
 
 def rehearse(
