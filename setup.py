@@ -73,7 +73,7 @@ SEARCH = ["bm25s>=0.3.9", "faiss-cpu>=1.15"]
 SERVE = [
     "orjson>=3.10",
     "prometheus-client>=0.20",
-    "starlette>=0.45",
+    "starlette>=1.4.1",
     "uvicorn>=0.34",
     "uvloop>=0.21; sys_platform != 'win32'",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
-from keras_bert_impl.checkpoints.task_settings import served_length
+from keras_bert_impl.checkpoints.task_settings import served_length, task_settings
 from keras_bert_impl.engines.config import FLOAT32, INT8, OPENVINO, TENSORFLOW
 from keras_bert_impl.engines.engine import Engine, Features
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
@@ -198,6 +198,9 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
         about["offsets"] = "characters (code points); those called utf16 count as JavaScript does"
     if form.kind == "number":
         about["activation"] = activation_of(bert)
+        if units := task_settings(bert, {"label_units": tuple[float, float]}).get("label_units"):
+            mean, deviation = units
+            about["range"] = [mean - 2 * deviation, mean + 2 * deviation]  # of most it learned from
     return about | ({"labels": list(known.labels)} if form.kind in _LABELLED else {})
 
 

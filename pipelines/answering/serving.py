@@ -126,6 +126,7 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
     from pipelines.answering.opening import no_texts, open_answering_model
 
     key = config.key()
+    config.check_files()
     # A port that is taken is reported before a model is opened.
     with listen(config.host, config.port) as listening, contextlib.ExitStack() as stack:
         if key is None and not is_of_this_machine_only(config.host):

@@ -175,12 +175,6 @@ def weights_sha256(source: ModelSource | ExportedModel, with_pooler: bool) -> st
     """Tells one encoder from another by its weights, in whatever format they are kept.
 
     An export is told from others by its files, for it is a graph with the way to the vector in it.
-
-    Args:
-        with_pooler: whether it counts; a model that comes without one has no use for it.
-
-    Returns:
-        A SHA-256, hexadecimal.
     """
     digest = hashlib.sha256()
     if isinstance(source, ExportedModel):
@@ -221,14 +215,8 @@ def _description(config: EmbedConfig, column: str | None, embedder: Embedder) ->
 class GrowingVectors:
     """The vectors that are there so far, in a folder next to the output.
 
-    What was begun with the same description goes on; anything else is begun anew.
-
-    Args:
-        block: texts of a block; only whole blocks are kept, so that what follows them is computed
-            in the same batches, to the same bytes.
-
-    Attributes:
-        rows: how many vectors are there.
+    What was begun with the same description goes on; anything else is begun anew. Only whole blocks
+    are kept, so that what follows them is computed in the same batches, to the same bytes.
     """
 
     def __init__(
@@ -266,13 +254,9 @@ class GrowingVectors:
         self.rows += len(vectors)
 
     def finish(self, texts: Iterable[str], kind: str = FLOAT32) -> None:
-        """Writes the output, next to an array what it was made from, and removes the folder.
-
-        Args:
-            kind: the type of the vectors; the ranges of int8 are those of all of them.
-        """
+        """Writes the output, next to an array what it was made from, and removes the folder."""
         self._file.close()
-        ranges = ranges_of(self._blocks()) if kind == INT8 else None
+        ranges = ranges_of(self._blocks()) if kind == INT8 else None  # of all vectors
         said = {"vector_type": kind, **({} if ranges is None else {"ranges": ranges.tolist()})}
         blocks = (quantized(block, kind, ranges) for block in self._blocks())
         width = quantized(np.zeros([1, self._width], np.float32), kind, ranges).shape[1]
@@ -297,19 +281,15 @@ class GrowingVectors:
 
 
 @contextlib.contextmanager
-def growing_vectors(
-    output: Path, width: int, block: int, description: Mapping[str, Any]
-) -> Iterator[GrowingVectors]:
+def growing_vectors(output: Path, *how: Any) -> Iterator[GrowingVectors]:
     """Gives the vectors that are there so far; no other process can have them meanwhile."""
     folder = without_links(_folder_of(output))
     if not folder.is_dir():
         remove(folder)
     make_folder(folder)
-    with owned(
-        output.with_name(f".{output.name}.lock"),
-        f"{output}: another process is writing it; wait for it or name another file.",
-    ):
-        yield GrowingVectors(output, width, block, description)
+    busy = f"{output}: another process is writing it; wait for it or name another file."
+    with owned(output.with_name(f".{output.name}.lock"), busy):
+        yield GrowingVectors(output, *how)
 
 
 def origin_of(vectors: Path) -> Path:

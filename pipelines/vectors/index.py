@@ -156,11 +156,9 @@ class VectorIndex:
         size: int | None = None,
         metric: str | None = None,
     ) -> "VectorIndex":
-        """Opens an index.
+        """Opens an index; without its model only vectors can be added or searched for.
 
         Args:
-            folder: of the index.
-            model: what made the vectors; without it only vectors can be added or searched for.
             size: the size that is expected; by default any, and so is `metric`.
 
         Raises:
@@ -302,7 +300,7 @@ class VectorIndex:
             own[~own.any(axis=1), -1] = True  # not met, or behind equal ones
             return scores[~own].reshape(len(asked), count)
 
-        exact = nearest(self._files.vectors, queries, count + 1, cosine=False)
+        exact = self._exact(0, queries, count + 1)
         least = others(*exact)[:, -1:] - _SAME * np.abs(exact[1]).max(axis=1, keepdims=True)
         ef, recall = LEAST_EF, 0.0
         while True:
@@ -344,7 +342,7 @@ class VectorIndex:
             raise UserError(f"`top_k={count}` must be a whole number from 1 on.")
         wanted, recall = self._units(queries), None if exact else self.recall
         graph, linked = self._graph, recall["rows"] if recall else 0
-        numbers, scores = nearest(self._files.vectors[linked:], wanted, count, cosine=False)
+        numbers, scores = self._exact(linked, wanted, count)
         if graph is None or recall is None:
             return numbers, scores
         met, theirs = graph.search(wanted, min(count, linked), recall["ef"])
@@ -352,6 +350,11 @@ class VectorIndex:
         scores = np.concatenate([theirs, scores], axis=1)
         best = np.lexsort((numbers, -scores))[:, :count]
         return np.take_along_axis(numbers, best, axis=1), np.take_along_axis(scores, best, axis=1)
+
+    def _exact(self, first: int, queries: Vectors, count: int) -> tuple[Numbers, Vectors]:
+        """`nearest` among the vectors from one on; of the cosine they have length 1."""
+        longest = 1.0 if self._description["metric"] == COSINE else None
+        return nearest(self._files.vectors[first:], queries, count, score=DOT, longest=longest)
 
     def texts(self) -> Iterator[str | None]:
         """The texts, in the order in which they were added."""

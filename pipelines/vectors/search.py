@@ -78,9 +78,11 @@ def find_similar(config: SimilarConfig) -> Iterator[str]:
     embedder = open_embedder(config, texts)
     prompt = _check_origin(config, embedder, origin) if origin is not None else None
     asked_vectors = embedder.embed(queries, prompt, dimensions)
-    numbers, cosines = nearest(vectors, asked_vectors, config.top_k, ranges)
-    if not np.isfinite(cosines).all():
-        raise UserError(f"{config.vectors_file}: has vectors that are NaN; make it with embed.")
+    try:
+        numbers, cosines = nearest(vectors, asked_vectors, config.top_k, ranges)
+    except ValueError as error:
+        where = config.vectors_file
+        raise UserError(f"{where}: has vectors that are NaN; make it with embed.") from error
     picked = _pick(texts, set(numbers.ravel().tolist()), len(vectors), config)
     for query, some, alike in zip(queries, numbers.tolist(), cosines.tolist(), strict=True):
         found = [Found(n + 1, cosine, picked[n]) for n, cosine in zip(some, alike, strict=True)]
@@ -193,11 +195,9 @@ def _open_vectors(path: Path) -> NDArray[Any]:
 def _check_origin(
     config: SimilarConfig, embedder: "Embedder", origin: Mapping[str, Any]
 ) -> str | None:
-    """Looks at what `embed` kept of the vectors; where nothing is kept, they are believed.
+    """Looks at what `embed` kept of the vectors, and names the prompt of queries that fits it.
 
-    Returns:
-        The name of the queries' prompt: that of queries where the vectors are of documents, the
-        default one where they were made with it, or with what the options say.
+    That of queries where the vectors are of documents, else the default one.
     """
     kept = origin_of(config.vectors_file)
     made_with, settings = origin.get("prompt"), embedder.settings
