@@ -1,7 +1,8 @@
 """The installed package, alone and beside foreign packages `tools` and `pipelines` (setup.py).
 
-A wheel is built and installed without the network. Foreign packages of both names stand next to it
-in site-packages, and in the working folder, which Python searches first.
+A wheel is built and installed without the network; what a server's environment needs besides, pip
+has in its cache or fetches. Foreign packages of both names stand next to it in site-packages, and
+in the working folder, which Python searches first.
 """
 
 import ast
@@ -299,9 +300,7 @@ SERVER_JOBS = {  # what a tool is told, what its exit code is, and what it says
 
 @pytest.mark.long
 @pytest.mark.skipif(not importlib.util.find_spec("openvino"), reason="needs the extra `openvino`")
-def test_an_environment_without_tensorflow_answers_and_says_what_it_cannot_do(
-    server, models, tmp_path
-):
+def test_an_environment_without_tensorflow_answers_and_says_what_it_cannot_do(server, models):
     size = sum(file.lstat().st_blocks * 512 for file in server.parent.rglob("*"))
     assert size < 420e6  # and pip, 20 MB
     folder, vector = models
@@ -332,9 +331,9 @@ def test_an_environment_without_tensorflow_answers_and_says_what_it_cannot_do(
         np.testing.assert_allclose(np.load(folder / name)[0], vector, atol=1e-6)
 
 
-def answer_of(address, path, content=None):
+def answer_of(port, path, content=None):
     body = None if content is None else json.dumps(content).encode()
-    with urlopen(Request(f"http://127.0.0.1:{address}{path}", body), timeout=10) as answer:
+    with urlopen(Request(f"http://127.0.0.1:{port}{path}", body), timeout=10) as answer:
         return answer.read()
 
 
