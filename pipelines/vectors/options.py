@@ -91,7 +91,7 @@ class FeaturesConfig(TextsConfig, CheckpointOptions):
 
 _MODEL = (
     "A model directory (sentence-transformers' among them), a TF1 checkpoint, a run's folder or "
-    "checkpoint, or a name on the Hugging Face hub."
+    "checkpoint, a name on the Hugging Face hub, or an export for OpenVINO."
 )
 NPY, PARQUET = ".npy", ".parquet"
 METRICS = (COSINE, DOT)
