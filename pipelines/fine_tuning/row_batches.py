@@ -212,13 +212,11 @@ class RowBatches:
         self.num_workers = 1  # every worker gets whole batches
 
     def batches_from(self, step: int) -> Iterator[Batch]:
-        """Gives the batches of steps `step`, `step + 1`, ...; each array is [batch_size, ...]."""
         while True:
             yield self.batch_at(step)
             step += 1
 
     def batch_at(self, step: int) -> Batch:
-        """The batch of one step."""
         numbers = self.rows_of(step)
         return self._rows.read(numbers).padded(self._lengths.of(self._rows.lengths[numbers]))
 
@@ -228,7 +226,6 @@ class RowBatches:
         return f"examples {', '.join(map(str, examples.tolist()))} of the training split"
 
     def rows_of(self, step: int) -> Numbers:
-        """The numbers of the rows of a step's batch: int64 [batch_size]."""
         return self._order.rows_of(step)
 
     def _some_numbers(self) -> Iterator[Numbers]:
@@ -252,7 +249,6 @@ class RowEvaluation:
         self.num_batches = -(-len(rows) // batch_size)
 
     def batches(self) -> Iterator[Batch]:
-        """Gives the batches of one pass, in the same order every time."""
         yield from map(self.batch_of, self.numbers())
 
     def batch_of(self, numbers: Numbers) -> Batch:

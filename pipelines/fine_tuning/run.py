@@ -274,7 +274,8 @@ class _Job:
                 folder, self._head.model, self._start.text, sentence=self._sentence
             ),
         )
-        self._draw()
+        if not self._config.do_eval:  # which draws it with the last evaluation
+            self._draw()
 
     def _draw(self) -> None:
         """Draws the run's figures as they stand, beside what guessing reaches."""
@@ -357,8 +358,8 @@ class _Job:
     def _best_by(self) -> str:
         """The loss, or the figure that decides where the rows have no labels for it."""
         rows = self._rows[self._task.evaluation_splits[0]]
-        missing = missing_labels(rows, self._head.labels)
-        return self._task.deciding_figure if missing else "loss"
+        compared = missing_labels(rows, self._head.labels) and self._task.compared_figures
+        return compared[0] if compared else "loss"
 
     def _length_rule(self, training: TrainingConfig | None = None) -> LengthRule:
         """The lengths of batches, of training or of a pass over a split.

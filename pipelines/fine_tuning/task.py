@@ -115,10 +115,8 @@ class TaskDefaults(Protocol):
     joins: bool = False
     """Whether the outputs of an example's rows are joined before it is answered: `joined`."""
 
-    @property
-    def evaluates_start(self) -> bool:
-        """Whether the model that training starts from has figures, beside which the run's stand."""
-        return False
+    evaluates_start: bool = False
+    """Whether the model that training starts from has figures, beside which the run's stand."""
 
     def batches(self, training: TrainingRows) -> "BatchSource | None":
         """The training batches; None of a task whose batches are rows in any order."""
@@ -154,14 +152,6 @@ class TaskDefaults(Protocol):
         return {}
 
     @property
-    def deciding_figure(self) -> str:
-        """What makes the best checkpoint: the least loss, or the highest of a figure of `score`.
-
-        The latter where rows that are scored cannot give a loss.
-        """
-        return "loss"
-
-    @property
     def answer_options(self) -> Mapping[str, Any]:
         """The options by which answers are chosen, as JSON values.
 
@@ -185,7 +175,8 @@ class TaskDefaults(Protocol):
     def compared_figures(self) -> Sequence[str]:
         """The figures of `score` that say which run is better, the one that chooses first.
 
-        All of them where none is named.
+        All of them where none is named. The first makes the best checkpoint where the rows that are
+        scored cannot give a loss.
         """
         return ()
 

@@ -22,15 +22,10 @@ _COUNTED_STEPS = 1000
 
 
 class RowKeys(NamedTuple):
-    """What decides which rows may stand in one batch.
+    """What decides which rows may stand in one batch."""
 
-    Attributes:
-        known: the query, and all documents that are known to answer it.
-        others: its other texts, which may stand in several rows.
-    """
-
-    known: frozenset[int]
-    others: frozenset[int] = frozenset()
+    known: frozenset[int]  # the query, and all documents that are known to answer it
+    others: frozenset[int] = frozenset()  # texts that may stand in several rows
 
 
 class _Filled:
@@ -107,13 +102,9 @@ class VectorBatches:
     """Endless batches of a `VectorObjective`; the batch at a step is a pure function of the step.
 
     The texts of all columns are sorted by length and divided into parts of as many texts, each
-    padded to one of a few lengths: a question is not padded to the length of its passage.
-
-    Args:
-        texts: a row for each text.
-        rows: int [rows, columns], the texts of each row.
-        keys: of each row; None lets any rows be together.
-        texts_at_once: how many texts a part has at most, for each replica.
+    padded to one of a few lengths: a question is not padded to the length of its passage. For each
+    replica a part has `texts_at_once` at most. Rows are int [rows, columns], numbers of texts;
+    without `keys` any rows may be together.
     """
 
     def __init__(
@@ -143,7 +134,6 @@ class VectorBatches:
         self._lengths = rule.lengths(found, int(texts.lengths.max()), texts_of_run)
 
     def batches_from(self, step: int) -> Iterator[Batch]:
-        """Gives the batches of steps `step`, `step + 1`, ..."""
         while True:
             yield self.batch_at(step)
             step += 1
@@ -168,7 +158,6 @@ class VectorBatches:
         return batch
 
     def where(self, step: int) -> str:
-        """Names the rows of a step's batch, counted from 0."""
         rows = sorted(self._order.rows_of(step).tolist())
         return f"rows {', '.join(map(str, rows))} of the training split"
 

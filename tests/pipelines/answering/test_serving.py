@@ -84,7 +84,8 @@ def client(tmp_path_factory):
     options = {"model": (f"m={model}",), "index": (f"a={folder}/index", f"b={folder}/small")}
     config = ServeConfig(**options)
     models = {name: open_answering_model(how) for name, how in config.models().items()}
-    with TestClient(make_app(models, config, indexes=open_indexes(config, models))) as client:
+    app = make_app(models, config, indexes=open_indexes(config, models))
+    with TestClient(app, base_url="http://localhost") as client:
         yield client
 
 

@@ -21,7 +21,7 @@ const HABITS = {
  * tokens give to the same place (none where all look alike), times that of its length in words. Lines to
  * marks, punctuation, neighbours and the same word say nothing.
  * @returns `heads[layer][head]` with `says`, `best` (the line that says most) and `habit` (a sentence or
- *   null); `finds`: the heads that say most, each with another line; `nameOf`: the word of a token.
+ *   null); `finds`: the heads that say most, each by other words; `nameOf`: the word of a token.
  */
 export function readingOf(attention) {
   const { tokens, layers, heads, length } = attention;
@@ -41,7 +41,7 @@ export function readingOf(attention) {
   );
   const nameOf = (token) =>
     tokens.filter((_, other) => words[other] === words[token]).map(wordPart).join("");
-  return { heads: read, finds: findsAmong(read.flat()), nameOf };
+  return { heads: read, finds: findsAmong(read.flat(), words), nameOf };
 }
 
 /** The number of each token's word: pieces of one word share it. */
@@ -90,10 +90,10 @@ function habitOf(tokens, share) {
   return from.length && sum / from.length >= MOSTLY ? HABITS[habit] : null;
 }
 
-function findsAmong(heads) {
+function findsAmong(heads, words) {
   const finds = new Map();
   for (const head of heads.filter(({ best }) => best).sort((one, other) => other.says - one.says)) {
-    const line = `${head.best.from} ${head.best.to}`;
+    const line = `${words[head.best.from]} ${words[head.best.to]}`;
     if (!finds.has(line) && finds.size < FINDS) finds.set(line, head);
   }
   return [...finds.values()];

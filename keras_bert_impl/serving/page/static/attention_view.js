@@ -13,6 +13,7 @@ const THICKEST = 5;
 const STRONG = 0.05; // what a sentence about a token names
 const IN_THE_TABLE = 5;
 const HUES = 47; // degrees between the colours of two heads, so that neighbours differ
+const [WIDTH, HEIGHT, PAINT] = [64, 80, "#4f86dd"]; // of a head in small; the colour suits light and dark
 const BETWEEN = {
   all: ["all tokens", () => true],
   aa: ["first text to itself", (from, to) => from === 0 && to === 0],
@@ -47,7 +48,10 @@ export function attentionView(attention, { held = {}, hold, heading = "h3" } = {
     keep();
     point(null);
   };
-  const keep = () => hold?.(inLink(attention, state));
+  const keep = () => {
+    const token = state.token === null ? "" : `${state.token} ${attention.tokens[state.token]}`;
+    hold?.({ layer: state.layer + 1, head: state.heads.map((head) => head + 1).join(), token });
+  };
   const draw = () => {
     light = drawInto(places.lines, attention, reading, state, { point, pick });
     places.words.replaceChildren(inWords(attention, state));
@@ -67,7 +71,6 @@ export function attentionView(attention, { held = {}, hold, heading = "h3" } = {
   };
   const heads = headButtons(attention, state, show);
   redraw({});
-  repaintedWithScheme(places.all, () => redraw({}));
   return element(
     "div",
     { class: "attention" },
@@ -75,7 +78,8 @@ export function attentionView(attention, { held = {}, hold, heading = "h3" } = {
     element(
       "div",
       { class: "views" },
-      element("div", {}, picture, element("p", { class: "about" }, howToRead(attention)), saveButtons("attention", () => picture)),
+      picture,
+      element("div", { class: "beside" }, element("p", { class: "about" }, howToRead(attention)), saveButtons("attention", () => picture)),
       places.all,
     ),
     moreWays(attention, heads, redraw),
@@ -93,19 +97,13 @@ function chosenBy(held, attention, reading) {
   return { layer: known ? layer : most.layer, heads: known ? heads : [most.head], token: token < 0 ? null : token };
 }
 
-function inLink({ tokens }, { layer, heads, token }) {
-  const held = token === null ? "" : `${token} ${tokens[token]}`;
-  return { layer: layer + 1, head: heads.map((head) => head + 1).join(), token: held };
-}
-
 /** What is to be seen: of a token that is pointed at, else of the head. */
 function sentences(attention, reading, state, from) {
   const name = (token) => foreign(reading.nameOf(token), { class: "name" });
   const place = placeOf(state).replace("l", "L");
   if (from !== null) {
     const most = strongest(attention, state.layer, state.heads, from, 3).filter(({ share }) => share >= STRONG);
-    const parts = most.flatMap(({ to, share }, number) => [number ? ", " : "", name(to), ` ${percent(share)}`]);
-    return said([name(from), most.length ? " looks at " : " looks at all alike", ...parts], `${place}.`);
+    return said([name(from), most.length ? " looks at " : " looks at all alike", ...listed(most, name)], `${place}.`);
   }
   if (state.heads.length > 1) return said([`${state.heads.length} heads together, a colour each`], `${place}.`);
   const { best, habit } = reading.heads[state.layer][state.heads[0]];
@@ -119,19 +117,18 @@ function sentences(attention, reading, state, from) {
   return said(["Here ", name(one), " looks at ", name(other), `: ${percent(share)} of its attention`], place, ...pieces, first, habits);
 }
 
+/** Tokens with their shares. */
+function listed(most, name) {
+  return most.flatMap(({ to, share }, number) => [number ? ", " : "", name(to), ` ${percent(share)}`]);
+}
+
 function said(parts, ...about) {
   return [element("p", { class: "finding" }, ...parts), element("p", { class: "sum" }, ...about)];
 }
 
 function howToRead({ tokens }) {
-  const pieces = tokens.some((token) => wordPart(token) !== token);
-  return [
-    "A line goes from a token to one that it looks at; the thicker, the more it takes from there. ",
-    "Point at a token, or tap it, to see its lines alone. ",
-    "[CLS] and [SEP] stand around every text: a head that finds nothing often looks there.",
-    pieces ? " ## continues a word." : "",
-    " Lines show where a head takes from, not why the model answers as it does.",
-  ].join("");
+  const pieces = tokens.some((token) => wordPart(token) !== token) ? " ## continues a word." : "";
+  return `A line goes from a token to one that it looks at; the thicker, the more it takes from there. Point at a token, or tap it, to see its lines alone. [CLS] and [SEP] stand around every text; a head that finds nothing often looks there.${pieces} Lines show where a head takes from, not why the model answers as it does.`;
 }
 
 /** The heads that say most, each by its strongest line. */
@@ -296,8 +293,7 @@ function classOf(token, state, isBest) {
 function inWords(attention, state) {
   const rows = attention.tokens.map((token, from) => {
     const most = strongest(attention, state.layer, state.heads, from, IN_THE_TABLE);
-    const parts = most.flatMap((one, number) => [number ? ", " : "", foreign(one.token), ` ${percent(one.share)}`]);
-    return [foreign(token), element("span", {}, ...parts)];
+    return [foreign(token), element("span", {}, ...listed(most, (to) => foreign(attention.tokens[to])))];
   });
   const mean = state.heads.length > 1 ? ", the mean of the heads" : "";
   const caption = `What each token attends to most in ${placeOf(state)}${mean}`;
@@ -341,32 +337,21 @@ function pressed(button, state) {
   button.setAttribute("aria-pressed", String(button.dataset.place === `${state.layer} ${state.heads[0]}`));
 }
 
-const WIDTH = 64;
-const HEIGHT = 80;
-
-/** A head in small; painted when it is on the page, where its colour is known. */
+/** A head in small. */
 function small(attention, state, layer, head) {
   const canvas = element("canvas", { width: WIDTH, height: HEIGHT });
-  requestAnimationFrame(() => {
-    const pen = canvas.getContext("2d");
-    const step = HEIGHT / attention.length;
-    pen.strokeStyle = getComputedStyle(canvas).color;
-    pen.lineWidth = 2;
-    for (let token = 0; token < attention.length; token += 1) {
-      for (const { from, to, share } of linesFrom(attention, state, layer, head, token)) {
-        pen.globalAlpha = share;
-        pen.beginPath();
-        pen.moveTo(0, (from + 0.5) * step);
-        pen.lineTo(WIDTH, (to + 0.5) * step);
-        pen.stroke();
-      }
+  const pen = canvas.getContext("2d");
+  const step = HEIGHT / attention.length;
+  pen.strokeStyle = PAINT;
+  pen.lineWidth = 2;
+  for (let token = 0; token < attention.length; token += 1) {
+    for (const { from, to, share } of linesFrom(attention, state, layer, head, token)) {
+      pen.globalAlpha = share;
+      pen.beginPath();
+      pen.moveTo(0, (from + 0.5) * step);
+      pen.lineTo(WIDTH, (to + 0.5) * step);
+      pen.stroke();
     }
-  });
+  }
   return canvas;
-}
-
-function repaintedWithScheme(place, redraw) {
-  const scheme = matchMedia("(prefers-color-scheme: dark)");
-  const changed = () => (place.isConnected ? redraw({}) : scheme.removeEventListener("change", changed));
-  scheme.addEventListener("change", changed);
 }

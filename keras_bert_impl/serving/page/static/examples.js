@@ -10,9 +10,9 @@ const KANA = 0.1; // with that much of it, Chinese characters are Japanese ones
 const TEXTS = {
   en: [
     ["Sofia from Lisbon loved the film, and the ending made her cry.", "Sofia enjoyed the movie.", "Where does Sofia come from?", "film"],
-    ["The hotel in Rome was dirty, and nobody answered the phone.", "The hotel was clean and quiet.", "In which city was the hotel?", "phone"],
+    ["The hotel in Rome was dirty, and nobody answered the phone.", "The hotel was clean and quiet.", "In which city was the hotel?", "hotel"],
     ["Doctor Tanaka opened a small hospital in Kyoto last spring.", "There is a new clinic in Japan.", "Who opened the hospital?", "hospital"],
-    ["My new phone from Samsung stopped working after two days.", "The phone broke very soon.", "When did the phone stop working?", "days"],
+    ["My new phone from Samsung stopped working after two days.", "The phone broke very soon.", "When did the phone stop working?", "phone"],
     ["Anna and Ben walked through Berlin in the rain and were happy.", "It was a dry day in Berlin.", "Who walked through Berlin?", "rain"],
   ],
   ko: [

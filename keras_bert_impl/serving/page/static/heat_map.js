@@ -1,6 +1,7 @@
 // Vectors compared: how like each text is to each other one.
 
 import { element, foreign, table } from "./dom.js";
+import { dot } from "./projection.js";
 
 /** The cosines of vectors with each other. */
 export function cosines(vectors) {
@@ -8,7 +9,7 @@ export function cosines(vectors) {
     const length = Math.hypot(...vector) || 1;
     return vector.map((number) => number / length);
   });
-  return units.map((one) => units.map((other) => one.reduce((sum, number, n) => sum + number * other[n], 0)));
+  return units.map((one) => units.map((other) => dot(one, other)));
 }
 
 /** Texts with the numbers of `cosines`, as a coloured table. */

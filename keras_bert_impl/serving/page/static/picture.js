@@ -10,7 +10,7 @@ const BASELINE = 0.35; // of the size of letters, below their middle
 export function saveButtons(name, place) {
   const button = (kind, save) =>
     element("button", { type: "button", onclick: () => save(pictureOf(place()), `${name}.${kind}`) }, `Save as ${kind.toUpperCase()}`);
-  return element("p", { class: "buttons save" }, button("svg", saveDrawing), button("png", savePainting));
+  return element("p", { class: "save" }, button("svg", saveDrawing), button("png", savePainting));
 }
 
 function saveDrawing(svg, name) {
@@ -49,6 +49,12 @@ function groundOf(place) {
   return isClear(style) && place.parentElement ? groundOf(place.parentElement) : style.backgroundColor;
 }
 
+/** A mixed colour as every program reads it. */
+function plain(colour) {
+  const of = (_, red, green, blue, alpha = "1") => `rgba(${[red, green, blue].map((one) => Math.round(255 * one))}, ${alpha})`;
+  return colour.replace(/^color\(srgb (\S+) (\S+) ([^ )]+)(?: \/ ([^)]+))?\)$/, of);
+}
+
 function isClear({ backgroundColor }) {
   return /[,/] 0\)$/.test(backgroundColor);
 }
@@ -67,7 +73,7 @@ function* shapesOf(one, x, y) {
     });
   } else if (one instanceof HTMLElement && !isClear(style)) {
     const { left, top, right, bottom } = one.getBoundingClientRect();
-    yield shape("path", { d: box({ left: left - x, top: top - y, right: right - x, bottom: bottom - y }), fill: style.backgroundColor });
+    yield shape("path", { d: box({ left: left - x, top: top - y, right: right - x, bottom: bottom - y }), fill: plain(style.backgroundColor) });
   }
   for (const node of one.childNodes) {
     if (node.nodeType !== Node.TEXT_NODE) continue;

@@ -49,7 +49,8 @@ function unit(vector, known) {
   return { vector: length > EXACT ? vector.map((one) => one / length) : vector.map(() => 0), length };
 }
 
-function dot(one, other) {
+/** The product of two vectors. */
+export function dot(one, other) {
   let sum = 0;
   for (let number = 0; number < one.length; number += 1) sum += one[number] * other[number];
   return sum;

@@ -1,6 +1,7 @@
 // Why an answer: what it loses without each word, and the answer without the words that one clicks on.
 
 import { arrowsAmong, chooser, element, foreign, labelled } from "./dom.js";
+import { saveButtons } from "./picture.js";
 import { percent } from "./text.js";
 
 const MOST_PIECES = 64; // texts of a request; of longer texts several words are left out together
@@ -98,7 +99,8 @@ async function explained(panel, instances, answers, target, out, place, context)
     const [buttons, leaveOut] = leavingOut(pieces, instances, answers, context);
     paint(buttons, target, before, after);
     const [sentence, colours] = reading(target, before, after, pieces, instances);
-    place.replaceChildren(...[sentence, ...textsOf(pieces, buttons, instances, target), colours].filter(Boolean));
+    const shown = element("div", {}, sentence, ...textsOf(pieces, buttons, instances, target));
+    place.replaceChildren(...[shown, colours, colours && saveButtons("why", () => shown)].filter(Boolean));
     await leaveOut(out.filter((number) => pieces[number]));
   };
   const words = instances.flatMap((one) => wordsOf(Object.values(one).join(" "))).length;

@@ -433,7 +433,7 @@ def test_a_page_in_one_file_shows_both_views_without_a_server(page, tmp_path):
 
 def attention_of(*heads):
     """One layer whose heads look where they are told: `from: to` of tokens, all others alike."""
-    tokens = "[CLS] the dog was late because it was tir ##ed [SEP]".split()
+    tokens = ["[CLS]", "the", "dog", "was", "late", "because", "it", "was", "tir", "##ed", "[SEP]"]
     shares = np.full([1, len(heads), len(tokens), len(tokens)], 0.02, np.float32)
     for head, looks in enumerate(heads):
         for one in range(len(tokens)):
