@@ -44,7 +44,7 @@ class AnswerCache:
                 return None
             self._entries.move_to_end(key)
             packed = self._entries[key]
-        return Known(*pickle.loads(packed))
+        return Known(*pickle.loads(packed))  # noqa: S301 - from this process' own memory
 
     def keep(self, key: bytes, known: Known) -> None:
         """Keeps an answer, and forgets others where there is no room."""

@@ -413,7 +413,7 @@ class Batcher:
         self._deliver(done)
 
     def _prepared(self, part: _Part) -> list[_Part]:
-        """A part with its rows; where answers are kept, of each answer it is known which are its."""
+        """A part with its rows; where answers are kept, it is known whose each row is."""
         part.prepared = self._cut(part.instances)
         if self._known is None or len(part.numbers) in (1, len(part.prepared.rows)):
             return [part]
