@@ -9,7 +9,8 @@ With --greedy so many clients send requests of 2,048 texts instead, and one clie
 texts: alone, and beside them. The table has the time of its answers, the median of the batches of
 the greedy clients by /metrics, and how much of their own pace they keep beside the small client.
 
-It needs wrk (Debian's package of that name; not with --greedy) and psutil. Traffic goes to this machine only.
+It needs psutil and wrk (Debian's package of that name; not with --greedy). Traffic goes to this
+machine only.
 
 Examples:
   python -m tools.benchmarks.server --input_file=lines.txt --seconds=20
