@@ -99,7 +99,7 @@ def test_the_rate_of_hits_stands_in_the_figures(mebibytes, found):
     body = {"instances": ["abc"]}
     first, second = (ask(app, "POST", "/v1/models/toy:predict", body) for _ in range(2))
     assert first.json() == second.json() == {"predictions": [3.0]}
-    figures = ask(app, "GET", "/metrics").text
+    figures = ask(app, "GET", "/metrics").body.decode()
     labels = '{model="toy",signature="text"}'
     lines = dict(line.rsplit(" ", 1) for line in figures.splitlines())
     assert lines.get(f"keras_bert_cache_hits_total{labels}") == found
