@@ -227,8 +227,9 @@ class _Pace:
         """Learns from a batch; what others computed at the same time is counted once."""
         self.batches += 1
         self._tokens = self._tokens * _OF_BEFORE + tokens
-        self._seconds = self._seconds * _OF_BEFORE + ended - max(started, self._ended)
-        self._ended = ended
+        alone = max(0.0, ended - max(started, self._ended))
+        self._seconds = self._seconds * _OF_BEFORE + alone
+        self._ended = max(ended, self._ended)
 
     def seconds(self, tokens: float) -> float:
         """How long so many tokens take, with the padding that comes with them."""

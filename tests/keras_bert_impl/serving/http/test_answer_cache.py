@@ -74,15 +74,15 @@ def test_answers_are_those_without_a_cache_and_only_what_is_missing_is_computed(
 
 
 def test_what_was_not_asked_for_longest_goes_first():
-    cache = AnswerCache(1000)
+    cache = AnswerCache(900)
     for key in b"abcd":
         cache.find(b"a")
         cache.keep(bytes([key]), Known({"score": 0.5}, 3, 0))
-    assert cache.size <= 1000
+    assert cache.size <= 900
     assert [cache.find(bytes([key])) is not None for key in b"abcd"] == [True, False, True, True]
     cache.keep(b"big", Known({"score": "x" * 2000}, 3, 0))
     assert cache.find(b"big") is None
-    assert cache.size == 0
+    assert cache.find(b"d") is not None
 
 
 def test_models_and_later_versions_have_answers_of_their_own():
