@@ -26,7 +26,7 @@ from keras_bert_impl.serving.answerer import (
     log_left_out,
 )
 from keras_bert_impl.serving.embedder import sentence_settings_of
-from keras_bert_impl.serving.exported import is_openvino_export
+from keras_bert_impl.serving.exported import find_exported
 from keras_bert_impl.serving.http.config import ServerConfig, is_of_this_machine_only, need_server
 from keras_bert_impl.serving.reranking import fault_of_activation, pairs_of
 from keras_bert_impl.serving.smaller_vectors import truncated
@@ -126,6 +126,7 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
     from pipelines.answering.opening import no_texts, open_answering_model
 
     key = config.key()
+    config.check_files()
     # A port that is taken is reported before a model is opened.
     with listen(config.host, config.port) as listening, contextlib.ExitStack() as stack:
         if key is None and not is_of_this_machine_only(config.host):
@@ -171,9 +172,9 @@ def open_indexes(
             raise UserError(f"two indexes are called {shown(name)}; give each a name: NAME=FOLDER.")
         index, fault = VectorIndex.open(folder), f"{folder}: none of the models gives its vectors."
         for model, how in config.models().items():
-            if vectors_of(models[model]) is None or is_openvino_export(Path(how.model)):
+            if vectors_of(models[model]) is None:
                 continue
-            source = find_model(how.model, **how.description())
+            source = find_exported(how.model) or find_model(how.model, **how.description())
             settings = sentence_settings_of(source)
             try:
                 index.check_model(source, settings)

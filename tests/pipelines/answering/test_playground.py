@@ -18,7 +18,9 @@ def client(tmp_path_factory):
     write_encoder(folder)
     config = ServeConfig(model=(str(folder),))
     models = {name: open_answering_model(how) for name, how in config.models().items()}
-    return TestClient(make_app(models, config, **page_of(config, models)))
+    return TestClient(
+        make_app(models, config, **page_of(config, models)), base_url="http://localhost"
+    )
 
 
 def test_it_shows_the_models_that_are_served_with_their_attention(client):
