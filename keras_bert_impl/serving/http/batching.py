@@ -212,7 +212,7 @@ class _Pace:
         batches: how many were measured.
     """
 
-    tokens_a_character: float = 0.25
+    tokens_a_character: float = 0.0
     batches: int = 0
     _tokens: float = 0.0
     _seconds: float = 0.0
@@ -220,8 +220,9 @@ class _Pace:
 
     def prepared(self, tokens: int, characters: int) -> None:
         """Learns from a part; a single long text, of which little may be read, changes little."""
-        self.tokens_a_character *= _OF_BEFORE
-        self.tokens_a_character += tokens / characters * (1 - _OF_BEFORE)
+        now = tokens / characters
+        before = self.tokens_a_character or now
+        self.tokens_a_character = before * _OF_BEFORE + now * (1 - _OF_BEFORE)
 
     def computed(self, tokens: int, started: float, ended: float) -> None:
         """Learns from a batch; what others computed at the same time is counted once."""
