@@ -58,8 +58,9 @@ class ServeConfig(ServerConfig):
     model: tuple[str, ...] = option(
         (),
         "A model: a directory, a TF1 checkpoint, a run's folder or checkpoint, a name on the "
-        "Hugging Face hub, or an export for OpenVINO. Repeat it for others; "
-        "NAME=FOLDER names it at once.",
+        "Hugging Face hub, an export for OpenVINO, or a folder of versions of one (FOLDER/1, "
+        "FOLDER/2, ...), of which the newest answers. Repeat it for others; NAME=FOLDER names it "
+        "at once.",
         repeated=True,
     )
     model_name: tuple[str, ...] = option(
@@ -90,13 +91,12 @@ class ServeConfig(ServerConfig):
             )
         found = dict[str, AnsweringConfig]()
         for place, words in enumerate(self.model):
-            name, folder = _name_and_folder(words)
-            name = self.model_name[place] if place < len(self.model_name) else name
-            if not _NAME.fullmatch(name):
-                raise UserError(
-                    f"`model_name={name}`: is no name for a path; take letters, digits, '.', '_' "
-                    "and '-'."
-                )
+            if place < len(self.model_name):
+                name, folder = self.model_name[place], _name_and_folder(words)[1]
+                _check_name(name, f"model_name={name}")
+            else:
+                name, folder = _name_and_folder(words)
+                _check_name(name, f"model={words}")
             if name in found:
                 raise UserError(
                     f"two models are called {shown(name)}; give each a `model_name` of its own."
@@ -108,14 +108,24 @@ class ServeConfig(ServerConfig):
 def _name_and_folder(words: str) -> tuple[str, str]:
     """What a model is called, and where it is.
 
+    What stands before "=" is a name, unless there is such a path, or it has a "/".
+
     Example:
         >>> _name_and_folder("minilm=models/all-MiniLM-L6-v2"), _name_and_folder("runs/mrpc/")
         (('minilm', 'models/all-MiniLM-L6-v2'), ('mrpc', 'runs/mrpc/'))
     """
     name, equals, folder = words.partition("=")
-    if equals and _NAME.fullmatch(name):
+    if equals and "/" not in name and (NAME.fullmatch(name) or not is_there(words)):
         return name, folder
     return Path(words).name, words
+
+
+def _check_name(name: str, given: str) -> None:
+    if not NAME.fullmatch(name):
+        raise UserError(
+            f"`{given}`: {shown(name)} is no name for a path; take letters, digits, '.', '_' and "
+            "'-', a letter or digit first (NAME=FOLDER)."
+        )
 
 
 def serve_models(config: ServeConfig, with_page: bool = False) -> None:

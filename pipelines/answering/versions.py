@@ -1,0 +1,163 @@
+"""A folder of numbered versions of a model, laid out as TensorFlow Serving lays them out.
+
+The newest version that opens answers, and beside it those that have a label: a link in the folder,
+such as `stable -> 3`. Versions come by a rename or a copy, and go with their folder.
+"""
+
+import contextlib
+import dataclasses
+import logging
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from keras_bert_impl.checkpoints.model_directory import GRAPHS_FOLDER
+from keras_bert_impl.checkpoints.sources import CONFIG_FILE
+from keras_bert_impl.errors import UserError
+from pipelines.answering.config import AnsweringConfig
+from pipelines.answering.opening import OpenAnsweringModel
+
+if TYPE_CHECKING:
+    from keras_bert_impl.serving.http.rest import Versions
+
+_LOGGER = logging.getLogger(__name__)
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""What a path of the server may call a model, or a version by its label."""
+
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_FAILED = "it could not be opened; the server's log says why."
+Tell = Callable[["Versions"], None]
+
+
+class Found(NamedTuple):
+    """What a folder holds: versions by number, and the numbers of labels."""
+
+    folders: Mapping[int, Path]
+    labels: Mapping[str, int]
+
+
+def versions_in(folder: Path) -> Found:
+    """The versions in a folder; none where it is a model, or cannot be read now."""
+    folders, labels = dict[int, Path](), dict[str, int]()
+    with contextlib.suppress(OSError):
+        for path in [] if (folder / CONFIG_FILE).exists() else sorted(folder.iterdir()):
+            if _NUMBER.fullmatch(path.name):
+                folders |= {int(path.name): path} if path.is_dir() else {}
+            elif path.is_symlink() and NAME.fullmatch(path.name):
+                aim = Path(os.path.normpath(folder / path.readlink()))
+                if aim.parent == Path(os.path.normpath(folder)) and _NUMBER.fullmatch(aim.name):
+                    labels[path.name] = int(aim.name)
+    return Found(folders, {label: one for label, one in labels.items() if one in folders})
+
+
+class ModelVersions:
+    """The versions of a model that are open: those of a folder, or a model's only one.
+
+    Args:
+        name: what requests call the model.
+        how: how it is opened; its `model` may be a folder of versions.
+        open_model: opens a version, and asks it once.
+
+    Attributes:
+        is_watched: versions may come and go.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        how: AnsweringConfig,
+        open_model: Callable[[AnsweringConfig], OpenAnsweringModel],
+    ) -> None:
+        self._name, self._how, self._open_model = name, how, open_model
+        self._folder = Path(how.model).expanduser()
+        self._found = versions_in(self._folder)
+        self.is_watched = bool(self._found.folders)
+        self._open = dict[int, OpenAnsweringModel]()
+        self._failed = dict[int, Any]()  # marks of the folders that could not be opened
+        self._seen: Any = None
+        self._told: Versions | None = None
+
+    def start(self) -> OpenAnsweringModel:
+        """Opens what the folder holds; gives the version that answers."""
+        if not self.is_watched:
+            self._open[1] = self._open_model(self._how)
+        elif fault := self._update(self._marks(), lambda _: None):
+            raise fault
+        return self._open[max(self._open)]
+
+    def look(self, tell: Tell) -> None:
+        """Looks at the folder, and opens and leaves out what a change asks for.
+
+        What differs from the last look is still being written, perhaps, and waits for the next.
+
+        Args:
+            tell: hears which versions answer now, and closes those that do so no more.
+        """
+        found, before = versions_in(self._folder), (self._found, self._seen)
+        self._found = found
+        self._seen = self._marks()
+        if found.folders and before == (self._found, self._seen):
+            self._update(self._seen, tell)
+
+    def versions(self, opening: int | None = None) -> "Versions":
+        """Those that answer, with their labels, and those that do not."""
+        from keras_bert_impl.serving.http.rest import Versions
+
+        labels = {one: number for one, number in self._found.labels.items() if number in self._open}
+        others = dict.fromkeys(self._failed, _FAILED) | ({} if opening is None else {opening: ""})
+        return Versions(dict(self._open), labels, others)
+
+    def _marks(self) -> dict[int, Any]:
+        """What may have to be opened, the highest first: each with a mark of its files."""
+        folders = self._found.folders
+        wanted = [one for one in sorted(folders, reverse=True) if self._is_wanted(one)]
+        return {one: _mark(folders[one]) for one in wanted}
+
+    def _is_wanted(self, number: int) -> bool:
+        newest = max(self._open.keys() & self._found.folders.keys(), default=-1)
+        is_labelled = number in self._found.labels.values()
+        return number not in self._open and (number > newest or is_labelled)
+
+    def _update(self, marks: Mapping[int, Any], tell: Tell) -> UserError | None:
+        """Opens what is wanted, and leaves out what is not; gives a fault if none is open."""
+        first: UserError | None = None
+        for number, mark in marks.items():
+            if not self._is_wanted(number) or self._failed.get(number) == mark:
+                continue
+            self._tell(tell, self.versions(opening=number))
+            try:
+                how = dataclasses.replace(self._how, model=str(self._found.folders[number]))
+                self._open[number] = self._open_model(how)
+                self._failed.pop(number, None)
+            except Exception as error:
+                fault = error if isinstance(error, UserError) else UserError(f"{error!r}")
+                _LOGGER.warning("%s: version %d is not served: %s", self._name, number, fault)
+                self._failed[number], first = mark, first or fault
+        if not self._open:
+            return first
+        self._failed = {one: mark for one, mark in self._failed.items() if one in marks}
+        # Without its folder the last one answers until there is another.
+        there = self._open.keys() & self._found.folders.keys()
+        kept = {max(there or self._open), *(there & {*self._found.labels.values()})}
+        self._open = {one: model for one, model in self._open.items() if one in kept}
+        self._tell(tell, self.versions())
+        return None
+
+    def _tell(self, tell: Tell, versions: "Versions") -> None:
+        if versions != self._told:
+            self._told = versions
+            tell(versions)
+
+
+def _mark(folder: Path) -> list[tuple[str, int, int]]:
+    """What differs as soon as a file of a folder does, but for graphs that are kept in it."""
+    marks = list[tuple[str, int, int]]()
+    for where, folders, files in os.walk(folder):
+        folders[:] = [one for one in folders if one != GRAPHS_FOLDER]
+        for path in (Path(where) / one for one in files):
+            with contextlib.suppress(OSError):  # gone meanwhile
+                marks.append((str(path), path.stat().st_size, path.stat().st_mtime_ns))
+    return sorted(marks)
