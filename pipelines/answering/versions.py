@@ -17,10 +17,10 @@ from keras_bert_impl.checkpoints.model_directory import GRAPHS_FOLDER
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE
 from keras_bert_impl.errors import UserError
 from pipelines.answering.config import AnsweringConfig
-from pipelines.answering.opening import OpenAnsweringModel
 
 if TYPE_CHECKING:
     from keras_bert_impl.serving.http.rest import Versions
+    from pipelines.answering.opening import OpenAnsweringModel
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -39,10 +39,12 @@ class Found(NamedTuple):
     labels: Mapping[str, int]
 
 
-def versions_in(folder: Path) -> Found:
+def versions_in(model: str) -> Found:
     """The versions in a folder; none where it is a model, or cannot be read now."""
     folders, labels = dict[int, Path](), dict[str, int]()
-    with contextlib.suppress(OSError):
+    # RuntimeError: the home of a user whom there is not.
+    with contextlib.suppress(OSError, RuntimeError):
+        folder = Path(model or "/dev/null").expanduser()
         for path in [] if (folder / CONFIG_FILE).exists() else sorted(folder.iterdir()):
             if _NUMBER.fullmatch(path.name):
                 folders |= {int(path.name): path} if path.is_dir() else {}
@@ -53,15 +55,22 @@ def versions_in(folder: Path) -> Found:
     return Found(folders, {label: one for label, one in labels.items() if one in folders})
 
 
+def newest_first(how: AnsweringConfig) -> list[AnsweringConfig]:
+    """How each version of a folder is opened; of another model, how it is."""
+    folders = versions_in(how.model).folders
+    found = [str(folders[number]) for number in sorted(folders, reverse=True)]
+    return [dataclasses.replace(how, model=one) for one in found or [how.model]]
+
+
 class ModelVersions:
     """The versions of a model that are open: those of a folder, or a model's only one.
 
     Args:
-        name: what requests call the model.
         how: how it is opened; its `model` may be a folder of versions.
         open_model: opens a version, and asks it once.
 
     Attributes:
+        name: what requests call the model.
         is_watched: versions may come and go.
     """
 
@@ -69,18 +78,17 @@ class ModelVersions:
         self,
         name: str,
         how: AnsweringConfig,
-        open_model: Callable[[AnsweringConfig], OpenAnsweringModel],
+        open_model: "Callable[[AnsweringConfig], OpenAnsweringModel]",
     ) -> None:
-        self._name, self._how, self._open_model = name, how, open_model
-        self._folder = Path(how.model).expanduser()
-        self._found = versions_in(self._folder)
+        self.name, self._how, self._open_model = name, how, open_model
+        self._found = versions_in(how.model)
         self.is_watched = bool(self._found.folders)
-        self._open = dict[int, OpenAnsweringModel]()
+        self._open: dict[int, OpenAnsweringModel] = {}
         self._failed = dict[int, Any]()  # marks of the folders that could not be opened
         self._seen: Any = None
         self._told: Versions | None = None
 
-    def start(self) -> OpenAnsweringModel:
+    def start(self) -> "OpenAnsweringModel":
         """Opens what the folder holds; gives the version that answers."""
         if not self.is_watched:
             self._open[1] = self._open_model(self._how)
@@ -96,7 +104,7 @@ class ModelVersions:
         Args:
             tell: hears which versions answer now, and closes those that do so no more.
         """
-        found, before = versions_in(self._folder), (self._found, self._seen)
+        found, before = versions_in(self._how.model), (self._found, self._seen)
         self._found = found
         self._seen = self._marks()
         if found.folders and before == (self._found, self._seen):
@@ -110,6 +118,11 @@ class ModelVersions:
         others = dict.fromkeys(self._failed, _FAILED) | ({} if opening is None else {opening: ""})
         return Versions(dict(self._open), labels, others)
 
+    def close(self) -> None:
+        """Closes all that are open."""
+        for model in self._open.values():
+            model.close()
+
     def _marks(self) -> dict[int, Any]:
         """What may have to be opened, the highest first: each with a mark of its files."""
         folders = self._found.folders
@@ -121,9 +134,9 @@ class ModelVersions:
         is_labelled = number in self._found.labels.values()
         return number not in self._open and (number > newest or is_labelled)
 
-    def _update(self, marks: Mapping[int, Any], tell: Tell) -> UserError | None:
+    def _update(self, marks: Mapping[int, Any], tell: Tell) -> Exception | None:
         """Opens what is wanted, and leaves out what is not; gives a fault if none is open."""
-        first: UserError | None = None
+        first: Exception | None = None
         for number, mark in marks.items():
             if not self._is_wanted(number) or self._failed.get(number) == mark:
                 continue
@@ -131,14 +144,17 @@ class ModelVersions:
             try:
                 how = dataclasses.replace(self._how, model=str(self._found.folders[number]))
                 self._open[number] = self._open_model(how)
-                self._failed.pop(number, None)
+                _LOGGER.info("%s: version %d is ready.", self.name, number)
             except Exception as error:
-                fault = error if isinstance(error, UserError) else UserError(f"{error!r}")
-                _LOGGER.warning("%s: version %d is not served: %s", self._name, number, fault)
-                self._failed[number], first = mark, first or fault
+                self._failed[number], first = mark, first or error
+                # A bug, or what the system lacks, is told with its place.
+                place = None if isinstance(error, UserError) else error
+                told = (self.name, number, error)
+                _LOGGER.warning("%s: version %d is not served: %s", *told, exc_info=place)
         if not self._open:
             return first
-        self._failed = {one: mark for one, mark in self._failed.items() if one in marks}
+        failed = self._failed.keys() & marks.keys() - self._open.keys()
+        self._failed = {one: self._failed[one] for one in failed}
         # Without its folder the last one answers until there is another.
         there = self._open.keys() & self._found.folders.keys()
         kept = {max(there or self._open), *(there & {*self._found.labels.values()})}

@@ -74,11 +74,13 @@ class ServedIndex:
         options: what that model is asked with a query.
         search: takes the vectors of queries, float32 [queries, size], and how many results to give;
             gives of each query `id`, `score` and `text` of the nearest, as JSON values.
+        check: refuses another version of the model, given how it is opened, of other vectors.
     """
 
     model: str
     options: Mapping[str, Any]
     search: Callable[[NDArray[np.float32], int], list[list[dict[str, Any]]]]
+    check: Callable[[Any], Any]
 
 
 @dataclasses.dataclass(frozen=True)
