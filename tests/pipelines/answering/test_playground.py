@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from keras_bert_impl.serving.http.app import make_app
 from pipelines.answering.opening import open_answering_model
-from pipelines.answering.serving import ServeConfig, page_of
+from pipelines.answering.serving import ServeConfig, page_of, show
 from tests.support.model_folders import write_encoder
 
 
@@ -18,7 +18,9 @@ def client(tmp_path_factory):
     write_encoder(folder)
     config = ServeConfig(model=(str(folder),))
     models = {name: open_answering_model(how) for name, how in config.models().items()}
-    return TestClient(make_app(models, config, **page_of(config, models)))
+    return TestClient(
+        make_app(models, config, **page_of({name: show(model) for name, model in models.items()}))
+    )
 
 
 def test_it_shows_the_models_that_are_served_with_their_attention(client):

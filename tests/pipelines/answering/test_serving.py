@@ -39,7 +39,11 @@ def test_models_have_the_names_that_they_are_given_or_those_of_their_folders(opt
     ("options", "sentence"),
     [
         ({"model": ("x",), "model_name": ("a", "b")}, "names 2 models"),
-        ({"model": ("x",), "model_name": ("a/b",)}, "is no name for a path"),
+        ({"model": ("x",), "model_name": ("a/b",)}, "`model_name=a/b`: 'a/b' is no name"),
+        ({"model": ("my model=x",)}, "`model=my model=x`: 'my model' is no name for a path"),
+        ({"model": ("모델=x",)}, "`model=모델=x`: '모델' is no name for a path"),
+        ({"model": ("=x",)}, "`model==x`: '' is no name for a path"),
+        ({"model": ("runs/a=b",)}, "`model=runs/a=b`: 'a=b' is no name for a path"),
         ({"model": ("a/x", "b/x")}, "two models are called 'x'"),
     ],
 )
@@ -57,7 +61,7 @@ def test_each_question_is_asked_once_before_clients_come():
 def test_full_batches_are_computed_before_it_is_ready():
     toy = ToyAnswerer(tokens_at_once=512, batches_at_once=2)
     service = SimpleNamespace(stopping=False, is_warm=False)
-    _fill_up([ToyModel({"text": toy})], service)
+    _fill_up([toy], service)
     assert service.is_warm
     assert sum(toy.sizes) * 123 >= 2 * 512  # texts of 62 letters and 61 blanks
 
@@ -83,7 +87,7 @@ def client(tmp_path_factory):
     options = {"model": (f"m={model}",), "index": (f"a={folder}/index", f"b={folder}/small")}
     config = ServeConfig(**options)
     models = {name: open_answering_model(how) for name, how in config.models().items()}
-    with TestClient(make_app(models, config, indexes=open_indexes(config, models))) as client:
+    with TestClient(make_app(models, config, indexes=open_indexes(config))) as client:
         yield client
 
 
@@ -133,6 +137,5 @@ def test_an_index_of_another_model_is_refused(tmp_path):
     VectorIndex.create(tmp_path / "index", str(write_encoder(tmp_path / "one")))
     other = write_encoder(tmp_path / "other", initializer_range=0.5)
     config = ServeConfig(model=(str(other),), index=(f"a={tmp_path}/index",))
-    models = {name: open_answering_model(how) for name, how in config.models().items()}
     with pytest.raises(UserError, match="made with another model"):
-        open_indexes(config, models)
+        open_indexes(config)
