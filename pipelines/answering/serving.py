@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,7 +162,7 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
 
         def tell(name: str, now: "Versions") -> None:
             if with_page:
-                shown_models[name] = show(now.models[now.newest])
+                shown_models[name] = show(cast("OpenAnsweringModel", now.models[now.newest]))
             service.serve(name, now)
 
         service.is_warm = False
