@@ -151,7 +151,7 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
             ModelVersions(name, how, functools.partial(_open, indexes, name))
             for name, how in config.models().items()
         ]
-        models = dict[str, OpenAnsweringModel]()
+        models: dict[str, OpenAnsweringModel] = {}
         for one in versions:
             stack.callback(one.close)
             models[one.name] = one.start()
