@@ -67,12 +67,13 @@ BEAM = ["apache-beam>=2.70"]
 OPENVINO = ["nncf>=3.4", "openvino>=2026.4"]
 DOCS = ["furo>=2025.7", "myst-parser>=4", "sphinx>=8"]
 LITERT = ["ai-edge-litert>=2.0"]
+PARQUET = ["pyarrow>=15"]
 ONNX = ["onnxruntime>=1.20", "tf2onnx>=1.17"]
 SEARCH = ["bm25s>=0.3.9", "faiss-cpu>=1.15"]
 SERVE = [
     "orjson>=3.10",
     "prometheus-client>=0.20",
-    "starlette>=0.45",
+    "starlette>=1.4.1",
     "uvicorn>=0.34",
     "uvloop>=0.21; sys_platform != 'win32'",
 ]
@@ -88,7 +89,7 @@ setup(
     python_requires=">=3.11",
     packages=[f"keras_bert_impl.{p}" if p.split(".")[0] in MOVED else p for p in PACKAGES],
     package_dir={f"keras_bert_impl.{folder}": folder for folder in MOVED},
-    package_data={"": ["py.typed", "*.npz", "recipes/*.cfg", "static/*"]},
+    package_data={"": ["py.typed", "*.npz", "recipes/*.cfg", "requirements.txt", "static/*"]},
     install_requires=[
         "absl-py>=2.1",
         "google-crc32c>=1.6",
@@ -99,7 +100,7 @@ setup(
         "matplotlib>=3.11",
         "ml_dtypes>=0.4",
         "numpy>=2.0",
-        "pyarrow>=15",
+        *PARQUET,
         "pyyaml>=6",
         "safetensors>=0.6",
         "scikit-learn>=1.5",
@@ -140,6 +141,7 @@ setup(
         "litert": LITERT,
         "onnx": ONNX,
         "openvino": OPENVINO,
+        "parquet": PARQUET,
         "search": SEARCH,
         "serve": SERVE,
         "weights": WEIGHTS,

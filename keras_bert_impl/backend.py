@@ -20,7 +20,7 @@ from typing import Any
 
 from keras_bert_impl.errors import UserError
 
-TENSORFLOW = "tensorflow"
+TENSORFLOW, JAX = "tensorflow", "jax"
 
 
 def choose_tensorflow() -> None:
@@ -40,14 +40,38 @@ def need_tensorflow(what: str, *others: str) -> None:
     Layers and models run on JAX as well; our training step, strategies and SavedModels are
     TensorFlow's. On a backend that no test of ours runs on, the numbers may be others.
     """
-    import keras  # here, as below: it loads TensorFlow
-
+    try:
+        import keras  # here, as below: it loads TensorFlow
+    except ModuleNotFoundError as error:
+        raise UserError(not_installed(what, error)) from error
     backend = keras.backend.backend()
     if backend not in (TENSORFLOW, *others):
         raise UserError(
             f"{what} needs Keras' TensorFlow backend, but Keras runs on {backend}; set the "
             "environment variable KERAS_BACKEND=tensorflow."
         )
+
+
+def has_tensorflow() -> bool:
+    """Whether TensorFlow is installed; a server's environment is without it."""
+    return importlib.util.find_spec(TENSORFLOW) is not None
+
+
+def not_installed(what: str, error: ModuleNotFoundError) -> str:
+    """The sentence about a missing package, which an environment for servers leaves out.
+
+    Example:
+        >>> print(not_installed("training", ModuleNotFoundError(name="keras.layers")))
+        training needs the package keras, which is not installed; install this package without \
+pip's --no-deps (an environment for servers answers by exports for OpenVINO, and by graphs that \
+are kept beside a model).
+    """
+    package = str(error.name).partition(".")[0]
+    return (
+        f"{what} needs the package {package}, which is not installed; install this package without "
+        "pip's --no-deps (an environment for servers answers by exports for OpenVINO, and by "
+        "graphs that are kept beside a model)."
+    )
 
 
 def need_extra(extra: str, packages: Iterable[str], what: str) -> None:

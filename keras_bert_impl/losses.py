@@ -87,18 +87,11 @@ def _same_row(rows: Any) -> Any:
 
 @dataclass_transform(frozen_default=True)
 class VectorLoss(ABC):
-    """A loss of columns of vectors; each subclass is made a frozen dataclass of its settings.
+    """A loss of columns of vectors; each subclass is made a frozen dataclass of its settings."""
 
-    Attributes:
-        columns: the fewest and the most columns that it takes; None where there is no most.
-        needs_labels: whether it takes labels; without, the columns say it all.
-        in_batch: whether the other rows' texts are each row's negatives, so that a batch must not
-            hold a text twice.
-    """
-
-    columns: tuple[int, int | None] = (2, 2)
-    needs_labels: bool = True
-    in_batch: bool = False
+    columns: tuple[int, int | None] = (2, 2)  # the fewest and the most; None is any number
+    needs_labels: bool = True  # without, the columns say it all
+    in_batch: bool = False  # other rows' texts are negatives: a batch must not hold a text twice
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, eq=False)(cls)
@@ -112,19 +105,14 @@ class VectorLoss(ABC):
                     raise UserError(f"{name} has {word!r}, which is none of {', '.join(words)}.")
 
     def __call__(self, columns: Sequence[Any], labels: Any = None) -> Any:
-        """Gives the loss of a batch.
-
-        Args:
-            columns: [n, size] each.
-            labels: [n]; see the class. Where it takes none, they are left aside.
+        """Gives the loss of columns [n, size] and labels [n], which some losses leave aside.
 
         Raises:
             UserError: columns or labels are missing, or their shapes differ.
         """
         tensors = [ops.convert_to_tensor(column) for column in columns]
-        if not self.needs_labels or labels is None:
-            labels = None
-        else:
+        labels = labels if self.needs_labels else None
+        if labels is not None:
             labels = ops.convert_to_tensor(labels)
             labels = labels[:, 0] if tuple(labels.shape[1:]) == (1,) else labels
         self._check(tensors, labels)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import compiling
 from tests.support.workers import give_memory_back, workers_that_fit
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -27,7 +28,7 @@ _PEAKS = pytest.StashKey[list[float]]()
 
 
 def pytest_configure(config):
-    """Lets all processes of a run of the tests take what one of them compiled from a folder.
+    """Lets all processes of a run of the tests compile quickly, and what none of them compiled yet.
 
     Most programs of the tiny models are the same in many tests, and compiling them was a quarter of
     the time. TensorFlow says of each that it may not suit this machine, in bytes that are no text:
@@ -36,6 +37,7 @@ def pytest_configure(config):
     if hasattr(config, "workerinput") or "TF_XLA_FLAGS" in os.environ:
         return  # a worker has its parent's environment
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    os.environ.setdefault("XLA_FLAGS", compiling.QUICKLY)
     config.stash[_COMPILED] = tempfile.mkdtemp(prefix="compiled-")
     os.environ["TF_XLA_FLAGS"] = (
         f"--tf_xla_persistent_cache_directory={config.stash[_COMPILED]} "

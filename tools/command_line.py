@@ -16,6 +16,7 @@ from keras_bert_impl.backend import (
     choose_tensorflow,
     import_tensorflow_quietly,
     is_no_retracing,
+    not_installed,
 )
 from keras_bert_impl.errors import UserError, escaped, refusal, shown
 from keras_bert_impl.interrupts import (
@@ -150,6 +151,9 @@ def _end_of_refused(error: BaseException) -> int:
 
 def _sentence_of(error: BaseException) -> str | None:
     """What the machine refused, and what the user can do."""
+    ours = (__package__.partition(".")[0], "keras_bert_impl", "pipelines")
+    if isinstance(error, ModuleNotFoundError) and str(error.name).partition(".")[0] not in ours:
+        return not_installed("this", error)
     if isinstance(error, MemoryError):
         return "the memory does not suffice; make the input or the batches smaller."
     if isinstance(error, RecursionError):

@@ -71,6 +71,8 @@ _ENCODER = _Kind(
     "AutoModel",
     'print(kb.Embedder.from_pretrained(".").embed(["a text"]))',
 )
+_SENTENCES = dataclasses.replace(_ENCODER, pipeline="sentence-similarity")
+_SENTENCE_TRANSFORMERS = "sentence-transformers"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,10 +127,19 @@ def write_card(folder: Path, card: str) -> None:
             file.write(card.encode("utf-8", "surrogateescape"))
 
 
-def model_card(config: BertConfig, text: TextSettings, facts: TrainingFacts | None = None) -> str:
-    """The card of a model; the same model has the same, whatever its folder is called."""
+def model_card(
+    config: BertConfig,
+    text: TextSettings,
+    facts: TrainingFacts | None = None,
+    *,
+    sentences: bool = False,
+) -> str:
+    """The card of a model; the same model has the same, whatever its folder is called.
+
+    One of `sentences` has the files by which sentence-transformers opens it.
+    """
     facts = facts or TrainingFacts()
-    kind = _KINDS.get(architecture_of(config), _ENCODER)
+    kind = _SENTENCES if sentences else _KINDS.get(architecture_of(config), _ENCODER)
     parts = [
         f"---\n{_front_matter(kind, config, facts)}\n---\n",
         f"# BERT for {kind.words}\n",
@@ -166,11 +177,15 @@ def _front_matter(kind: _Kind, config: BertConfig, facts: TrainingFacts) -> str:
         for figure, value in facts.figures.items()
         if figure.startswith("eval_")
     ]
+    # The form of the files is transformers' own, whose classes open them, too.
+    library, tags = "transformers" if _is_theirs(config) else "keras_bert_impl", list[str]()
+    if kind is _SENTENCES:
+        library = _SENTENCE_TRANSFORMERS
+        tags = [_SENTENCE_TRANSFORMERS, "sentence-similarity", "feature-extraction"]
     data = ModelCardData(
-        # The form of the files is transformers' own, whose classes open them, too.
-        library_name="transformers" if _is_theirs(config) else "keras_bert_impl",
+        library_name=library,
         pipeline_tag=kind.pipeline,
-        tags=["bert", "keras", "tensorflow", "keras_bert_impl"],
+        tags=[*tags, "bert", "keras", "tensorflow", "keras_bert_impl"],
         base_model=facts.base_model if _HUB_NAME.fullmatch(facts.base_model) else None,
         model_name=f"BERT for {kind.words}" if results else None,
         eval_results=results or None,

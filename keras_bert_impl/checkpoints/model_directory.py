@@ -15,7 +15,7 @@ from keras_bert_impl.checkpoints.formats.safetensors_file import write_safetenso
 from keras_bert_impl.checkpoints.model_card import CARD_FILE, edited_card, model_card, write_card
 from keras_bert_impl.checkpoints.names import BILSTM, HEADS, all_names
 from keras_bert_impl.checkpoints.restore import names_of
-from keras_bert_impl.checkpoints.run_folder import NAMES_FILE
+from keras_bert_impl.checkpoints.run_folder import AVERAGES, NAMES_FILE
 from keras_bert_impl.checkpoints.sentence_modules import (
     SENTENCE_FILES,
     DenseWeights,
@@ -118,7 +118,8 @@ def write_tensors_directory(
         write_safetensors(aside / WEIGHTS_FILE, tensors)
         _write_description(aside, weights, config, text)
         written = BertConfig.from_hugging_face(read_json_object(aside / CONFIG_FILE))
-        write_card(aside, edited_card(final) or model_card(written, text))
+        card = model_card(written, text, sentences=sentence is not None)
+        write_card(aside, edited_card(final) or card)
         if sentence is not None:
             _write_sentence(aside, sentence, config, weights)
 
@@ -134,18 +135,23 @@ def _write_sentence(
 
 def describe_checkpoint(
     folder: Path,
+    state: Mapping[str, Sequence[Any]],
     model: Any,
     text: TextSettings,
     names: Sequence[str],
     sentence: SentenceSettings | None = None,
 ) -> None:
-    """Writes what makes a run's checkpoint a model: all of a model directory but its weights."""
+    """Writes what makes a run's checkpoint a model: all of a model directory but its weights.
+
+    The model may be trained on meanwhile: what is written of weights is of the saved `state`.
+    """
     variables = {variable.path: variable for variable in model.weights}
     weights = {row.ours: variables[row.ours] for row in names_of(model) if row.ours in variables}
     _write_description(folder, weights, model.config, text)
     write_json(folder / NAMES_FILE, weights_description(names, model.label_units))
     if sentence is not None:
-        _write_sentence(folder, sentence, model.config, weights)
+        saved = state.get(AVERAGES) or state["weights"]
+        _write_sentence(folder, sentence, model.config, dict(zip(names, saved, strict=True)))
 
 
 def _write_description(

@@ -84,7 +84,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     import tensorflow as tf
 
-    program = tf.function(function, jit_compile=True)
+    program = tf.function(function, jit_compile=True, autograph=False)
 
     @functools.wraps(function)
     def run(*arguments: Any) -> Any:

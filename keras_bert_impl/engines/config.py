@@ -11,8 +11,6 @@ ENGINES = (TENSORFLOW, OPENVINO)
 FLOAT32, BFLOAT16, INT8 = "float32", "bfloat16", "int8"
 PRECISIONS = (FLOAT32, BFLOAT16, INT8)
 
-_PACKAGES = {FLOAT32: ("openvino",), BFLOAT16: ("openvino",), INT8: ("openvino", "nncf")}
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EngineConfig:
@@ -61,7 +59,6 @@ def check_engine(engine: str, precision: str) -> None:
         raise UserError("`precision=int8` needs `engine=openvino`; give both.")
 
 
-def need_openvino(precision: str = FLOAT32) -> None:
-    """Refuses to begin where a package of the extra `openvino` is not installed."""
-    wanted = "`precision=int8`" if precision == INT8 else "`engine=openvino`"
-    need_extra(OPENVINO, _PACKAGES[precision], wanted)
+def need_openvino() -> None:
+    """Refuses to begin where OpenVINO is not installed."""
+    need_extra(OPENVINO, ["openvino"], "`engine=openvino`")

@@ -1,9 +1,10 @@
 """Graphs kept next to the model that they were made of, so that the next start needs no TensorFlow.
 
 A kept graph is derived: it counts only where it is of these weights, this configuration and this
-code, and every byte is as it was written; else it is made again. It lies in a folder of its own
-next to the model, or in the user's cache where nothing can be written there, or something else lies
-there than was written, or a link, which may have come with the model.
+code, and every byte is as it was written; else it is made again. Where TensorFlow is missing, so
+that none can be made, it counts whatever versions of other packages made it. It lies in a folder
+of its own next to the model, or in the user's cache where nothing can be written there, or where
+something else lies there than was written, or a link, which may have come with the model.
 """
 
 import contextlib
@@ -16,6 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from keras_bert_impl.backend import need_tensorflow
 from keras_bert_impl.checkpoints.model_directory import GRAPHS_FOLDER
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
@@ -41,7 +43,7 @@ _MOST_BYTES_CACHED = 8 << 30
 _FORM = 1  # raised when what a description says changes
 _PACKAGE = Path(__file__).parent.parent
 _SHAPED_BY = ("checkpoints", "cpu_kernels", "engines", "layers", "models")  # folders of our code
-_CONVERTERS = ("keras", "openvino", "tensorflow")
+_CONVERTERS = ("keras", "openvino", "tensorflow")  # the packages that make graphs
 _SOURCE, _OF, _QUANTIZATION = "source", "of", "quantization"
 _FORM_OF_INT8 = 3  # raised when the same graph would be quantized in another way
 
@@ -83,13 +85,18 @@ def _files_of(source: ModelSource) -> list[Path]:
 
 @functools.cache
 def code_sha256() -> str:
-    """Tells apart versions of whatever turns weights into a graph: our code and the converters."""
+    """Tells apart versions of our code that turns weights into a graph."""
     digest = hashlib.sha256()
     for folder in _SHAPED_BY:
         for path in sorted((_PACKAGE / folder).rglob("*.py")):
             digest.update(f"{path.name} ".encode() + path.read_bytes())
-    digest.update(" ".join(map(_version, _CONVERTERS)).encode())
     return digest.hexdigest()
+
+
+def _made_by() -> dict[str, str]:
+    """The versions of the packages that make graphs here; nothing where they are not installed."""
+    versions = {name: _version(name) for name in _CONVERTERS}
+    return versions if all(versions.values()) else {}
 
 
 def _version(package: str) -> str:
@@ -237,13 +244,16 @@ def quantized_graph(graph: Any, name: str, folder: Path | None, calibration: Cal
 
 
 def _source_of(model: Any, places: Sequence[Path]) -> dict[str, str]:
-    return {_SOURCE: model.fingerprint()} if isinstance(model, UnbuiltModel) and places else {}
+    if not (isinstance(model, UnbuiltModel) and places):
+        return {}
+    return {_SOURCE: model.fingerprint(), **_made_by()}
 
 
 def _plain(model: Any, places: list[Path], source: Mapping[str, str], keep: bool = True) -> _Plain:
     kept = read_graph(places, source) if source else None
     if kept is not None:
         return _Plain(kept.graph, str(kept.description.get(_OF)), source)
+    need_tensorflow("a model of which no graph of this version is kept")
     made = openvino_graph(model.build() if isinstance(model, UnbuiltModel) else model)
     # If the weights were replaced while they were read, it is unknown whose graph this is.
     source = source if _source_of(model, places) == source else {}

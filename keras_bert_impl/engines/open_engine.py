@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from keras_bert_impl.backend import JAX, need_tensorflow
 from keras_bert_impl.engines.config import FLOAT32, INT8, TENSORFLOW, need_openvino
 from keras_bert_impl.engines.engine import Engine, Features, KerasEngine, Outputs
 from keras_bert_impl.engines.kept_graph import GRAPH_FILE, UnbuiltModel
@@ -91,8 +92,9 @@ def open_engine(
     OpenVINO builds an `UnbuiltModel` only where no graph of it is kept.
     """
     if engine == TENSORFLOW:
+        need_tensorflow("`engine=tensorflow`", JAX)
         return KerasEngine(model.build() if isinstance(model, UnbuiltModel) else model)
-    need_openvino(precision)
+    need_openvino()
     from keras_bert_impl.engines.kept_graph import model_graph
     from keras_bert_impl.engines.openvino_engine import OpenVinoEngine
 
@@ -107,7 +109,7 @@ def open_graph(
     deterministic: bool = False,
 ) -> "OpenVinoEngine":
     """Gives what computes a graph that was exported for OpenVINO; TensorFlow is not needed."""
-    need_openvino(precision)
+    need_openvino()
     from keras_bert_impl.engines.kept_graph import quantized_graph
     from keras_bert_impl.engines.openvino_engine import OpenVinoEngine
     from keras_bert_impl.engines.openvino_graph import read_graph_file

@@ -46,7 +46,7 @@ class OpenVinoEngine:
         threads: int | None = None,
         deterministic: bool = False,
     ) -> None:
-        need_openvino(precision)
+        need_openvino()
         self._make_graph, self._precision = make_graph, precision
         self._threads = self.batches_at_once = threads or usable_cores()
         self._deterministic = deterministic

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from keras_bert_impl.backend import need_tensorflow
+from keras_bert_impl.backend import need_extra, need_tensorflow
 from keras_bert_impl.engines.engine import Features
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_file
@@ -112,6 +112,7 @@ def quantize(graph: Any, rows: Sequence[Features]) -> Any:
     The ranges of numbers are those of the calibration texts (NNCF's post-training quantization for
     transformers).
     """
+    need_extra("openvino", ["nncf"], "`precision=int8`")
     import nncf
 
     if not rows:

@@ -4,12 +4,12 @@ from typing import Any, Self
 
 import keras
 
-from keras_bert_impl.backend import need_tensorflow
+from keras_bert_impl.backend import JAX, need_tensorflow
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.layers.dropout import Dropout
 
-need_tensorflow("a model", "jax")
+need_tensorflow("a model", JAX)
 
 
 class SavedLayer(keras.layers.Layer):

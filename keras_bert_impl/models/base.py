@@ -11,6 +11,7 @@ import numpy as np
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
+from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.checkpoints.task_settings import (
     long_texts_of,
     task_settings,
@@ -89,6 +90,7 @@ class ConfiguredModel(keras.Model):
         self.dtype_policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
         self._names = tuple(inputs)
         self._text: TextSettings | None = None
+        self._sentence: SentenceSettings | None = None  # of a model of vectors
         self._why_no_text = "was not opened by from_pretrained"
         self.kernels: kernels.PlainKernels = kernels.PLAIN
         self.trainable = trainable
@@ -200,10 +202,10 @@ class ConfiguredModel(keras.Model):
                 checkpoint that `from_pretrained` opened.
         """
         if tokenizer is None or isinstance(tokenizer, TextSettings):
-            write_model_directory(folder, self, tokenizer or self._known_text())
+            text, config = tokenizer or self._known_text(), self.config
         else:
-            config = _with_packing(self.config, tokenizer)
-            write_model_directory(folder, self, tokenizer.settings, config)
+            text, config = tokenizer.settings, _with_packing(self.config, tokenizer)
+        write_model_directory(folder, self, text, config, self._sentence)
 
     def plain_weights(self) -> dict[str, np.ndarray]:
         """The weights by their paths, as a model directory holds them."""

@@ -1,11 +1,19 @@
 """A model that gives a whole input one vector."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import keras
 from keras import ops
 
+from keras_bert_impl.checkpoints.model_source import ModelSource
+from keras_bert_impl.checkpoints.restore import RestoreReport
+from keras_bert_impl.checkpoints.sentence_modules import (
+    SentenceSettings,
+    read_sentence_settings,
+    restore_pooler,
+)
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.losses import VectorLoss, unit_vectors
@@ -44,7 +52,7 @@ class BertEmbedder(ConfiguredModel):
     Args:
         config: the model's configuration.
         pooling: "mean" of all tokens' vectors in the last layer, "cls", the first token's there,
-            or "pooler", BERT's own.
+            or "pooler", BERT's own. `from_pretrained` takes what the directory says.
         normalize: whether vectors are scaled to length 1.
 
     Raises:
@@ -73,6 +81,20 @@ class BertEmbedder(ConfiguredModel):
         outputs = {"embedding": UnitLength(name="unit_length")(vector) if normalize else vector}
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
         self.encoder, self.pooling, self.normalize = encoder, pooling, normalize
+        self._sentence = SentenceSettings(pooling, normalize)
+
+    @classmethod
+    def _arguments(cls, source: ModelSource, options: Mapping[str, Any]) -> dict[str, Any]:
+        kept = read_sentence_settings(source.folder) or SentenceSettings()
+        own = {"pooling": kept.pooling, "normalize": kept.normalize}
+        return super()._arguments(source, {**own, **options})
+
+    def _restore(self, source: ModelSource) -> RestoreReport:
+        report = super()._restore(source)
+        restore_pooler(self.encoder.pooler.weights, source.folder)
+        if kept := read_sentence_settings(source.folder):  # with its prompts
+            self._sentence = replace(kept, pooling=self.pooling, normalize=self.normalize)
+        return report
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Runs the model on a dict of inputs, or on each of a tuple of them."""

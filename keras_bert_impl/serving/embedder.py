@@ -4,13 +4,14 @@ import dataclasses
 import functools
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.backend import JAX, has_tensorflow, need_tensorflow
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.names import encoder_names
@@ -21,13 +22,15 @@ from keras_bert_impl.checkpoints.sentence_modules import (
     read_sentence_settings,
     restore_pooler,
 )
-from keras_bert_impl.engines.config import FLOAT32, TENSORFLOW, check_engine
+from keras_bert_impl.config import BertConfig
+from keras_bert_impl.engines.config import FLOAT32, OPENVINO, TENSORFLOW, check_engine
 from keras_bert_impl.engines.engine import Engine, Features, KerasEngine, check_finite
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
-from keras_bert_impl.engines.open_engine import open_engine
+from keras_bert_impl.engines.open_engine import open_engine, open_graph
 from keras_bert_impl.engines.openvino_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import POOLER
+from keras_bert_impl.serving.exported import ExportedModel, find_exported
 from keras_bert_impl.serving.smaller_vectors import Vectors, check_size, truncated
 from keras_bert_impl.serving.token_batches import even_budget, rounded_rows, token_batches
 from keras_bert_impl.tokenization.packing import as_texts, text_ids
@@ -58,7 +61,7 @@ class Embedder:
 
     Args:
         model: the encoder with its pooling; its present weights are used. One that is not built
-            needs an engine, and is built where it is asked for.
+            needs an engine, and is built where it is asked for; an export needs one, too.
         text: the vocabulary, the casing and the accents.
         settings: how many tokens are read, and what is put before every text.
         engine: what computes the model; by default what is fastest on TensorFlow.
@@ -84,7 +87,7 @@ class Embedder:
 
     def __init__(
         self,
-        model: "BertEmbedder | UnbuiltModel",
+        model: "BertEmbedder | UnbuiltModel | ExportedModel",
         text: TextSettings,
         settings: SentenceSettings | None = None,
         engine: Engine | None = None,
@@ -92,10 +95,10 @@ class Embedder:
     ) -> None:
         settings = settings or SentenceSettings()
         self._model, self.text = model, text
-        if isinstance(model, UnbuiltModel):
-            self.config = model.source.config
-        else:
-            self.config = model.config
+        known = model.source if isinstance(model, UnbuiltModel) else model
+        self.config: BertConfig = known.config
+        self._source = known if isinstance(known, ModelSource | ExportedModel) else None
+        if not isinstance(model, UnbuiltModel | ExportedModel):
             settings = dataclasses.replace(
                 settings, pooling=model.pooling, normalize=model.normalize
             )
@@ -103,7 +106,6 @@ class Embedder:
         self.max_seq_length = settings.max_seq_length or self.config.max_position_embeddings
         self.config.check_length(self.max_seq_length, at_least=3)
         self.engine = engine or KerasEngine(model)
-        self._source = model.source if isinstance(model, UnbuiltModel) else None
         self._deterministic = deterministic
         self._plain = PlainTokenizer(text)
         self._counter: WordCounter | None = WordCounter(text.vocabulary)
@@ -119,7 +121,7 @@ class Embedder:
         normalize: bool | None = None,
         max_seq_length: int | None = None,
         prompt: str | None = None,
-        engine: str = TENSORFLOW,
+        engine: str | None = None,
         precision: str = FLOAT32,
         deterministic: bool = False,
         calibration_texts: Iterable[str] = (),
@@ -128,13 +130,15 @@ class Embedder:
         """Opens a model, sentence-transformers' directories among them.
 
         Args:
-            path_or_name: a model directory, a TF1 checkpoint or a name on the Hugging Face hub.
+            path_or_name: a model directory, a TF1 checkpoint, a name on the Hugging Face hub, or
+                an export for OpenVINO, which says itself how its vectors are made.
             pooling: "mean", "cls" or "pooler"; by default as the directory says, else "mean".
             normalize: whether vectors have length 1; by default as the directory says, else not.
             max_seq_length: longer texts are truncated; by default as the directory says, else to
                 the model's positions. The tokens of the prompt count.
             prompt: what is written in front of every text; by default as the directory says.
-            engine: "tensorflow" or "openvino", which is faster on CPUs and has to be installed.
+            engine: "tensorflow" or "openvino", which is faster on CPUs and has to be installed; by
+                default openvino for an export, else tensorflow.
             precision: "float32" or "bfloat16", which is faster where the processor knows it and
                 accurate to two digits; with OpenVINO also "int8", which is faster still.
             deterministic: compute every text alone, so that it gets the same bytes whatever stands
@@ -147,26 +151,31 @@ class Embedder:
             UserError: there is no such model, it is incomplete, its vector is made in a way that
                 does not exist here, or the engine is not installed.
         """
+        vector: dict[str, Any] = {"pooling": pooling, "normalize": normalize}
+        exported = find_exported(path_or_name, engine, **vector, do_lower_case=do_lower_case)
+        engine = engine or (OPENVINO if exported else TENSORFLOW)
         check_engine(engine, precision)
-        source = find_model(path_or_name, do_lower_case=do_lower_case)
-        folder = source.folder
-        settings = sentence_settings_of(source)
-        changes: dict[str, Any] = {
-            "pooling": pooling,
-            "normalize": normalize,
-            "max_seq_length": max_seq_length,
-            "prompt": prompt,
-        }
+        source = exported or find_model(path_or_name, do_lower_case=do_lower_case)
+        changes = {**vector, "max_seq_length": max_seq_length, "prompt": prompt}
         given = {name: value for name, value in changes.items() if value is not None}
-        settings = dataclasses.replace(settings, **given)
-        policy = dtype_policy(precision if engine == TENSORFLOW else FLOAT32)
-        unbuilt = unbuilt_embedder(source, settings, policy)
-        model = unbuilt.build() if engine == TENSORFLOW else unbuilt
+        settings = dataclasses.replace(sentence_settings_of(source), **given)
+        model: BertEmbedder | UnbuiltModel | ExportedModel
+        open_it: Callable[..., Engine]
+        if isinstance(source, ExportedModel):
+            model = source
+            open_it = functools.partial(open_graph, source.checkpoint)
+        else:
+            policy = dtype_policy(precision if engine == TENSORFLOW else FLOAT32)
+            model = unbuilt_embedder(source, settings, policy)
+            if engine == TENSORFLOW:
+                need_tensorflow("`engine=tensorflow`", JAX)
+                model = model.build()
+            open_it = functools.partial(open_engine, model, engine, folder=source.folder)
         embedder = cls(model, source.text, settings, deterministic=deterministic)
         embedder._source = source
         rows = functools.partial(embedder._calibration_rows, calibration_texts)
-        embedder.engine = open_engine(
-            model, engine, precision, folder, rows, deterministic=deterministic
+        embedder.engine = open_it(
+            precision=precision, calibration=rows, deterministic=deterministic
         )
         return embedder
 
@@ -175,13 +184,22 @@ class Embedder:
 
     @property
     def model(self) -> "BertEmbedder":
-        """The encoder with its pooling; built now if it was not yet."""
+        """The encoder with its pooling; built now if it was not yet.
+
+        Raises:
+            UserError: it is an export, which gives a graph's outputs only.
+        """
+        if isinstance(self._model, ExportedModel):
+            raise UserError(
+                f"{self._model.checkpoint}: is an export, which has no weights by their names; "
+                "open the model directory."
+            )
         model = self._model.build() if isinstance(self._model, UnbuiltModel) else self._model
         self._model = model
         return model
 
     @property
-    def source(self) -> ModelSource:
+    def source(self) -> ModelSource | ExportedModel:
         """Where the weights are from.
 
         Raises:
@@ -319,7 +337,7 @@ class Embedder:
 
     def _encode(self, texts: Sequence[str | bytes]) -> TokenBlock:
         few = _FEW_CHARACTERS if "tensorflow" in sys.modules else _FEW_WITHOUT_TENSORFLOW
-        if sum(map(len, texts)) > few:
+        if has_tensorflow() and sum(map(len, texts)) > few:
             return self._tokenizer.encode_lines(texts)
         return self._plain.encode_lines(texts)
 
@@ -342,8 +360,15 @@ class Embedder:
         write_model_directory(folder, self.model, self.text, sentence=self.settings)
 
 
-def sentence_settings_of(source: ModelSource) -> SentenceSettings:
+def sentence_settings_of(source: ModelSource | ExportedModel) -> SentenceSettings:
     """How a text becomes one vector, as a model's folder says, else by the mean of its tokens."""
+    if isinstance(source, ExportedModel):
+        if not source.gives_vectors:
+            raise UserError(
+                f"{source.checkpoint}: is an export that gives no vectors of texts; name one of a "
+                "model of vectors, or a model directory."
+            )
+        return source.sentence
     settings = read_sentence_settings(source.folder) or SentenceSettings()
     if settings.max_seq_length is None:
         return settings

@@ -2,10 +2,11 @@
 
 import dataclasses
 import logging
+import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from keras_bert_impl.checkpoints.model_card import CARD_FILE
 from keras_bert_impl.checkpoints.model_source import CheckpointOptions
@@ -14,6 +15,7 @@ from keras_bert_impl.checkpoints.sources import CONFIG_FILE, TOKENIZER_FILE, VOC
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.checkpoints.text_files import read_casing
 from keras_bert_impl.config import BertConfig
+from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.engines.kept_graph import GRAPH_FILE, WEIGHTS_FILE
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import file_sha256, is_named, is_there, read_small
@@ -54,16 +56,18 @@ class ExportedModel:
     """All that is known of an exported model but its graph; a `KnownModel`.
 
     Attributes:
+        checkpoint: its folder.
         config: its configuration, with the settings of its task.
         text: the vocabulary, the casing and the accents.
         labels: the names of its labels; ("score",) where it gives a number.
         is_multi_label: whether each label is a question of its own.
         gives_vectors: whether its graph gives the vector of a text.
-        sentence: the prompts and the sizes of the vectors of texts.
+        sentence: how a text becomes its vector: the prompts, the sizes, the most tokens.
         max_seq_length: the most tokens of a text.
         is_whole: whether the configuration is the model's; that of an older export is not there.
     """
 
+    checkpoint: Path
     config: BertConfig
     text: TextSettings
     labels: tuple[str, ...]
@@ -87,6 +91,32 @@ def is_openvino_export(folder: Path) -> bool:
     return is_named(folder / GRAPH_FILE) or is_named(folder / WEIGHTS_FILE)
 
 
+def find_exported(
+    path: str | os.PathLike[str], engine: str | None = None, **options: Any
+) -> ExportedModel | None:
+    """The export for OpenVINO at a path; None where something else is there.
+
+    Args:
+        engine: what shall compute it; None for what can.
+        options: what a model with its weights can be told besides; an export says it itself.
+    """
+    folder = Path(path).expanduser()
+    if not is_openvino_export(folder):
+        return None
+    if engine == TENSORFLOW:
+        raise UserError(
+            f"{folder}: is an export for OpenVINO, which tensorflow cannot compute; leave `engine` "
+            "out, or name the model directory."
+        )
+    for name, value in options.items():
+        if value is not None:
+            raise UserError(
+                f"{folder}: is an export, which says itself what it reads; leave out `{name}`, or "
+                "name the model directory."
+            )
+    return read_exported(folder)
+
+
 def read_exported(folder: Path) -> ExportedModel:
     """Reads what stands beside an exported graph, the one place where an export is checked."""
     check_digests(folder, _READ)
@@ -108,6 +138,7 @@ def read_exported(folder: Path) -> ExportedModel:
         )
     labels = tuple(settings.get("labels", ()))
     return ExportedModel(
+        checkpoint=folder,
         config=config,
         text=casing.settings(vocabulary),
         labels=labels or ((SCORE,) if answers == SCORE else ()),
@@ -118,6 +149,7 @@ def read_exported(folder: Path) -> ExportedModel:
             prompts=settings.get("prompts", {}),
             normalize=settings.get("normalize", False),
             dimensions=tuple(settings.get("dimensions", ())),
+            max_seq_length=length,
         ),
         max_seq_length=length,
         is_whole=is_whole,

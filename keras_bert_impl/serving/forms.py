@@ -55,7 +55,7 @@ class KnownModel(Protocol):
 class Form(ABC):
     """Turns instances into rows and the model's outputs for them into answers.
 
-    The attributes that `Answerer` has mean the same here.
+    The attributes that `Answerer` has mean the same here. It is asked of one instance at least.
 
     Attributes:
         model_outputs: the outputs of the model that are read.
@@ -120,7 +120,7 @@ class EngineAnswerer:
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         """See `Answerer.prepare`."""
-        prepared = self._form.prepare(instances)
+        prepared = self._form.prepare(instances) if instances else Prepared([])
         for number, cut in enumerate(prepared.num_truncated, start=1):
             if not (self._refuses_long and cut):
                 continue
@@ -154,7 +154,7 @@ class EngineAnswerer:
         for one in outputs:
             if isinstance(one, _NotFinite):
                 raise one.error
-        return self._form.finish(prepared, outputs)
+        return self._form.finish(prepared, outputs) if outputs else []
 
 
 class _NotFinite(dict[str, NDArray]):

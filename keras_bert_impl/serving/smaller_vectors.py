@@ -3,7 +3,8 @@
 int8 and ubinary are sentence-transformers' `quantize_embeddings`, number by number.
 """
 
-from collections.abc import Iterable
+import base64
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,17 @@ TYPES: dict[str, np.dtype[Any]] = {
 """What a number of a vector is, or of ubinary eight of them."""
 
 Vectors = NDArray[np.float32]
+
+
+def in_base64(vector: Any, asked: Mapping[str, Any]) -> str:
+    """A vector's bytes in base64, little-endian, of the `vector_type` that was asked for.
+
+    Example:
+        >>> in_base64([1.0], {}), in_base64([255], {"vector_type": "ubinary"})
+        ('AACAPw==', '/w==')
+    """
+    number = TYPES[asked.get("vector_type") or FLOAT32]
+    return base64.b64encode(np.asarray(vector, number).tobytes()).decode()
 
 
 def check_size(dimensions: int | None, width: int) -> int:

@@ -16,7 +16,6 @@ that are no UTF-8 reach the trie as they are, so that they can be dropped like c
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 
-import flatbuffers  # type: ignore[import-untyped]
 import numpy as np
 
 from keras_bert_impl.tokenization.character_table import (
@@ -237,6 +236,8 @@ def _ill_formed() -> Iterator[bytes]:
 
 
 def _flatbuffer(trie: np.ndarray, pool: bytes) -> np.ndarray:
+    import flatbuffers  # type: ignore[import-untyped]  # TensorFlow brings it
+
     builder = flatbuffers.Builder(trie.nbytes + len(pool) + 1024)
     pool_place = builder.CreateByteVector(pool)
     trie_place = builder.CreateNumpyVector(trie)

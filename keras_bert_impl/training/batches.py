@@ -164,17 +164,11 @@ def chunk_lengths(
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
-    """A stretch of a run.
+    """A stretch of a run."""
 
-    Attributes:
-        batches: its data; its own step 0 is the phase's first step.
-        num_steps: how long it lasts.
-        learning_rate: the peak that the run's schedule is scaled by while it lasts.
-    """
-
-    batches: BatchSource
+    batches: BatchSource  # whose own step 0 is the phase's first step
     num_steps: int
-    learning_rate: float
+    learning_rate: float  # the peak that the run's schedule is scaled by while it lasts
 
 
 def one_phase(batches: BatchSource, config: TrainingConfig) -> list[Phase]:
@@ -192,7 +186,6 @@ class PhasedBatches:
 
     @property
     def boundaries(self) -> tuple[int, ...]:
-        """The steps at which a phase ends."""
         return tuple(itertools.accumulate(phase.num_steps for phase in self._phases))
 
     def batches_from(self, step: int) -> Iterator[Batch]:
@@ -205,11 +198,9 @@ class PhasedBatches:
             step = max(step - phase.num_steps, 0)
 
     def batch_size_at(self, step: int) -> int:
-        """The rows of one step's whole batch."""
         return self._phase_of(step)[0].batches.batch_size
 
     def where(self, step: int) -> str:
-        """Names the examples of one step's batch."""
         phase, step = self._phase_of(step)
         return phase.batches.where(step)
 

@@ -65,14 +65,14 @@ def write_checkpoint(
     folder: Path,
     state: State,
     description: Mapping[str, Any],
-    describe_model: Callable[[Path], None] = lambda _folder: None,
+    describe_model: Callable[[Path, State], None] = lambda _folder, _state: None,
 ) -> None:
     """Writes one checkpoint: a `tf.train.Checkpoint` and, last, its description."""
     with whole_folder(folder) as aside:
         tf.train.Checkpoint(**{name: list(values) for name, values in state.items()}).write(
             str(aside / STATE)
         )
-        describe_model(aside)
+        describe_model(aside, state)
         (aside / STEP_FILE).write_text(json_text(description, indent=1), encoding="utf-8")
 
 
@@ -100,12 +100,7 @@ class Checkpoints:
 
     Saving copies the variables (a pause of one copy in memory) and writes the copy in a thread
     while training goes on. Each checkpoint is a folder `step-N` that appears when it is complete.
-
-    Args:
-        state: the run's variables, lists by name; distributed variables are kept once.
-
-    Attributes:
-        describe_model: see `write_checkpoint`; a hook may set it.
+    Of distributed variables one is kept. A hook may set `describe_model`, see `write_checkpoint`.
     """
 
     def __init__(
@@ -118,7 +113,7 @@ class Checkpoints:
     ) -> None:
         self._folder, self._state, self._keep, self._writes = folder, state, keep, writes
         self._log = log
-        self.describe_model: Callable[[Path], None] = lambda _folder: None
+        self.describe_model: Callable[[Path, State], None] = lambda _folder, _state: None
         self._newest: int | None = None  # the step that was restored, or saved last
         self._broken = set[int]()  # could not be read, and drive out no good one
         self._copy: dict[str, list[Any]] = {}

@@ -44,12 +44,10 @@ class CheckFinite(Hook):
     """Stops a run whose loss or gradient is NaN or infinite, and counts what float16 skipped."""
 
     def after_step(self, run: Run) -> None:
-        """Looks at one step."""
         scaled = run.config.precision == "float16"
         check_finite(run.step, run.metrics, scaled, run.batches.where)
 
     def end(self, run: Run) -> None:
-        """Says how many steps float16 skipped."""
         if skipped := run.metrics.get("skipped_steps"):
             run.log(
                 f"{skipped:.0f} of {run.step} steps were skipped because float16 overflowed (the "
@@ -95,7 +93,6 @@ class LogSteps(Hook):
         self._rates = Rates(time.monotonic() - run.paused_seconds)
 
     def after_step(self, run: Run) -> None:
-        """Counts a step; writes a line where it is due."""
         assert run.chunk is not None
         self._rates.count(run.step, run.chunk, time.monotonic() - run.paused_seconds)
         for name, value in run.metrics.items():
@@ -125,7 +122,6 @@ class ShowProgress(Hook):
         self._losses: list[float] = []
 
     def before_call(self, run: Run) -> None:
-        """Starts the clock before the first call."""
         if self._progress is None:
             # Evaluations are no part of the steps' time.
             self._progress = Progress(
@@ -138,11 +134,9 @@ class ShowProgress(Hook):
             self._shown = run.step
 
     def after_step(self, run: Run) -> None:
-        """Takes down the loss."""
         self._losses.append(run.metrics["loss"])
 
     def after_call(self, run: Run) -> None:
-        """Moves on to the steps done."""
         assert self._progress is not None
         assert run.chunk is not None
         shape = (len(run.chunk.learning_rates), run.chunk.examples, run.chunk.tokens)
@@ -156,7 +150,6 @@ class ShowProgress(Hook):
         self._shown = run.step
 
     def close(self, run: Run) -> None:  # noqa: ARG002
-        """Writes the closing line."""
         if self._progress:
             self._progress.close()
 
@@ -168,7 +161,6 @@ class Profile(Hook):
         self._running = False
 
     def before_call(self, run: Run) -> None:
-        """Starts before the call that holds the first step."""
         steps = run.config.profile_steps if run.is_chief else None
         if steps and not self._running and steps[0] - 1 <= run.step < steps[1]:
             without_links(run.directory.events / "plugins" / "profile", names=2)
@@ -176,12 +168,10 @@ class Profile(Hook):
             self._running = True
 
     def after_call(self, run: Run) -> None:
-        """Ends after the call that holds the last step."""
         if run.config.profile_steps and run.step >= run.config.profile_steps[1]:
             self.close(run)
 
     def close(self, run: Run) -> None:  # noqa: ARG002
-        """Writes the profile, if one is being taken."""
         if self._running:
             tf.profiler.experimental.stop()
             self._running = False
@@ -204,16 +194,13 @@ class SaveCheckpoints(Hook):
         self._saved_at = 0.0
 
     def begin(self, run: Run) -> None:  # noqa: ARG002
-        """Starts the clock."""
         self._saved_at = self._clock()
 
     def before_call(self, run: Run) -> None:
-        """Asks for a save where the last one is too old."""
         old = self._clock() - self._saved_at >= SECONDS_BETWEEN_SAVES
         run.wants_save = run.is_chief and old
 
     def after_call(self, run: Run) -> None:
-        """Saves where it is due."""
         by_time = run.metrics.get("save_votes", 0.0) > 0
         by_steps = run.is_due(run.config.steps_between_saves)
         if run.is_due(run.config.steps_between_evaluations):  # which may take long
@@ -227,11 +214,8 @@ class EvaluateHeldOut(Hook):
     """Evaluates every `eval_steps` and at the end; keeps the best variables, or ends the run early.
 
     An evaluation that a stop interrupts, or that a kill cut short, is made up for when the run is
-    resumed. What is best, and for how long nothing was better, follows from `evaluations.jsonl`.
-
-    Args:
-        evaluate: measures the model; gives figures, `best_by` among them.
-        held_out: says on which data; figures of other data are not compared.
+    resumed. What is best, and for how long nothing was better, follows from `evaluations.jsonl`,
+    where figures of data that is not `held_out` are not compared.
     """
 
     def __init__(
@@ -259,7 +243,6 @@ class EvaluateHeldOut(Hook):
         self._end_early(run)
 
     def after_call(self, run: Run) -> None:
-        """Evaluates where it is due."""
         if not run.stopping and self._is_due(run):
             self._measure(run)
 

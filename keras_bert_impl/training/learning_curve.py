@@ -14,11 +14,7 @@ from keras_bert_impl.training.run_directory import RunDirectory
 
 
 class Guess(NamedTuple):
-    """The value that a figure has without any model.
-
-    Attributes:
-        words: how it is guessed, e.g. "always the most frequent class".
-        value: what this guessing reaches on the evaluation set.
+    """The value that a figure has without any model, and how it is guessed.
 
     Example:
         >>> str(Guess("always the most frequent class", 0.5507))
@@ -79,37 +75,24 @@ Points = list[tuple[int, float]]
 class CurveStyle:
     """Tells what a picture cannot know from the figures alone.
 
-    Attributes:
-        scores: figures of the evaluations that are drawn, besides losses; all where none is named.
-        full_score: the best that accuracy, F1 and the like can be; 100 of figures in percent.
-        trained: the scores among the logged steps' figures, between 0 and 1, that mean the same as
-            those of that name among the evaluations'.
+    The `trained` scores of logged steps, between 0 and 1, mean the same as the evaluations' ones.
     """
 
-    scores: Sequence[str] = ()
-    full_score: float = 1.0
+    scores: Sequence[str] = ()  # of the evaluations that are drawn, besides losses; () is all
+    full_score: float = 1.0  # 100 of figures in percent
     trained: Sequence[str] = ("masked_lm_accuracy", "next_sentence_accuracy", "accuracy")
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One figure over the steps.
-
-    Attributes:
-        title: what it is, in plain words.
-        unit: of the axis.
-        trained: steps and values of the logged steps.
-        evaluated: steps and values of the evaluations, by step.
-        guess: what guessing reaches.
-        most: where the axis ends at the latest; None where there is no best value.
-    """
+    """One figure over the steps: of those that were logged, and of the evaluations."""
 
     title: str
     unit: str
     trained: Points
     evaluated: Points
     guess: Guess | None = None
-    most: float | None = None
+    most: float | None = None  # where the axis ends at the latest: the best value
 
 
 _NATS, _RIGHT = "nats; lower is better", "share of right answers"

@@ -32,21 +32,14 @@ _BATCHES_AHEAD = 6
 class TrainingResult:
     """How a run ended.
 
-    Attributes:
-        step: optimizer steps done in all.
-        finished: whether that is all of them, or training ended early, and nothing was asked to
-            stop; otherwise the same call continues.
-        resumed_from: the checkpoint's step the run started at; 0 for a new one.
-        metrics: the last step's figures; empty if there was nothing left to do.
-        state: the variables as the run left them.
-        best_step: the step of the best evaluation, where the model has its weights; None where it
-            has those of the last step.
+    It is `finished` where that are all of its steps, or training ended early; otherwise the same
+    call continues. `best_step` is there where the model has the weights of that evaluation.
     """
 
-    step: int
+    step: int  # those done in all
     finished: bool
-    resumed_from: int
-    metrics: Mapping[str, float]
+    resumed_from: int  # 0 of a new run
+    metrics: Mapping[str, float]  # of the last step; empty if nothing was left to do
     state: TrainingState = dataclasses.field(repr=False)
     best_step: int | None = None
 

@@ -10,6 +10,7 @@ from keras import ops
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, Batch
 
+Arrays = Mapping[str, Any]
 Figures = tuple[Any, dict[str, Any]]
 """The loss (float32 scalar), and the metrics (float32 scalars by name)."""
 
@@ -43,9 +44,7 @@ class Objective(ABC):
         return {"examples": count_examples(batch)}
 
     @abstractmethod
-    def loss(
-        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
-    ) -> Figures:
+    def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         """Gives a part's share of the loss and of each metric.
 
         The batch is the part's, with `example_weights` float32 [rows]; the normalizers are those of
@@ -81,7 +80,6 @@ class ClassificationObjective(Objective):
     the weights of the whole batch. The accuracy never knows weights.
 
     Example:
-        >>> import numpy as np
         >>> objective = ClassificationObjective()
         >>> batch = {"label_ids": np.array([1, 0])}
         >>> outputs = {"logits": ops.convert_to_tensor([[0.0, 9.0], [0.0, 9.0]])}
@@ -96,7 +94,6 @@ class ClassificationObjective(Objective):
         self._weights = None if class_weights is None else np.asarray(class_weights, np.float32)
 
     def normalizers(self, batch: Batch) -> dict[str, np.float32]:
-        """Counts the examples, and adds up their classes' weights; see `Objective.normalizers`."""
         counts = super().normalizers(batch)
         if self._weights is None:
             return counts
@@ -104,10 +101,7 @@ class ClassificationObjective(Objective):
         weights = weights * batch.get(EXAMPLE_WEIGHTS, np.float32(1))
         return {**counts, "class_weights": np.float32(np.sum(weights))}
 
-    def loss(
-        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
-    ) -> Figures:
-        """Gives the part's share of the loss and of the accuracy."""
+    def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         labels = ops.reshape(ops.cast(batch["label_ids"], "int32"), [-1])  # [rows]
         losses, right = _cross_entropies(outputs["logits"], labels)  # of [rows, classes]
         examples = weights_of(batch, labels)  # [rows]
@@ -127,7 +121,6 @@ class MultiLabelObjective(Objective):
     say how much a label that holds counts, as `pos_weight` of PyTorch's `BCEWithLogitsLoss`.
 
     Example:
-        >>> import numpy as np
         >>> objective = MultiLabelObjective()
         >>> batch = {"label_ids": np.array([[1, 0]])}
         >>> outputs = {"logits": ops.convert_to_tensor([[9.0, 9.0]])}
@@ -140,10 +133,7 @@ class MultiLabelObjective(Objective):
         given = positive_weights is not None
         self._weights = np.asarray(positive_weights, np.float32) if given else np.float32(1)
 
-    def loss(
-        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
-    ) -> Figures:
-        """Gives the part's share of the loss and of the accuracy."""
+    def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         logits = ops.cast(outputs["logits"], "float32")  # [rows, labels]
         targets = ops.cast(batch["label_ids"], "float32")  # [rows, labels]
         examples = weights_of(batch, targets) / normalizers["examples"]  # [rows]
@@ -162,7 +152,6 @@ class RegressionObjective(Objective):
     is in the labels' own units, its gradient that of the labels in the others.
 
     Example:
-        >>> import numpy as np
         >>> objective = RegressionObjective()
         >>> batch = {"label_ids": np.array([1.0, 3.0], np.float32)}
         >>> outputs = {"logits": ops.convert_to_tensor([[1.0], [1.0]])}
@@ -174,10 +163,7 @@ class RegressionObjective(Objective):
     def __init__(self, deviation: float = 1.0) -> None:
         self._deviation = deviation
 
-    def loss(
-        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
-    ) -> Figures:
-        """Gives the part's share of the mean squared error (also as a metric)."""
+    def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         predictions = ops.reshape(ops.cast(outputs["logits"], "float32"), [-1])  # [rows]
         targets = ops.reshape(ops.cast(batch["label_ids"], "float32"), [-1])  # [rows]
         weights = weights_of(batch, targets) / normalizers["examples"]
@@ -200,7 +186,6 @@ class SpanObjective(Objective):
     batches are trimmed, a row's loss would then depend on the rows beside it.
 
     Example:
-        >>> import numpy as np
         >>> objective = SpanObjective()
         >>> batch = {"start_positions": np.array([1]), "end_positions": np.array([1])}
         >>> logits = ops.convert_to_tensor([[0.0, 9.0]])
@@ -213,10 +198,7 @@ class SpanObjective(Objective):
     def __init__(self, *, padding_competes: bool = True) -> None:
         self._padding_competes = padding_competes
 
-    def loss(
-        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
-    ) -> Figures:
-        """Gives the part's share of the loss, and of the rows where both positions are found."""
+    def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         found = []
         for name in ("start", "end"):
             logits = ops.cast(outputs[f"{name}_logits"], "float32")  # [rows, length]
@@ -247,14 +229,10 @@ class TagObjective(Objective):
     """
 
     def normalizers(self, batch: Batch) -> dict[str, np.float32]:
-        """Counts the tokens with a tag; see `Objective.normalizers`."""
         tagged = (batch["tag_ids"] > 0) * np.reshape(batch.get(EXAMPLE_WEIGHTS, 1.0), [-1, 1])
         return {"tags": np.float32(np.sum(tagged))}
 
-    def loss(
-        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
-    ) -> Figures:
-        """Gives the part's share of the loss, and of the tags that are right."""
+    def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         tags = ops.cast(batch["tag_ids"], "int32")  # [rows, length]
         losses, right = _cross_entropies(outputs["logits"], ops.maximum(tags - 1, 0))
         # A batch may be without any tag: rows in which other windows own all words.
@@ -297,7 +275,6 @@ class PretrainingObjective(Objective):
         self._next_sentence = next_sentence
 
     def normalizers(self, batch: Batch) -> dict[str, np.float32]:
-        """Counts masked tokens and examples; see `Objective.normalizers`."""
         weights = batch["masked_lm_weights"]  # [batch, predictions]
         if EXAMPLE_WEIGHTS in batch:
             weights = weights * batch[EXAMPLE_WEIGHTS][:, None]
@@ -306,10 +283,7 @@ class PretrainingObjective(Objective):
             "examples": count_examples(batch),
         }
 
-    def loss(
-        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
-    ) -> Figures:
-        """Gives the part's share of the loss, both losses and both accuracies."""
+    def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         examples = weights_of(batch, batch["masked_lm_ids"])  # [rows]
         tokens = ops.cast(batch["masked_lm_weights"], "float32") * examples[:, None]
         found = {

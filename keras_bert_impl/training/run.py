@@ -18,26 +18,10 @@ from keras_bert_impl.training.step import Chunk
 class Run:
     """A run while it goes on: what the loop tells its hooks, and what they may ask of it.
 
-    Attributes:
-        config: how the model is trained.
-        directory: the run's folder.
-        state: the variables; `state.step` is how many steps are done.
-        batches: the data of all phases.
-        checkpoints: saves the variables.
-        settings: what a resumed run must have the same; saved with every checkpoint.
-        writer: where figures go (nowhere, in all workers but the first).
-        log: called with one line that a person should read.
-        first_step: the steps done when this process began; 0 for a new run.
-        last_step: the steps done when this process shall end.
-        chunk: the inputs of the present compiled call; None before the first one.
-        metrics: the last step's figures; empty before the first step.
-        stop: whether SIGTERM or Ctrl-C asked for a stop.
-        stopping: whether the run stops after the present call, to be continued; a hook may set it.
-        ended_early: whether the run is finished before its last step; a hook may set it.
-        wants_save: whether this process asks for a checkpoint after the next call; a hook sets it.
-        kept: what hooks remember across a resume, JSON values by the hook's key; saved with every
-            checkpoint.
-        paused_seconds: time that was spent on something other than steps; not part of any rate.
+    Hooks may set `stopping` (after the present call, to be continued), `ended_early` (the run is
+    finished before its last step) and `wants_save` (after the next call). What they keep in `kept`,
+    JSON values by the hook's key, is saved with every checkpoint, as `settings` are, which a
+    resumed run must have the same.
     """
 
     config: TrainingConfig
@@ -46,18 +30,18 @@ class Run:
     batches: PhasedBatches
     checkpoints: Checkpoints
     settings: Mapping[str, Any]
-    writer: MetricWriter
-    log: Callable[[str], None]
-    first_step: int
-    last_step: int
-    chunk: Chunk | None = None
-    metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    writer: MetricWriter  # writes nothing in all workers but the first
+    log: Callable[[str], None]  # gets a line that a person should read
+    first_step: int  # the steps done when this process began
+    last_step: int  # those done when it shall end
+    chunk: Chunk | None = None  # the inputs of the present compiled call
+    metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)  # of the last step
     stop: Stops = dataclasses.field(default_factory=lambda: Stops(saves=True))
     stopping: bool = False
     ended_early: bool = False
     wants_save: bool = False
     kept: dict[str, Any] = dataclasses.field(default_factory=dict)
-    paused_seconds: float = 0.0
+    paused_seconds: float = 0.0  # not spent on steps, and part of no rate
 
     @property
     def step(self) -> int:

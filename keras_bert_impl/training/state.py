@@ -42,7 +42,6 @@ class LossScale:
 
     @property
     def variables(self) -> list[Any]:
-        """The variables that a checkpoint keeps."""
         return [self.scale, self.good_steps, self.skipped]
 
     def value(self) -> Any:
@@ -110,16 +109,9 @@ def make_optimizer(config: TrainingConfig) -> Any:
 class TrainingState:
     """A model's weights, its optimizer's moments, the loss scale and the number of steps done.
 
-    There is no random state: dropout and the order of the data are functions of (seed, step).
-
-    Args:
-        model: a Keras model, built in the strategy's scope; gets the kernels of the devices.
-        devices: where to compute; by default the present strategy's.
-
-    Attributes:
-        step: optimizer steps done.
-        averages: a moving average of every weight of the model, in their order; none without
-            `ema_decay`.
+    There is no random state: dropout and the order of the data are functions of (seed, step). The
+    model was built in the scope of the devices' strategy, and gets their kernels. With `ema_decay`
+    there are `averages`, one of every weight of the model.
     """
 
     def __init__(self, model: Any, config: TrainingConfig, devices: Devices | None = None) -> None:

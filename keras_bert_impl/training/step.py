@@ -74,11 +74,9 @@ class TrainingStep:
         return tf.unstack(self._many(features, numbers), num=count)
 
     def metrics(self, row: Any) -> dict[str, float]:
-        """Gives a step's figures their names; waits until they are computed.
+        """Gives a step's figures their names, the objective's first; waits until they are computed.
 
-        Returns:
-            `loss`, what the objective measures, `stop_votes`, `save_votes`, `gradient_norm` (before
-            clipping), `loss_scale` (of this step) and `skipped_steps` (so far).
+        `gradient_norm` is that before clipping, `skipped_steps` are those so far.
         """
         return dict(zip(self._metric_names, map(float, row.numpy()), strict=True))
 
@@ -255,25 +253,15 @@ class TrainingStep:
 
 @dataclasses.dataclass(frozen=True)
 class Chunk:
-    """A few steps' inputs, ready on the devices.
+    """A few steps' inputs, ready on the devices."""
 
-    Attributes:
-        first_step: the steps done before.
-        features: each replica's part of the batches.
-        numbers: learning rates, normalizers and step numbers.
-        learning_rates: one a step.
-        examples: rows of each batch, those of other workers included.
-        tokens: positions of each batch, padding included; 0 where the data has no `input_mask`.
-        padding_share: the share of this worker's positions that are padding.
-    """
-
-    first_step: int
-    features: Any
-    numbers: Any
+    first_step: int  # the steps done before
+    features: Any  # each replica's part of the batches
+    numbers: Any  # learning rates, normalizers and step numbers
     learning_rates: tuple[float, ...]
-    examples: int
-    tokens: int
-    padding_share: float
+    examples: int  # rows of each batch, those of other workers included
+    tokens: int  # positions of each batch, padding included; 0 where there is no `input_mask`
+    padding_share: float  # of this worker's positions
 
 
 def chunks(

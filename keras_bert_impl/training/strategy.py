@@ -22,25 +22,15 @@ from keras_bert_impl.training.config import TrainingConfig
 
 @dataclasses.dataclass(frozen=True)
 class Devices:
-    """The devices of a run, as the rest of the trainer sees them.
+    """The devices of a run, as the rest of the trainer sees them."""
 
-    Attributes:
-        strategy: the `tf.distribute` strategy; models are built in its scope.
-        use_xla: whether the per-replica step is compiled by XLA.
-        is_chief: whether this process writes files (the first of several workers).
-        workers: how many processes train together.
-        worker: this process's number among them.
-        on_cpu: whether the CPU trains.
-        kernels: what models compute with on them; None leaves each model its own.
-    """
-
-    strategy: Any
+    strategy: Any  # of `tf.distribute`; models are built in its scope
     use_xla: bool
-    is_chief: bool = True
-    workers: int = 1
-    worker: int = 0
+    is_chief: bool = True  # whether this process writes files: the first of several workers
+    workers: int = 1  # processes that train together
+    worker: int = 0  # this process's number among them
     on_cpu: bool = True
-    kernels: PlainKernels | None = None
+    kernels: PlainKernels | None = None  # what models compute with; None leaves each its own
 
     def set_kernels(self, model: Any) -> None:
         """Makes a model, and those inside it, compute with these devices' kernels."""
@@ -135,7 +125,8 @@ def check_same_step(devices: Devices, step: int) -> None:
     own_by_replica = devices.strategy.experimental_distribute_values_from_function(
         lambda _context: tf.constant(own)
     )
-    total = tf.function(lambda own: devices.strategy.run(add_up, args=(own,)))(own_by_replica)
+    run = tf.function(lambda own: devices.strategy.run(add_up, args=(own,)), autograph=False)
+    total = run(own_by_replica)
     (first, *_) = devices.strategy.experimental_local_results(total)
     seen = (first.numpy() // devices.own_replicas).tolist()
     if len(set(seen)) > 1:

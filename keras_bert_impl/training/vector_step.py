@@ -7,7 +7,7 @@ replicas, M parts and one big batch are the same step, and memory need not grow 
 """
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from keras_bert_impl.layers.dropout import random_address
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.batches import Batch, distribute, stack_batches
 from keras_bert_impl.training.config import TrainingConfig
-from keras_bert_impl.training.objectives import Figures, Objective
+from keras_bert_impl.training.objectives import Arrays, Figures, Objective
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import OF_THE_STEP, TrainingStep
 
@@ -41,11 +41,7 @@ class VectorObjective(Objective):
     A batch is parts of texts of like length, `part_feature(name, p)` int32 [replicas, texts of a
     part, length], and `places` int32 [rows, columns]: where each text's vector stands among all of
     them, those of a replica one part after the other. `labels` [rows] are there where the loss
-    needs them.
-
-    Args:
-        loss: takes columns, a list of float32 [rows, size], and labels.
-        one_column: whether all columns are handed over as one, row after row, with a label each.
+    needs them. With `one_column` all columns are one, row after row, with a label each.
     """
 
     couples_rows = True
@@ -54,12 +50,9 @@ class VectorObjective(Objective):
         self._loss, self._one_column = loss, one_column
 
     def normalizers(self, batch: Batch) -> dict[str, np.float32]:
-        """The number of rows."""
         return {"examples": np.float32(len(batch[PLACES]))}
 
-    def loss(
-        self, outputs: Any, batch: Mapping[str, Any], normalizers: Mapping[str, Any]
-    ) -> Figures:
+    def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         """The loss of the whole batch; `outputs` has the vectors of all texts, [texts, size]."""
         del normalizers
         places, labels = batch[PLACES], batch.get(LABELS)
@@ -87,7 +80,32 @@ class VectorStep(TrainingStep):
         self._embed = tf.function(self._vectors_of, jit_compile=compiled, **options)
         self._push = tf.function(self._pushed_back, jit_compile=compiled, **options)
         self._slopes = tf.function(self._loss_slopes, jit_compile=compiled, **options)
-        self._one = tf.function(self._one_step, **options)
+        self._one_length, self._one = self._one, self._one_of_any_length
+        self._lengths: set[int] = set()
+        self._any_length: Any = None
+
+    def _one_of_any_length(self, features: Any, numbers: Mapping[str, Any]) -> Any:
+        """A step, traced with open lengths as soon as two were seen: one trace serves all.
+
+        TensorFlow by itself would trace again for each part that was not yet of two lengths.
+        """
+        parts = [name for name in features if name.startswith(ENCODER_INPUTS)]
+        local = self.devices.strategy.experimental_local_results
+        self._lengths |= {local(features[name])[0].shape[-1] for name in parts}
+        if len(self._lengths) == 1:
+            return self._one_length(features, numbers)
+        if self._any_length is None:
+            open_lengths = {name: _open_length(features[name], local) for name in parts}
+            signature = [
+                {name: tf.type_spec_from_value(value) for name, value in given.items()}
+                for given in (features, numbers)
+            ]
+            self._any_length = tf.function(
+                self._one_step,
+                input_signature=[signature[0] | open_lengths, signature[1]],
+                autograph=False,
+            )
+        return self._any_length(features, numbers)
 
     def prepare(
         self,
@@ -96,7 +114,6 @@ class VectorStep(TrainingStep):
         learning_rates: Sequence[float],
         whole: bool = False,
     ) -> tuple[Any, dict[str, Any]]:
-        """Hands each replica its texts, and all of them the places and labels."""
         del whole  # every worker has the whole batch, and takes its replicas' texts
         replicas, shared = self.devices.replicas, (PLACES, LABELS)
         arrays = stack_batches(batches)
@@ -179,3 +196,10 @@ class VectorStep(TrainingStep):
         """The gradients that there are; a variable that the loss does not reach stays as it is."""
         self._reached = [number for number, one in enumerate(gradients) if one is not None]
         return [tf.convert_to_tensor(gradients[number]) for number in self._reached]
+
+
+def _open_length(value: Any, local: Callable[[Any], Sequence[Any]]) -> Any:
+    """The specification of a tensor, or of a tensor a replica, whose last size may be any."""
+    specs = [tf.TensorSpec([*one.shape[:-1], None], one.dtype) for one in local(value)]
+    given = tf.type_spec_from_value(value)
+    return specs[0] if isinstance(given, tf.TensorSpec) else type(given)(*specs)

@@ -3,13 +3,12 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
-from keras_bert_impl.checkpoints.task_settings import served_length
+from keras_bert_impl.checkpoints.task_settings import served_length, task_settings
 from keras_bert_impl.engines.config import FLOAT32, INT8, OPENVINO, TENSORFLOW
 from keras_bert_impl.engines.engine import Engine, Features
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
@@ -26,11 +25,7 @@ from keras_bert_impl.serving.answerer import (
     instances_of,
 )
 from keras_bert_impl.serving.embedder import sentence_settings_of, unbuilt_embedder
-from keras_bert_impl.serving.exported import (
-    ExportedModel,
-    is_openvino_export,
-    read_exported,
-)
+from keras_bert_impl.serving.exported import ExportedModel, find_exported
 from keras_bert_impl.serving.forms import (
     EngineAnswerer,
     Form,
@@ -90,11 +85,10 @@ def open_answering_model(
         texts: gives texts, or instances, like those to come; asked for where the scales of int8
             are not kept next to the model.
     """
-    folder = Path(config.model).expanduser()
     known: KnownModel
-    if is_openvino_export(folder):
-        known = read_exported(folder)
-        config, forms, open_it = _of_export(config, folder, known)
+    if exported := find_exported(config.model, config.engine, **config.description()):
+        known = exported
+        config, forms, open_it = _of_export(config, exported)
     else:
         config = dataclasses.replace(config, engine=config.engine or TENSORFLOW)
         known = source = find_model(config.model, **config.description())
@@ -131,23 +125,13 @@ def no_texts() -> Iterable[Any]:
 
 
 def _of_export(
-    config: AnsweringConfig, folder: Path, exported: ExportedModel
+    config: AnsweringConfig, exported: ExportedModel
 ) -> tuple[AnsweringConfig, Sequence[Form], OpenEngine]:
-    if config.engine == TENSORFLOW:
-        raise UserError(
-            f"{folder}: is an export for OpenVINO, which tensorflow cannot compute; leave `engine` "
-            "out, or name the model directory."
-        )
-    for name, value in config.description().items():
-        if value is not None:
-            raise UserError(
-                f"{folder}: is an export, which says itself what it reads; leave out `{name}`, or "
-                "name the model directory."
-            )
+    folder = exported.checkpoint
     config = dataclasses.replace(config, engine=OPENVINO)
     precision, same = config.precision, config.deterministic
     engine = open_graph(folder, FLOAT32 if precision == INT8 else precision, deterministic=same)
-    forms = _forms_of_export(config, folder, exported, engine.output_sizes)
+    forms = _forms_of_export(config, exported, engine.output_sizes)
     if precision != INT8:
         return config, forms, lambda _: engine
     # Its scales are found on rows of the first form.
@@ -155,11 +139,9 @@ def _of_export(
 
 
 def _forms_of_export(
-    config: AnsweringConfig,
-    folder: Path,
-    exported: ExportedModel,
-    outputs: Mapping[str, int | None],
+    config: AnsweringConfig, exported: ExportedModel, outputs: Mapping[str, int | None]
 ) -> Sequence[Form]:
+    folder = exported.checkpoint
     length = config.max_seq_length or exported.max_seq_length
     if config.vectors and not exported.gives_vectors and "sequence_output" not in outputs:
         raise UserError(
@@ -218,6 +200,9 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
         about["offsets"] = "characters (code points); those called utf16 count as JavaScript does"
     if form.kind == "number":
         about["activation"] = activation_of(bert)
+        if units := task_settings(bert, {"label_units": tuple[float, float]}).get("label_units"):
+            mean, deviation = units
+            about["range"] = [mean - 2 * deviation, mean + 2 * deviation]  # of most it learned from
     return about | ({"labels": list(known.labels)} if form.kind in _LABELLED else {})
 
 

@@ -27,7 +27,7 @@ from keras_bert_impl.serving.answerer import (
     log_left_out,
 )
 from keras_bert_impl.serving.embedder import sentence_settings_of
-from keras_bert_impl.serving.exported import is_openvino_export
+from keras_bert_impl.serving.exported import find_exported
 from keras_bert_impl.serving.http.config import ServerConfig, is_of_this_machine_only, need_server
 from keras_bert_impl.serving.reranking import fault_of_activation, pairs_of
 from keras_bert_impl.serving.smaller_vectors import truncated
@@ -139,6 +139,7 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
     from keras_bert_impl.serving.http.server import listen, serve
 
     key = config.key()
+    config.check_files()
     # A port that is taken is reported before a model is opened.
     with listen(config.host, config.port) as listening, contextlib.ExitStack() as stack:
         if key is None and not is_of_this_machine_only(config.host):
@@ -228,7 +229,7 @@ def open_indexes(config: ServeConfig) -> "dict[str, ServedIndex]":
         if name in opened:
             raise UserError(f"two indexes are called {shown(name)}; give each a name: NAME=FOLDER.")
         index, fault = VectorIndex.open(folder), f"{folder}: none of the models gives its vectors."
-        check = functools.partial(_settings_for, index, folder)
+        check = functools.partial(_settings_for, index)
         found = (
             (model, one) for model, how in config.models().items() for one in newest_first(how)
         )
@@ -246,14 +247,9 @@ def open_indexes(config: ServeConfig) -> "dict[str, ServedIndex]":
     return opened
 
 
-def _settings_for(index: "VectorIndex", folder: str, how: AnsweringConfig) -> SentenceSettings:
+def _settings_for(index: "VectorIndex", how: AnsweringConfig) -> SentenceSettings:
     """How a model makes the vectors of an index; refuses one that did not make them."""
-    if is_openvino_export(Path(how.model)):
-        raise UserError(
-            f"{folder}: whether an export makes its vectors cannot be seen; serve the model "
-            "directory."
-        )
-    source = find_model(how.model, **how.description())
+    source = find_exported(how.model) or find_model(how.model, **how.description())
     settings = sentence_settings_of(source)
     index.check_model(source, settings)
     return settings

@@ -1,22 +1,95 @@
-"""The heads of the tasks: one of a few labels, several of them, or a number."""
+"""The heads of the tasks of texts: one of a few labels, several of them, or a number."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.task_settings import without_task
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.json_files import bounded_loads, json_text
-from pipelines.fine_tuning.task import Head
+from keras_bert_impl.tokenization.long_texts import LongTexts
+from pipelines.fine_tuning.task import Head, TaskDefaults
+from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows
+from pipelines.records.rows import Rows
 from pipelines.tables.writing import digits
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
+    from keras_bert_impl.serving.opened_model import OpenedModel
+    from keras_bert_impl.serving.signatures import ServedModel
+    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
+    from keras_bert_impl.training.objectives import Objective
 
 
-class ClassificationHead:
+class LabelHead(ABC):
+    """How labels become numbers, logits become labels, and which model has the logits.
+
+    `names` are those of the labels in the model's configuration, `units` those of numbers; the
+    `activation` is the class that sentence-transformers puts behind one logit.
+    """
+
+    PROBLEM: ClassVar[str]
+    DTYPE: ClassVar[type[np.generic]] = np.int32
+    names: Sequence[str]
+    units: tuple[float, float] | None = None
+    activation: str | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The units of numbers, for the model's directory."""
+        return {} if self.units is None else {"label_units": [*self.units]}
+
+    @abstractmethod
+    def encode(self, label: str) -> Any:
+        """Gives the class of a label, a 1 for each label that holds, or the number."""
+
+    def encode_all(self, labels: list[str]) -> np.ndarray:
+        """Gives those of many: int32 [examples], int32 [examples, labels] or float32 [examples]."""
+        return np.array([self.encode(label) for label in labels], self.DTYPE)
+
+    @abstractmethod
+    def values(self, logits: np.ndarray) -> np.ndarray:
+        """Gives the probabilities of the labels, or the numbers: float64 [examples, labels]."""
+
+    @abstractmethod
+    def predictions(self, logits: np.ndarray) -> np.ndarray:
+        """Gives what `encode_all` would of the best labels; numbers are float64."""
+
+    @abstractmethod
+    def decode(self, logits: np.ndarray) -> list[str]:
+        """Gives the best labels, as the files call them."""
+
+    @abstractmethod
+    def objective(self) -> "Objective":
+        """What the logits are trained for."""
+
+    def configure(self, config: "BertConfig") -> "BertConfig":
+        """The configuration with what `transformers` calls the problem and its labels."""
+        labels: dict[str, Any] = {
+            # Named here, so that the model directory does not take the problem for another model's.
+            "architectures": ["BertForSequenceClassification"],
+            "problem_type": self.PROBLEM,
+            "id2label": {str(number): name for number, name in enumerate(self.names)},
+            "label2id": {name: number for number, name in enumerate(self.names)},
+        }
+        if self.activation is not None:
+            labels["sentence_transformers"] = {"activation_fn": self.activation}
+        return config.replace(extra={**without_task(config).extra, **labels})
+
+    def build(self, config: "BertConfig", dtype: Any = None) -> Head:
+        """Builds the encoder with one logit a label."""
+        from keras_bert_impl.models.classifier import BertClassifier
+
+        model = BertClassifier(config, len(self.names), label_units=self.units, dtype=dtype)
+        return Head(model, self.objective())
+
+
+class ClassificationHead(LabelHead):
     """A score for each label over the pooled first token; `class_weights` count in the loss.
 
     Example:
@@ -27,55 +100,38 @@ class ClassificationHead:
         ['1', '0']
     """
 
+    PROBLEM = "single_label_classification"
+
     def __init__(
         self, labels: Mapping[str, str], class_weights: Sequence[float] | None = None
     ) -> None:
         self._ids = {label: class_id for class_id, label in enumerate(labels)}
         self._class_weights = class_weights
-        self.labels = tuple(labels)
-        self.names = tuple(labels.values())
-        self.settings: dict[str, Any] = {}
+        self.labels, self.names = tuple(labels), tuple(labels.values())
 
     def encode(self, label: str) -> int:
-        """Gives the class of a label."""
         if label not in self._ids:
-            raise UserError(
-                f"unknown label {shown(label)}; it must be one of {some_of(self.labels)}."
-            )
+            raise _unknown(label, self.labels)
         return self._ids[label]
 
-    def encode_all(self, labels: list[str]) -> np.ndarray:
-        """Gives the classes of labels: int32 [examples]."""
-        return np.array([self.encode(label) for label in labels], np.int32)
-
     def values(self, logits: np.ndarray) -> np.ndarray:
-        """Gives the probabilities of the classes: float64 [examples, labels]."""
         logits = logits.astype(np.float64)
         powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
         return powers / powers.sum(axis=-1, keepdims=True)
 
     def predictions(self, logits: np.ndarray) -> np.ndarray:
-        """Gives the most probable class: int64 [examples]."""
         return logits.argmax(axis=-1)
 
     def decode(self, logits: np.ndarray) -> list[str]:
-        """Gives the most probable label, as the files call it."""
         return [self.labels[class_id] for class_id in self.predictions(logits)]
 
-    def configure(self, config: "BertConfig") -> "BertConfig":
-        """Writes the labels' names into the configuration."""
-        return _with_labels(config, "single_label_classification", self.names)
-
-    def build(self, config: "BertConfig", dtype: Any = None) -> Head:
-        """Builds the encoder with one logit a label, trained by cross entropy."""
-        from keras_bert_impl.models.classifier import BertClassifier
+    def objective(self) -> "Objective":
         from keras_bert_impl.training.objectives import ClassificationObjective
 
-        model = BertClassifier(config, num_labels=len(self.labels), dtype=dtype)
-        return Head(model, ClassificationObjective(self._class_weights))
+        return ClassificationObjective(self._class_weights)
 
 
-class MultiLabelHead:
+class MultiLabelHead(LabelHead):
     """Any number of labels at once; a label of an example is a JSON list of those that hold.
 
     `positive_weights` are how much each label counts in the loss where it holds.
@@ -88,53 +144,38 @@ class MultiLabelHead:
         ['["rude"]', '[]']
     """
 
+    PROBLEM = "multi_label_classification"
+
     def __init__(
         self, labels: Sequence[str], positive_weights: Sequence[float] | None = None
     ) -> None:
-        self._ids = {label: number for number, label in enumerate(labels)}
         self.labels = self.names = tuple(labels)
         self._positive_weights = positive_weights
-        self.settings: dict[str, Any] = {}
+        if len(labels) == 1:  # a cross-encoder's score
+            self.activation = "torch.nn.modules.activation.Sigmoid"
 
     def encode(self, label: str) -> list[int]:
-        """Gives a 1 for each label that holds, a 0 for the others."""
         held = bounded_loads(label)
-        unknown = [one for one in held if one not in self._ids]
+        unknown = [one for one in held if one not in self.labels]
         if unknown:
             raise _unknown(unknown[0], self.labels)
         return [int(name in held) for name in self.labels]
 
-    def encode_all(self, labels: list[str]) -> np.ndarray:
-        """Gives which labels hold: int32 [examples, labels]."""
-        return np.array([self.encode(label) for label in labels], np.int32)
-
     def values(self, logits: np.ndarray) -> np.ndarray:
-        """Gives the probability of each label: float64 [examples, labels]."""
         # By the hyperbolic tangent, which no large number overflows.
         return 0.5 * (1.0 + np.tanh(0.5 * logits.astype(np.float64)))
 
     def predictions(self, logits: np.ndarray) -> np.ndarray:
-        """Gives a 1 where the probability is a half or more: int64 [examples, labels]."""
         return (logits >= 0).astype(np.int64)
 
     def decode(self, logits: np.ndarray) -> list[str]:
-        """Gives the labels that hold, as JSON lists."""
         names = np.array(self.labels, object)
         return [as_label_list(names[held]) for held in logits >= 0]
 
-    def configure(self, config: "BertConfig") -> "BertConfig":
-        """Writes the labels' names into the configuration."""
-        # One label alone is a cross-encoder's score.
-        activation = "torch.nn.modules.activation.Sigmoid" if len(self.labels) == 1 else None
-        return _with_labels(config, "multi_label_classification", self.labels, activation)
-
-    def build(self, config: "BertConfig", dtype: Any = None) -> Head:
-        """Builds the encoder with one logit a label, trained by binary cross entropy."""
-        from keras_bert_impl.models.classifier import BertClassifier
+    def objective(self) -> "Objective":
         from keras_bert_impl.training.objectives import MultiLabelObjective
 
-        model = BertClassifier(config, num_labels=len(self.labels), dtype=dtype)
-        return Head(model, MultiLabelObjective(self._positive_weights))
+        return MultiLabelObjective(self._positive_weights)
 
 
 def as_label_list(labels: Iterable[str]) -> str:
@@ -147,7 +188,7 @@ def as_label_list(labels: Iterable[str]) -> str:
     return json_text(list(labels), ensure_ascii=False)
 
 
-class RegressionHead:
+class RegressionHead(LabelHead):
     """One number over the pooled first token, learned in `units` (see `LabelUnits`).
 
     Without bounds answers have nine digits, else three decimals.
@@ -160,18 +201,20 @@ class RegressionHead:
         ['5.000', '1.500']
     """
 
+    PROBLEM, DTYPE = "regression", np.float32
+    names = ("score",)
+    activation = "torch.nn.modules.linear.Identity"
+
     def __init__(
         self,
         low: float = -math.inf,
         high: float = math.inf,
         units: tuple[float, float] | None = None,
     ) -> None:
-        self._low, self._high, self._units = low, high, units
+        self._low, self._high, self.units = low, high, units
         self._bounded = math.isfinite(high - low)
-        self.settings = {} if units is None else {"label_units": [*units]}
 
     def encode(self, label: str) -> float:
-        """Reads a label."""
         try:
             number = float(label)
         except ValueError:
@@ -182,16 +225,10 @@ class RegressionHead:
             raise UserError(f"label {shown(label)} is no {kind}; correct it.")
         return number
 
-    def encode_all(self, labels: list[str]) -> np.ndarray:
-        """Reads labels: float32 [examples]."""
-        return np.array([self.encode(label) for label in labels], np.float32)
-
     def values(self, logits: np.ndarray) -> np.ndarray:
-        """Gives the numbers as the model has them: float64 [examples, 1]."""
         return logits.astype(np.float64)
 
     def predictions(self, logits: np.ndarray) -> np.ndarray:
-        """Gives the numbers: float64 [examples]."""
         return logits[:, 0].astype(np.float64)
 
     def decode(self, logits: np.ndarray) -> list[str]:
@@ -199,36 +236,51 @@ class RegressionHead:
         numbers = np.clip(self.predictions(logits), self._low, self._high)
         return [f"{number:.3f}" if self._bounded else digits(number) for number in numbers]
 
-    def configure(self, config: "BertConfig") -> "BertConfig":
-        """Writes into the configuration that the model gives a number."""
-        return _with_labels(config, "regression", ("score",), "torch.nn.modules.linear.Identity")
-
-    def build(self, config: "BertConfig", dtype: Any = None) -> Head:
-        """Builds the encoder with one output, trained by the mean squared error."""
-        from keras_bert_impl.models.classifier import BertClassifier
+    def objective(self) -> "Objective":
         from keras_bert_impl.training.objectives import RegressionObjective
 
-        model = BertClassifier(config, num_labels=1, label_units=self._units, dtype=dtype)
-        return Head(model, RegressionObjective(1.0 if self._units is None else self._units[1]))
+        return RegressionObjective(1.0 if self.units is None else self.units[1])
 
 
-def _with_labels(
-    config: "BertConfig", problem_type: str, names: Sequence[str], activation: str | None = None
-) -> "BertConfig":
-    """The configuration with what `transformers` calls the problem and its labels.
+class TextTask(TaskDefaults):
+    """Base of the tasks whose examples are texts and pairs, which a head answers; see `Task`."""
 
-    The activation is the class that sentence-transformers puts behind one logit.
-    """
-    labels: dict[str, Any] = {
-        # Named here, so that the model directory does not take the problem for another model's.
-        "architectures": ["BertForSequenceClassification"],
-        "problem_type": problem_type,
-        "id2label": {str(number): name for number, name in enumerate(names)},
-        "label2id": {name: number for number, name in enumerate(names)},
-    }
-    if activation is not None:
-        labels["sentence_transformers"] = {"activation_fn": activation}
-    return config.replace(extra={**without_task(config).extra, **labels})
+    head_of: LabelHead
+    long_texts: LongTexts = LongTexts()
+    joins = True
+
+    def texts(self, example: TextExample) -> list[str]:
+        return [example.text_a, example.text_b or ""]
+
+    def rows(
+        self,
+        examples: Sequence[TextExample],
+        tokenizer: "LineTokenizer",
+        max_seq_length: int,
+        *,
+        training: bool,
+    ) -> Rows:
+        """One row an example or a window, with `label_ids` where there is one; see `Task.rows`."""
+        del training
+        rows = text_rows(examples, tokenizer, max_seq_length, self.long_texts)
+        labels = [example.label for example in examples if example.label is not None]
+        values = {"label_ids": self.head_of.encode_all(labels)[rows.examples]} if labels else {}
+        return replace(rows, values={**rows.values, **values})
+
+    def configure(self, config: "BertConfig") -> "BertConfig":
+        return self.head_of.configure(config)
+
+    def head(self, config: "BertConfig", dtype: Any = None) -> Head:
+        return self.head_of.build(config, dtype)
+
+    def joined(self, rows: Rows, outputs: Mapping[str, NDArray]) -> Mapping[str, NDArray]:
+        how = self.long_texts.window_answers
+        return {"logits": join_windows(rows, outputs["logits"], how)}
+
+    def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
+        from keras_bert_impl.serving.export import serve_model
+
+        return serve_model(opened, max_seq_length=max_seq_length)
 
 
 def _unknown(label: str, known: Iterable[str]) -> UserError:

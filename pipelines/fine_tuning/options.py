@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -98,18 +99,18 @@ class ManyRunsConfig:
 class SplitFiles:
     """Base of the options that name a file for each split: in a folder, or one by one."""
 
-    FILE_NAMES: ClassVar[Mapping[str, str]]
-    data_dir: Path | None
-    train_file: Path | None
-    dev_file: Path | None
-    test_file: Path | None
+    FILE_NAMES: ClassVar[Mapping[str, str]] = {}
+    data_dir: Path | None = None
+    train_file: Any
+    dev_file: Any
+    test_file: Any
 
     @property
     def names_files(self) -> bool:
         """Whether there is any file, or a folder."""
         return bool(self.data_dir or self.train_file or self.dev_file or self.test_file)
 
-    def file(self, split: str) -> Path | None:
+    def file(self, split: str) -> Any:
         """The file of a split ("train", "dev" or "test"); None where there is none."""
         named = {"train": self.train_file, "dev": self.dev_file, "test": self.test_file}[split]
         if named is not None or self.data_dir is None:
@@ -183,10 +184,10 @@ class FineTuningConfig:
     )
     trim_padding: bool = option(
         True,
-        "Pad each batch to its longest row only, rounded up to one of at most eight lengths that "
-        "suit the data: the same figures sooner (but for rounding and dropout's draws). XLA "
-        "compiles each length when it first comes. On a TPU, and in training where several steps "
-        "are one compiled call, all batches have the maximum.",
+        "Pad each batch to its longest row only, rounded up to one of at most eight lengths: the "
+        "same figures sooner (but for rounding and dropout's draws). Each length is traced and "
+        "compiled when it first comes, so a short run has few. On a TPU, and in training where "
+        "several steps are one compiled call, all batches have the maximum.",
         resume=FREE,
     )
     engine: str = option(
@@ -273,8 +274,11 @@ class FineTuningConfig:
 
     @property
     def file_encoding(self) -> TextEncoding:
-        """How the text of the task's files is encoded."""
-        return UTF_8
+        """How the text of the task's files is encoded, as these options or nested ones say."""
+        paths = (one.path[:-1] for one in options_of(type(self)) if one.name == "encoding")
+        whole: Any = self
+        found: TextEncoding = next((reduce(getattr, path, whole) for path in paths), UTF_8)
+        return found
 
     def configure(self, config: BertConfig) -> BertConfig:
         """The model's configuration with what the options change of it."""

@@ -1,6 +1,6 @@
 """Batches of a task's rows, in an order that is arithmetic, with little padding.
 
-Batches are padded to one of a few lengths, chosen so that an epoch has the least padding.
+Batches are padded to one of a few lengths: as few as make up for the time that each takes to trace.
 """
 
 import dataclasses
@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
 from pipelines.fine_tuning.row_set import RowSet
 from pipelines.inputs.pretraining import RecordOrder, shuffled
@@ -18,6 +19,10 @@ from pipelines.records.rows import Numbers
 
 MAX_LENGTHS = 8
 """So many lengths at most: each new one is traced (and with XLA compiled) once."""
+
+_TRACED = 65e9 / 6
+"""Multiplications of a layer's products forward that take as long as tracing and compiling it: .6 s
+of a processor with 105 GFLOP/s. It is a constant so that a run has the same lengths everywhere."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,20 +42,25 @@ class BatchLengths:
         return cls((max_seq_length,))
 
     @classmethod
-    def fitted(cls, longest: NDArray[np.integer], enough: int) -> Self:
-        """The at most eight lengths with which batches have the fewest positions.
+    def fitted(cls, longest: NDArray[np.integer], enough: int, cost: float = 0.0) -> Self:
+        """The at most eight lengths that take the least time.
 
-        `longest` is that of each batch, int [batches]; `enough` is the last of the lengths.
+        Args:
+            longest: of each batch, int [batches].
+            enough: the last of the lengths.
+            cost: the positions of rows that a length must save: in their time it is traced.
 
         Example:
             >>> BatchLengths.fitted(np.array([9, 9, 12, 30]), 30).allowed
             (9, 12, 30)
+            >>> BatchLengths.fitted(np.array([9, 9, 12, 30]), 30, cost=10).allowed
+            (12, 30)
         """
-        values, counts = np.unique(np.append(longest, enough), return_counts=True)
-        values = np.maximum(values, 1)  # rows without a token still have a position
-        if len(values) <= MAX_LENGTHS:
-            return cls(tuple(np.unique(values).tolist()))
-        return cls(tuple(values[list(_last_of_groups(values, counts))].tolist()))
+        values, counts = np.unique(
+            np.maximum(np.append(longest, enough), 1),  # rows without a token have a position, too
+            return_counts=True,
+        )
+        return cls(tuple(values[_last_of_groups(values, counts, cost)].tolist()))
 
     def of(self, lengths: NDArray[np.integer]) -> int:
         """The positions of a batch whose rows have so many tokens: int [rows]."""
@@ -58,7 +68,44 @@ class BatchLengths:
         return next(length for length in self.allowed if length >= longest)
 
 
-def _last_of_groups(values: NDArray[np.integer], counts: NDArray[np.integer]) -> Iterator[int]:
+@dataclasses.dataclass(frozen=True)
+class LengthRule:
+    """What lengths the batches of a run may have.
+
+    Attributes:
+        fixed: that of all batches, if they may not differ.
+        cost: the positions that are computed in the time in which one more length is traced.
+        steps: how many batches the run has, if not those of one pass.
+    """
+
+    fixed: int | None = None
+    cost: float = 0.0
+    steps: int | None = None
+
+    @classmethod
+    def of_model(cls, config: BertConfig, steps: int | None = None) -> Self:
+        """The rule of a model, of any depth: tracing and computing both grow with its layers.
+
+        Example:
+            >>> round(LengthRule.of_model(BertConfig(vocab_size=100)).cost)  # of base
+            1531
+        """
+        size, inner = config.hidden_size, config.intermediate_size
+        return cls(cost=_TRACED / (4 * size * size + 2 * size * inner), steps=steps)
+
+    def lengths(self, longest: NDArray[np.integer], enough: int, rows: int) -> BatchLengths:
+        """The lengths for batches of which `longest` has some, int [batches or their parts].
+
+        `enough` is the longest of all rows, `rows` is how many rows the run computes.
+        """
+        if self.fixed is not None:
+            return BatchLengths.fixed(self.fixed)
+        return BatchLengths.fitted(longest, enough, self.cost * len(longest) / rows)
+
+
+def _last_of_groups(
+    values: NDArray[np.integer], counts: NDArray[np.integer], cost_of_group: float
+) -> list[int]:
     """Cuts ascending values into groups, each padded to its last value, at the least cost.
 
     The least cost of the first n values in k groups follows from that in k - 1 (dynamic
@@ -66,27 +113,23 @@ def _last_of_groups(values: NDArray[np.integer], counts: NDArray[np.integer]) ->
     """
     size = len(values)
     before = np.concatenate([[0], np.cumsum(counts)])
-    # cost[first, last]: the positions of a group from `first` to `last`.
+    # cost[first, last]: of a group from `first` to `last`.
     cost = np.where(
         np.arange(size)[:, None] <= np.arange(size),
-        (before[1:] - before[:-1, None]) * values.astype(np.float64),
+        (before[1:] - before[:-1, None]) * values.astype(np.float64) + cost_of_group,
         np.inf,
     )
-    least, firsts = cost[0], []
-    for _ in range(MAX_LENGTHS - 1):
+    least, firsts = [cost[0]], [np.zeros(size, np.int64)]
+    for _ in range(min(MAX_LENGTHS, size) - 1):
         # ways[first, last]: the values before `first` in the groups so far, the rest in one more.
-        ways = np.concatenate([[0.0], least[:-1]])[:, None] + cost
+        ways = np.concatenate([[np.inf], least[-1][:-1]])[:, None] + cost
         firsts.append(ways.argmin(axis=0))
-        least = ways.min(axis=0)
-    lasts, last = [], size - 1
-    for first in reversed(firsts):
+        least.append(ways.min(axis=0))
+    lasts, last = list[int](), size - 1
+    for first in reversed(firsts[: 1 + int(np.argmin([one[-1] for one in least]))]):
         lasts.append(last)
-        if first[last] == 0:
-            break
         last = int(first[last]) - 1
-    else:
-        lasts.append(last)
-    return reversed(lasts)
+    return lasts[::-1]
 
 
 Batch = Mapping[str, np.ndarray]
@@ -151,7 +194,7 @@ class LengthOrder:
 class RowBatches:
     """Endless training batches; the batch at a step is a pure function of (seed, step).
 
-    All batches are padded to `fixed_length`, or each to one of at most eight lengths.
+    Each batch is padded to one of the lengths of the rule.
     """
 
     def __init__(
@@ -159,23 +202,21 @@ class RowBatches:
         rows: RowSet,
         batch_size: int,
         seed: int,
-        *,
-        fixed_length: int | None = None,
+        rule: LengthRule | None = None,
     ) -> None:
-        self._rows = rows
+        self._rows, rule = rows, rule or LengthRule()
         self._order = LengthOrder(rows.lengths, batch_size, seed)
         self.batch_size = batch_size
-        self._lengths = _batch_lengths(rows, self._some_numbers(), fixed_length)
+        found, enough = _longest(rows, self._some_numbers())
+        self._lengths = rule.lengths(found, enough, (rule.steps or len(found)) * batch_size)
         self.num_workers = 1  # every worker gets whole batches
 
     def batches_from(self, step: int) -> Iterator[Batch]:
-        """Gives the batches of steps `step`, `step + 1`, ...; each array is [batch_size, ...]."""
         while True:
             yield self.batch_at(step)
             step += 1
 
     def batch_at(self, step: int) -> Batch:
-        """The batch of one step."""
         numbers = self.rows_of(step)
         return self._rows.read(numbers).padded(self._lengths.of(self._rows.lengths[numbers]))
 
@@ -185,7 +226,6 @@ class RowBatches:
         return f"examples {', '.join(map(str, examples.tolist()))} of the training split"
 
     def rows_of(self, step: int) -> Numbers:
-        """The numbers of the rows of a step's batch: int64 [batch_size]."""
         return self._order.rows_of(step)
 
     def _some_numbers(self) -> Iterator[Numbers]:
@@ -195,20 +235,20 @@ class RowBatches:
 
 
 class RowEvaluation:
-    """One pass over all rows, those of like lengths together; padded as in `RowBatches`.
+    """One pass over all rows, those of like lengths together; padded as the rule says.
 
     The last batch is filled up with copies of its first row, of weight 0 in `example_weights`.
     """
 
-    def __init__(self, rows: RowSet, batch_size: int, fixed_length: int | None = None) -> None:
+    def __init__(self, rows: RowSet, batch_size: int, rule: LengthRule | None = None) -> None:
         self._rows = rows
         self.batch_size = batch_size
-        self._lengths = _batch_lengths(rows, self.numbers(), fixed_length)
+        found, enough = _longest(rows, self.numbers())
+        self._lengths = (rule or LengthRule()).lengths(found, enough, len(found) * batch_size)
         self.num_rows = len(rows)
         self.num_batches = -(-len(rows) // batch_size)
 
     def batches(self) -> Iterator[Batch]:
-        """Gives the batches of one pass, in the same order every time."""
         yield from map(self.batch_of, self.numbers())
 
     def batch_of(self, numbers: Numbers) -> Batch:
@@ -230,10 +270,7 @@ class RowEvaluation:
                 yield order[first : first + self.batch_size]
 
 
-def _batch_lengths(
-    rows: RowSet, batches: Iterable[Numbers], fixed_length: int | None
-) -> BatchLengths:
-    if fixed_length is not None:
-        return BatchLengths.fixed(fixed_length)
+def _longest(rows: RowSet, batches: Iterable[Numbers]) -> tuple[NDArray[np.int64], int]:
+    """The tokens of each batch's longest row, and those of the longest of all rows."""
     longest = [int(rows.lengths[numbers].max(initial=1)) for numbers in batches]
-    return BatchLengths.fitted(np.array(longest, np.int64), int(rows.lengths.max(initial=1)))
+    return np.array(longest, np.int64), int(rows.lengths.max(initial=1))

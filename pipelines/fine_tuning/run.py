@@ -36,7 +36,7 @@ from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import Devices, make_devices
 from pipelines.fine_tuning.options import FineTuningConfig
-from pipelines.fine_tuning.row_batches import RowBatches, RowEvaluation
+from pipelines.fine_tuning.row_batches import LengthRule, RowBatches, RowEvaluation
 from pipelines.fine_tuning.row_set import (
     AnsweredSplit,
     Predicts,
@@ -238,13 +238,13 @@ class _Job:
         )
 
     def _batches(self, rows: RowSet, training: TrainingConfig) -> BatchSource:
-        size, seed, length = training.train_batch_size, training.seed, self._fixed_length(training)
+        size, seed, rule = training.train_batch_size, training.seed, self._length_rule(training)
         outputs = partial(self._outputs, self._task.train_split, self._config.eval_batch_size)
         replicas, folder = self._devices.replicas, self._directory.path
         start = self._config.init_checkpoint
         identity = f"{rows.identity} {start and model_identity(start)}"
-        made = TrainingRows(rows, size, seed, length, replicas, folder, identity, outputs)
-        return self._task.batches(made) or RowBatches(rows, size, seed, fixed_length=length)
+        made = TrainingRows(rows, size, seed, rule, replicas, folder, identity, outputs)
+        return self._task.batches(made) or RowBatches(rows, size, seed, rule)
 
     def _identity(self, split: str) -> str:
         return self._rows[split].identity + self._task.identity(split)
@@ -274,7 +274,8 @@ class _Job:
                 folder, self._head.model, self._start.text, sentence=self._sentence
             ),
         )
-        self._draw()
+        if not self._config.do_eval:  # which draws it with the last evaluation
+            self._draw()
 
     def _draw(self) -> None:
         """Draws the run's figures as they stand, beside what guessing reaches."""
@@ -317,8 +318,7 @@ class _Job:
 
     def _outputs(self, split: str, batch_size: int) -> RowOutputs:
         """The model's outputs for a split."""
-        fixed = None if self._trims() else self._config.max_seq_length
-        source = RowEvaluation(self._rows[split], batch_size, fixed)
+        source = RowEvaluation(self._rows[split], batch_size, self._length_rule())
         return compute_outputs(split, self._rows[split], source, self._predict, self._head)
 
     def _score(self, split: str, *, final: bool = False) -> dict[str, float]:
@@ -358,18 +358,21 @@ class _Job:
     def _best_by(self) -> str:
         """The loss, or the figure that decides where the rows have no labels for it."""
         rows = self._rows[self._task.evaluation_splits[0]]
-        missing = missing_labels(rows, self._head.labels)
-        return self._task.deciding_figure if missing else "loss"
+        compared = missing_labels(rows, self._head.labels) and self._task.compared_figures
+        return compared[0] if compared else "loss"
 
-    def _fixed_length(self, training: TrainingConfig) -> int | None:
-        """The common length of training batches, where one compiled call takes several."""
-        varies = self._trims() and training.iterations_per_loop == 1
-        return None if varies else self._config.max_seq_length
+    def _length_rule(self, training: TrainingConfig | None = None) -> LengthRule:
+        """The lengths of batches, of training or of a pass over a split.
 
-    def _trims(self) -> bool:
-        """Whether batches may differ in length: not on a TPU, which compiles each for minutes."""
+        All have one on a TPU, which compiles each for minutes, and where a compiled call takes
+        several.
+        """
         tpu = self._config.training.distribution_strategy == "tpu"
-        return self._config.trim_padding and not tpu
+        several = training is not None and training.iterations_per_loop > 1
+        if tpu or several or not self._config.trim_padding:
+            return LengthRule(fixed=self._config.max_seq_length)
+        steps = training.num_train_steps if training else None
+        return LengthRule.of_model(self._start.config, steps)
 
     def _training_config(self) -> TrainingConfig:
         """The steps and the warm-up that the epochs make."""

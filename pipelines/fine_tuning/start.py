@@ -333,11 +333,9 @@ class FilesOfSplits(TaskDefaults):
         return [split for split in ("dev", "test") if split in self.sources]
 
     def files(self, split: str) -> Sequence[Path]:
-        """The split's file."""
         return [self.source(split).path]
 
     def source(self, split: str) -> Any:
-        """The split's file with what is known of it."""
         if split not in self.sources:
             raise UserError(f"`{split}_file` is missing; name {self.NEEDED}.")
         return self.sources[split]

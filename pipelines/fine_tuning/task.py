@@ -45,6 +45,7 @@ if TYPE_CHECKING:  # only for the types: a task must be listable without loading
     from keras_bert_impl.tokenization.tokenizer import LineTokenizer
     from keras_bert_impl.training.batches import BatchSource
     from keras_bert_impl.training.objectives import Objective
+    from pipelines.fine_tuning.row_batches import LengthRule
     from pipelines.fine_tuning.row_set import RowOutputs, RowSet
     from pipelines.metrics.guessing import Guessing
 
@@ -90,14 +91,13 @@ class TrainingRows:
     """What batches are made of: the rows of the training split, and how a run trains with them.
 
     `outputs` computes those of the model that training starts from, `identity` tells these rows and
-    that model from others; `fixed_length` is the length of all batches, or None; `folder` is the
-    run's.
+    that model from others; `length_rule` says how long batches may be; `folder` is the run's.
     """
 
     rows: "RowSet"
     batch_size: int
     seed: int
-    fixed_length: int | None
+    length_rule: "LengthRule"
     replicas: int
     folder: Path
     identity: str
@@ -115,10 +115,8 @@ class TaskDefaults(Protocol):
     joins: bool = False
     """Whether the outputs of an example's rows are joined before it is answered: `joined`."""
 
-    @property
-    def evaluates_start(self) -> bool:
-        """Whether the model that training starts from has figures, beside which the run's stand."""
-        return False
+    evaluates_start: bool = False
+    """Whether the model that training starts from has figures, beside which the run's stand."""
 
     def batches(self, training: TrainingRows) -> "BatchSource | None":
         """The training batches; None of a task whose batches are rows in any order."""
@@ -154,14 +152,6 @@ class TaskDefaults(Protocol):
         return {}
 
     @property
-    def deciding_figure(self) -> str:
-        """What makes the best checkpoint: the least loss, or the highest of a figure of `score`.
-
-        The latter where rows that are scored cannot give a loss.
-        """
-        return "loss"
-
-    @property
     def answer_options(self) -> Mapping[str, Any]:
         """The options by which answers are chosen, as JSON values.
 
@@ -185,7 +175,8 @@ class TaskDefaults(Protocol):
     def compared_figures(self) -> Sequence[str]:
         """The figures of `score` that say which run is better, the one that chooses first.
 
-        All of them where none is named.
+        All of them where none is named. The first makes the best checkpoint where the rows that are
+        scored cannot give a loss.
         """
         return ()
 

@@ -58,7 +58,10 @@ def klue_scores(
         >>> klue_scores(tags, ["B-PS", "I-PS", "O", "B-PS"], ["O", "B-PS", "I-PS"])
         {'entity_macro_f1': 66.66..., 'character_macro_f1': 77.77...}
     """
-    entities = [_strict_entities(tags) for tags in (expected, predicted)]
+    entities = [
+        [one for one in find_entities(tags) if tags[one.start].startswith("B-")]
+        for tags in (expected, predicted)
+    ]
     right = Counter(one.type for one in {*entities[0]} & {*entities[1]})
     found = Counter(one.type for given in entities for one in given)
     same = Counter(a for a, b in zip(expected, predicted, strict=True) if a == b)
@@ -69,11 +72,6 @@ def klue_scores(
         "entity_macro_f1": 100 * sum(of_types) / max(len(of_types), 1),
         "character_macro_f1": 100 * sum(of_tags) / max(len(of_tags), 1),
     }
-
-
-def _strict_entities(tags: Sequence[str]) -> list[Entity]:
-    """The entities that begin with "B-"."""
-    return [one for one in find_entities(tags) if tags[one.start].startswith("B-")]
 
 
 class Figures(NamedTuple):

@@ -86,20 +86,13 @@ def best_scores(
     return Scores(exact, best)
 
 
-class BestThreshold(NamedTuple):
-    """The threshold with the highest score."""
-
-    score: float
-    threshold: float
-
-
 def best_threshold(
     scores: Mapping[str, float],
     predictions: Mapping[str, str],
     null_odds: Mapping[str, float],
     has_answer: Mapping[str, bool],
-) -> BestThreshold:
-    """Finds the threshold with the highest score, as the official script of SQuAD 2.0 does."""
+) -> tuple[float, float]:
+    """The highest score and its threshold, as the official script of SQuAD 2.0 finds them."""
     score = best = float(sum(not answered for answered in has_answer.values()))
     threshold = 0.0
     for identifier in sorted(null_odds, key=null_odds.__getitem__):
@@ -111,7 +104,7 @@ def best_threshold(
             score -= 1
         if score > best:
             best, threshold = score, null_odds[identifier]
-    return BestThreshold(100.0 * best / len(scores), threshold)
+    return 100.0 * best / len(scores), threshold
 
 
 def threshold_between(null_odds: Iterable[float], threshold: float) -> float:
@@ -130,9 +123,11 @@ Answers = Mapping[str, Sequence[str]]
 """Identifier to the right answers, in the order of the questions; no answer where unanswerable."""
 
 
-def squad_v1_scores(predictions: Predictions, answers: Answers) -> dict[str, float]:
-    """`exact_match` and `f1` of SQuAD 1.1; a question without a prediction counts as wrong."""
-    return _exact_match_and_f1(_scored(predictions, answers, squad_v1_question), len(answers))
+def span_scores(
+    predictions: Predictions, answers: Answers, score: Callable[[str, Any], Scores]
+) -> dict[str, float]:
+    """`exact_match` and `f1` by one prediction's; a question without one counts as wrong."""
+    return _exact_match_and_f1(_scored(predictions, answers, score), len(answers))
 
 
 def squad_v1_question(prediction: str, answers: Iterable[str]) -> Scores:
@@ -140,16 +135,8 @@ def squad_v1_question(prediction: str, answers: Iterable[str]) -> Scores:
     return best_scores(prediction, answers, squad_words)
 
 
-def korquad_scores(predictions: Predictions, answers: Answers) -> dict[str, float]:
-    """`exact_match` and `f1` of KorQuAD 1.0, whose F1 counts characters.
-
-    A question without a prediction counts as wrong.
-    """
-    return _exact_match_and_f1(_scored(predictions, answers, korquad_question), len(answers))
-
-
 def korquad_question(prediction: str, answers: Iterable[str]) -> Scores:
-    """The scores of one prediction by the rules of KorQuAD 1.0."""
+    """The scores of one prediction by the rules of KorQuAD 1.0, whose F1 counts characters."""
     return best_scores(prediction, answers, korquad_words, _characters_f1)
 
 
@@ -198,8 +185,8 @@ def squad_v2_scores(
     figures = _by_answerability(after, has_answer)
     for name in Scores._fields:
         values = {identifier: operator.attrgetter(name)(x) for identifier, x in before.items()}
-        best = best_threshold(values, predictions, null_odds, has_answer)
-        figures |= {f"best_{name}": best.score, f"best_{name}_thresh": best.threshold}
+        best, at = best_threshold(values, predictions, null_odds, has_answer)
+        figures |= {f"best_{name}": best, f"best_{name}_thresh": at}
     return figures
 
 

@@ -1,9 +1,7 @@
 """Figures of vectors: what a search finds, how alike pairs are, which class is near; and BM25's.
 
-A figure depends on nothing but the vectors. The score of two is their product in float64, summed
-in one order, by both lengths for a cosine, and rounded to float32. Products of matrices have other
-last digits for other shapes: they only say which pairs may be among the best. So equal vectors
-have equal scores, wherever they stand, and of equal scores the lower number comes first.
+A figure depends on nothing but the vectors: see `pair_scores` and `nearest`. Of equal scores the
+lower number comes first.
 """
 
 import logging
@@ -11,18 +9,15 @@ import math
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.backend import need_extra
 from pipelines.metrics.classification import Values, pearson_correlation, spearman_correlation
+from pipelines.vectors.nearest import nearest, pair_scores
+from pipelines.vectors.options import COSINE
 
-Score = str
-
-CHUNK = 8192  # vectors in memory as float64, and columns of a block of scores
-_QUERIES = 1024  # rows of such a block
 _COUNTED_AT = (1, 3, 5, 10)
 _DEEPEST = 100
 
@@ -31,18 +26,13 @@ def retrieval_figures(
     queries: NDArray,
     documents: NDArray,
     relevant: Sequence[Collection[int]],
-    score: Score = "cosine",
-    chunk: int = CHUNK,
+    score: str = COSINE,
 ) -> dict[str, float]:
     """The figures of `InformationRetrievalEvaluator` (sentence-transformers 6.2) by its defaults.
 
-    Args:
-        queries: [queries, width].
-        documents: [documents, width]; may be mapped from a file. Of equal scores that evaluator
-            takes the document with the lower id: number documents in the order of their ids.
-        relevant: the numbers of each query's right documents; a query without one is left out.
-        score: what vectors are compared by.
-        chunk: how many documents are compared at once; no figure depends on it.
+    Of equal scores that evaluator takes the document with the lower id: number documents in the
+    order of their ids. Queries and documents are [n, width]; a query without a right document is
+    left out.
 
     Example:
         >>> documents = np.array([[1, 0], [0, 1], [1, 1]])
@@ -53,7 +43,7 @@ def retrieval_figures(
     if len(relevant) != len(queries):
         raise ValueError(f"{len(queries)} queries, but relevant documents of {len(relevant)}")
     asked = [number for number, right in enumerate(relevant) if right]
-    numbers, _ = best_documents(np.asarray(queries)[asked], documents, _DEEPEST, score, chunk)
+    numbers, _ = nearest(documents, np.asarray(queries)[asked], _DEEPEST, score=score)
     answers = [set(relevant[number]) for number in asked]
     rankings = [
         [number in right for number in some]
@@ -65,11 +55,9 @@ def retrieval_figures(
 def ranking_figures(
     rankings: Sequence[Sequence[bool]], num_relevant: Sequence[int]
 ) -> dict[str, float]:
-    """The same figures of given rankings.
+    """The same figures of given rankings, of any length: whether each document in it is right.
 
-    Args:
-        rankings: of each query whether its first, second, … document is right; of any length.
-        num_relevant: how many right documents each query has, found or not; at least one.
+    Each query has `num_relevant` right documents, found or not; at least one.
     """
     if not len(rankings) or min(num_relevant) < 1:
         raise ValueError("figures need queries, and each query a right document")
@@ -90,125 +78,18 @@ def ranking_figures(
     return {name: float(values.mean()) for name, values in each.items()}
 
 
-def best_documents(
-    queries: NDArray,
-    documents: NDArray,
-    count: int,
-    score: Score = "cosine",
-    chunk: int = CHUNK,
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The documents with the highest scores of each query, exactly, in bounded memory.
-
-    Returns:
-        Their numbers and scores [queries, count], the best first, of equal ones the lower number;
-        fewer where there are fewer documents.
-
-    Example:
-        >>> documents = np.array([[1, 0], [0, 2], [3, 3]])
-        >>> numbers, scores = best_documents(np.array([[0, 1]]), documents, 2)
-        >>> numbers.tolist(), (100 * scores).round().tolist()
-        ([[1, 2]], [[100.0, 71.0]])
-    """
-    count = min(count, len(documents))
-    blocks = [
-        _best_of_some(
-            _rows(queries[start : start + _QUERIES], score), documents, count, score, chunk
-        )
-        for start in range(0, max(len(queries), 1), _QUERIES)
-    ]
-    numbers, scores = zip(*blocks, strict=True)
-    return np.concatenate(numbers), np.concatenate(scores)
-
-
-class _Rows(NamedTuple):
-    """Vectors as float64 [rows, width], and what their products are divided by, [rows]."""
-
-    values: NDArray[np.float64]
-    divisors: NDArray[np.float64]
-
-    def take(self, rows: NDArray | slice) -> "_Rows":
-        return _Rows(self.values[rows], self.divisors[rows])
-
-    def rough(self) -> NDArray[np.float32]:
-        return (self.values / self.divisors[:, None]).astype(np.float32)
-
-
-def _rows(vectors: NDArray, score: Score) -> _Rows:
-    if score not in ("cosine", "dot"):
-        raise ValueError(f"score {score!r} is neither 'cosine' nor 'dot'")
-    values = np.ascontiguousarray(vectors, np.float64)
-    if not np.isfinite(values).all():
-        raise ValueError("vectors have numbers that are NaN or infinite")
-    if score == "dot":
-        return _Rows(values, np.ones(len(values)))
-    return _Rows(values, np.maximum(np.sqrt(_dots(values, values)), 1e-12))
-
-
-def _dots(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Row by row: `einsum` sums each row for itself, whatever the others."""
-    return np.einsum("rw,rw->r", left, right)
-
-
-def _scores(left: _Rows, right: _Rows) -> NDArray[np.float32]:
-    products = _dots(left.values, right.values)
-    return (products / (left.divisors * right.divisors)).astype(np.float32)
-
-
-def _best_of_some(
-    queries: _Rows, documents: NDArray, count: int, score: Score, chunk: int
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """`best_documents` of as many queries as a block has."""
-    num_queries = len(queries.values)
-    rows = np.empty(0, np.int64)
-    numbers, scores = np.empty(0, np.int64), np.empty(0, np.float32)
-    for start in range(0, len(documents), chunk):
-        block = _rows(documents[start : start + chunk], score)
-        left, right = queries.rough(), block.rough()
-        rough = left @ right.T
-        # A product of float32 is off by at most about width · 2^-24 times both lengths; this is
-        # four times that, because two products are compared.
-        lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1).max()
-        slack = 2 * (right.shape[1] + 8) * np.finfo(np.float32).eps * lengths
-        least = np.full(num_queries, -np.inf, np.float32)
-        if count < len(right):
-            least = np.partition(rough, -count, axis=1)[:, -count] - slack
-        if len(scores) == num_queries * count:  # so many are known already
-            least = np.maximum(least, scores.reshape(num_queries, count)[:, -1] - slack)
-        some_rows, columns = np.nonzero(rough >= least[:, None])
-        parts = [slice(i, i + CHUNK) for i in range(0, len(columns), CHUNK)]
-        found = [_scores(queries.take(some_rows[i]), block.take(columns[i])) for i in parts]
-        rows = np.concatenate([rows, some_rows])
-        numbers = np.concatenate([numbers, start + columns])
-        scores = np.concatenate([scores, *found])
-        order = np.lexsort((numbers, -scores, rows))
-        in_order = rows[order]
-        place = np.arange(len(order)) - np.searchsorted(in_order, in_order)
-        best = order[place < count]
-        rows, numbers, scores = rows[best], numbers[best], scores[best]
-    return numbers.reshape(num_queries, count), scores.reshape(num_queries, count)
-
-
-def pair_scores(
-    left: NDArray, right: NDArray, score: Score = "cosine", chunk: int = CHUNK
-) -> NDArray[np.float32]:
-    """The score of each row of one with the same row of the other."""
-    parts = [slice(start, start + chunk) for start in range(0, len(left), chunk)]
-    found = [_scores(_rows(left[part], score), _rows(right[part], score)) for part in parts]
-    return np.concatenate([np.empty(0, np.float32), *found])
-
-
-def nearest_accuracy(vectors: NDArray, classes: Sequence, chunk: int = CHUNK) -> float:
+def nearest_accuracy(vectors: NDArray, classes: Sequence) -> float:
     """The share of vectors whose nearest other one, by cosine, is of their class."""
     if not 1 < len(vectors) == len(classes):
         raise ValueError(f"{len(vectors)} vectors of {len(classes)} classes: both need two or more")
-    numbers, _ = best_documents(vectors, vectors, 2, "cosine", chunk)
+    numbers, _ = nearest(vectors, vectors, 2)
     itself = numbers[:, 0] == np.arange(len(vectors))
     names = np.asarray(classes)
     return float((names[np.where(itself, numbers[:, 1], numbers[:, 0])] == names).mean())
 
 
 def triplet_accuracy(
-    anchors: NDArray, positives: NDArray, negatives: NDArray, score: Score = "cosine"
+    anchors: NDArray, positives: NDArray, negatives: NDArray, score: str = COSINE
 ) -> float:
     """The share of triplets whose positive has a higher score than its negative."""
     near, far = (pair_scores(anchors, others, score) for others in (positives, negatives))

@@ -75,12 +75,10 @@ class KeepModels(Hook):
         self._every, self._write = every, write
 
     def begin(self, run: Run) -> None:
-        """Makes up for the model of the step that the run resumes from."""
         if run.step:
             self._keep(run)
 
     def after_call(self, run: Run) -> None:
-        """Writes a model where one is due."""
         self._keep(run)
 
     def _keep(self, run: Run) -> None:
@@ -98,21 +96,13 @@ _KEPT = "training is finished and its model is kept, and the same command evalua
 
 @dataclass(frozen=True)
 class PretrainingResults:
-    """The results of a run.
-
-    Attributes:
-        training: how training ended; None without `do_train`, or if it had ended before.
-        already_finished: whether an earlier call had finished the run: nothing was done.
-        evaluation: the figures of `eval_results.txt`.
-        guesses: what guessing reaches, by the figures' names.
-        rehearsal: with `dry_run`, the figures of one step of each phase.
-    """
+    """The results of a run; figures and guesses are by the names of `eval_results.txt`."""
 
     training: TrainingResult | None = None
-    already_finished: bool = False
+    already_finished: bool = False  # by an earlier call: nothing was done
     evaluation: dict[str, float] = field(default_factory=dict)
     guesses: dict[str, Guess] = field(default_factory=dict)
-    rehearsal: list[dict[str, float]] = field(default_factory=list)
+    rehearsal: list[dict[str, float]] = field(default_factory=list)  # of a step of each phase
 
 
 def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
@@ -306,7 +296,8 @@ class _Job:
 
     def _write_results(self, result: TrainingResult) -> None:
         self._run.write_model(result, self._write_model)
-        self._draw()
+        if not self._config.do_eval:  # which draws with the last evaluation
+            self._draw()
 
     def _draw(self) -> None:
         """Draws the run's figures as they stand, beside what guessing reaches."""

@@ -23,7 +23,7 @@ from keras_bert_impl.checkpoints.model_directory import (
 )
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
-from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
+from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
 from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.json_files import read_log
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -190,7 +190,9 @@ class TrainingRun:
             {f"eval_{name}": one.value for name, one in read_guesses(run).items() if figures},
         )
         source = find_model(run.model)
-        write_card(run.model, model_card(source.config, source.text, facts))
+        sentences = read_sentence_settings(run.model) is not None
+        card = model_card(source.config, source.text, facts, sentences=sentences)
+        write_card(run.model, card)
 
     def log_final_evaluation(
         self, step: int, figures: Mapping[str, Any], best_by: str = "loss"
@@ -224,7 +226,6 @@ class KeepFlags(Hook):
         self._flags = flags
 
     def begin(self, run: Run) -> None:
-        """Writes `flags.cfg`."""
         if run.is_chief:
             run.directory.write_flags(self._flags)
 
@@ -238,7 +239,6 @@ class DescribeModel(Hook):
         self._model, self._text, self._sentence = model, text, sentence
 
     def begin(self, run: Run) -> None:
-        """Tells the writer of checkpoints what the variables are."""
         names = [variable.path for variable in run.state.model.weights]
         run.checkpoints.describe_model = partial(
             describe_checkpoint,

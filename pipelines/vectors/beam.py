@@ -45,7 +45,6 @@ class Embed(beam.PTransform):
         self._config, self._text_of = config, text_of
 
     def expand(self, elements: PCollection) -> PCollection:
-        """Builds the one step."""
         return elements | "Compute" >> beam.ParDo(EmbedBundle(self._config, self._text_of))
 
 
@@ -69,11 +68,9 @@ class EmbedBundle(beam.DoFn):
         self._shared = Shared()  # travels with the function: all its copies in a process share
 
     def setup(self) -> None:
-        """Opens the model, or takes the one that this process has open."""
         self._opened = self._shared.acquire(lambda: _OpenedOnce(self._config))
 
     def start_bundle(self) -> None:
-        """Begins with nothing that waits."""
         self._waiting: list[_Waiting] = []
         self._characters = 0
 
@@ -83,7 +80,6 @@ class EmbedBundle(beam.DoFn):
         timestamp: Any = beam.DoFn.TimestampParam,
         window: Any = beam.DoFn.WindowParam,
     ) -> Iterator[WindowedValue]:
-        """Lets an element wait, and computes where enough do."""
         text = element if self._text_of is None else self._text_of(element)
         self._waiting.append(_Waiting(element, text, timestamp, window))
         self._characters += len(text) if isinstance(text, str | bytes) else 0
@@ -92,7 +88,6 @@ class EmbedBundle(beam.DoFn):
             yield from self._compute()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Computes what waits."""
         if self._waiting:
             yield from self._compute()
 

@@ -8,20 +8,18 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.backend import need_extra
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.names import encoder_names
-from keras_bert_impl.checkpoints.sentence_modules import (
-    SentenceSettings,
-    read_dense,
-    read_sentence_settings,
-)
+from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_dense
 from keras_bert_impl.checkpoints.sources import read_weight
-from keras_bert_impl.engines.config import TENSORFLOW
+from keras_bert_impl.engines.config import OPENVINO, TENSORFLOW
+from keras_bert_impl.engines.kept_graph import GRAPH_FILE, WEIGHTS_FILE
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import (
     check_output,
@@ -39,6 +37,8 @@ from keras_bert_impl.json_files import json_text, read_json_object
 from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.serving.answerer import REFUSE, log_left_out
+from keras_bert_impl.serving.embedder import Embedder, sentence_settings_of
+from keras_bert_impl.serving.exported import ExportedModel, find_exported
 from keras_bert_impl.serving.smaller_vectors import (
     FLOAT32,
     INT8,
@@ -49,9 +49,6 @@ from keras_bert_impl.serving.smaller_vectors import (
 )
 from pipelines.vectors.options import PARQUET, EmbedConfig, VectorModelConfig
 from pipelines.vectors.texts import count_texts, open_texts
-
-if TYPE_CHECKING:
-    from keras_bert_impl.serving.embedder import Embedder
 
 _LOGGER = logging.getLogger(__name__)
 _NUMBER = TYPES[FLOAT32]
@@ -80,10 +77,12 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
     output = config.output_file
     assert output is not None
     total = count_texts(texts, config.input_file)
+    if output.suffix == PARQUET:
+        need_extra("parquet", ["pyarrow"], f"`output_file={output}`")
     if output.exists() and output.samefile(config.input_file):
         raise UserError(f"{output}: is the input, which would be replaced; name another file.")
     # Before the model is opened: int8 keeps the scales that it finds on the texts.
-    text = find_model(config.model, do_lower_case=config.do_lower_case).text
+    text = known_model(config).text
     config.unknown.check(texts, text, config.input_file)
     check_output(output, grows=True)
     check_origin(output, Path(config.input_file))
@@ -123,29 +122,26 @@ def embed_texts(config: EmbedConfig) -> Iterator[str]:
     _log_left_out("the texts", embedder, sum(not text.strip() for text in config.text))
 
 
-def _log_left_out(where: str, embedder: "Embedder", empty: int) -> None:
+def _log_left_out(where: str, embedder: Embedder, empty: int) -> None:
     count, most = embedder.num_texts, embedder.max_seq_length
     log_left_out(where, count, empty=empty, cut=embedder.num_truncated, most=most)
 
 
-def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> "Embedder":
+def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> Embedder:
     """The model of the options, whose default prompt is theirs."""
     # Found again below: what is wrong with the options or the model shows without TensorFlow.
-    source = find_model(config.model, do_lower_case=config.do_lower_case)
+    source = known_model(config)
     check_size(config.dimensions, source.config.hidden_size)
     prompt = config.prompt
     if config.prompt_name is not None:
-        settings = read_sentence_settings(source.folder) or SentenceSettings()
-        prompt = settings.prompt_of(config.prompt_name)
-    from keras_bert_impl.serving.embedder import Embedder
-
+        prompt = sentence_settings_of(source).prompt_of(config.prompt_name)
     return Embedder.from_pretrained(
         config.model,
         pooling=config.pooling,
         normalize=config.normalize,
         max_seq_length=config.max_seq_length,
         prompt=prompt,
-        engine=config.engine or TENSORFLOW,
+        engine=config.engine,
         precision=config.precision,
         deterministic=config.deterministic,
         calibration_texts=texts,
@@ -153,7 +149,17 @@ def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> "Embedder"
     )
 
 
-def model_of_vectors(source: ModelSource, settings: SentenceSettings) -> dict[str, Any]:
+def known_model(config: VectorModelConfig) -> ModelSource | ExportedModel:
+    """What is known of the model of the options before it is opened."""
+    lower = config.do_lower_case
+    told = {"pooling": config.pooling, "normalize": config.normalize, "do_lower_case": lower}
+    exported = find_exported(config.model, config.engine, **told)
+    return exported or find_model(config.model, do_lower_case=lower)
+
+
+def model_of_vectors(
+    source: ModelSource | ExportedModel, settings: SentenceSettings
+) -> dict[str, Any]:
     """The part of a model without which vectors cannot be compared, as JSON values."""
     return {
         "weights": weights_sha256(source, with_pooler=settings.pooling == POOLER),
@@ -165,16 +171,17 @@ def model_of_vectors(source: ModelSource, settings: SentenceSettings) -> dict[st
     }
 
 
-def weights_sha256(source: ModelSource, with_pooler: bool) -> str:
+def weights_sha256(source: ModelSource | ExportedModel, with_pooler: bool) -> str:
     """Tells one encoder from another by its weights, in whatever format they are kept.
 
-    Args:
-        with_pooler: whether it counts; a model that comes without one has no use for it.
-
-    Returns:
-        A SHA-256, hexadecimal.
+    An export is told from others by its files, for it is a graph with the way to the vector in it.
     """
-    tensors, digest = source.tensors(), hashlib.sha256()
+    digest = hashlib.sha256()
+    if isinstance(source, ExportedModel):
+        for name in (GRAPH_FILE, WEIGHTS_FILE):
+            digest.update(file_sha256(source.checkpoint / name).encode())
+        return digest.hexdigest()
+    tensors = source.tensors()
     for row in sorted(encoder_names(source.config.num_hidden_layers), key=lambda row: row.ours):
         found = tensors.find(row)
         if found is not None and (with_pooler or not row.ours.startswith("pooler/")):
@@ -186,8 +193,9 @@ def weights_sha256(source: ModelSource, with_pooler: bool) -> str:
     return digest.hexdigest()
 
 
-def _description(config: EmbedConfig, column: str | None, embedder: "Embedder") -> dict[str, Any]:
+def _description(config: EmbedConfig, column: str | None, embedder: Embedder) -> dict[str, Any]:
     """Everything that the vectors depend on."""
+    is_export = isinstance(embedder.source, ExportedModel)
     return {
         "form": _FORM,
         INPUT_SHA256: file_sha256(Path(config.input_file)),
@@ -197,7 +205,7 @@ def _description(config: EmbedConfig, column: str | None, embedder: "Embedder") 
         "normalize": embedder.settings.normalize,
         "max_seq_length": embedder.max_seq_length,
         "dimensions": config.dimensions,
-        "engine": config.engine or TENSORFLOW,
+        "engine": config.engine or (OPENVINO if is_export else TENSORFLOW),
         "precision": config.precision,
         "deterministic": config.deterministic,
         "scales": embedder.engine.identity(),
@@ -207,14 +215,8 @@ def _description(config: EmbedConfig, column: str | None, embedder: "Embedder") 
 class GrowingVectors:
     """The vectors that are there so far, in a folder next to the output.
 
-    What was begun with the same description goes on; anything else is begun anew.
-
-    Args:
-        block: texts of a block; only whole blocks are kept, so that what follows them is computed
-            in the same batches, to the same bytes.
-
-    Attributes:
-        rows: how many vectors are there.
+    What was begun with the same description goes on; anything else is begun anew. Only whole blocks
+    are kept, so that what follows them is computed in the same batches, to the same bytes.
     """
 
     def __init__(
@@ -252,13 +254,9 @@ class GrowingVectors:
         self.rows += len(vectors)
 
     def finish(self, texts: Iterable[str], kind: str = FLOAT32) -> None:
-        """Writes the output, next to an array what it was made from, and removes the folder.
-
-        Args:
-            kind: the type of the vectors; the ranges of int8 are those of all of them.
-        """
+        """Writes the output, next to an array what it was made from, and removes the folder."""
         self._file.close()
-        ranges = ranges_of(self._blocks()) if kind == INT8 else None
+        ranges = ranges_of(self._blocks()) if kind == INT8 else None  # of all vectors
         said = {"vector_type": kind, **({} if ranges is None else {"ranges": ranges.tolist()})}
         blocks = (quantized(block, kind, ranges) for block in self._blocks())
         width = quantized(np.zeros([1, self._width], np.float32), kind, ranges).shape[1]
@@ -283,19 +281,15 @@ class GrowingVectors:
 
 
 @contextlib.contextmanager
-def growing_vectors(
-    output: Path, width: int, block: int, description: Mapping[str, Any]
-) -> Iterator[GrowingVectors]:
+def growing_vectors(output: Path, *how: Any) -> Iterator[GrowingVectors]:
     """Gives the vectors that are there so far; no other process can have them meanwhile."""
     folder = without_links(_folder_of(output))
     if not folder.is_dir():
         remove(folder)
     make_folder(folder)
-    with owned(
-        output.with_name(f".{output.name}.lock"),
-        f"{output}: another process is writing it; wait for it or name another file.",
-    ):
-        yield GrowingVectors(output, width, block, description)
+    busy = f"{output}: another process is writing it; wait for it or name another file."
+    with owned(output.with_name(f".{output.name}.lock"), busy):
+        yield GrowingVectors(output, *how)
 
 
 def origin_of(vectors: Path) -> Path:

@@ -28,26 +28,15 @@ _LENGTH_STEP = 16  # lengths are rounded up to multiples of it: few shapes, few 
 
 @dataclasses.dataclass(frozen=True)
 class LineFeatures:
-    """The vectors of one line.
+    """The vectors of one line."""
 
-    Attributes:
-        tokens: the WordPiece tokens, with [CLS] and [SEP].
-        ids: int32 [tokens].
-        vectors: float32 [layers, tokens, hidden], in the order that was asked for.
-    """
-
-    tokens: list[str]
-    ids: np.ndarray
-    vectors: np.ndarray
+    tokens: list[str]  # WordPiece, with [CLS] and [SEP]
+    ids: np.ndarray  # int32 [tokens]
+    vectors: np.ndarray  # float32 [layers, tokens, hidden], in the order that was asked for
 
 
 class FeatureExtractor:
-    """An encoder with its tokenizer.
-
-    Args:
-        config: what to load; only the fields that describe the model, its layers and its batches
-            are read.
-    """
+    """An encoder with its tokenizer; of the options those of the model, its layers and batches."""
 
     def __init__(self, config: FeaturesConfig) -> None:
         found = find_model(config.model, **config.description(), default_lower_case=True)
@@ -95,7 +84,8 @@ class FeatureExtractor:
         for start in range(0, len(order), self._batch_size):
             some = order[start : start + self._batch_size]
             length = -(-lengths[some[0]] // _LENGTH_STEP) * _LENGTH_STEP
-            vectors = self._compute({name: x[some, :length] for name, x in packed.items()})
+            layers = self._forward({name: x[some, :length] for name, x in packed.items()})
+            vectors = np.asarray(layers["all_encoder_layers"])[self._layers].astype(np.float32)
             for row, index in enumerate(some.tolist()):
                 ids = packed["input_ids"][index, : lengths[index]]
                 tokens = [self.vocabulary.tokens[number] for number in ids]
@@ -105,11 +95,6 @@ class FeatureExtractor:
                 results[index] = LineFeatures(tokens, ids, own)
         for index in range(len(lines)):
             yield results.pop(index)
-
-    def _compute(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:
-        """[layers, rows, length, hidden] of one batch."""
-        layers = self._forward(batch)["all_encoder_layers"]
-        return np.asarray(layers)[self._layers].astype(np.float32)
 
 
 def _split_segments(line: str) -> tuple[str, str]:
@@ -126,10 +111,7 @@ def _check_layers(layers: Sequence[int], blocks: int) -> list[int]:
 
 
 def pool(features: LineFeatures, pooling: str, combination: str) -> np.ndarray:
-    """One line's vectors, layers combined and tokens pooled.
-
-    Returns:
-        float32 [tokens, width], or [width] if pooled.
+    """One line's vectors, layers combined: float32 [tokens, width], or [width] if pooled.
 
     Example:
         >>> line = LineFeatures(["a", "b"], np.array([1, 2]), np.arange(4.0).reshape([2, 2, 1]))

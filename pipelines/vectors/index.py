@@ -20,6 +20,7 @@ from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import is_there, open_whole, owned, whole_folder
 from keras_bert_impl.json_files import Count, json_text, read_typed
 from keras_bert_impl.options import Rules
+from keras_bert_impl.serving.exported import ExportedModel
 from keras_bert_impl.serving.smaller_vectors import Vectors, check_size, unit
 from pipelines.vectors.embed import model_of_vectors
 from pipelines.vectors.index_files import AGAIN, IndexFiles
@@ -155,11 +156,9 @@ class VectorIndex:
         size: int | None = None,
         metric: str | None = None,
     ) -> "VectorIndex":
-        """Opens an index.
+        """Opens an index; without its model only vectors can be added or searched for.
 
         Args:
-            folder: of the index.
-            model: what made the vectors; without it only vectors can be added or searched for.
             size: the size that is expected; by default any, and so is `metric`.
 
         Raises:
@@ -186,7 +185,7 @@ class VectorIndex:
             index.check_model(embedder.source, embedder.settings)
         return index
 
-    def check_model(self, source: ModelSource, settings: SentenceSettings) -> None:
+    def check_model(self, source: ModelSource | ExportedModel, settings: SentenceSettings) -> None:
         """Refuses a model that did not make these vectors."""
         kept, width = self._description, source.config.hidden_size
         theirs: Any = kept["model"] or {"sizes": {"hidden_size": kept["size"]}}
@@ -301,7 +300,7 @@ class VectorIndex:
             own[~own.any(axis=1), -1] = True  # not met, or behind equal ones
             return scores[~own].reshape(len(asked), count)
 
-        exact = nearest(self._files.vectors, queries, count + 1, cosine=False)
+        exact = self._exact(0, queries, count + 1)
         least = others(*exact)[:, -1:] - _SAME * np.abs(exact[1]).max(axis=1, keepdims=True)
         ef, recall = LEAST_EF, 0.0
         while True:
@@ -343,7 +342,7 @@ class VectorIndex:
             raise UserError(f"`top_k={count}` must be a whole number from 1 on.")
         wanted, recall = self._units(queries), None if exact else self.recall
         graph, linked = self._graph, recall["rows"] if recall else 0
-        numbers, scores = nearest(self._files.vectors[linked:], wanted, count, cosine=False)
+        numbers, scores = self._exact(linked, wanted, count)
         if graph is None or recall is None:
             return numbers, scores
         met, theirs = graph.search(wanted, min(count, linked), recall["ef"])
@@ -351,6 +350,11 @@ class VectorIndex:
         scores = np.concatenate([theirs, scores], axis=1)
         best = np.lexsort((numbers, -scores))[:, :count]
         return np.take_along_axis(numbers, best, axis=1), np.take_along_axis(scores, best, axis=1)
+
+    def _exact(self, first: int, queries: Vectors, count: int) -> tuple[Numbers, Vectors]:
+        """`nearest` among the vectors from one on; of the cosine they have length 1."""
+        longest = 1.0 if self._description["metric"] == COSINE else None
+        return nearest(self._files.vectors[first:], queries, count, score=DOT, longest=longest)
 
     def texts(self) -> Iterator[str | None]:
         """The texts, in the order in which they were added."""
@@ -426,7 +430,9 @@ def _named(settings: SentenceSettings, prompt: str) -> str | None:
     return prompt if prompt in settings.prompts else None
 
 
-def _identity(source: ModelSource, settings: SentenceSettings, metric: str) -> dict[str, Any]:
+def _identity(
+    source: ModelSource | ExportedModel, settings: SentenceSettings, metric: str
+) -> dict[str, Any]:
     """That of a model without which its vectors cannot be compared with others."""
     prompt = settings.prompt_of(_named(settings, DOCUMENT))
     scaled = {"normalize": settings.normalize} if metric == DOT else {}

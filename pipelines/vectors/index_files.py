@@ -44,14 +44,7 @@ class _Block(TypedDict):
 
 
 class IndexFiles:
-    """The rows in a folder, mapped.
-
-    Args:
-        size: how many numbers a vector has.
-
-    Attributes:
-        vectors: float32 [rows, size].
-    """
+    """The rows in a folder, mapped; `vectors` is float32 [rows, size]."""
 
     def __init__(self, folder: Path, size: int) -> None:
         self._folder, self._size = folder, size

@@ -17,6 +17,7 @@ from keras_bert_impl.backend import need_extra
 from keras_bert_impl.errors import UserError, reading
 from keras_bert_impl.files import is_named, open_whole, without_links
 from keras_bert_impl.serving.smaller_vectors import Vectors, restored, unit
+from pipelines.vectors.options import COSINE, METRICS
 
 LEAST_EF = 64
 """How many candidates a search keeps, where nothing was measured."""
@@ -30,29 +31,65 @@ _MARKED = 64  # vectors
 
 _BLOCK_BYTES = 64 << 20
 _QUERIES_AT_ONCE = 1024
+_PAIRS_AT_ONCE = 8192  # in memory as float64
+_MANY = 4  # times what is wanted: a block's best are looked for then
 _TINY = 1e-12
 
 Numbers = NDArray[np.int64]
 
 
+def pair_scores(left: NDArray, right: NDArray, score: str = COSINE) -> Vectors:
+    """The cosine, or product, of each row of one with the same row of the other: float32 [rows].
+
+    It is computed in float64, summed in one order and rounded. So it depends on nothing but the two
+    vectors, and equal ones have equal scores.
+    """
+    if score not in METRICS:
+        raise ValueError(f"score {score!r} is neither 'cosine' nor 'dot'")
+    found = [np.empty(0, np.float32)]
+    for start in range(0, len(left), _PAIRS_AT_ONCE):
+        part = slice(start, start + _PAIRS_AT_ONCE)
+        a, b = (np.ascontiguousarray(one[part], np.float64) for one in (left, right))
+        products = _dots(a, b)
+        if score == COSINE:
+            products /= _lengths(a) * _lengths(b)
+        found.append(_finite(products).astype(np.float32))
+    return np.concatenate(found)
+
+
+def _dots(left: NDArray, right: NDArray) -> NDArray:
+    """Row by row: `einsum` sums each row for itself, whatever the others."""
+    return np.einsum("ij,ij->i", left, right)
+
+
+def _lengths(vectors: NDArray) -> NDArray:
+    return np.maximum(np.sqrt(_dots(vectors, vectors)), _TINY)
+
+
+def _finite(scores: NDArray) -> NDArray:
+    if not np.isfinite(scores).all():
+        raise ValueError("vectors have numbers that are NaN or infinite")
+    return scores
+
+
 def nearest(
     vectors: NDArray[Any],
-    queries: Vectors,
+    queries: NDArray,
     count: int,
     ranges: Vectors | None = None,
     *,
-    cosine: bool = True,
+    score: str = COSINE,
+    longest: float | None = None,
 ) -> tuple[Numbers, Vectors]:
-    """The vectors with the highest cosine to each query, or product with it.
+    """The vectors with the highest cosine to each query, or product with it: exactly, in blocks.
 
-    Args:
-        vectors: [vectors, width] of any type of `smaller_vectors`; may be mapped from a file.
-        queries: [queries, width].
-        ranges: of int8.
+    Products of matrices have other last digits for other shapes: they only say which vectors may be
+    among the best. So the answer depends on no size of a block.
 
-    Returns:
-        Their numbers, int64 [queries, count], and cosines, float32 [queries, count], the highest
-        first; of equal ones the earlier first. Fewer where there are fewer vectors.
+    Vectors are [vectors, width] of any type of `smaller_vectors`, int8 with its ranges, and may be
+    mapped from a file; queries [queries, width]. Where the length of the `longest` vector is known
+    products are faster. Gives their numbers, int64 [queries, count], and `pair_scores`, float32
+    [queries, count], the highest first; of equal ones the earlier first.
 
     Example:
         >>> vectors = np.array([[1, 0], [0, 2], [3, 3]], np.float32)
@@ -60,55 +97,63 @@ def nearest(
         >>> numbers.tolist(), (100 * cosines).round().tolist()
         ([[1, 2]], [[100.0, 71.0]])
     """
-    count = max(0, min(count, len(vectors)))
+    count, size = max(0, min(count, len(vectors))), _QUERIES_AT_ONCE
     numbers = np.empty((len(queries), count), np.int64)
     scores = np.empty((len(queries), count), np.float32)
-    for start in range(0, len(queries), _QUERIES_AT_ONCE):
-        some = slice(start, start + _QUERIES_AT_ONCE)
-        wanted = unit(queries[some]) if cosine else queries[some]
-        numbers[some], scores[some] = _nearest(vectors, wanted, count, ranges, cosine)
+    for start in range(0, len(queries) if count else 0, size):
+        some = slice(start, start + size)
+        found = _nearest(vectors, queries[some], count, ranges, score, longest)
+        numbers[some], scores[some] = (one.reshape(-1, count) for one in found)
     return numbers, scores
 
 
 def _nearest(
-    vectors: NDArray[Any], wanted: Vectors, count: int, ranges: Vectors | None, cosine: bool
-) -> tuple[list[Numbers], list[Vectors]]:
-    numbers = [np.empty(0, np.int64)] * len(wanted)
-    scores = [np.empty(0, np.float32)] * len(wanted)
-    width = wanted.shape[1]
+    vectors: NDArray[Any],
+    queries: NDArray,
+    count: int,
+    ranges: Vectors | None,
+    score: str,
+    longest: float | None,
+) -> tuple[Numbers, Vectors]:
+    """Flat: the best of the first query, then of the second."""
+    width, asked = queries.shape[1], np.asarray(queries, np.float32)
+    asked = unit(asked) if score == COSINE else asked
+    # A product of float32 is off by at most about width · 2^-24 times both lengths; this is four
+    # times that, because two products are compared.
+    slack = 2 * (width + 8) * np.finfo(np.float32).eps * np.linalg.norm(asked, axis=1)
+    rows, numbers = np.empty(0, np.int64), np.empty(0, np.int64)
+    scores, least = np.empty(0, np.float32), np.full(len(asked), -np.inf, np.float32)
     # What a block takes: its scores, and its vectors where they are made.
-    made = 0 if vectors.dtype == wanted.dtype else width
-    block = max(1, _BLOCK_BYTES // (4 * max(made, len(wanted))))
-    for start in range(0, len(vectors) if count else 0, block):
-        some = restored(vectors[start : start + block], width, ranges)
-        alike = wanted @ some.T  # [queries, block]
-        if cosine:
-            alike /= np.maximum(np.sqrt(np.einsum("ij,ij->i", some, some)), _TINY)
-        for query, row in enumerate(alike):
-            seen = scores[query]
-            # Most of a later block is below what was found already.
-            near = np.flatnonzero(~(row <= seen[-1])) if len(seen) == count else _top(row, count)
-            both = np.concatenate([seen, row[near]])
-            best = np.argsort(-both, kind="stable")[:count]
-            scores[query] = both[best]
-            numbers[query] = np.concatenate([numbers[query], near + start])[best]
+    made = 0 if vectors.dtype == np.float32 else width
+    block = max(1, _BLOCK_BYTES // (4 * max(made, len(asked))))
+    for start in range(0, len(vectors), block):
+        whole = restored(vectors[start : start + block], width, ranges)
+        some = np.asarray(whole, np.float32)
+        rough, most = asked @ some.T, 1.0 if longest is None else longest
+        if score == COSINE:
+            rough /= _lengths(some)
+        elif longest is None:
+            most = _lengths(some).max()
+        is_near = _finite(rough) >= (least - most * slack)[:, None]
+        if count < len(some) and np.count_nonzero(is_near) > _MANY * len(asked) * count:
+            of_block = np.partition(rough, -count, axis=1)[:, -count]
+            is_near = rough >= (np.maximum(least, of_block) - most * slack)[:, None]
+        query, near = np.nonzero(is_near)
+        parts = (slice(i, i + _PAIRS_AT_ONCE) for i in range(0, len(near), _PAIRS_AT_ONCE))
+        exact = [pair_scores(queries[query[i]], whole[near[i]], score) for i in parts]
+        rows, numbers = np.concatenate([rows, query]), np.concatenate([numbers, start + near])
+        scores = np.concatenate([scores, *exact])
+        order = np.lexsort((numbers, -scores, rows))
+        place = np.arange(len(order)) - np.searchsorted(rows[order], rows[order])
+        best = order[place < count]
+        rows, numbers, scores = rows[best], numbers[best], scores[best]
+        if len(scores) == len(asked) * count:
+            least = scores.reshape(-1, count)[:, -1]
     return numbers, scores
 
 
-def _top(row: Vectors, count: int) -> Numbers:
-    """The places of at least the `count` largest, and of all that equal the least of them."""
-    if count >= len(row):
-        return np.arange(len(row))
-    return np.flatnonzero(~(row < np.partition(row, -count)[-count]))
-
-
 class Graph:
-    """Links between the first `rows` of some vectors; safe to be searched by several threads.
-
-    Args:
-        links: see `read_links`.
-        vectors: float32 [rows or more, size]; kept.
-    """
+    """Links between the first `rows` of some vectors; safe to be searched by several threads."""
 
     def __init__(self, links: Any, vectors: Vectors) -> None:
         faiss = _faiss()
@@ -124,9 +169,8 @@ class Graph:
     def search(self, queries: Vectors, count: int, ef: int) -> tuple[Numbers, Vectors]:
         """The vectors of the largest products with each query that a search of width `ef` meets.
 
-        Returns:
-            Their numbers, int64 [queries, count], and products, the largest first; where fewer are
-            met, -1 and minus infinity.
+        Gives their numbers, int64 [queries, count], and products, the largest first; where fewer
+        are met, -1 and minus infinity.
         """
         settings = _faiss().SearchParametersHNSW(efSearch=max(ef, count))
         products, numbers = self._links.search(queries, count, params=settings)
@@ -134,11 +178,7 @@ class Graph:
 
 
 def read_links(path: Path, vectors: Vectors) -> Any:
-    """Maps the links of a graph: faiss' index without its vectors; None where there are none.
-
-    Args:
-        vectors: those that it links, and perhaps more.
-    """
+    """Maps the links of a graph: faiss' index without its vectors; None where there are none."""
     if not is_named(without_links(path)):
         return None
     return _read(path, vectors, _faiss().IO_FLAG_MMAP_IFC)
@@ -149,9 +189,6 @@ def grow_graph(path: Path, vectors: Vectors, advance: Callable[[int], object]) -
 
     Memory is that of the vectors, of the links (280 bytes a vector), and of these once more while
     they are written, which is done once a minute.
-
-    Args:
-        advance: gets the number of vectors that were linked since.
     """
     faiss = _faiss()
     if is_named(without_links(path)):

@@ -14,14 +14,19 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.sentence_modules import DOCUMENT, QUERY
 from keras_bert_impl.errors import UserError, reading
 from keras_bert_impl.files import check_file, file_sha256, is_there
 from keras_bert_impl.json_files import json_text, read_typed
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.serving.smaller_vectors import TYPES, UBINARY, check_size
-from pipelines.vectors.embed import INPUT_SHA256, model_of_vectors, open_embedder, origin_of
+from pipelines.vectors.embed import (
+    INPUT_SHA256,
+    known_model,
+    model_of_vectors,
+    open_embedder,
+    origin_of,
+)
 from pipelines.vectors.index import DESCRIPTION, Found, Recall, VectorIndex
 from pipelines.vectors.nearest import nearest
 from pipelines.vectors.options import (
@@ -59,7 +64,7 @@ def find_similar(config: SimilarConfig) -> Iterator[str]:
     vectors, kept = _open_vectors(config.vectors_file), origin_of(config.vectors_file)
     origin = read_typed(kept, _Origin, "make it with embed") if kept.is_file() else None
     queries, texts = _queries(config), _texts(config)
-    hidden = find_model(config.model, do_lower_case=config.do_lower_case).config.hidden_size
+    hidden = known_model(config).config.hidden_size
     dimensions = config.dimensions or (origin or {}).get("dimensions")
     width = check_size(dimensions, hidden)
     if vectors.shape[1] != (-(-width // 8) if vectors.dtype == TYPES[UBINARY] else width):
@@ -73,9 +78,11 @@ def find_similar(config: SimilarConfig) -> Iterator[str]:
     embedder = open_embedder(config, texts)
     prompt = _check_origin(config, embedder, origin) if origin is not None else None
     asked_vectors = embedder.embed(queries, prompt, dimensions)
-    numbers, cosines = nearest(vectors, asked_vectors, config.top_k, ranges)
-    if not np.isfinite(cosines).all():
-        raise UserError(f"{config.vectors_file}: has vectors that are NaN; make it with embed.")
+    try:
+        numbers, cosines = nearest(vectors, asked_vectors, config.top_k, ranges)
+    except ValueError as error:
+        where = config.vectors_file
+        raise UserError(f"{where}: has vectors that are NaN; make it with embed.") from error
     picked = _pick(texts, set(numbers.ravel().tolist()), len(vectors), config)
     for query, some, alike in zip(queries, numbers.tolist(), cosines.tolist(), strict=True):
         found = [Found(n + 1, cosine, picked[n]) for n, cosine in zip(some, alike, strict=True)]
@@ -188,11 +195,9 @@ def _open_vectors(path: Path) -> NDArray[Any]:
 def _check_origin(
     config: SimilarConfig, embedder: "Embedder", origin: Mapping[str, Any]
 ) -> str | None:
-    """Looks at what `embed` kept of the vectors; where nothing is kept, they are believed.
+    """Looks at what `embed` kept of the vectors, and names the prompt of queries that fits it.
 
-    Returns:
-        The name of the queries' prompt: that of queries where the vectors are of documents, the
-        default one where they were made with it, or with what the options say.
+    That of queries where the vectors are of documents, else the default one.
     """
     kept = origin_of(config.vectors_file)
     made_with, settings = origin.get("prompt"), embedder.settings

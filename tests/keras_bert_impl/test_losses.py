@@ -114,7 +114,7 @@ def value_and_gradients(loss, columns, labels, compiled=False):
             value = loss(tensors, labels)
         return value, tape.gradient(value, tensors)
 
-    run = tf.function(compute, jit_compile=True) if compiled else compute
+    run = tf.function(compute, jit_compile=True, autograph=False) if compiled else compute
     value, gradients = run([tf.constant(one) for one in columns])
     return value.numpy(), [one.numpy() for one in gradients]
 

@@ -92,12 +92,22 @@ class Browser:
 
     def write(self, field, text):
         """Types a text in place of what a field holds, and sends the form."""
-        area = self.one(f"textarea[name={field}]")
-        area.clear()
-        self.run("document.querySelector('[role=status]').textContent = ''")
-        area.send_keys(text)
-        self.one("button[type=submit]").click()
+        self.type(field, text)
+        self.send()
         return self.wait()
+
+    def type(self, field, text):
+        """Types a text in place of what a field holds."""
+        from selenium.webdriver.common.keys import Keys
+
+        area = self.one(f"textarea[name={field}]")
+        area.send_keys(Keys.CONTROL, "a")
+        area.send_keys(text)
+
+    def send(self):
+        """Sends the form, as Enter does."""
+        self.run("document.querySelector('[role=status]').textContent = ''")
+        self.run("document.forms[0].requestSubmit()")
 
     def press(self, *keys):
         """Presses keys where the focus is."""

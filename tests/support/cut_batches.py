@@ -2,8 +2,9 @@
 
 Run as a process of its own, because devices can only be split before TensorFlow starts:
 `python -m tests.support.cut_batches one_device|mirrored|multi_worker_mirrored WAYS...`, each way
-being `batch_size,accumulation_steps,use_xla,dropout`, and perhaps `,twice`, or `,vectors` and how
-many texts are computed at once.
+being `batch_size,accumulation_steps,use_xla,dropout`, and perhaps `,toy`, for a layer of dropout
+before one of weights and the same rows on every replica, or `,vectors` and how many texts are
+computed at once.
 """
 
 import dataclasses
@@ -15,6 +16,7 @@ import keras
 import numpy as np
 
 from keras_bert_impl.config import BertConfig
+from keras_bert_impl.layers.dropout import Dropout
 from keras_bert_impl.losses import MultipleNegativesRankingLoss
 from keras_bert_impl.models.embedder import BertEmbedder
 from keras_bert_impl.models.pretrainer import BertPretrainer
@@ -27,14 +29,13 @@ from keras_bert_impl.training.vector_step import VectorObjective
 from pipelines.fine_tuning.row_set import RowSet
 from pipelines.records.rows import Rows
 from pipelines.tasks.vectors.batches import VectorBatches
+from tests.support.toy_training import ToyObjective, toy_features
 
 LENGTH, PREDICTIONS, TOKENS, STEPS, RATE = 16, 4, 50, 4, 1e-3
 
 
-def batch(rows, seed, twice=False):
-    """Examples of unequal lengths and numbers of masked positions; or half of them twice."""
-    if twice:
-        return {name: np.tile(a, [2, 1]) for name, a in batch(rows // 2, seed).items()}
+def batch(rows, seed):
+    """Examples of unequal lengths and numbers of masked positions."""
     draws = np.random.default_rng(seed)
     lengths = draws.integers(5, LENGTH + 1, [rows, 1])
     masked = draws.integers(1, PREDICTIONS + 1, [rows, 1])
@@ -47,6 +48,19 @@ def batch(rows, seed, twice=False):
         "masked_lm_weights": (np.arange(PREDICTIONS) < masked).astype("float32"),
         "next_sentence_labels": draws.integers(0, 2, [rows, 1]).astype("int32"),
     }
+
+
+def toy_batch(rows, replicas, seed):
+    """The same rows for each replica."""
+    features = toy_features(rows // replicas, seed).items()
+    return {name: np.concatenate([array] * replicas) for name, array in features}
+
+
+def toy_model(config):
+    """Weights behind a layer of dropout."""
+    inputs = keras.Input([8], name="x")
+    dropped = Dropout(config.hidden_dropout_prob, stream=1)(inputs)
+    return keras.Model({"x": inputs}, {"logits": keras.layers.Dense(3)(dropped)})
 
 
 def vector_batches(rows, texts_at_once, replicas):
@@ -109,9 +123,12 @@ def train(devices, strategy, way):
         vectors = BertEmbedder, VectorObjective(MultipleNegativesRankingLoss(scale=5.0))
         state, step = training_step(devices, config, float(dropout), *vectors)
         batch_of = vector_batches(int(rows), int(more[1]), devices.replicas).batch_at
+    elif more == ["toy"]:
+        state, step = training_step(devices, config, float(dropout), toy_model, ToyObjective())
+        batch_of = partial(toy_batch, int(rows), devices.replicas)
     else:
         state, step = training_step(devices, config, float(dropout))
-        batch_of = partial(batch, int(rows), twice=bool(more))
+        batch_of = partial(batch, int(rows))
     figures = []
     for number in range(STEPS):
         given = batch_of(number)

@@ -74,7 +74,7 @@ def _tensorflow(model, batch, loss_of, address):
 
     variables = model.trainable_variables
 
-    @tf.function
+    @tf.function(autograph=False)
     def compute():
         with _place(address), tf.GradientTape() as tape:
             outputs = model(batch, training=address is not None)

@@ -81,7 +81,7 @@ def head(draw, length):
     """The bytes of a head; most are right, so that what follows counts."""
     method = draw.choice(["POST"] * 12 + ["GET", "PUT", "DELETE", "HEAD", "PATCH", "BREW", "p"])
     version = draw.choice(["1.1"] * 20 + ["1.0", "2.0", "9.9", "x"])
-    lines = [f"{method} {draw.choice(_PATHS)} HTTP/{version}", "Host: a"]
+    lines = [f"{method} {draw.choice(_PATHS)} HTTP/{version}", "Host: localhost"]
     wrong = [str(length + 5), "99999999", "-1", "1e3", "9" * 30, "", "0x10", "+3"]
     lines.append(f"Content-Length: {draw.choice([str(length)] * 20 + wrong)}")
     more = [
@@ -89,6 +89,7 @@ def head(draw, length):
         "Transfer-Encoding: chunked",
         "Transfer-Encoding: gzip, chunked",
         "Content-Encoding: gzip",
+        "Content-Encoding: br",
         "Expect: 100-continue",
         "Connection: upgrade\r\nUpgrade: websocket",
         "Connection: upgrade\r\nUpgrade: h2c",
@@ -119,7 +120,7 @@ def request(seed, number):
         chunks = draw.choice(
             [b"5\r\nabc", b"zz\r\n", b"ffffffffffffffff\r\nx", b"-1\r\n", b"0\r\n"]
         )
-        start = b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: a\r\n"
+        start = b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: localhost\r\n"
         return [start + b"Transfer-Encoding: chunked\r\n\r\n", chunks], 0, True
     if kind == 3:
         return [bytes(draw.choices(range(256), k=draw.randrange(1, 3000)))], 0, True

@@ -21,7 +21,7 @@ def tiny_config(**changes):
     return BertConfig(
         vocab_size=len(WORD_VOCABULARY),
         hidden_size=16,
-        num_hidden_layers=2,
+        num_hidden_layers=1,
         num_attention_heads=2,
         intermediate_size=24,
         max_position_embeddings=POSITIONS,

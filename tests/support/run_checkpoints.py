@@ -14,7 +14,7 @@ from tests.support.model_folders import WORD_VOCABULARY, tiny_config
 TEXT = TextSettings(WORD_VOCABULARY, do_lower_case=False)
 
 
-def write_step(checkpoints, model, step=1200, names=None, **groups):
+def write_step(checkpoints, model, step=1200, names=None, sentence=None, **groups):
     """One checkpoint of a run that trains a model; gives its folder.
 
     Args:
@@ -22,6 +22,7 @@ def write_step(checkpoints, model, step=1200, names=None, **groups):
         model: any model of this project.
         step: the step.
         names: of the weights; by default those of the model.
+        sentence: how a text becomes a vector.
         **groups: further groups of variables, or another one of `weights`.
     """
     weights = [tf.Variable(weight.value) for weight in model.weights]
@@ -36,6 +37,7 @@ def write_step(checkpoints, model, step=1200, names=None, **groups):
             model=model,
             text=TEXT,
             names=names or [weight.path for weight in model.weights],
+            sentence=sentence,
         ),
     )
     return folder

@@ -14,19 +14,24 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+CERTIFICATE, KEY = (ROOT / f"tests/support/localhost.{kind}.pem" for kind in ("cert", "key"))
 
 _PROGRAM = """
 import json, logging, sys
 from keras_bert_impl.serving.http.app import make_app
 from keras_bert_impl.serving.http.config import ServerConfig
 from keras_bert_impl.serving.http.server import listen, serve
+from starlette.responses import Response
+from starlette.routing import Route
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
 
 logging.basicConfig(level=logging.INFO, format="%(message)s")
 seconds, settings = float(sys.argv[1]), json.loads(sys.argv[2])
 config = ServerConfig(port=0, **settings)
 toy = ToyAnswerer(seconds=seconds, tokens_at_once=4096)
-serve(make_app({"toy": ToyModel({"text": toy})}, config), config, listen("127.0.0.1", 0))
+routes = [Route("/large", lambda request: Response(bytes(12 << 20)))]
+app = make_app({"toy": ToyModel({"text": toy})}, config, routes=routes)
+serve(app, config, listen("127.0.0.1", 0))
 """
 
 
@@ -35,7 +40,7 @@ class Served:
 
     def __init__(self, process, log):
         self.process, self._log = process, log
-        self.port = int(self._logged(r"http://127\.0\.0\.1:(\d+)")[1])
+        self.port = int(self._logged(r"https?://127\.0\.0\.1:(\d+)")[1])
 
     @property
     def log(self):
@@ -98,7 +103,7 @@ def served_toy(seconds=0.0, **settings):
         log = Path(folder) / "log.txt"
         with log.open("w") as file:
             process = subprocess.Popen(
-                [sys.executable, "-c", _PROGRAM, str(seconds), json.dumps(settings)],
+                [sys.executable, "-c", _PROGRAM, str(seconds), json.dumps(settings, default=str)],
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 cwd=ROOT,

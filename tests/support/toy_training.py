@@ -43,6 +43,7 @@ def toy_config(**changes):
         "train_batch_size": 30,
         "log_steps": 1,
         "save_checkpoints_steps": 7,
+        "kernels": "plain",  # nothing is compiled
     }
     return TrainingConfig(**{**settings, **changes})
 

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import functools
-import hmac
+import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
@@ -13,25 +13,31 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.convertors import StringConvertor, register_url_convertor
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope
 
 from keras_bert_impl.errors import shown
-from keras_bert_impl.serving.answerer import NUM_TRUNCATED, Answerer, AnsweringModel
+from keras_bert_impl.serving.answerer import NUM_TRUNCATED, Answerer, AnsweringModel, Instance
 from keras_bert_impl.serving.http import rest
+from keras_bert_impl.serving.http.answer_cache import AnswerCache, KnownAnswers
 from keras_bert_impl.serving.http.batching import Answered, Batch, Batcher, Observer
 from keras_bert_impl.serving.http.bodies import BodyReader, RequestError, fault_body, to_json
 from keras_bert_impl.serving.http.config import ServerConfig
+from keras_bert_impl.serving.http.wire import CUT_OFF, METHOD, REQUEST_ID, Guard, Wire
+
+_LOGGER = logging.getLogger(__name__)
 
 _MOST_INSTANCES = 2048  # of a request
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-_OPEN_PATHS = ("/healthz", "/readyz")
+_PACKED = 1024  # bytes of an answer from which on packing is worth it
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
 _Endpoint = Callable[[Request], Awaitable[Response]]
@@ -61,15 +67,29 @@ def make_app(
         ends, what waits is answered, and the models are closed.
     """
     service = Service(models, config, indexes or {})
-    guard = Middleware(_Guard, key=config.key(), open_paths={*_OPEN_PATHS, *open_paths})
     handlers: Mapping[Any, Any] = {
         HTTPException: _answer_fault,
         ClientDisconnect: _answer_lost_client,
         Exception: _answer_bug,
     }
+    of_pages = Middleware(
+        CORSMiddleware,
+        allow_origins=[one.lower() for one in config.allowed_origins],
+        allow_methods=("GET", "POST"),
+        allow_headers=("*",),
+        allow_private_network=True,
+        expose_headers=("Retry-After", "X-Request-ID"),
+    )
     app = Starlette(
         routes=[*service.routes(), *routes],
-        middleware=[guard],
+        middleware=[
+            Middleware(Wire, log=config.access_log, count=service.count, refuse=_answer_fault),
+            *([of_pages] if config.allowed_origins else []),
+            # Within: refusals have our form, and what their pages need to read them.
+            Middleware(ExceptionMiddleware, handlers=handlers),
+            Middleware(Guard, config=config, open_paths=open_paths),
+            Middleware(GZipMiddleware, minimum_size=_PACKED, compresslevel=1),
+        ],
         exception_handlers=handlers,
         lifespan=service.lifespan,
     )
@@ -83,6 +103,7 @@ class Service:
 
     Attributes:
         stopping: it takes no more requests.
+        cut_off: how many requests its stop did not answer.
         is_warm: what is made at the first use is made; until then it is not ready, but answers.
     """
 
@@ -98,9 +119,13 @@ class Service:
         self._batchers = dict[int, Batcher]()  # by the `id` of their answerers
         self._loop: asyncio.AbstractEventLoop | None = None
         self._figures = Figures()
+        self._cache: AnswerCache | None = None
+        if config.cache_mebibytes:
+            self._cache = AnswerCache(config.cache_mebibytes << 20)
+            self._figures.watch_cache(self._cache)
         self._bodies = BodyReader(config.read_seconds)
         self._started = int(time.time())
-        self.stopping, self.is_warm = False, True
+        self.stopping, self.is_warm, self.cut_off = False, True, 0
         for name, model in models.items():
             self.serve(name, rest.Versions({1: model}))
 
@@ -141,8 +166,10 @@ class Service:
 
     def _batcher(self, name: str, signature: str, answerer: Answerer) -> Batcher:
         observer = self._figures.watch(name, signature, lambda: self._waiting(name, signature))
-        config = self._config
-        return Batcher(answerer, config.max_waiting, observer, config.answer_seconds)
+        config, known = self._config, None
+        if self._cache is not None:
+            known = KnownAnswers(self._cache, self._figures.counter_of_found(name, signature))
+        return Batcher(answerer, config.max_waiting, observer, config.answer_seconds, known)
 
     def _waiting(self, name: str, signature: str) -> int:
         answerers = [one.answerers.get(signature) for one in self._versions[name].models.values()]
@@ -191,30 +218,30 @@ class Service:
         """An endpoint that is counted, whatever comes of it."""
 
         async def answer(request: Request) -> Response:
-            started, status = time.perf_counter(), 499  # the client went away
-            try:
-                response = await endpoint(request)
-                status = response.status_code
-                return response
-            except RequestError as fault:
-                status = fault.status_code
-                raise
-            finally:
-                name = request.path_params.get("name") or request.scope.get(_MODEL, "")
-                known = str(name) if name in self._models else ""
-                self._figures.request(known, method, status, time.perf_counter() - started)
+            request.scope[METHOD] = method
+            return await endpoint(request)
 
         return answer
+
+    def count(self, scope: Scope, status: int, seconds: float, is_stopped: bool) -> None:
+        """Counts a request that asked a model, or that was refused before."""
+        self.cut_off += is_stopped or (self.stopping and status == CUT_OFF)
+        if method := scope.get(METHOD):
+            name = scope.get("path_params", {}).get("name") or scope.get(_MODEL, "")
+            known = str(name) if name in self._models else ""
+            self._figures.request(known, method, status, seconds)
 
     async def _ask(self, request: Request, asked: rest.Asked) -> Response:
         """Answers instances, unless they are too many, or the client goes away or must wait."""
         if len(asked.instances) > _MOST_INSTANCES:
             sentence = f"a request may have {_MOST_INSTANCES} instances; send more of them."
             raise RequestError(413, sentence)
-        answer = self._batchers[id(asked.answerer)].ask(asked.instances)
+        batcher = self._batchers[id(asked.answerer)]
+        answer = batcher.ask(asked.instances)
         loop = asyncio.get_running_loop()
         watch = loop.create_task(_when_gone(request.receive, answer))
-        timer = loop.call_later(self._config.answer_seconds, _give_up, answer)
+        give_up = functools.partial(_give_up, answer, batcher, asked.instances)
+        timer = loop.call_later(self._config.answer_seconds, give_up)
         try:
             written = functools.partial(_written, asked, await answer)
             return await asyncio.to_thread(written) if asked.is_long else written()
@@ -299,7 +326,7 @@ class Figures:
             return kind(f"keras_bert_{name}", about, labels, registry=self._registry, **more)
 
         self._requests = add(Counter, "requests", "Requests.", (*call, "status"))
-        about = "From a request's head to its answer."
+        about = "From a request's head to its answer, taken by its reader."
         self._seconds = add(Histogram, "request_seconds", about, call, buckets=_SECONDS)
         self._rows = add(Histogram, "batch_rows", "Rows of a batch.", ours, buckets=_ROWS)
         about = "Computation of a batch."
@@ -307,6 +334,12 @@ class Figures:
         self._tokens = add(Counter, "tokens", "Tokens computed.", ours)
         about = "Positions computed: tokens and their padding."
         self._positions = add(Counter, "positions", about, ours)
+        about = "Instances whose answers were kept."
+        self._cache_hits = add(Counter, "cache_hits", about, ours)
+        about = "Instances whose answers were not kept, where some are."
+        self._cache_misses = add(Counter, "cache_misses", about, ours)
+        about = "Bytes of the answers that are kept."
+        self._cache_bytes = add(Gauge, "cache_bytes", about, ())
         about = "Instances whose answers are not there yet."
         self._waiting = add(Gauge, "waiting_instances", about, ours)
         about = "The version that answers where none is named."
@@ -333,6 +366,21 @@ class Figures:
             duration.observe(batch.seconds)
             tokens.inc(batch.tokens)
             positions.inc(batch.positions)
+
+        return count
+
+    def watch_cache(self, cache: AnswerCache) -> None:
+        """Shows how much a cache holds."""
+        self._cache_bytes.set_function(lambda: cache.size)
+
+    def counter_of_found(self, model: str, signature: str) -> Callable[[int, int], None]:
+        """What counts the answers of one answerer that were kept, and those that were not."""
+        hits = self._cache_hits.labels(model, signature)
+        misses = self._cache_misses.labels(model, signature)
+
+        def count(found: int, missing: int) -> None:
+            hits.inc(found)
+            misses.inc(missing)
 
         return count
 
@@ -377,43 +425,13 @@ async def _when_gone(receive: Receive, answer: asyncio.Future[Answered]) -> None
         answer.set_exception(ClientDisconnect())
 
 
-def _give_up(answer: asyncio.Future[Answered]) -> None:
+def _give_up(
+    answer: asyncio.Future[Answered], batcher: Batcher, instances: Sequence[Instance]
+) -> None:
     if not answer.done():
         sentence = "no answer within the time that a request may wait; ask again later."
-        answer.set_exception(RequestError(429, sentence, retry_after=1))
-
-
-class _Guard:
-    """Lets in who sends the key as `Authorization: Bearer KEY`; answers what a stop cuts off."""
-
-    def __init__(self, app: ASGIApp, key: str | None, open_paths: Collection[str]) -> None:
-        self._app, self._key, self._open = app, (key or "").encode(), open_paths
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            if scope["type"] == "http" and scope["path"] not in self._open:
-                self._check_key(Headers(scope=scope).get("authorization", ""))
-            await self._app(scope, receive, send)
-            return
-        except RequestError as error:
-            fault = error
-        except asyncio.CancelledError:  # a stopped server has waited long enough
-            fault = RequestError(503, "the server stops.", headers={"Connection": "close"})
-        response = await _answer_fault(Request(scope), fault)
-        with contextlib.suppress(RuntimeError):  # an answer had begun
-            await response(scope, receive, send)
-
-    def _check_key(self, header: str) -> None:
-        kind, _, given = header.partition(" ")
-        # The time of this comparison says nothing of how much of a key is right.
-        right = hmac.compare_digest(given.strip().encode("utf-8", "replace"), self._key)
-        if self._key and not (right and kind.lower() == "bearer"):
-            raise RequestError(
-                401,
-                "the API key is missing or wrong; send it as `Authorization: Bearer KEY`.",
-                code="invalid_api_key",
-                headers={"WWW-Authenticate": "Bearer"},
-            )
+        later = batcher.retry_after(instances)
+        answer.set_exception(RequestError(429, sentence, retry_after=later))
 
 
 async def _answer_fault(request: Request, fault: Exception) -> Response:
@@ -429,9 +447,10 @@ async def _answer_fault(request: Request, fault: Exception) -> Response:
 
 
 async def _answer_lost_client(_request: Request, _error: Exception) -> Response:
-    return Response(status_code=499)
+    return Response(status_code=CUT_OFF)
 
 
-async def _answer_bug(request: Request, _error: Exception) -> Response:
+async def _answer_bug(request: Request, error: Exception) -> Response:
+    _LOGGER.error("request %s failed.", request.scope.get(REQUEST_ID), exc_info=error)
     sentence = "the server failed at this request; its log says why."
     return await _answer_fault(request, RequestError(500, sentence))

@@ -3,6 +3,9 @@
 Threads take what waits, cut it into rows, and compute a batch as soon as the engine is free: one
 client alone never waits for others, and under load a batch fills up while the one before it is
 computed. The event loop only hands requests over and gets answers back.
+
+A small request waits for the batches that are being computed and for other small ones. Large
+requests are prepared and finished part by part, each in its turn, and fill what is left.
 """
 
 import asyncio
@@ -14,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from keras_bert_impl.engines.engine import NotFiniteError
@@ -27,19 +31,23 @@ from keras_bert_impl.serving.answerer import (
     RowOutputs,
     row_length,
 )
+from keras_bert_impl.serving.http.answer_cache import Known, KnownAnswers
 from keras_bert_impl.serving.http.bodies import RequestError, bad_request
 from keras_bert_impl.serving.http.row_pool import RowPool, WaitingRow
 
 _LOGGER = logging.getLogger(__name__)
 
 _FAILED = "the model failed at this request; the server's log says why."
-_BATCHES_READY = 32  # of this many batches rows are made ahead: of more rows more have one length
-_INSTANCES_PREPARED = 32  # at a time, so that the first of them are soon computed
+_SMALL, _SMALL_CHARACTERS = 32, 16_384  # instances of a part, and of a small request, at most
+_BATCHES_READY = 8  # of so many batches rows of large requests are made ahead, to have like lengths
+_BATCHES_OF_SMALL = 3  # as much is computed before a batch of a large request that waits
+_PARTS_OF_QUEUE = 4  # a large request counts for one of them at most, and one is not for them
 _LARGE = 1 << 20  # characters: cutting them into tokens takes up to fifty times as many bytes
 _ONE_LARGE = threading.Lock()  # of all models, so that such requests do not add up
-_OF_BEFORE = 0.8  # the measured speed changes slowly
+_BESIDE_A_TEXT = 8  # as many characters as [CLS], [SEP] and a prompt stand for
+_OF_BEFORE = 0.9  # the measured speed changes slowly
 _BATCHES_TO_KNOW = 20  # the first ones may be slow: an engine prepares for each length
-_LONGEST_WAIT = 60  # seconds that a client is asked to wait
+_clock = time.perf_counter
 
 
 class Answered(NamedTuple):
@@ -77,24 +85,154 @@ class _Request:
         instances: what is asked.
         loop: of the client that waits for
         answer: its answers.
+        answers: by instance, and of each
+        truncated: the tokens that were not read.
+        parts: those that nobody has taken yet.
+        characters: of the parts that are not prepared.
+        tokens_left: of its rows that are not computed.
+        tokens: of all its rows.
+        counted: what it takes of the instances that may wait.
+        asked: how many instances had no answer when it came.
+        missing: how many have none now.
         over: the client waits no more.
-        prepared: its rows, as soon as they are made.
-        outputs: of its rows.
-        missing: how many rows are not computed yet.
     """
 
     instances: Sequence[Instance]
     loop: asyncio.AbstractEventLoop
     answer: asyncio.Future[Answered]
+    answers: list[Any]
+    truncated: list[int]
+    parts: deque["_Part"] = field(default_factory=deque)
+    characters: int = 0
+    tokens_left: int = 0
+    tokens: int = 0
+    counted: int = 0
+    asked: int = 0
+    missing: int = 0
     over: bool = False
+    is_small: bool = True
+
+    def take(self, number: int, known: Known | None) -> bool:
+        """Takes the answer of an instance, where there is one."""
+        if known is not None:
+            self.answers[number], tokens, self.truncated[number] = known
+            self.tokens += tokens
+        return known is not None
+
+
+@dataclass(eq=False, slots=True)
+class _Part:
+    """Instances of a request that are prepared and finished at once.
+
+    Attributes:
+        numbers: which of the request's instances.
+        prepared: their rows, as soon as they are made.
+        outputs: of the rows.
+        missing: how many rows are not computed yet.
+    """
+
+    request: _Request
+    numbers: list[int]
+    characters: int
     prepared: Prepared | None = None
     outputs: list[Any] = field(default_factory=list)
     missing: int = 0
-    tokens: int = 0
+
+    @property
+    def instances(self) -> list[Instance]:
+        return [self.request.instances[number] for number in self.numbers]
 
     def row(self, number: int) -> Row:
         assert self.prepared is not None
         return self.prepared.rows[number]
+
+
+@dataclass(eq=False)
+class _Line:
+    """The small requests, or the large ones.
+
+    Attributes:
+        requests: those that are not over.
+        parts: of each request the one that is prepared next, where there is one.
+        characters: of what is not prepared.
+        rows: of what is.
+        counted: what they take of the instances that may wait.
+    """
+
+    requests: set[_Request] = field(default_factory=set)
+    parts: deque[_Part] = field(default_factory=deque)
+    characters: int = 0
+    rows: RowPool = field(default_factory=RowPool)
+    counted: int = 0
+
+    @property
+    def tokens_left(self) -> int:
+        return self.rows.positions
+
+    @property
+    def waits(self) -> bool:
+        return bool(self.parts or self.rows)
+
+    def add(self, request: _Request) -> None:
+        self.requests.add(request)
+        self.characters += request.characters
+        self.counted += request.counted
+        self.parts.append(request.parts.popleft())
+
+    def take_parts(self) -> list[_Part]:
+        """Some parts, about as many as fill a batch; the next of their requests line up again."""
+        taken = list[_Part]()
+        count = 0
+        while self.parts and count < _SMALL:
+            part = self.parts.popleft()
+            if part.request.over:
+                continue
+            taken.append(part)
+            count += len(part.numbers)
+            if part.request.parts:
+                self.parts.append(part.request.parts.popleft())
+                break
+        return taken
+
+    def drop(self, request: _Request) -> None:
+        """Forgets a request that is over."""
+        self.requests.discard(request)
+        self.characters -= request.characters
+        self.counted -= request.counted
+        if request.tokens_left:
+            self.rows.drop(lambda part: part.request is request)
+
+
+@dataclass
+class _Pace:
+    """How fast it goes, by the last batches.
+
+    Attributes:
+        tokens_a_character: of texts that are not prepared yet.
+        batches: how many were measured.
+    """
+
+    tokens_a_character: float = 0.25
+    batches: int = 0
+    _tokens: float = 0.0
+    _seconds: float = 0.0
+    _ended: float = 0.0
+
+    def prepared(self, tokens: int, characters: int) -> None:
+        """Learns from a part; a single long text, of which little may be read, changes little."""
+        self.tokens_a_character *= _OF_BEFORE
+        self.tokens_a_character += tokens / characters * (1 - _OF_BEFORE)
+
+    def computed(self, tokens: int, started: float, ended: float) -> None:
+        """Learns from a batch; what others computed at the same time is counted once."""
+        self.batches += 1
+        self._tokens = self._tokens * _OF_BEFORE + tokens
+        self._seconds = self._seconds * _OF_BEFORE + ended - max(started, self._ended)
+        self._ended = ended
+
+    def seconds(self, tokens: float) -> float:
+        """How long so many tokens take, with the padding that comes with them."""
+        return tokens * self._seconds / self._tokens if self.batches else 0.0
 
 
 _Result = tuple[_Request, Answered | Exception]
@@ -105,7 +243,8 @@ class Batcher:
 
     Args:
         most_waiting: how many instances may wait; a request of more is taken where none waits. A
-            large request counts for half of them at most, so that it shuts no other out.
+            large request counts for a quarter of them at most, and a quarter is for small ones.
+        known: answers that are given at once, and where others are kept.
     """
 
     def __init__(
@@ -114,14 +253,16 @@ class Batcher:
         most_waiting: int,
         observer: Observer | None = None,
         most_seconds: float = math.inf,
+        known: KnownAnswers | None = None,
     ) -> None:
         self._answerer, self._most, self._observer = answerer, most_waiting, observer
-        self._most_seconds = most_seconds
+        self._most_seconds, self._known = most_seconds, known
+        self._share = max(1, most_waiting // _PARTS_OF_QUEUE)
         self._changed = threading.Condition()
-        self._incoming = deque[_Request]()
-        self._rows = RowPool()
-        self._computing = self._waiting = self._counted = self._batches = 0
-        self._seconds_a_row = 0.0
+        self._small, self._large = _Line(), _Line()
+        self._pace = _Pace()
+        self._computing = self._computing_tokens = self._preparing = self._waiting = 0
+        self._small_computed = 0  # tokens, since a batch of large requests
         self._closed = False
         # While as many batches as are worth it are computed, one thread prepares the next.
         self._threads = [
@@ -144,11 +285,19 @@ class Batcher:
             begun is dropped. It may end with `RequestError`: an instance is not what the model
             answers (400), or the model failed (500).
         """
-        loop = asyncio.get_running_loop()
-        request = _Request(instances, loop, loop.create_future())
-        self._accept(request)
-        request.answer.add_done_callback(lambda _: self._forget(request))
+        request = self._request_of(instances, self._known)
+        if request.missing:
+            self._accept(request)
+            request.answer.add_done_callback(lambda _: self._forget(request))
+        else:
+            request.answer.set_result(_answered(request))
         return request.answer
+
+    def retry_after(self, instances: Sequence[Instance]) -> int:
+        """In how many seconds instances would be answered if they were asked now."""
+        request = self._request_of(instances)
+        with self._changed:
+            return self._wait(request)
 
     def close(self) -> None:
         """Answers what waits, and ends the threads."""
@@ -158,45 +307,66 @@ class Batcher:
         for thread in self._threads:
             thread.join()
 
+    def _request_of(
+        self, instances: Sequence[Instance], known: KnownAnswers | None = None
+    ) -> _Request:
+        loop, count = asyncio.get_running_loop(), len(instances)
+        answers, truncated = [None] * count, [0] * count
+        request = _Request(instances, loop, loop.create_future(), answers, truncated)
+        found = enumerate(known.find(instances) if known else [None] * count)
+        _divide(request, [number for number, one in found if not request.take(number, one)])
+        count = request.missing
+        request.counted = count if request.is_small else min(count, self._share)
+        return request
+
+    def _line_of(self, request: _Request) -> _Line:
+        return self._small if request.is_small else self._large
+
     def _accept(self, request: _Request) -> None:
         with self._changed:
             if self._closed:
                 raise RequestError(503, "the server is about to stop; ask again.", retry_after=1)
-            too_many = self._counted + self._share_of(request) > self._most
-            known = self._batches >= _BATCHES_TO_KNOW
-            too_long = known and self._seconds_left() > self._most_seconds
+            small, large, own = self._small.counted, self._large.counted, request.counted
+            too_many = small + large + own > self._most
+            if not request.is_small:
+                too_many = too_many or large + own > self._most - self._share
+            known = self._pace.batches >= _BATCHES_TO_KNOW
+            too_long = known and self._seconds_until(request) > self._most_seconds
             if self._waiting and (too_many or too_long):
                 raise RequestError(
-                    429, "too many requests wait; ask again later.", retry_after=self._wait()
+                    429, "too many requests wait; ask again later.", retry_after=self._wait(request)
                 )
-            self._waiting += len(request.instances)
-            self._counted += self._share_of(request)
-            self._incoming.append(request)
+            self._waiting += request.asked
+            self._line_of(request).add(request)
             self._changed.notify()
 
-    def _share_of(self, request: _Request) -> int:
-        """What a request takes of the instances that may wait."""
-        return min(len(request.instances), max(1, self._most // 2))
+    def _seconds_until(self, request: _Request) -> float:
+        """In how many seconds a request would be answered: it and what is computed before it."""
+        own, others = self._tokens_left(request), self._large.requests
+        before = self._tokens_left(self._small) + self._computing_tokens / 2
+        if not request.is_small:
+            before += sum(min(self._tokens_left(other), own) for other in others)
+        elif others:
+            before += before / _BATCHES_OF_SMALL
+        return self._pace.seconds(own + before)
 
-    def _seconds_left(self) -> float:
-        """The seconds that what waits will take."""
-        return self._waiting * self._seconds_a_row
+    def _tokens_left(self, waiting: _Request | _Line) -> float:
+        return waiting.tokens_left + waiting.characters * self._pace.tokens_a_character
 
-    def _wait(self) -> int:
+    def _wait(self, request: _Request) -> int:
         """In how many seconds a client should ask again."""
-        return max(1, min(_LONGEST_WAIT, math.ceil(self._seconds_left())))
+        return max(1, round(self._seconds_until(request)))
 
     def _forget(self, request: _Request) -> None:
         if not request.over:
             with self._changed:
                 if not request.over:
                     self._end(request)
-                    self._rows.drop(request)
 
     def _end(self, request: _Request) -> None:
         request.over = True
-        self._waiting -= len(request.instances)
-        self._counted -= self._share_of(request)
+        self._waiting -= request.asked
+        self._line_of(request).drop(request)
         if self._closed and not self._waiting:
             self._changed.notify_all()
 
@@ -207,126 +377,169 @@ class Batcher:
                     if self._closed and not self._waiting:
                         return
                     self._changed.wait()
+                if self._small.waits or self._large.waits:
+                    self._changed.notify()
             task()
 
     def _task(self) -> Callable[[], None] | None:
         """What is best done next: a full batch, more rows, or the rows that there are."""
-        budget, free = self._answerer.tokens_at_once, self._free()
-        full = self._rows.positions >= budget
-        ready = self._rows.positions >= _BATCHES_READY * budget
-        if self._incoming and not (full and free) and not ready:
-            requests = self._take_requests()
-            return lambda: self._prepare(requests)
-        if self._rows and free:
-            # Few rows are divided among those who could compute them.
-            share = budget if free == 1 else -(-self._rows.positions // free)
-            batch = self._rows.take(min(budget, share))
-            self._computing += 1
-            if self._rows or self._incoming:
-                self._changed.notify()
-            return lambda: self._compute(batch)
+        budget = self._answerer.tokens_at_once
+        free = self._answerer.batches_at_once - self._computing
+        small, large = self._small, self._large
+        could_compute = free and small.rows.positions + large.rows.positions >= budget
+        # One thread prepares small requests whatever else there is to do.
+        if small.parts and not (could_compute and self._preparing):
+            self._preparing += 1
+            return partial(self._prepare, small, small.take_parts())
+        if large.parts and not could_compute and large.rows.positions < _BATCHES_READY * budget:
+            return partial(self._prepare, large, large.take_parts())
+        if free and (small.rows or large.rows):
+            return partial(self._compute, self._take_rows(budget, free))
         return None
 
-    def _free(self) -> int:
-        return self._answerer.batches_at_once - self._computing
-
-    def _take_requests(self) -> list[_Request]:
-        """Some requests, about as many as fill a batch."""
-        taken = list[_Request]()
-        count = 0
-        while self._incoming and count < _INSTANCES_PREPARED:
-            request = self._incoming.popleft()
-            if not request.over:
-                taken.append(request)
-                count += len(request.instances)
-        if self._incoming:
-            self._changed.notify()
-        return taken
-
-    def _prepare(self, requests: Sequence[_Request]) -> None:
-        done = list[_Result]()
-        for request in requests:
+    def _prepare(self, line: _Line, parts: Sequence[_Part]) -> None:
+        done, prepared = list[_Result](), list[_Part]()
+        for part in parts:
             try:
-                with _ONE_LARGE if _is_large(request.instances) else contextlib.nullcontext():
-                    request.prepared = self._answerer.prepare(request.instances)
-                if not request.prepared.rows:
-                    done.append((request, self._finished(request)))
+                prepared += self._prepared(part)
             except Exception as error:
-                done.append((request, _fault_of(error)))
-        failed = {id(request) for request, _ in done}
+                done.append((part.request, self._fault_of_texts(part.request, error)))
         with self._changed:
-            for request in requests:
-                if id(request) not in failed and not request.over:
-                    self._add_rows(request)
+            self._preparing -= line is self._small
+            for part in prepared:
+                self._add_rows(line, part)
             self._changed.notify()
+        self._finish([part for part in prepared if not part.missing])
         self._deliver(done)
 
-    def _add_rows(self, request: _Request) -> None:
-        assert request.prepared is not None
-        lengths = [row_length(row) for row in request.prepared.rows]
-        request.outputs, request.missing = [None] * len(lengths), len(lengths)
-        request.tokens = sum(lengths)
-        self._rows.add(request, lengths)
+    def _prepared(self, part: _Part) -> list[_Part]:
+        """A part with its rows; where answers are kept, of each answer it is known which are its."""
+        part.prepared = self._cut(part.instances)
+        if self._known is None or len(part.numbers) in (1, len(part.prepared.rows)):
+            return [part]
+        singles = list[_Part]()
+        for number in part.numbers:
+            one = part.request.instances[number]
+            singles.append(_Part(part.request, [number], _size(one), self._cut([one])))
+        return singles
+
+    def _cut(self, instances: Sequence[Instance]) -> Prepared:
+        is_large = sum(map(_size, instances)) > _LARGE
+        with _ONE_LARGE if is_large else contextlib.nullcontext():
+            return self._answerer.prepare(instances)
+
+    def _fault_of_texts(self, request: _Request, error: Exception) -> RequestError:
+        """What is wrong with a request of which a part cannot be prepared."""
+        if isinstance(error, UserError):
+            try:  # the sentence counts the instances, of all parts
+                self._cut(request.instances)
+            except UserError as whole:
+                error = whole
+        return _fault_of(error)
+
+    def _add_rows(self, line: _Line, part: _Part) -> None:
+        assert part.prepared is not None
+        request, lengths = part.request, [row_length(row) for row in part.prepared.rows]
+        part.outputs, part.missing = [None] * len(lengths), len(lengths)
+        self._pace.prepared(sum(lengths), part.characters)
+        if not request.over:
+            request.tokens += sum(lengths)
+            request.tokens_left += sum(lengths)
+            request.characters -= part.characters
+            line.characters -= part.characters
+            line.rows.add(part, lengths)
+
+    def _take_rows(self, budget: int, free: int) -> list[WaitingRow]:
+        """The next batch: of small requests, but now and then of large ones."""
+        small, large = self._small, self._large
+        is_small = bool(small.rows)
+        if large.rows and self._small_computed >= _BATCHES_OF_SMALL * budget:
+            is_small = False
+        rows = small.rows if is_small else large.rows
+        # Few rows are divided among those who could compute them.
+        share = budget if free == 1 else -(-rows.positions // free)
+        batch = rows.take(min(budget, share))
+        for row in batch:
+            row.owner.request.tokens_left -= row.length
+        self._begin(batch)
+        # Counted while a large request waits.
+        self._small_computed = (
+            self._small_computed + _tokens(batch) if is_small and large.rows else 0
+        )
+        return batch
+
+    def _begin(self, batch: Sequence[WaitingRow]) -> None:
+        self._computing += 1
+        self._computing_tokens += _tokens(batch)
 
     def _compute(self, batch: Sequence[WaitingRow]) -> None:
-        started = time.perf_counter()
+        started = _clock()
         outputs: Sequence[RowOutputs] | Exception
         try:
             outputs = self._answerer.compute([row.owner.row(row.number) for row in batch])
         except Exception as error:
             outputs = error
-        seconds = time.perf_counter() - started
+        ended, positions = _clock(), len(batch) * batch[-1].length
         with self._changed:
             self._computing -= 1
-            share = seconds / len(batch) / self._answerer.batches_at_once
-            before = self._seconds_a_row or share
-            self._seconds_a_row = before * _OF_BEFORE + share * (1 - _OF_BEFORE)
-            self._batches += 1
+            self._computing_tokens -= _tokens(batch)
+            if positions > self._answerer.tokens_at_once / 4:  # few rows are slower than many
+                self._pace.computed(_tokens(batch), started, ended)
             self._changed.notify()
         if isinstance(outputs, Exception):
             self._compute_apart(batch, outputs)
             return
-        self._observe(batch, seconds)
+        if self._observer is not None:
+            self._observer(Batch(len(batch), _tokens(batch), positions, ended - started))
         self._scatter(batch, outputs)
 
     def _compute_apart(self, batch: Sequence[WaitingRow], error: Exception) -> None:
         """A batch failed: its requests are computed one by one, so that only the cause fails."""
-        owners = list(dict.fromkeys(row.owner for row in batch))
-        if len(owners) == 1:
-            with self._changed:
-                self._rows.drop(owners[0])
-            self._deliver([(owners[0], _fault_of(error, computing=True))])
+        requests = list(dict.fromkeys(row.owner.request for row in batch))
+        if len(requests) == 1:
+            self._deliver([(requests[0], _fault_of(error, computing=True))])
             return
-        for owner in owners:
-            own = [row for row in batch if row.owner is owner]
+        for request in requests:
+            own = [row for row in batch if row.owner.request is request]
             with self._changed:
-                self._computing += 1
+                self._begin(own)
             self._compute(own)
 
-    def _observe(self, batch: Sequence[WaitingRow], seconds: float) -> None:
-        if self._observer is not None:
-            positions = len(batch) * batch[-1].length
-            tokens = sum(row.length for row in batch)
-            self._observer(Batch(len(batch), tokens, positions, seconds))
-
     def _scatter(self, batch: Sequence[WaitingRow], outputs: Sequence[RowOutputs]) -> None:
-        complete = list[_Request]()
-        with self._changed:  # several threads may have rows of one request
+        complete = list[_Part]()
+        with self._changed:  # several threads may have rows of one part
             for row, output in zip(batch, outputs, strict=True):
-                request = row.owner
-                request.outputs[row.number] = output
-                request.missing -= 1
-                if not request.missing and not request.over:
-                    complete.append(request)
-        self._deliver([(request, self._finished(request)) for request in complete])
+                part = row.owner
+                part.outputs[row.number] = output
+                part.missing -= 1
+                if not part.missing and not part.request.over:
+                    complete.append(part)
+        self._finish(complete)
 
-    def _finished(self, request: _Request) -> Answered | Exception:
-        assert request.prepared is not None
-        try:
-            answers = self._answerer.finish(request.prepared, request.outputs)
-        except Exception as error:
-            return _fault_of(error, computing=True)
-        return Answered(answers, request.tokens, request.prepared.num_truncated)
+    def _finish(self, parts: Sequence[_Part]) -> None:
+        done = list[_Result]()
+        for part in parts:
+            request, prepared = part.request, part.prepared
+            assert prepared is not None
+            try:
+                answers = self._answerer.finish(prepared, part.outputs)
+            except Exception as error:
+                done.append((request, _fault_of(error, computing=True)))
+                continue
+            cut = prepared.num_truncated or [0] * len(answers)
+            found = [*zip(part.numbers, answers, cut, strict=True)]
+            if self._known is not None:
+                lengths = [row_length(row) for row in prepared.rows]
+                tokens = lengths if len(found) > 1 else [sum(lengths)]
+                for (number, answer, left), count in zip(found, tokens, strict=True):
+                    self._known.keep(request.instances[number], Known(answer, count, left))
+            with self._changed:
+                for number, answer, left in found:
+                    request.answers[number], request.truncated[number] = answer, left
+                request.missing -= len(found)
+                if not request.missing:
+                    done.append((request, _answered(request)))
+        self._deliver(done)
 
     def _deliver(self, results: Iterable[_Result]) -> None:
         by_loop = dict[asyncio.AbstractEventLoop, list[_Result]]()
@@ -340,8 +553,34 @@ class Batcher:
                 loop.call_soon_threadsafe(_settle, some)
 
 
-def _is_large(instances: Sequence[Instance]) -> bool:
-    return sum(_characters(value) for one in instances for value in one.values()) > _LARGE
+def _divide(request: _Request, numbers: Iterable[int]) -> None:
+    """Divides some instances of a request into parts; a single one may be longer than a part."""
+    part = _Part(request, [], 0)
+    for number in numbers:
+        size = _size(request.instances[number])
+        is_full = len(part.numbers) == _SMALL or part.characters + size > _SMALL_CHARACTERS
+        if not part.numbers or is_full:
+            part = _Part(request, [], 0)
+            request.parts.append(part)
+        part.numbers.append(number)
+        part.characters += size
+        request.characters += size
+        request.asked += 1
+        request.missing += 1
+    request.is_small = len(request.parts) < 2 and request.characters <= _SMALL_CHARACTERS
+
+
+def _tokens(batch: Sequence[WaitingRow]) -> int:
+    return sum(row.length for row in batch)
+
+
+def _answered(request: _Request) -> Answered:
+    return Answered(request.answers, request.tokens, request.truncated)
+
+
+def _size(instance: Instance) -> int:
+    """About how many characters an instance has, with what a model puts beside them."""
+    return _BESIDE_A_TEXT + sum(map(_characters, instance.values()))
 
 
 def _characters(value: Any) -> int:

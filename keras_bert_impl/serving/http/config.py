@@ -5,10 +5,11 @@ import dataclasses
 import ipaddress
 import os
 import re
+import ssl
 from pathlib import Path
 
 from keras_bert_impl.backend import need_extra
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import read_small
 from keras_bert_impl.options import check_options, option
 
@@ -17,6 +18,12 @@ API_KEY_VARIABLE = "KERAS_BERT_API_KEY"
 
 _PACKAGES = ("starlette", "uvicorn", "orjson", "prometheus_client")
 _KEY = re.compile(r"[\x21-\x7e]{1,512}")  # what a header can hold
+
+STANDARD_OUTPUT, ANY = "-", "*"
+"""In place of a file; in place of names."""
+
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s,]+", re.IGNORECASE)
+_HOST = re.compile(r"[^/\s,\[\]:*]+|[0-9a-fA-F:.]+")
 
 _A_DAY = 24 * 3600.0  # seconds; the system's clocks refuse far larger ones
 
@@ -35,11 +42,39 @@ class ServerConfig:
         "see a command line; api_key_file, or the environment's KERAS_BERT_API_KEY, is safer.",
     )
     api_key_file: Path | None = option(None, "A file that holds the key.")
+    allowed_hosts: tuple[str, ...] = option(
+        (),
+        "Names by which clients may call the server (Host), beside those of this machine; * for "
+        "any. By default none where it listens on this machine only, and any elsewhere.",
+    )
+    allowed_origins: tuple[str, ...] = option(
+        (),
+        "Pages that may ask the server from a browser, as https://example.com; * for any. By "
+        "default only its own.",
+    )
+    certfile: Path | None = option(
+        None, "A certificate in PEM form; with it the server speaks https."
+    )
+    keyfile: Path | None = option(
+        None, "The certificate's private key in PEM form; by default in the same file."
+    )
+    access_log: str | None = option(
+        None,
+        "A file to which each request adds a line of JSON, without texts; - for standard output.",
+    )
     max_waiting: int = option(
         2048,
         "How many instances (texts, pairs, questions) may wait; what comes on top gets status "
-        "429. A large request counts for half of them at most.",
+        "429. A request of more than 32 counts for a quarter of them at most, and a quarter is for "
+        "smaller requests only, which wait for no larger ones.",
         at_least=1,
+    )
+    cache_mebibytes: int = option(
+        0,
+        "How much memory holds answers for whoever asks the same again; 0 for none. What was not "
+        "asked for longest goes first.",
+        at_least=0,
+        at_most=1 << 20,
     )
     max_connections: int = option(8192, "The most open connections.", at_least=1, at_most=65536)
     read_seconds: float = option(
@@ -69,6 +104,36 @@ class ServerConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
+        for name, values, form, example in (
+            ("allowed_hosts", self.allowed_hosts, _HOST, "example.com, without a port"),
+            ("allowed_origins", self.allowed_origins, _ORIGIN, "https://example.com"),
+        ):
+            for one in values:
+                if one != ANY and not form.fullmatch(one):
+                    raise UserError(f"`{name}={one}`: is none; write it as {example}.")
+
+    def check_files(self) -> None:
+        """Refuses a certificate that is none, and an access log that cannot be written."""
+        if self.keyfile and not self.certfile:
+            raise UserError("`keyfile` is without its certificate; give `certfile`, too.")
+        try:
+            if self.certfile:
+                context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+                context.load_cert_chain(self.certfile, self.keyfile, password=lambda: "")
+        except (OSError, ValueError) as error:
+            raise UserError(
+                f"`certfile={self.certfile}`, `keyfile={self.keyfile or self.certfile}`: "
+                f"{reason_of(error)}; name a certificate and its private key, both in PEM form "
+                "and without a passphrase."
+            ) from error
+        try:
+            if self.access_log not in (None, STANDARD_OUTPUT):
+                os.close(open_access_log(self.access_log))
+        except (OSError, ValueError) as error:
+            raise UserError(
+                f"`access_log={self.access_log}`: {reason_of(error)}; name a file that can be "
+                "written to, or - for standard output."
+            ) from error
 
     def key(self) -> str | None:
         """The API key: of the file, else the option, else the environment; None for none."""
@@ -89,6 +154,11 @@ def _key_in(file: Path) -> str:
         file, 1, "no key needs; name the file that holds the API key", stream_or_empty=True
     )
     return content.decode("utf-8", "replace").strip()
+
+
+def open_access_log(path: str) -> int:
+    """A file open for lines at its end; a pipe without a reader is refused, not waited for."""
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o640)
 
 
 def need_server() -> None:

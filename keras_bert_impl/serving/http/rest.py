@@ -29,7 +29,7 @@ from keras_bert_impl.serving.forms import VectorForm, read_fields
 from keras_bert_impl.serving.http.batching import Answered
 from keras_bert_impl.serving.http.bodies import RequestError, bad_request
 from keras_bert_impl.serving.reranking import by_score, can_rank, pair_scoring
-from keras_bert_impl.serving.smaller_vectors import FLOAT32, TYPES
+from keras_bert_impl.serving.smaller_vectors import in_base64
 
 DEFAULT_SIGNATURE = "serving_default"
 
@@ -128,7 +128,8 @@ def read(model: AnsweringModel, method: str, body: Any) -> Asked:
         >>> found.instances, found.write(Answered([{"score": 1.0}, {"score": 2.0}], 2))
         ([{'text': 'a'}, {'text': 'b'}], {'outputs': [1.0, 2.0]})
     """
-    _check_entries(body, (*METHODS[method], "signature_name"))
+    form = ("encoding_format",) if method == "predict" else ()
+    _check_entries(body, (*METHODS[method], "signature_name", *form))
     rows = _examples(body) if method != "predict" else _rows(body)
     if not isinstance(rows, list) or not rows:
         raise bad_request("send a list with at least one instance.")
@@ -141,7 +142,19 @@ def read(model: AnsweringModel, method: str, body: Any) -> Asked:
     if method != "predict":
         return Asked(answerer, instances, _writer(model, answerer, method))
     by_columns = functools.partial(_by_columns, list(answerer.outputs))
-    return Asked(answerer, instances, by_columns if "inputs" in body else _by_rows)
+    write = by_columns if "inputs" in body else _by_rows
+    if body.get("encoding_format") in (None, "float"):
+        return Asked(answerer, instances, write)
+    if body["encoding_format"] != "base64" or answerer.kind != "vector":
+        raise bad_request("`encoding_format` is float or, of vectors, base64.", "encoding_format")
+    output = next(iter(answerer.outputs))
+
+    def write_packed(answered: Answered) -> Any:
+        pairs = zip(answered.answers, instances, strict=True)
+        packed = [{**one, output: in_base64(one[output], asked)} for one, asked in pairs]
+        return write(answered._replace(answers=packed))
+
+    return Asked(answerer, instances, write_packed)
 
 
 def _given(body: Any, entries: Sequence[str], ignored: Sequence[str] = ()) -> dict[str, Any]:
@@ -342,9 +355,7 @@ def read_embeddings(models: Mapping[str, AnsweringModel], body: Any) -> tuple[st
     def write(answered: Answered) -> dict[str, Any]:
         vectors: list[Any] = [one[output] for one in answered.answers]
         if form == "base64":
-            number = TYPES[options.get("vector_type") or FLOAT32]
-            packed = (np.asarray(vector, number).tobytes() for vector in vectors)
-            vectors = [base64.b64encode(one).decode() for one in packed]
+            vectors = [in_base64(vector, options) for vector in vectors]
         return {
             "object": "list",
             "data": [
@@ -524,9 +535,11 @@ def model_entry(name: str, model: AnsweringModel, created: int) -> dict[str, Any
 _FAULTS = {
     "400": "The request is not as it must be; the sentence says what is wrong.",
     "401": "The API key is missing or wrong.",
+    "403": "The server has no such name (Host), or a foreign page asks.",
     "404": "There is no such model, or no such version.",
     "408": "The body did not arrive in time.",
     "413": "The body, or the number of instances, is too large.",
+    "415": "The body is packed, and not as gzip.",
     "429": "Too many wait, or this one waited too long; ask again after `Retry-After` seconds.",
     "503": "The server is about to stop.",
 }

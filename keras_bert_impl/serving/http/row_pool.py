@@ -1,8 +1,8 @@
 """Rows that wait to be computed: the one whose turn it is leaves with others of its length."""
 
 import bisect
-import heapq
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
@@ -19,7 +19,7 @@ class WaitingRow:
         length: the positions that it takes.
         owner: whose it is.
         number: which of its owner's rows.
-        turn: when it is to be computed: after so many rows.
+        turn: it is to be computed after so many rows.
         taken: it is in a batch, or not wanted any more.
     """
 
@@ -35,10 +35,7 @@ _BY_LENGTH = attrgetter("length", "turn")
 
 @dataclass
 class RowPool:
-    """Rows by length and by turn.
-
-    A row's turn is as many rows after its arrival as stand before it in its own request: a request
-    of a single row passes the later rows of a long one, and no row waits for ever.
+    """Rows by length and by turn: the oldest leaves next, so that none waits for ever.
 
     Attributes:
         positions: of all waiting rows.
@@ -53,20 +50,19 @@ class RowPool:
 
     positions: int = 0
     _by_length: list[WaitingRow] = field(default_factory=list)
-    _turns: list[tuple[int, int, WaitingRow]] = field(default_factory=list)
-    _served: int = 0
+    _turns: deque[WaitingRow] = field(default_factory=deque)
     _arrivals: int = 0
 
     def __len__(self) -> int:
         return len(self._by_length)
 
     def add(self, owner: Any, lengths: Sequence[int]) -> None:
-        """Lets the rows of one request wait."""
+        """Lets the rows of one owner wait."""
         for number, length in enumerate(lengths):
-            row = WaitingRow(length, owner, number, self._served + number)
+            row = WaitingRow(length, owner, number, self._arrivals)
             bisect.insort(self._by_length, row, key=_BY_LENGTH)
+            self._turns.append(row)
             self._arrivals += 1
-            heapq.heappush(self._turns, (row.turn, self._arrivals, row))
             self.positions += length
 
     def take(self, most: int) -> list[WaitingRow]:
@@ -78,32 +74,26 @@ class RowPool:
         Returns:
             Rows, the shortest first; none where none waits.
         """
-        while self._turns and self._turns[0][2].taken:
-            heapq.heappop(self._turns)
+        while self._turns and self._turns[0].taken:
+            self._turns.popleft()
         if not self._turns:
             return []
-        first, end = self._neighbours(self._place_of(self._turns[0][2]), most)
+        place = bisect.bisect_left(self._by_length, _BY_LENGTH(self._turns[0]), key=_BY_LENGTH)
+        first, end = self._neighbours(place, most)
         rows = self._by_length[first:end]
         del self._by_length[first:end]
         for row in rows:
             row.taken = True
             self.positions -= row.length
-        self._served += len(rows)
         return rows
 
-    def drop(self, owner: Any) -> None:
-        """Forgets the rows of a request."""
+    def drop(self, is_unwanted: Callable[[Any], bool]) -> None:
+        """Forgets the rows of some owners."""
         for row in self._by_length:
-            if row.owner is owner:
+            if is_unwanted(row.owner):
                 row.taken = True
                 self.positions -= row.length
         self._by_length = [row for row in self._by_length if not row.taken]
-
-    def _place_of(self, row: WaitingRow) -> int:
-        place = bisect.bisect_left(self._by_length, _BY_LENGTH(row), key=_BY_LENGTH)
-        while self._by_length[place] is not row:
-            place += 1
-        return place
 
     def _neighbours(self, place: int, most: int) -> tuple[int, int]:
         """The stretch around a row that makes a good batch: full, with little padding."""

@@ -2,13 +2,16 @@
 
 import asyncio
 import contextlib
+import fcntl
 import http
 import logging
 import os
 import resource
 import signal
 import socket
+import struct
 import sys
+import termios
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
@@ -21,11 +24,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.interrupts import STOPS
 from keras_bert_impl.serving.http.config import ServerConfig
+from keras_bert_impl.serving.http.wire import TAKEN
 
 _LOGGER = logging.getLogger(__name__)
 
 _BACKLOG = 4096  # connections that wait to be accepted
 _FILES_BESIDE = 256  # open files that are no connections
+_LOOKS = 16  # at a slow reader, in the time after which one that takes nothing is cut
 _MOST_HEAD = 64 << 10  # bytes that wait for their end; heads of the field have less than 2,000
 
 
@@ -40,7 +45,8 @@ def serve(app: Starlette, config: ServerConfig, listening: socket.socket) -> Non
     _allow_files(config.max_connections + _FILES_BESIDE)
     host, port = listening.getsockname()[:2]
     shown_host = f"[{host}]" if ":" in host else host
-    _LOGGER.info("Listening at http://%s:%d (Ctrl-C stops).", shown_host, port)
+    scheme = "https" if config.certfile else "http"
+    _LOGGER.info("Listening at %s://%s:%d (Ctrl-C stops).", scheme, shown_host, port)
     settings = uvicorn.Config(
         app,
         http=type("Bounded", (BoundedProtocol,), {"bounds": config}),
@@ -53,11 +59,16 @@ def serve(app: Starlette, config: ServerConfig, listening: socket.socket) -> Non
         server_header=False,
         proxy_headers=False,
         backlog=_BACKLOG,
+        ssl_certfile=config.certfile,
+        ssl_keyfile=config.keyfile,
         timeout_keep_alive=max(1, round(config.idle_seconds)),
         timeout_graceful_shutdown=max(1, round(config.stop_seconds)),
     )
     _Server(settings, app).run(sockets=[listening])
-    _LOGGER.info("Stopped; what was begun is answered.")
+    if cut_off := app.state.service.cut_off:
+        _LOGGER.warning("Stopped; of the requests that were begun %d were cut off.", cut_off)
+    else:
+        _LOGGER.info("Stopped; what was begun is answered.")
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -126,12 +137,15 @@ class BoundedProtocol(H11Protocol):
         super().__init__(*args, **kwargs)
         self._head_timer: asyncio.TimerHandle | None = None
         self._reader_timer: asyncio.TimerHandle | None = None
+        self._is_cut = False
+        self.app_state = {**self.app_state, TAKEN: self._taken}
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begins to count the seconds of the first head."""
         super().connection_made(transport)
-        # Whatever the reader leaves is counted as waiting for it, not only from 64 KiB on.
-        transport.set_write_buffer_limits(high=0)
+        # Whatever the reader leaves is counted as waiting for it, not only from 64 KiB on. (With
+        # 0 a TLS transport waits for nothing.)
+        transport.set_write_buffer_limits(high=1, low=0)
         if len(self.connections) > self.bounds.max_connections:
             transport.abort()
         else:
@@ -141,6 +155,7 @@ class BoundedProtocol(H11Protocol):
         """Stops counting."""
         _stop(self._head_timer)
         _stop(self._reader_timer)
+        self._is_cut = self.flow.write_paused or not self._is_idle()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -154,15 +169,39 @@ class BoundedProtocol(H11Protocol):
         self._count_head(begun=self._is_idle() and bool(self.conn.trailing_data[0]))
 
     def pause_writing(self) -> None:
-        """An answer waits for its reader, but not for ever."""
+        """An answer waits for its reader, but not for one that takes nothing."""
         super().pause_writing()
         _stop(self._reader_timer)
-        self._reader_timer = self.loop.call_later(self.bounds.idle_seconds, self.transport.abort)
+        self._watch_reader(-1, self.loop.time())
 
     def resume_writing(self) -> None:
         """It is read."""
         _stop(self._reader_timer)
         super().resume_writing()
+
+    def _watch_reader(self, left: int, since: float) -> None:
+        """Cuts a reader that has taken nothing since the time when so many bytes were left."""
+        before, left, now = left, self._bytes_left(), self.loop.time()
+        since = since if left == before else now
+        if now - since >= self.bounds.idle_seconds:
+            self.transport.abort()
+            return
+        seconds = self.bounds.idle_seconds / _LOOKS
+        self._reader_timer = self.loop.call_later(seconds, self._watch_reader, left, since)
+
+    def _bytes_left(self) -> int:
+        """What waits here and in the system, which hides a slow reader for some megabytes."""
+        left = self.transport.get_write_buffer_size()
+        with contextlib.suppress(OSError):  # a system that does not tell
+            connection = self.transport.get_extra_info("socket")
+            (queued,) = struct.unpack("i", fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(4)))
+            left += queued
+        return left
+
+    async def _taken(self) -> bool:
+        """Waits until the reader took the answer; False where the connection ended before."""
+        await self.flow.drain()
+        return not self._is_cut
 
     def send_400_response(self, msg: str) -> None:
         """Tells that something is no HTTP."""

@@ -25,7 +25,16 @@ STATIC = resources.files(__package__) / "static"
 """The files of the page."""
 
 # In the order in which they need each other.
-_MODULES = ("text.js", "dom.js", "attention_data.js", "attention_view.js", "single_page.js")
+_MODULES = (
+    "text.js",
+    "dom.js",
+    "link.js",
+    "picture.js",
+    "attention_data.js",
+    "attention_reading.js",
+    "attention_view.js",
+    "single_page.js",
+)
 _STYLES = ("page.css", "attention.css")
 _SCALE = 65535
 _IMPORT = re.compile(r"^import .*?;\n|^export ", re.MULTILINE | re.DOTALL)
@@ -94,7 +103,7 @@ class ShownAttention:
         # A frame of its own: styles stay apart, and the page reaches nothing of the notebook.
         page = html.escape(self.page())
         return (
-            '<iframe title="Attention" sandbox="allow-scripts" width="100%" '
+            '<iframe title="Attention" sandbox="allow-scripts allow-downloads" width="100%" '
             f'height="{self.height}" style="border: 0" srcdoc="{page}"></iframe>'
         )
 

@@ -3,6 +3,8 @@
 import asyncio
 import functools
 import os
+import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -28,6 +30,7 @@ _PAGE = "index.html"
 _KINDS = {"css": "text/css", "html": "text/html", "js": "text/javascript", "svg": "image/svg+xml"}
 _MEBIBYTES, _SECONDS = 1, 10.0
 _MOST_ROWS = 50  # of one text: windows of a passage without end
+_LEAST_SHARE = 0.005  # of a vocabulary, below which a script is an accident
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -75,6 +78,7 @@ class ShownModel:
             "description": dict(self.model.description),
             "signatures": [_signature(one) for one in self.model.answerers.values()],
             "attention": self.attention if isinstance(self.attention, str) else None,
+            "scripts": scripts_of(self.vocabulary) if self.vocabulary else {},
         }
 
     def tokens(self, answerer: Answerer, instance: Instance) -> dict[str, Any]:
@@ -107,6 +111,21 @@ def show_model(
         files = (Path(path) / name for name in ("vocab.txt", "tokenizer.json"))
         file = next((file for file in files if file.exists()), None)
         return ShownModel(model, Vocabulary.load(file) if file else None, _NO_ATTENTION)
+
+
+@functools.cache
+def scripts_of(vocabulary: Vocabulary) -> dict[str, float]:
+    """The share that each script has of a vocabulary's words, those with little of it left out.
+
+    Example:
+        >>> special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+        >>> scripts_of(Vocabulary([*special, "cat", "##s", "고", "##양"]))
+        {'LATIN': 0.5, 'HANGUL': 0.5}
+    """
+    words = [token for token in vocabulary.tokens if token[-1].isalpha()]
+    found = Counter(unicodedata.name(word[-1], "").partition(" ")[0] for word in words)
+    shares = {script: count / len(words) for script, count in found.most_common()}
+    return {script: share for script, share in shares.items() if share >= _LEAST_SHARE}
 
 
 def rows_of(answerer: Answerer, instance: Instance) -> Iterator[Row]:

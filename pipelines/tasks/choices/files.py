@@ -48,11 +48,6 @@ class RunSwagConfig(SplitFiles, FineTuningConfig):
     )
     text_encoding: TextEncoding = nested(TextEncoding)
 
-    @property
-    def file_encoding(self) -> TextEncoding:
-        """See `FineTuningConfig.file_encoding`."""
-        return self.text_encoding
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.names_files:

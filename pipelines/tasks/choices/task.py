@@ -1,6 +1,6 @@
 """The task of a run for endings: each is read with the context in front, and the best is chosen."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -72,7 +72,6 @@ class ChoiceTask(FilesOfSplits):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The options that change the rows."""
         return {"num_choices": self.num_choices}
 
     def examples(self, split: str) -> Iterable[Choice]:
@@ -85,11 +84,9 @@ class ChoiceTask(FilesOfSplits):
         return choices if labelled else (replace(choice, label=None) for choice in choices)
 
     def facts(self, example: Choice) -> Facts:
-        """The number of the right ending; see `TaskDefaults`."""
         return Facts(None if example.label is None else [str(example.label)], example.line)
 
     def texts(self, example: Choice) -> list[str]:
-        """The context and the endings."""
         return [example.context, *example.endings]
 
     def rows(
@@ -124,12 +121,10 @@ class ChoiceTask(FilesOfSplits):
         return Rows(np.arange(len(examples)), longest, padded, values, self.num_choices, most)
 
     def configure(self, config: "BertConfig") -> "BertConfig":
-        """The configuration without the labels of other tasks."""
         config = without_task(config)
         return config.replace(extra={**config.extra, "architectures": [self.ARCHITECTURE]})
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
-        """A model with a score for each ending."""
         from keras_bert_impl.models.multiple_choice import BertMultipleChoice
         from keras_bert_impl.training.objectives import ClassificationObjective
 
@@ -139,7 +134,6 @@ class ChoiceTask(FilesOfSplits):
     def answers(
         self, examples: Sequence[Choice], rows: Rows, outputs: Mapping[str, NDArray]
     ) -> Sequence[ChoiceAnswer]:
-        """The best ending of each example, and the probabilities of all."""
         del examples, rows
         logits = outputs["logits"].astype(np.float32)  # [examples, endings]
         weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
@@ -148,13 +142,11 @@ class ChoiceTask(FilesOfSplits):
         return [ChoiceAnswer(*pair) for pair in zip(best, probabilities, strict=True)]
 
     def score(self, answered: Answered[Choice, ChoiceAnswer]) -> Mapping[str, float]:
-        """The share of right endings."""
         pairs = [(answer.ending, example.label) for example, answer in answered]
         chosen, right = zip(*pairs, strict=True)
         return {"accuracy": accuracy(chosen, right)}
 
     def guessing(self, split: str) -> Guessing:
-        """The most frequent number of the right ending; see `TaskDefaults`."""
         examples = list(self.examples(split))
         best = constant_answer(np.array([example.label for example in examples]))
         answer = ChoiceAnswer(best, np.array([], np.float32))
@@ -174,13 +166,11 @@ class ChoiceTask(FilesOfSplits):
         return [write_table(path, ["id", "prediction", *names], rows)]
 
     def forms(self, model: KnownModel, max_seq_length: int | None) -> "list[ChoiceForm]":
-        """Contexts and endings; see `Asked`."""
         length = served_length(model.config, max_seq_length)
         model.config.check_length(length, at_least=5)
         return [ChoiceForm(self, model, length)]
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
-        """Contexts and endings to probabilities; see `ServedChooser`."""
         from pipelines.tasks.choices.served import ServedChooser
 
         config = opened.model.config
@@ -217,18 +207,16 @@ class ChoiceForm(RowForm):
         self._tokenizer = PlainTokenizer(model.text)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
-        """See `Answerer.prepare`."""
         fields = read_fields(self.inputs, instances)
         for number, endings in enumerate(fields["endings"], start=1):
             self._check_count(number, len(endings))
         pairs = zip(fields["context"], fields["endings"], strict=True)
+        own = self._task.num_choices
         choices = [
-            Choice("", context, some, None, 0)
+            Choice("", context, tuple(endings[place : place + own]), None, 0)
             for context, endings in pairs
-            for some in self._of_rows(endings)
+            for place in range(0, len(endings), own)
         ]
-        if not choices:
-            return Prepared([])
         rows = self._task.rows(choices, self._tokenizer, self.max_seq_length, training=False)
         counts = [len(endings) for endings in fields["endings"]]
         first = np.cumsum([0, *counts[:-1]]) // self._task.num_choices  # row of each instance
@@ -244,15 +232,7 @@ class ChoiceForm(RowForm):
                 f"{most}: give as many."
             )
 
-    def _of_rows(self, endings: Sequence[str]) -> Iterator[tuple[str, ...]]:
-        """The endings of each row."""
-        own = self._task.num_choices
-        return (tuple(endings[place : place + own]) for place in range(0, len(endings), own))
-
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        """See `Answerer.finish`."""
-        if not outputs:
-            return []
         rows, counts = prepared.state
         flat = self.joined(outputs)["logits"].astype(np.float32).reshape(-1)
         return [self._answer(rows, one) for one in np.split(flat, np.cumsum(counts)[:-1])]

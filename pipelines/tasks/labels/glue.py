@@ -13,7 +13,7 @@ from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import check_output, is_there, open_whole
 from keras_bert_impl.options import REQUIRED, option
 from keras_bert_impl.tokenization.long_texts import LongTexts
-from pipelines.fine_tuning.heads import ClassificationHead, RegressionHead
+from pipelines.fine_tuning.heads import ClassificationHead, LabelHead, RegressionHead
 from pipelines.fine_tuning.task import Answered
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics.classification import (
@@ -27,7 +27,7 @@ from pipelines.tables.files import read_table
 from pipelines.tables.lines import read_lines
 from pipelines.tables.writing import write_submission, write_values
 from pipelines.tasks.labels.options import plain_name
-from pipelines.tasks.labels.rows import LabelAnswer, LabelHead, LabelTask
+from pipelines.tasks.labels.rows import LabelAnswer, LabelTask
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -36,24 +36,16 @@ Metric = Callable[[np.ndarray, np.ndarray], float]
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a task's files have what.
-
-    Attributes:
-        index: the column that numbers a test set (where it is missing, the rows are counted).
-        labelled_columns: the columns of labelled files that have no header.
-        skip_broken_rows: whether GLUE's own file has rows that cannot be read.
-        only: a column, and its value in the rows that are taken.
-        spellings: labels that are written otherwise than in other files.
-    """
+    """Where a task's files have what."""
 
     text_a: str
     text_b: str | None
     label: str
-    index: str = "index"
-    labelled_columns: tuple[str, ...] | None = None
-    skip_broken_rows: bool = False
-    only: tuple[str, str] | None = None
-    spellings: Mapping[str, str] = field(default_factory=dict)
+    index: str = "index"  # numbers a test set; where it is missing, the rows are counted
+    labelled_columns: tuple[str, ...] | None = None  # of labelled files without a header
+    skip_broken_rows: bool = False  # GLUE's own file has rows that cannot be read
+    only: tuple[str, str] | None = None  # a column, and its value in the rows that are taken
+    spellings: Mapping[str, str] = field(default_factory=dict)  # of labels, where they differ
 
     @property
     def texts(self) -> list[str]:
@@ -93,7 +85,6 @@ class GlueTask(LabelTask):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The treatment of long texts and the units of numbers; see `Task.settings`."""
         return {**self.long_texts.settings, **self.head_of.settings}
 
     @property
@@ -102,7 +93,6 @@ class GlueTask(LabelTask):
         return len(self.layout.texts)
 
     def files(self, split: str) -> list[Path]:
-        """The split's file; see `Task.files`."""
         if split == self.train_split and self.trained_on:
             raise UserError(
                 f"`do_train=True`: {self.name} has no training set; train on {self.trained_on} and "
@@ -112,14 +102,12 @@ class GlueTask(LabelTask):
         return [next(filter(is_there, places), places[-1])]
 
     def examples(self, split: str) -> Iterator[TextExample]:
-        """Reads the split's file; see `Task.examples`."""
         (path,) = self.files(split)
         layout = self.layouts.get(split, self.layout)
         labelled = split in (self.train_split, *self.evaluation_splits)
         return self._read_labelled(path, layout) if labelled else self._read_test(path, layout)
 
     def score(self, answered: Labelled) -> dict[str, float]:
-        """Gives GLUE's metrics; see `Task.score`."""
         pairs = [(answer.prediction, str(example.label)) for example, answer in answered]
         predictions = np.array([prediction for prediction, _ in pairs])
         labels = self.head_of.encode_all([label for _, label in pairs])
@@ -167,7 +155,6 @@ class GlueTask(LabelTask):
             raise UserError(f"{path}: has no rows whose {column} is {value!r}; name another task.")
 
     def check_label(self, path: Path, number: int, label: str) -> None:
-        """Sees that a label is one of the task's."""
         try:
             self.head_of.encode(label)
         except UserError as error:
@@ -278,11 +265,6 @@ LANGUAGES = (
 
 _TASKS = {task.name: task for task in (*GLUE_TASKS, *map(_xnli, LANGUAGES))}
 _TASKS["XNLI"] = _TASKS["XNLI-en"]
-
-
-def task_names() -> tuple[str, ...]:
-    """The names that `find_task` knows."""
-    return tuple(_TASKS)
 
 
 def find_task(name: str) -> GlueTask:

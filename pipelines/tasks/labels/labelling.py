@@ -12,7 +12,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from keras_bert_impl.json_files import bounded_loads
 from keras_bert_impl.tokenization.reference import as_name
 from pipelines.fine_tuning.counts import Counted
 from pipelines.fine_tuning.heads import as_label_list, some_of
+from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.tables.columns import Columns, is_nan, type_of, value_of
 from pipelines.tables.files import Record, TableFile
 
@@ -162,16 +163,6 @@ def _number_of(value: Any) -> str:
     return str(value)
 
 
-class Labelled(NamedTuple):
-    """One example of a file."""
-
-    line: int
-    text_a: str
-    text_b: str | None
-    label: str | None
-    note: str = ""
-
-
 @dataclass(frozen=True)
 class Source:
     """A file of examples with its columns known; without a labelling its labels are not read."""
@@ -180,7 +171,7 @@ class Source:
     columns: Columns
     labelling: Labelling | None
 
-    def examples(self) -> Iterator[Labelled]:
+    def examples(self) -> Iterator[TextExample]:
         """Reads the examples from the beginning."""
         file, labelling = self.file, self.labelling
         for record in file.records():
@@ -188,7 +179,8 @@ class Source:
             cells = self.columns.labels if labelling and labelling.kind == "columns" else ()
             empty = any(record.values.get(column) in (None, "") for column in cells)
             note = EMPTY_CELLS if empty else ""
-            yield Labelled(record.line, *self.columns.read_texts(file, record), label, note)
+            texts = self.columns.read_texts(file, record)
+            yield TextExample(str(record.line), *texts, label, note, record.line)
 
 
 def text_key(seed: int, text_a: str, text_b: str | None) -> int:
@@ -205,7 +197,7 @@ def labels_in(labelling: Labelling | None, label: str) -> list[str]:
     return bounded_loads(label) if labelling.kind in ("several", "columns") else [label]
 
 
-def is_empty(example: Labelled) -> bool:
+def is_empty(example: TextExample) -> bool:
     """Whether an example has no text at all."""
     return not example.text_a.strip() and not (example.text_b or "").strip()
 
@@ -226,7 +218,7 @@ class LabelStatistics:
     rows: int = 0
     keys: dict[str, "array[int]"] = field(default_factory=dict)
 
-    def count(self, example: Labelled, seed: int) -> None:
+    def count(self, example: TextExample, seed: int) -> None:
         """Counts a row with a text and a label."""
         held = labels_in(self.source.labelling, example.label or "")
         self.rows += 1

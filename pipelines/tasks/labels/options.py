@@ -12,11 +12,11 @@ from keras_bert_impl.models.head_settings import HEAD_POOLINGS, POOLER, pooling_
 from keras_bert_impl.options import FREE, Rules, check_options, nested, option, options_of
 from keras_bert_impl.tokenization.long_texts import TRUNCATE, LongTexts
 from pipelines.corpora.encodings import TextEncoding
-from pipelines.fine_tuning.options import FineTuningConfig
+from pipelines.fine_tuning.options import FineTuningConfig, SplitFiles
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelledTextsConfig:
+class LabelledTextsConfig(SplitFiles):
     """Files of examples, where they have what, and what labels are."""
 
     train_file: str | None = option(
@@ -91,15 +91,6 @@ class LabelledTextsConfig:
             )
 
     @property
-    def is_given(self) -> bool:
-        """Whether there is a file at all."""
-        return bool(self.train_file or self.dev_file or self.test_file)
-
-    def file(self, split: str) -> str | None:
-        """The file of a split ("train", "dev" or "test"); None where there is none."""
-        return {"train": self.train_file, "dev": self.dev_file, "test": self.test_file}[split]
-
-    @property
     def names_columns(self) -> bool:
         """Whether any column is named."""
         return any(self._named_columns())
@@ -167,7 +158,7 @@ class RunClassifierConfig(FineTuningConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.task_name is None:
-            if not self.own.is_given:
+            if not self.own.names_files:
                 raise UserError(
                     "nothing says what to learn; give `task_name` and `data_dir` for a task of "
                     "GLUE, or `train_file` for labelled texts of your own."
@@ -184,11 +175,6 @@ class RunClassifierConfig(FineTuningConfig):
             raise UserError(
                 f"`task_name={self.task_name}` needs `data_dir`, the folder with its files."
             )
-
-    @property
-    def file_encoding(self) -> TextEncoding:
-        """See `FineTuningConfig.file_encoding`."""
-        return self.own.text_encoding
 
     def kept(self, model: BertConfig) -> dict[str, Any]:
         """See `FineTuningConfig.kept`; a task of GLUE has no options of one's own files."""
@@ -213,7 +199,6 @@ class RunClassifierConfig(FineTuningConfig):
         return kept
 
     def kept_in_model(self, task: Any) -> Mapping[str, Any]:
-        """How many texts an example has."""
         return {"num_texts": task.num_texts}
 
     def _with_pooling(self, config: BertConfig) -> BertConfig:

@@ -18,7 +18,12 @@ import numpy as np
 from keras_bert_impl.json_files import json_text
 from keras_bert_impl.pictures import write_png
 from keras_bert_impl.tokenization.long_texts import LongTexts
-from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
+from pipelines.fine_tuning.heads import (
+    ClassificationHead,
+    LabelHead,
+    MultiLabelHead,
+    RegressionHead,
+)
 from pipelines.fine_tuning.task import Answered
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics.classification import (
@@ -28,8 +33,8 @@ from pipelines.metrics.classification import (
     spearman_correlation,
 )
 from pipelines.tables.writing import digits, hardest, write_table
-from pipelines.tasks.labels.labelling import Kind, Labelled, Source, is_empty, labels_in, text_key
-from pipelines.tasks.labels.rows import LabelAnswer, LabelHead, LabelTask
+from pipelines.tasks.labels.labelling import Kind, Source, is_empty, labels_in, text_key
+from pipelines.tasks.labels.rows import LabelAnswer, LabelTask
 
 NAME = "labelled texts"
 _MOST_MISTAKES = 1000  # that are written, the hardest ones
@@ -45,7 +50,7 @@ class HeldOut:
     thresholds: Mapping[str, int]
     seed: int
 
-    def has(self, source: Source, example: Labelled) -> bool:
+    def has(self, source: Source, example: TextExample) -> bool:
         """Whether a training row is held out."""
         held = labels_in(source.labelling, example.label or "")
         threshold = self.thresholds.get(held[0] if held else "", 0)
@@ -54,17 +59,11 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class LabelledTexts(LabelTask):
-    """The task; `open_labelled_texts` makes one of files.
-
-    Attributes:
-        labels: the labels in the order of the classes; () of a regression.
-        sources: the file of each split; with `held_out` "dev" is a part of "train".
-        label_units: in which a regression is trained, or None; see `LabelUnits`.
-    """
+    """The task; `open_labelled_texts` makes one of files. For units of labels see `LabelUnits`."""
 
     kind: Kind
-    labels: tuple[str, ...]
-    sources: Mapping[str, Source]
+    labels: tuple[str, ...]  # in the order of the classes; () of a regression
+    sources: Mapping[str, Source]  # of each split; with `held_out` "dev" is a part of "train"
     options: Mapping[str, Any] = field(default_factory=dict)
     long_texts: LongTexts = field(default_factory=LongTexts)
     held_out: HeldOut | None = None
@@ -75,17 +74,14 @@ class LabelledTexts(LabelTask):
 
     @property
     def evaluation_splits(self) -> list[str]:
-        """The dev set, and the test set where it has labels."""
         return [s for s in ("dev", "test") if s in self.sources and self.sources[s].labelling]
 
     @property
     def test_splits(self) -> list[str]:
-        """The test set and the dev set."""
         return [split for split in ("test", "dev") if split in self.sources]
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The options, and what stands for the labels; see `Task.settings`."""
         labels = json_text(self.labels).encode()
         own = {
             **self.options,
@@ -104,7 +100,6 @@ class LabelledTexts(LabelTask):
 
     @cached_property
     def head_of(self) -> LabelHead:  # type: ignore[override]  # frozen: never assigned
-        """How labels become numbers, and the model over them."""
         if self.kind == "number":
             return RegressionHead(units=self.label_units)
         if self.kind == "one":
@@ -112,24 +107,20 @@ class LabelledTexts(LabelTask):
         return MultiLabelHead(self.labels, self.class_weights)
 
     def files(self, split: str) -> list[Path]:
-        """The files on disk; see `Task.files`."""
         return self.sources[split].file.paths()
 
     def examples(self, split: str) -> Iterator[TextExample]:
         """Reads a split; rows without text are left out of training. See `Task.examples`."""
         source = self.sources[split]
-        for example in source.examples():
-            if self._is_of(split, source, example):
-                yield TextExample(str(example.line), *example[1:], line=example.line)
+        return (one for one in source.examples() if self._is_of(split, source, one))
 
-    def _is_of(self, split: str, source: Source, example: Labelled) -> bool:
+    def _is_of(self, split: str, source: Source, example: TextExample) -> bool:
         cut = self.held_out if split in ("train", "dev") else None
         if (split == "train" or cut) and is_empty(example):
             return False
         return cut is None or cut.has(source, example) == (split == "dev")
 
     def score(self, answered: AnsweredTexts) -> dict[str, float]:
-        """Gives the metrics that fit the labels; see `Task.score`."""
         labels, predictions = self._decisions(answered)
         return (
             _score_numbers(labels, predictions)
@@ -138,7 +129,6 @@ class LabelledTexts(LabelTask):
         )
 
     def illustrate(self, folder: Path, split: str, answered: AnsweredTexts) -> list[Path]:
-        """Writes the figures of each label, and the confusion matrix; see `TaskDefaults`."""
         if self.kind == "number":
             return []
         decisions = self._decisions(answered)

@@ -3,7 +3,6 @@
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,11 +18,16 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import bounded_loads
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
 from keras_bert_impl.serving.forms import KnownModel, read_fields
-from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.training.learning_curve import CurveStyle
-from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
-from pipelines.fine_tuning.task import Facts, Head, TaskDefaults
+from pipelines.fine_tuning.heads import (
+    ClassificationHead,
+    LabelHead,
+    MultiLabelHead,
+    RegressionHead,
+    TextTask,
+)
+from pipelines.fine_tuning.task import Facts
 from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows
 from pipelines.metrics.guessing import Guessing, constant_answer
 from pipelines.records.rows import Rows
@@ -31,22 +35,17 @@ from pipelines.tables.writing import digits
 from pipelines.tasks.row_form import RowForm, single_rows, truncated_tokens
 
 if TYPE_CHECKING:
-    from keras_bert_impl.config import BertConfig
-    from keras_bert_impl.serving.opened_model import OpenedModel
-    from keras_bert_impl.serving.signatures import ServedModel
-    from keras_bert_impl.tokenization.tokenizer import LineTokenizer, SpecialTokens
+    from keras_bert_impl.tokenization.tokenizer import SpecialTokens
 
 _LOGGER = logging.getLogger(__name__)
 
 
-_GUESSED = {
+_GUESSED: Mapping[type[LabelHead], str] = {
     ClassificationHead: "always the most frequent class",
     MultiLabelHead: "always the labels that most examples have",
     RegressionHead: "always the mean",
 }
 _COARSE = 1e-3  # a step of float32 may be so much of the labels' deviation without a word
-
-LabelHead = ClassificationHead | MultiLabelHead | RegressionHead
 
 
 class LabelAnswer(NamedTuple):
@@ -61,12 +60,9 @@ class LabelAnswer(NamedTuple):
     values: np.ndarray
 
 
-class LabelTask(TaskDefaults):
+class LabelTask(TextTask):
     """The part of a task that depends on its labels only; files and figures are the task's own."""
 
-    head_of: LabelHead
-    long_texts: LongTexts
-    joins = True
     examples: Callable[[str], Iterable[TextExample]]  # reads a split; see `Task.examples`
 
     @property
@@ -79,7 +75,6 @@ class LabelTask(TaskDefaults):
         return CurveStyle(trained=() if several else ("accuracy",))
 
     def guessing(self, split: str) -> Guessing:
-        """The most frequent class, the labels that most examples have, or the mean."""
         examples = list(self.examples(split))
         labels = self.head_of.encode_all([str(example.label) for example in examples])
         answer = LabelAnswer("", constant_answer(labels), np.array([]))
@@ -96,54 +91,15 @@ class LabelTask(TaskDefaults):
         classes = bounded_loads(example.label) if several else [example.label]
         return Facts(classes, example.line, example.note)
 
-    def texts(self, example: TextExample) -> list[str]:
-        """The text or the two texts of an example; see `Task.texts`."""
-        return [example.text_a, example.text_b or ""]
-
-    def rows(
-        self,
-        examples: Sequence[TextExample],
-        tokenizer: "LineTokenizer",
-        max_seq_length: int,
-        *,
-        training: bool,
-    ) -> Rows:
-        """One row an example or a window, with `label_ids` where there is one; see `Task.rows`."""
-        del training
-        rows = text_rows(examples, tokenizer, max_seq_length, self.long_texts)
-        labels = [example.label for example in examples if example.label is not None]
-        values = {"label_ids": self.head_of.encode_all(labels)[rows.examples]} if labels else {}
-        return replace(rows, values={**rows.values, **values})
-
-    def configure(self, config: "BertConfig") -> "BertConfig":
-        """Writes the labels' names into the configuration."""
-        return self.head_of.configure(config)
-
-    def head(self, config: "BertConfig", dtype: Any = None) -> Head:
-        """Builds the encoder with the task's head."""
-        return self.head_of.build(config, dtype)
-
-    def joined(self, rows: Rows, outputs: Mapping[str, NDArray]) -> Mapping[str, NDArray]:
-        """The logits of each example, of its windows together; see `TaskDefaults`."""
-        how = self.long_texts.window_answers
-        return {"logits": join_windows(rows, outputs["logits"], how)}
-
     def answers(
         self, examples: Sequence[TextExample], rows: Rows, outputs: Mapping[str, NDArray]
     ) -> list[LabelAnswer]:
-        """The label, labels or number of each example, of its windows together."""
         del examples
         head, logits = self.head_of, self.joined(rows, outputs)["logits"]
         answers = zip(
             head.decode(logits), head.predictions(logits), head.values(logits), strict=True
         )
         return [LabelAnswer(*answer) for answer in answers]
-
-    def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
-        """A classifier's signatures: ids, texts and pairs of texts; see `Task.served`."""
-        from keras_bert_impl.serving.export import serve_model
-
-        return serve_model(opened, max_seq_length=max_seq_length)
 
 
 def label_units(examples: Iterable[TextExample], where: object) -> tuple[float, float]:
@@ -184,6 +140,8 @@ def label_units(examples: Iterable[TextExample], where: object) -> tuple[float, 
 LABEL_PROBABILITIES = "label_probabilities"
 """Labels beside their probabilities, for who reads an answer; columns and exports have none."""
 
+_TEXT = (Input("text", about="a text"),)
+_PAIR = (Input("text_a", about="the first text"), Input("text_b", about="the second text"))
 _LOGITS = {"logits": "one of each label"}
 _OUTPUTS = {
     "label": {"label": "the best label", "probabilities": "of each label, in their order"},
@@ -201,7 +159,7 @@ class LabelForm(RowForm):
         self, model: KnownModel, tokenizer: PlainTokenizer, max_seq_length: int, *, pairs: bool
     ) -> None:
         self.signature, self._pairs = ("text_pair" if pairs else "text"), pairs
-        self.inputs = _inputs(pairs)
+        self.inputs = _PAIR if pairs else _TEXT
         self._labels, self._tokenizer = model.labels, tokenizer
         self.max_seq_length = max_seq_length
         self._long_texts = long_texts_of(model.config)
@@ -217,7 +175,6 @@ class LabelForm(RowForm):
         self.outputs = _OUTPUTS[self.kind] | ({} if self.kind == "number" else _LOGITS)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
-        """See `Answerer.prepare`."""
         fields = read_fields(self.inputs, instances)
         texts = zip(*fields.values(), strict=True)
         examples = [TextExample("", *some) for some in texts]
@@ -225,9 +182,6 @@ class LabelForm(RowForm):
         return Prepared(single_rows(rows), rows, truncated_tokens(rows))
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        """See `Answerer.finish`."""
-        if not outputs:
-            return []
         logits = self.joined(outputs)["logits"].astype(np.float32)
         logits = join_windows(prepared.state, logits, self._long_texts.window_answers)
         if isinstance(self._head, RegressionHead):
@@ -238,27 +192,18 @@ class LabelForm(RowForm):
                 **self._said(best),
                 "probabilities": values,
                 "logits": scores,
-                LABEL_PROBABILITIES: self._label_probabilities(values),
+                LABEL_PROBABILITIES: sorted(
+                    map(list, zip(self._labels, values, strict=True)), key=lambda pair: -pair[1]
+                ),
             }
             for best, values, scores in zip(*(x.tolist() for x in found), strict=True)
         ]
-
-    def _label_probabilities(self, values: list[float]) -> list[list[Any]]:
-        """Each label with its probability, the most probable first."""
-        pairs = [[*pair] for pair in zip(self._labels, values, strict=True)]
-        return sorted(pairs, key=lambda pair: -pair[1])
 
     def _said(self, best: Any) -> Answer:
         """The best label, or those of which a 1 says that they hold."""
         if self.kind == "label":
             return {"label": self._labels[best]}
         return {"labels": [label for label, holds in zip(self._labels, best, strict=True) if holds]}
-
-
-def _inputs(pairs: bool) -> tuple[Input, ...]:
-    if not pairs:
-        return (Input("text", about="a text"),)
-    return Input("text_a", about="the first text"), Input("text_b", about="the second text")
 
 
 def label_forms(model: KnownModel, max_seq_length: int | None = None) -> list[LabelForm]:

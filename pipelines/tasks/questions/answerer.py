@@ -113,22 +113,16 @@ class QuestionForm(RowForm):
         self._tokenizer = PlainTokenizer(model.text)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
-        """See `Answerer.prepare`."""
         fields = read_fields(self.inputs, instances)
         passages: dict[str, Passage] = {}
         questions = [
             Question(str(number), text, passages.setdefault(passage, Passage("", passage)))
             for number, (text, passage) in enumerate(zip(*fields.values(), strict=True))
         ]
-        if not questions:
-            return Prepared([])
         rows = question_rows(questions, self._tokenizer, self._settings.windows, training=False)
         return Prepared(single_rows(rows), (questions, rows), truncated_tokens(rows))
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        """See `Answerer.finish`."""
-        if not outputs:
-            return []
         questions, rows = prepared.state
         found = self.joined(outputs)
         starts, ends = (dense_logits(rows, found[name]) for name in _LOGITS)

@@ -58,8 +58,8 @@ class RunSquadConfig(FineTuningConfig):
     )
     trim_padding: bool = option(
         True,
-        "Pad each batch to its longest row only, rounded up to one of at most eight lengths that "
-        "suit the data; padding is then left out of the softmax over a row's positions. Without it "
+        "Pad each batch to its longest row only, rounded up to one of at most eight lengths; "
+        "padding is then left out of the softmax over a row's positions. Without it "
         "all rows have the maximum and padding competes with the answer, as in the original.",
     )
     metric: str = option(
@@ -93,11 +93,6 @@ class RunSquadConfig(FineTuningConfig):
         False, "Accepted for the original's sake; it changes nothing here.", resume=FREE
     )
 
-    @property
-    def file_encoding(self) -> TextEncoding:
-        """See `FineTuningConfig.file_encoding`."""
-        return self.text_encoding
-
     def __post_init__(self) -> None:
         super().__post_init__()
         needed = {
@@ -116,7 +111,6 @@ class RunSquadConfig(FineTuningConfig):
             self.threshold()
 
     def check_together(self) -> None:
-        """Holds lengths, threshold and metric against each other."""
         if self.max_seq_length <= self.max_query_length + 3:
             raise UserError(
                 f"`max_seq_length={self.max_seq_length}` must be more than "
@@ -135,7 +129,6 @@ class RunSquadConfig(FineTuningConfig):
             )
 
     def kept(self, model: BertConfig) -> dict[str, Any]:
-        """See `FineTuningConfig.kept`."""
         kept = super().kept(model)
         threshold = kept.pop(THRESHOLD, None)
         if threshold and self.null_score_diff_threshold != AUTO:

@@ -15,9 +15,8 @@ from pipelines.metrics.group_bootstrap import bootstrap_interval
 from pipelines.metrics.question_answering import (
     Scores,
     korquad_question,
-    korquad_scores,
+    span_scores,
     squad_v1_question,
-    squad_v1_scores,
     squad_v2_question,
     squad_v2_scores,
     threshold_between,
@@ -40,11 +39,8 @@ from pipelines.tasks.questions.options import THRESHOLD, ScoreAnswersConfig
 _LOGGER = logging.getLogger(__name__)
 
 
-METRICS = {
-    "squad": (squad_v1_scores, squad_v1_question),
-    "korquad": (korquad_scores, korquad_question),
-}
-"""The figures where every question has an answer: of all questions, and of one."""
+METRICS = {"squad": squad_v1_question, "korquad": korquad_question}
+"""The figures of one question, where every question has an answer."""
 
 _CLOSE = 1e-6  # sums in another order
 
@@ -81,12 +77,12 @@ class ScoredAnswers:
     def figures(self, metric: str) -> dict[str, float]:
         """The figures where every question has an answer, with their intervals."""
         self._check_some_are_right()
-        of_all, of_one = METRICS[metric]
+        of_one = METRICS[metric]
         scores = [
             of_one(self.guesses[name], right) if name in self.guesses else Scores(0.0, 0.0)
             for name, right in self.right.items()
         ]
-        figures = of_all(self.guesses, self.right)
+        figures = span_scores(self.guesses, self.right, of_one)
         return figures | self._intervals(scores, ("exact_match", "f1"))
 
     def figures_v2(self, threshold: float | None) -> dict[str, float]:

@@ -39,27 +39,16 @@ GraphTokenizeWithSpans = Callable[[tf.Tensor], tuple[Any, Any, Any]]
 
 
 class GraphRows(NamedTuple):
-    """Rows of some questions, and what undoes them.
+    """Rows of some questions, and what undoes them; numbers are int64."""
 
-    Attributes:
-        inputs: input_ids, input_mask and segment_ids, int32 [rows, length].
-        question: int64 [rows], the number of the question; never falling.
-        offset: int64 [rows], where the passage begins in a row.
-        windows: over the passages.
-        passage_from: int64 [rows], where the passage of a row begins in `text_start`.
-        owned: bool [rows, (tokens of the window)], whether a row shows most around a token.
-        text_start: int64 [tokens of all passages], where a token begins, in bytes of its passage.
-        text_end: int64 [tokens of all passages], where it ends.
-    """
-
-    inputs: list[tf.Tensor]
-    question: tf.Tensor
-    offset: tf.Tensor
-    windows: GraphWindows
-    passage_from: tf.Tensor
-    owned: tf.RaggedTensor
-    text_start: tf.Tensor
-    text_end: tf.Tensor
+    inputs: list[tf.Tensor]  # input_ids, input_mask and segment_ids, int32 [rows, length]
+    question: tf.Tensor  # [rows], its number; never falling
+    offset: tf.Tensor  # [rows], where the passage begins in a row
+    windows: GraphWindows  # over the passages
+    passage_from: tf.Tensor  # [rows], where the passage of a row begins in `text_start`
+    owned: tf.RaggedTensor  # bool [rows, (tokens of the window)], whether a row shows most there
+    text_start: tf.Tensor  # [tokens of all passages], where a token begins, in bytes of its passage
+    text_end: tf.Tensor  # [tokens of all passages], where it ends
 
     def is_of_passage(self, positions: tf.Tensor) -> tf.Tensor:
         """Whether positions [rows, n] of each row are tokens of its passage: bool [rows, n]."""

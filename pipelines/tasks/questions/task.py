@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import NDArray
 
@@ -73,6 +73,9 @@ class QuestionTask(TaskDefaults):
     """
 
     ARCHITECTURE, MODEL = "BertForQuestionAnswering", "BertSpanLabeler"
+    compared_figures: ClassVar = ("f1", "exact_match", "exact")
+    # Training knows of windows only, not whether a question's answer is right.
+    curve_style: ClassVar = CurveStyle(compared_figures, full_score=100.0, trained=())
 
     text: TextSettings | None = None
     train_file: Path | None = None
@@ -91,7 +94,6 @@ class QuestionTask(TaskDefaults):
     train_split: str = "train"
     evaluation_splits: Sequence[str] = ("predict",)
     test_splits: Sequence[str] = ("predict",)
-    deciding_figure: str = "f1"
 
     @classmethod
     def of_model(cls, model: "BertConfig") -> "QuestionTask":
@@ -101,7 +103,6 @@ class QuestionTask(TaskDefaults):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The options that change the rows."""
         return {
             "doc_stride": self.doc_stride,
             "max_query_length": self.max_query_length,
@@ -131,7 +132,6 @@ class QuestionTask(TaskDefaults):
         return replace(self, null_score_diff_threshold=scores[THRESHOLD])
 
     def files(self, split: str) -> Sequence[Path]:
-        """The split's file."""
         name = f"{split}_file"
         training = split == self.train_split or self.dev_share
         path = self.train_file if training else self.predict_file
@@ -177,13 +177,11 @@ class QuestionTask(TaskDefaults):
         return content if is_trivia(content) else None
 
     def facts(self, example: Question) -> Facts:
-        """Whether there is an answer, where there may be none; see `TaskDefaults`."""
         if not self.answer_settings.version_2_with_negative:
             return Facts()
         return Facts(["no answer" if example.is_impossible else "an answer"])
 
     def texts(self, example: Question) -> list[str]:
-        """The question and its passage."""
         return [example.text, example.passage.text]
 
     def rows(
@@ -194,18 +192,15 @@ class QuestionTask(TaskDefaults):
         *,
         training: bool,
     ) -> Rows:
-        """Windows over the questions' passages."""
         settings = WindowSettings(max_seq_length, self.doc_stride, self.max_query_length)
         return question_rows(
             examples, tokenizer, settings, training=training, answered=not training
         )
 
     def configure(self, config: "BertConfig") -> "BertConfig":
-        """The configuration without the labels of other tasks."""
         return without_task(config)
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
-        """A model with a start and an end logit for each token."""
         from keras_bert_impl.models.token_models import BertSpanLabeler
         from keras_bert_impl.training.objectives import SpanObjective
 
@@ -241,21 +236,7 @@ class QuestionTask(TaskDefaults):
             return scored.figures_v2(self.null_score_diff_threshold)
         return scored.figures(self.metric)
 
-    @property
-    def compared_figures(self) -> Sequence[str]:
-        """The two official figures, F1 first; see `TaskDefaults`."""
-        return ("f1", "exact_match", "exact")
-
-    @property
-    def curve_style(self) -> CurveStyle:
-        """Draws the two official figures, in percent; see `TaskDefaults`.
-
-        Training knows of windows only, not whether a question's answer is right.
-        """
-        return CurveStyle(self.compared_figures, full_score=100.0, trained=())
-
     def guessing(self, split: str) -> Guessing | None:
-        """No answer to any question, where that may be right; see `TaskDefaults`."""
         if not self.answer_settings.version_2_with_negative:
             return None
         nothing = Prediction([Candidate("", 0.0, 0.0)], SURELY_NO_ANSWER)
@@ -264,13 +245,12 @@ class QuestionTask(TaskDefaults):
     def illustrate(
         self, folder: Path, split: str, answered: Answered[Question, Prediction]
     ) -> Sequence[Path]:
-        """Writes all answers as a table, the hardest first."""
         del split  # there is one
         if self._trivia:
             return []
         negative = self.answer_settings.version_2_with_negative
         threshold = self.null_score_diff_threshold or 0.0 if negative else math.inf
-        one = squad_v2_question if negative else METRICS[self.metric][1]
+        one = squad_v2_question if negative else METRICS[self.metric]
         return [write_answer_table(folder / ANSWER_TABLE, answered, threshold, one)]
 
     def write(
@@ -290,7 +270,6 @@ class QuestionTask(TaskDefaults):
         return files
 
     def forms(self, model: "KnownModel", max_seq_length: int | None) -> list[QuestionForm]:
-        """Questions about passages; see `Asked`."""
         return question_forms(model, max_seq_length)
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":

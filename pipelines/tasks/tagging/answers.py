@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -233,28 +234,19 @@ class EntityForm(RowForm):
         self._tokenizer = PlainTokenizer(model.text)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
-        """See `Answerer.prepare`."""
         texts = read_fields(self.inputs, instances)["text"]
-        if not texts:
-            return Prepared([])
-        items = [self._items(text) for text in texts]
+        of_characters = self._unit == CHARACTERS
+        find = characters_of if of_characters else partial(words_of, split_marks=self._raw)
+        items = list(map(find, texts))
         documents = [_document(*one) for one in zip(texts, items, strict=True)]
-        if self._unit == CHARACTERS:
+        if of_characters:
             tokens = tokenize_characters(documents, self._tokenizer, self._labels, self._scheme)
         else:
             tokens = tokenize_words(documents, self._tokenizer, self._labels)
         rows = tag_rows(tokens, self._tokenizer, self.max_seq_length, self._stride)
         return Prepared(single_rows(rows), (texts, items, rows))
 
-    def _items(self, text: str) -> list[list[Span]]:
-        if self._unit != CHARACTERS:
-            return words_of(text, split_marks=self._raw)
-        return characters_of(text)
-
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        """See `Answerer.finish`."""
-        if not outputs:
-            return []
         texts, items, rows = prepared.state
         units = units_of(rows, self.joined(outputs)["logits"])
         how = self._labels, self._scheme, self._unit

@@ -89,11 +89,6 @@ class RunNerConfig(FineTuningConfig):
         "form": bounded(str, choices=("columns", "sentences", "texts")),
     }
 
-    @property
-    def file_encoding(self) -> TextEncoding:
-        """See `FineTuningConfig.file_encoding`."""
-        return self.files.text_encoding
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.files.names_files:

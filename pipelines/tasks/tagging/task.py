@@ -70,6 +70,8 @@ class TaggingTask(FilesOfSplits):
 
     NEEDED: ClassVar = "a file with a word and its tag on each line"
     ARCHITECTURE, MODEL = "BertForTokenClassification", "BertTokenClassifier"
+    compared_figures: ClassVar = ("f1", "precision", "recall")
+    curve_style: ClassVar = CurveStyle(("accuracy", *compared_figures), full_score=100.0)
 
     labels: tuple[str, ...]
     scheme: Scheme
@@ -111,7 +113,6 @@ class TaggingTask(FilesOfSplits):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The options that change the rows."""
         return {
             "tagging_scheme": self.scheme.name,
             "tag_unit": self.unit,
@@ -125,12 +126,10 @@ class TaggingTask(FilesOfSplits):
         return read_documents(self.source(split), whole=self.whole_documents)
 
     def facts(self, example: Document) -> Facts:
-        """The tags of all words; see `TaskDefaults`."""
         tags = [tag for sentence in example.sentences for tag in sentence.tags or ()]
         return Facts(tags or None, next((n for one in example.sentences for n in one.numbers), 0))
 
     def texts(self, example: Document) -> list[str]:
-        """The sentences of a document."""
         between = "" if self.unit == CHARACTERS else " "
         return [between.join(sentence.items) for sentence in example.sentences]
 
@@ -142,7 +141,6 @@ class TaggingTask(FilesOfSplits):
         *,
         training: bool,
     ) -> Rows:
-        """Windows over the documents."""
         del training  # the same rows are learned and answered
         if self.unit == CHARACTERS:
             tokens = tokenize_characters(examples, tokenizer, self.labels, self.scheme)
@@ -151,7 +149,6 @@ class TaggingTask(FilesOfSplits):
         return tag_rows(tokens, tokenizer, max_seq_length, self.doc_stride)
 
     def configure(self, config: "BertConfig") -> "BertConfig":
-        """The configuration with the tags as labels."""
         names = {
             "architectures": [self.ARCHITECTURE],
             "id2label": {str(number): tag for number, tag in enumerate(self.labels)},
@@ -175,7 +172,6 @@ class TaggingTask(FilesOfSplits):
     def answers(
         self, examples: Sequence[Document], rows: Rows, outputs: Mapping[str, NDArray]
     ) -> Sequence[TagAnswer]:
-        """The tags of all words of each document."""
         units = units_of(rows, outputs["logits"])
         return [
             answer(document, found, self.labels, self.scheme, self.unit)
@@ -197,18 +193,7 @@ class TaggingTask(FilesOfSplits):
             scores |= klue_scores(expected, predicted, labels)
         return scores
 
-    @property
-    def compared_figures(self) -> Sequence[str]:
-        """The figures of all types; see `TaskDefaults`."""
-        return ("f1", "precision", "recall")
-
-    @property
-    def curve_style(self) -> CurveStyle:
-        """Draws the figures of all types, in percent; see `TaskDefaults`."""
-        return CurveStyle(("accuracy", *self.compared_figures), full_score=100.0)
-
     def guessing(self, split: str) -> Guessing:
-        """No entity anywhere; see `TaskDefaults`."""
         answered = [
             (one, TagAnswer([[OUTSIDE] * len(x.tags or ()) for x in one.sentences], []))
             for one in self.examples(split)
@@ -218,7 +203,6 @@ class TaggingTask(FilesOfSplits):
     def illustrate(
         self, folder: Path, split: str, answered: Answered[Document, TagAnswer]
     ) -> Sequence[Path]:
-        """Writes what `conlleval` prints of the file of predictions."""
         path = folder / f"{split}_conlleval.txt"
         with open_whole(path) as file:
             file.write(self._scorer(answered).report())
@@ -239,14 +223,12 @@ class TaggingTask(FilesOfSplits):
         return [columns, entities]
 
     def forms(self, model: "KnownModel", max_seq_length: int | None) -> list[EntityForm]:
-        """Texts; see `Asked`."""
         length = served_length(model.config, max_seq_length)
         model.config.check_length(length, at_least=5)
         how = self._tags_of(model.labels), self.scheme, self.unit, length, self.doc_stride
         return [EntityForm(model, *how, raw=raw) for raw in (False, True)]
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
-        """Texts to entities; see `ServedTagger`."""
         from pipelines.tasks.tagging.served import ServedTagger, TagMeaning
 
         config = opened.model.config

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.vector_step import LABELS, PLACES, part_feature
-from pipelines.fine_tuning.row_batches import BatchLengths, LengthOrder
+from pipelines.fine_tuning.row_batches import LengthOrder, LengthRule
 from pipelines.fine_tuning.row_set import RowSet
 from pipelines.records.rows import Numbers
 from pipelines.tasks.vectors.files import CLASSES, VectorData
@@ -22,15 +22,10 @@ _COUNTED_STEPS = 1000
 
 
 class RowKeys(NamedTuple):
-    """What decides which rows may stand in one batch.
+    """What decides which rows may stand in one batch."""
 
-    Attributes:
-        known: the query, and all documents that are known to answer it.
-        others: its other texts, which may stand in several rows.
-    """
-
-    known: frozenset[int]
-    others: frozenset[int] = frozenset()
+    known: frozenset[int]  # the query, and all documents that are known to answer it
+    others: frozenset[int] = frozenset()  # texts that may stand in several rows
 
 
 class _Filled:
@@ -107,13 +102,9 @@ class VectorBatches:
     """Endless batches of a `VectorObjective`; the batch at a step is a pure function of the step.
 
     The texts of all columns are sorted by length and divided into parts of as many texts, each
-    padded to one of at most eight lengths: a question is not padded to the length of its passage.
-
-    Args:
-        texts: a row for each text.
-        rows: int [rows, columns], the texts of each row.
-        keys: of each row; None lets any rows be together.
-        texts_at_once: how many texts a part has at most, for each replica.
+    padded to one of a few lengths: a question is not padded to the length of its passage. For each
+    replica a part has `texts_at_once` at most. Rows are int [rows, columns], numbers of texts;
+    without `keys` any rows may be together.
     """
 
     def __init__(
@@ -127,7 +118,7 @@ class VectorBatches:
         seed: int,
         texts_at_once: int,
         replicas: int = 1,
-        fixed_length: int | None = None,
+        rule: LengthRule | None = None,
     ) -> None:
         self._texts, self._rows, self._labels = texts, rows, labels
         self.batch_size, self.num_workers = batch_size, 1
@@ -137,15 +128,12 @@ class VectorBatches:
         of_replica = -(-batch_size * rows.shape[1] // replicas)
         parts = -(-of_replica // texts_at_once)
         self._shape = (parts, replicas, -(-of_replica // parts))
-        if fixed_length is not None:
-            self._lengths = BatchLengths.fixed(fixed_length)
-            return
-        steps = min(-(-len(rows) // batch_size), _COUNTED_STEPS)
-        found = [self._longest(*self._parts_of(step)) for step in range(steps)]
-        self._lengths = BatchLengths.fitted(np.concatenate(found), int(texts.lengths.max()))
+        steps, rule = min(-(-len(rows) // batch_size), _COUNTED_STEPS), rule or LengthRule()
+        found = np.concatenate([self._longest(*self._parts_of(step)) for step in range(steps)])
+        texts_of_run = (rule.steps or steps) * batch_size * rows.shape[1]
+        self._lengths = rule.lengths(found, int(texts.lengths.max()), texts_of_run)
 
     def batches_from(self, step: int) -> Iterator[Batch]:
-        """Gives the batches of steps `step`, `step + 1`, ..."""
         while True:
             yield self.batch_at(step)
             step += 1
@@ -170,7 +158,6 @@ class VectorBatches:
         return batch
 
     def where(self, step: int) -> str:
-        """Names the rows of a step's batch, counted from 0."""
         rows = sorted(self._order.rows_of(step).tolist())
         return f"rows {', '.join(map(str, rows))} of the training split"
 

@@ -96,19 +96,15 @@ def choose_vector_columns(
 class VectorData:
     """A table in memory: each text once, and rows of their numbers.
 
-    Attributes:
-        texts: each a prompt and what follows it.
-        rows: int32 [rows, columns]; of classes two texts of one class.
-        labels: float32 [rows]: scores, margins (of several negatives [rows, negatives]), or
-            numbers of classes; None of pairs and triples.
-        classes: of single texts with classes the class of each text, int32 [texts].
+    Labels are scores, margins (of several negatives [rows, negatives]) or numbers of classes.
     """
 
     name: str
     kind: str
-    texts: Sequence[tuple[str, str]]
-    rows: NDArray[np.int32]
-    labels: NDArray[np.float32] | None = None
+    texts: Sequence[tuple[str, str]]  # each a prompt and what follows it
+    rows: NDArray[np.int32]  # [rows, columns]; of classes two texts of one class
+    labels: NDArray[np.float32] | None = None  # [rows]; of pairs and triples None
+    # Of single texts with classes the class of each text, [texts].
     classes: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
 
     @cached_property

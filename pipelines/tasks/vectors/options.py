@@ -10,7 +10,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import POOLINGS
 from keras_bert_impl.options import FREE, Rules, check_options, nested, option
 from pipelines.corpora.encodings import TextEncoding
-from pipelines.fine_tuning.options import FineTuningConfig
+from pipelines.fine_tuning.options import FineTuningConfig, SplitFiles
 from pipelines.tasks.vectors.files import CLASSES, MARGINS, PAIRS, SCORES, TRIPLES
 
 LOSSES_OF: Mapping[str, tuple[str, ...]] = {
@@ -26,7 +26,7 @@ _Size = Annotated[int, Rules(sentence="", at_least=1)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorFilesConfig:
+class VectorFilesConfig(SplitFiles):
     """Files of texts, and where they have what."""
 
     train_file: str | None = option(
@@ -59,10 +59,6 @@ class VectorFilesConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
-
-    def file(self, split: str) -> str | None:
-        """The file of a split ("train", "dev" or "test"); None where there is none."""
-        return {"train": self.train_file, "dev": self.dev_file, "test": self.test_file}[split]
 
     @property
     def has_header(self) -> bool:
@@ -110,6 +106,7 @@ class MiningConfig:
 class RunEmbedderConfig(FineTuningConfig):
     """The options of a run that trains vectors."""
 
+    do_predict: bool = False  # no option: vectors are written by the tool embed
     files: VectorFilesConfig = nested(VectorFilesConfig)
     loss: str | None = option(
         None,
@@ -176,25 +173,17 @@ class RunEmbedderConfig(FineTuningConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (self.files.train_file or self.files.dev_file or self.files.test_file):
+        if not self.files.names_files:
             raise UserError(
                 "nothing says what to learn; give `train_file`, a table of texts that belong "
                 "together."
             )
-        if self.do_predict:
-            raise UserError("`do_predict`: vectors are written by the tool embed; leave it out.")
         if self.score_range and len(self.score_range) != 2:
             raise UserError("`score_range`: give two numbers, the least and the greatest.")
         if self.encoder_bilstm:
             raise UserError("`encoder_bilstm`: vectors have no head; leave it out.")
 
-    @property
-    def file_encoding(self) -> TextEncoding:
-        """See `FineTuningConfig.file_encoding`."""
-        return self.files.text_encoding
-
     def configure(self, config: BertConfig) -> BertConfig:
-        """The model's configuration: that of an encoder alone."""
         return without_task(config)
 
     def loss_options(self, loss: str) -> dict[str, Any]:

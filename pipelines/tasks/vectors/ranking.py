@@ -8,23 +8,21 @@ of the file.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import nested, option
-from keras_bert_impl.training.learning_curve import CurveStyle
-from pipelines.corpora.encodings import TextEncoding
-from pipelines.fine_tuning.heads import MultiLabelHead
+from pipelines.fine_tuning.heads import MultiLabelHead, TextTask
 from pipelines.fine_tuning.options import FineTuningConfig
-from pipelines.fine_tuning.task import Answered, Head, TaskDefaults
-from pipelines.fine_tuning.text_rows import TextExample, text_rows
+from pipelines.fine_tuning.task import Answered
+from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics.guessing import Guessing
-from pipelines.metrics.retrieval import best_documents, bm25_rankings, need_bm25, ranking_figures
+from pipelines.metrics.retrieval import bm25_rankings, need_bm25, ranking_figures
 from pipelines.records.rows import Rows
 from pipelines.tables.files import TableFile, open_table
 from pipelines.tables.writing import digits, write_table
@@ -36,13 +34,8 @@ from pipelines.tasks.vectors.files import (
     choose_vector_columns,
     read_vector_data,
 )
-from pipelines.tasks.vectors.options import VectorFilesConfig
-
-if TYPE_CHECKING:
-    from keras_bert_impl.config import BertConfig
-    from keras_bert_impl.serving.opened_model import OpenedModel
-    from keras_bert_impl.serving.signatures import ServedModel
-    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
+from pipelines.tasks.vectors.options import RunEmbedderConfig, VectorFilesConfig
+from pipelines.vectors.nearest import nearest
 
 _BM25 = "bm25"
 _RIGHT, _WRONG = '["relevant"]', "[]"
@@ -56,9 +49,7 @@ _Lists = dict[int, list[int]]
 class RunRerankerConfig(FineTuningConfig):
     """The options of a run for a cross-encoder."""
 
-    OF_FILES: ClassVar = (
-        *("query_column", "document_column", "negative_column", "label_column", "encoding"),
-    )
+    OF_FILES: ClassVar = RunEmbedderConfig.OF_FILES
 
     files: VectorFilesConfig = nested(VectorFilesConfig, without=("test_file",))
     candidates: str = option(
@@ -78,24 +69,16 @@ class RunRerankerConfig(FineTuningConfig):
         if (self.do_eval or self.do_predict) and not self.files.dev_file:
             raise UserError("there is nothing to evaluate; name a file with `dev_file`.")
 
-    @property
-    def file_encoding(self) -> TextEncoding:
-        """See `FineTuningConfig.file_encoding`."""
-        return self.files.text_encoding
-
 
 @dataclass(frozen=True)
-class RankingTask(TaskDefaults):
+class RankingTask(TextTask):
     """Pairs of a query and a document, which is right or not; see `Task`.
 
-    Attributes:
-        splits: the pairs; those of one query have one `identifier`, and the candidates' order.
-        relevant: how many right documents each query to evaluate has, found or not.
-        tables: the file of each split.
+    Those of one query have one `identifier`, and the candidates' order.
     """
 
     splits: Mapping[str, Sequence[TextExample]]
-    relevant: Mapping[str, int]
+    relevant: Mapping[str, int]  # how many right documents each query has, found or not
     tables: Mapping[str, TableFile]
     head_of: MultiLabelHead = field(default_factory=lambda: MultiLabelHead(["relevant"]))
     name: str = "reranker"
@@ -103,53 +86,22 @@ class RankingTask(TaskDefaults):
 
     settings: ClassVar[Mapping[str, Any]] = {"num_texts": 2}
     compared_figures: ClassVar = _FIGURES
-    curve_style: ClassVar = CurveStyle(_FIGURES)
 
     @property
     def evaluation_splits(self) -> Sequence[str]:
-        """The dev file."""
         return [split for split in self.splits if split != self.train_split]
 
     test_splits = evaluation_splits
 
     def files(self, split: str) -> list[Path]:
-        """See `Task.files`."""
         return self.tables[split].paths()
 
     def examples(self, split: str) -> Sequence[TextExample]:
-        """See `Task.examples`."""
         return self.splits[split]
-
-    def texts(self, example: TextExample) -> list[str]:
-        """The query and the document."""
-        return [example.text_a, example.text_b or ""]
-
-    def rows(
-        self,
-        examples: Sequence[TextExample],
-        tokenizer: "LineTokenizer",
-        max_seq_length: int,
-        *,
-        training: bool,
-    ) -> Rows:
-        """A row a pair; see `Task.rows`."""
-        del training
-        rows = text_rows(examples, tokenizer, max_seq_length)
-        labels = self.head_of.encode_all([str(example.label) for example in examples])
-        return replace(rows, values={**rows.values, "label_ids": labels})
-
-    def configure(self, config: "BertConfig") -> "BertConfig":
-        """One label, whose logit is the score."""
-        return self.head_of.configure(config)
-
-    def head(self, config: "BertConfig", dtype: Any = None) -> Head:
-        """One logit, trained by binary cross entropy."""
-        return self.head_of.build(config, dtype)
 
     def answers(
         self, examples: Sequence[TextExample], rows: Rows, outputs: Mapping[str, NDArray]
     ) -> list[float]:
-        """The score of each pair."""
         del examples, rows
         return self.head_of.values(outputs["logits"])[:, 0].tolist()
 
@@ -168,7 +120,6 @@ class RankingTask(TaskDefaults):
         return {name: found[name] for name in _FIGURES}
 
     def guessing(self, split: str) -> Guessing:
-        """The candidates as they stand."""
         return Guessing("in the candidates' order", [(one, 0.0) for one in self.examples(split)])
 
     def write(self, folder: Path, split: str, answered: Ranked) -> list[Path]:
@@ -180,12 +131,6 @@ class RankingTask(TaskDefaults):
         )
         header = ["query", "document", "label", "score"]
         return [write_table(folder / f"{split}_ranking.tsv", header, rows)]
-
-    def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
-        """A classifier's signatures; see `Task.served`."""
-        from keras_bert_impl.serving.export import serve_model
-
-        return serve_model(opened, max_seq_length=max_seq_length)
 
 
 def task_of(config: RunRerankerConfig) -> RankingTask:
@@ -269,8 +214,8 @@ def _found(
         from keras_bert_impl.serving.embedder import Embedder
 
         embedder = Embedder.from_pretrained(config.candidates, engine=config.engine)
-        vectors = embedder.embed(asked, "query"), embedder.embed(documents, "document")
-        found = best_documents(*vectors, count + 1)[0].tolist()
+        vectors = embedder.embed(documents, "document"), embedder.embed(asked, "query")
+        found = nearest(*vectors, count + 1)[0].tolist()
     lists = _Lists()
     for query, numbers in zip(known, found, strict=True):
         candidates = data.documents[numbers].tolist()

@@ -29,17 +29,16 @@ from keras_bert_impl.serving.smaller_vectors import (
     restored,
     truncated,
 )
-from keras_bert_impl.training.learning_curve import CurveStyle, Guess
+from keras_bert_impl.training.learning_curve import Guess
 from keras_bert_impl.training.run_directory import RunDirectory
+from pipelines.fine_tuning.heads import TextTask
 from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder, starting_point
 from pipelines.fine_tuning.task import Answered, Facts, Head, TrainingRows
-from pipelines.fine_tuning.text_rows import TextExample, text_rows
+from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics.retrieval import (
-    Score,
     bm25_rankings,
     nearest_accuracy,
     need_bm25,
-    pair_scores,
     ranking_figures,
     retrieval_figures,
     similarity_figures,
@@ -59,12 +58,12 @@ from pipelines.tasks.vectors.files import (
     read_vector_data,
 )
 from pipelines.tasks.vectors.options import LOSSES_OF, MiningConfig, RunEmbedderConfig
+from pipelines.vectors.nearest import pair_scores
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
-    from keras_bert_impl.tokenization.tokenizer import LineTokenizer
     from pipelines.fine_tuning.run import FineTuningResults
     from pipelines.tasks.vectors.batches import VectorBatches
 
@@ -85,13 +84,16 @@ _BEST_RANK = 100  # of BM25
 
 
 @dataclass(frozen=True)
-class VectorTask(FilesOfSplits):
+class VectorTask(FilesOfSplits, TextTask):
     """Vectors of texts; see `pipelines.fine_tuning.task.Task`.
 
     Its examples are the texts of a table, each once; which of them stand in a row is `sources`'.
     """
 
     NEEDED: ClassVar = "a table of texts that belong together"
+    joins = False
+    test_splits: ClassVar[Sequence[str]] = ()  # vectors are written by the tool embed
+    evaluates_start = True
 
     sources: Mapping[str, VectorData]
     sentence_settings: SentenceSettings
@@ -105,18 +107,7 @@ class VectorTask(FilesOfSplits):
 
     @property
     def evaluation_splits(self) -> list[str]:
-        """The dev and the test file."""
         return [split for split in ("dev", "test") if split in self.sources]
-
-    @property
-    def test_splits(self) -> list[str]:
-        """None: vectors are written by the tool embed."""
-        return []
-
-    @property
-    def evaluates_start(self) -> bool:
-        """A trained encoder has vectors before it is trained for them."""
-        return True
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -129,7 +120,6 @@ class VectorTask(FilesOfSplits):
         return {"rows_crc32": f"{zlib.crc32(data.rows.tobytes() + labels + mined):08x}"}
 
     def files(self, split: str) -> list[Path]:
-        """The split's file."""
         return [Path(self.source(split).name)]
 
     def examples(self, split: str) -> Iterator[TextExample]:
@@ -139,29 +129,12 @@ class VectorTask(FilesOfSplits):
         for number, (prompt, text) in enumerate(data.texts):
             yield TextExample(split, prompt + text, line=int(number in queries))
 
-    def texts(self, example: TextExample) -> list[str]:
-        """See `Task.texts`."""
-        return [example.text_a]
-
     def facts(self, example: TextExample) -> Facts:
         """Documents may be in several files: that they are searched in is no mistake."""
         data = self.source(example.identifier)
         return Facts(compared=data.kind in (SCORES, CLASSES) or example.line > 0)
 
-    def rows(
-        self,
-        examples: Sequence[TextExample],
-        tokenizer: "LineTokenizer",
-        max_seq_length: int,
-        *,
-        training: bool,
-    ) -> Rows:
-        """A row for each text; see `Task.rows`."""
-        del training
-        return text_rows(examples, tokenizer, max_seq_length)
-
     def configure(self, config: "BertConfig") -> "BertConfig":
-        """See `Task.configure`."""
         return config
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
@@ -199,12 +172,10 @@ class VectorTask(FilesOfSplits):
         return replace(self.sentence_settings, max_seq_length=max_seq_length)
 
     def num_training_rows(self, rows: Any) -> int:
-        """How many rows of texts there are."""
         del rows
         return len(self.source(self.train_split).rows)
 
     def batches(self, training: TrainingRows) -> "VectorBatches":
-        """The batches of the training split; see `TaskDefaults.batches`."""
         from keras_bert_impl.losses import loss_named
         from pipelines.tasks.vectors.batches import VectorBatches, keys_of
 
@@ -224,7 +195,7 @@ class VectorTask(FilesOfSplits):
             seed=training.seed,
             texts_at_once=self.texts_at_once,
             replicas=training.replicas,
-            fixed_length=training.fixed_length,
+            rule=training.length_rule,
         )
 
     def _with_mined(self, data: VectorData, training: TrainingRows) -> NDArray[np.int32]:
@@ -240,12 +211,12 @@ class VectorTask(FilesOfSplits):
             vectors[data.queries],
             vectors[data.documents],
             data.relevant,
+            texts=(_words(data, data.queries), _words(data, data.documents)),
             count=mining.mine_negatives,
             first_rank=mining.mine_from,
             last_rank=mining.mine_to,
             margin=mining.mine_margin,
             relative_margin=mining.mine_relative_margin,
-            texts=(_words(data, data.queries), _words(data, data.documents)),
             score=self.sentence_settings.similarity,
         )
         _LOGGER.info(
@@ -264,25 +235,13 @@ class VectorTask(FilesOfSplits):
     def answers(
         self, examples: Sequence[TextExample], rows: Rows, outputs: Mapping[str, NDArray]
     ) -> list[NDArray[np.float32]]:
-        """The vector of each text."""
         del examples, rows
         return list(outputs["embedding"])
 
     @property
-    def deciding_figure(self) -> str:
-        """The main figure of the dev file."""
-        return self.compared_figures[0]
-
-    @property
     def compared_figures(self) -> Sequence[str]:
-        """The figures that say which run is better; see `TaskDefaults`."""
         splits = self.evaluation_splits or [self.train_split]
         return _DRAWN[self.source(splits[0]).kind]
-
-    @property
-    def curve_style(self) -> CurveStyle:
-        """Which figures are drawn."""
-        return CurveStyle(self.compared_figures)
 
     def score(self, answered: Answered[TextExample, NDArray]) -> dict[str, float]:
         """The figures of a split, at each size that its vectors may have; see `Task.score`."""
@@ -313,12 +272,8 @@ class VectorTask(FilesOfSplits):
         except UserError as error:
             _LOGGER.info("There are no figures of BM25 beside the model's: %s", error)
             return {}
-        texts = [text for _, text in data.texts]
-        rankings = bm25_rankings(
-            [texts[number] for number in data.queries],
-            [texts[number] for number in data.documents],
-            _BEST_RANK,
-        )
+        texts = _words(data, data.queries), _words(data, data.documents)
+        rankings = bm25_rankings(*texts, _BEST_RANK)
         right = [
             [number in wanted for number in ranking]
             for ranking, wanted in zip(rankings, data.relevant, strict=True)
@@ -332,7 +287,6 @@ class VectorTask(FilesOfSplits):
         return ()
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
-        """As any encoder; see `Task.served`."""
         from keras_bert_impl.serving.export import serve_model
 
         return serve_model(opened, 1, max_seq_length)
@@ -369,7 +323,7 @@ def _read_mined(path: Path, identity: str) -> NDArray[np.int32] | None:
         return None
 
 
-def _figures(data: VectorData, vectors: NDArray[np.float32], score: Score) -> dict[str, float]:
+def _figures(data: VectorData, vectors: NDArray[np.float32], score: str) -> dict[str, float]:
     """The figures of a table's vectors: [texts, size]."""
     if data.kind == CLASSES:
         return {"nearest_accuracy": nearest_accuracy(vectors, data.classes.tolist())}

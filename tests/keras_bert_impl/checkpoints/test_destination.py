@@ -19,8 +19,8 @@ def write(folder, **changes):
 
 
 @pytest.fixture
-def model(tmp_path):
-    return read_portable(write(tmp_path / "input" / "model"))
+def model(written, tmp_path):
+    return read_portable(shutil.copytree(written[1], tmp_path / "input" / "model"))
 
 
 def contents(folder):

@@ -8,11 +8,6 @@ import pytest
 
 from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 from keras_bert_impl.checkpoints.formats.hugging_face import WEIGHTS_FILE
-from keras_bert_impl.checkpoints.formats.safetensors_file import (
-    read_header,
-    read_tensor,
-    write_safetensors,
-)
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
@@ -22,6 +17,7 @@ from keras_bert_impl.models.token_models import BertTokenClassifier
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.tiny_bert import TINY, VOCABULARY, scatter_weights
 from tests.support.tokenizer_files import write_tokenizer_json
+from tests.support.written_weights import rewrite, tensors_of
 
 TABLE, BIAS = "bert.embeddings.word_embeddings.weight", "cls.predictions.bias"
 DECODER, DECODER_BIAS = "cls.predictions.decoder.weight", "cls.predictions.decoder.bias"
@@ -33,13 +29,18 @@ def write(folder, model):
 
 
 @pytest.fixture
-def folder(tmp_path):
-    return write(tmp_path / "model", BertPretrainer(TINY))
+def folder(pretrained):
+    return pretrained[1]
 
 
-def tensors_of(folder):
-    path = folder / WEIGHTS_FILE
-    return {name: read_tensor(path, entry) for name, entry in read_header(path).items()}
+@pytest.fixture(scope="module")
+def written_classifier(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("written") / "model", BertClassifier(TINY, num_labels=3))
+
+
+@pytest.fixture
+def classifier(written_classifier, tmp_path):
+    return shutil.copytree(written_classifier, tmp_path / "model")
 
 
 def change_config(folder, **changes):
@@ -70,7 +71,7 @@ SPELLINGS = {
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_every_spelling_gives_the_same_weights(folder, spelling):
     expected = read_portable(folder).weights
-    write_safetensors(folder / WEIGHTS_FILE, SPELLINGS[spelling](tensors_of(folder)))
+    rewrite(folder, SPELLINGS[spelling])
     again = read_portable(folder)
     assert again.weights.keys() == expected.keys()
     for path, array in expected.items():
@@ -126,8 +127,7 @@ def test_heads_and_labels_come_back_from_tf1(tmp_path, architecture):
     if "Classification" in architecture:
         change_config(folder, **names)
     if architecture == "BertLMHeadModel":
-        tensors = {n: a for n, a in tensors_of(folder).items() if "seq_relationship" not in n}
-        write_safetensors(folder / WEIGHTS_FILE, tensors)
+        rewrite(folder, lambda t: {n: a for n, a in t.items() if "seq_relationship" not in n})
     write_portable(read_portable(folder), tmp_path / "g" / "m.ckpt", "google_tf1")
     back = read_portable(tmp_path / "g" / "m.ckpt")
     write_portable(back, tmp_path / "again", "hugging_face")
@@ -135,9 +135,10 @@ def test_heads_and_labels_come_back_from_tf1(tmp_path, architecture):
         json.loads((place / "config.json").read_text()) for place in (folder, tmp_path / "again")
     )
     assert first == second
-    assert tensors_of(folder).keys() == tensors_of(tmp_path / "again").keys()
-    for name, array in tensors_of(folder).items():
-        assert tensors_of(tmp_path / "again")[name].tobytes() == array.tobytes()
+    before, after = tensors_of(folder), tensors_of(tmp_path / "again")
+    assert before.keys() == after.keys()
+    for name, array in before.items():
+        assert after[name].tobytes() == array.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -173,13 +174,6 @@ def test_what_cannot_be_understood_gives_one_sentence(folder, damage, words):
     assert "\n" not in str(caught.value)
 
 
-def replaced(folder, **arrays):
-    """The same directory with some tensors of a classifier exchanged."""
-    tensors = tensors_of(folder)
-    tensors |= {f"classifier.{name}": array for name, array in arrays.items()}
-    write_safetensors(folder / WEIGHTS_FILE, tensors)
-
-
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
@@ -189,20 +183,19 @@ def replaced(folder, **arrays):
         ({"weight": np.ones([3, 8])}, r"kernel has the shape \[8, 3\].*needs \[16, 3\]"),
     ],
 )
-def test_the_two_weights_of_a_head_must_fit_together(tmp_path, arrays, words):
-    folder = write(tmp_path / "model", BertClassifier(TINY, num_labels=3))
-    replaced(folder, **{name: np.asarray(array, np.float32) for name, array in arrays.items()})
+def test_the_two_weights_of_a_head_must_fit_together(classifier, arrays, words):
+    given = {f"classifier.{name}": np.asarray(a, np.float32) for name, a in arrays.items()}
+    rewrite(classifier, lambda tensors: tensors | given)
     with pytest.raises(UserError, match=words):
-        read_portable(folder)
+        read_portable(classifier)
 
 
 @pytest.mark.parametrize(
     "changes", [{"architectures": 5}, {"architectures": {"a": 1}}, {"id2label": 5, "label2id": [1]}]
 )
-def test_odd_names_of_heads_and_labels_are_written_right(tmp_path, changes):
-    folder = write(tmp_path / "model", BertClassifier(TINY, num_labels=3))
-    change_config(folder, **changes)
-    write_portable(read_portable(folder), tmp_path / "again", "hugging_face")
+def test_odd_names_of_heads_and_labels_are_written_right(classifier, tmp_path, changes):
+    change_config(classifier, **changes)
+    write_portable(read_portable(classifier), tmp_path / "again", "hugging_face")
     written = json.loads((tmp_path / "again" / "config.json").read_text())
     assert written["architectures"] == ["BertForSequenceClassification"]
     assert written["id2label"] == {str(number): f"LABEL_{number}" for number in range(3)}

@@ -11,6 +11,7 @@ from huggingface_hub import constants
 from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.elsewhere import ELSEWHERE
 from tests.support.model_folders import WORD_VOCABULARY, write_encoder
@@ -49,6 +50,7 @@ def test_a_cached_model_opens_without_internet(cache, model):
     source = find_model("klue/bert-base")
     assert source.checkpoint == snapshot
     assert source.text == TextSettings(WORD_VOCABULARY)
+    assert BertEncoder.from_pretrained("klue/bert-base").config == source.config
 
 
 def test_a_name_without_an_owner_is_a_name(cache, model):

@@ -53,6 +53,13 @@ def test_what_a_run_knows_stands_in_the_card():
     assert "--seed=7" in card.text
 
 
+def test_a_model_of_vectors_has_the_peers_own_tags():
+    data = ModelCard(model_card(TINY, TEXT, sentences=True)).data
+    assert data.library_name == "sentence-transformers"
+    assert data.pipeline_tag == "sentence-similarity"
+    assert data.tags[:3] == ["sentence-transformers", "sentence-similarity", "feature-extraction"]
+
+
 @pytest.mark.parametrize("card", ["my words\n", "---\nlicense: mit\n---\n# 모델\n"])
 def test_a_card_of_a_person_is_kept(tmp_path, card):
     folder = tmp_path / "model"

@@ -38,7 +38,7 @@ def test_a_graph_without_known_sizes_serves_batches_of_every_size():
     model = scatter_weights(BertPretrainer(TINY))
     signature = {name: tf.TensorSpec([None, None], tf.int32) for name in model.input}
 
-    @tf.function(input_signature=[signature])
+    @tf.function(input_signature=[signature], autograph=False)
     def step(batch):
         with random_address(ADDRESS), tf.GradientTape() as tape:
             outputs = model(batch, training=True)

@@ -4,12 +4,15 @@ import keras
 import numpy as np
 import pytest
 
+from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.keras_file import load_model
 from keras_bert_impl.losses import CoSENTLoss, MultipleNegativesRankingLoss
 from keras_bert_impl.models.embedder import BertEmbedder, UnitLength
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.gradients import gradients_of
-from tests.support.model_folders import tiny_config
+from tests.support.model_folders import WORD_VOCABULARY, tiny_config
 
 IDS = np.array([[2, 7, 8, 3, 0], [2, 9, 10, 11, 3]], "int32")
 INPUTS = {"input_ids": IDS, "input_mask": (IDS > 0).astype("int32"), "segment_ids": IDS * 0}
@@ -125,17 +128,9 @@ def test_an_input_of_zeros_stays_zero():
     np.testing.assert_array_equal(np.array(UnitLength()(np.zeros([2, 4]))), np.zeros([2, 4]))
 
 
-# Training with losses of vectors
-
-SCORES = np.array([0.1, 0.9, 0.4, 0.6, 0.2, 0.8, 0.5], "float32")
-
-
-COLUMNS = column(6, seed=1), column(9, seed=2)  # of two lengths
-
-
 def test_training_lowers_the_loss_and_the_saved_model_is_the_trained_one(tmp_path):
     model = untrained()
-    model.compile(keras.optimizers.Adam(1e-3), CoSENTLoss(scale=10.0))
+    model.compile(keras.optimizers.Adam(1e-3), CoSENTLoss(scale=10.0), jit_compile=False)
     stop = keras.callbacks.EarlyStopping("val_loss", patience=30)
     options = {"validation_data": (COLUMNS, SCORES), "callbacks": [stop], "verbose": 0}
     losses = model.fit(COLUMNS, SCORES, epochs=30, **options).history["val_loss"]
@@ -152,3 +147,16 @@ def test_training_lowers_the_loss_and_the_saved_model_is_the_trained_one(tmp_pat
     assert again.loss.get_config() == model.loss.get_config()
     for first, second in zip(again(COLUMNS), model(COLUMNS), strict=True):
         np.testing.assert_array_equal(*map(np.array, (first["embedding"], second["embedding"])))
+
+
+def test_what_a_directory_says_of_vectors_is_kept_when_it_is_written_again(tmp_path):
+    first, again = tmp_path / "first", tmp_path / "again"
+    said = SentenceSettings("pooler", True, 9, prompts={"query": "query: ", "document": ""})
+    model = BertEmbedder(tiny_config(), "pooler", normalize=True)
+    write_model_directory(first, model, TextSettings(WORD_VOCABULARY), sentence=said)
+    opened = BertEmbedder.from_pretrained(first)
+    np.testing.assert_allclose(opened(INPUTS)["embedding"], model(INPUTS)["embedding"], atol=1e-6)
+    opened.save_pretrained(again)
+    assert read_sentence_settings(again) == said
+    BertEmbedder.from_pretrained(first, pooling="cls").save_pretrained(again)
+    assert read_sentence_settings(again).pooling == "cls"

@@ -88,7 +88,9 @@ def in_inference(encoder):
 
 
 def under_xla(encoder):
-    run = tf.function(lambda batch: encoder(batch)["sequence_output"], jit_compile=True)
+    run = tf.function(
+        lambda batch: encoder(batch)["sequence_output"], jit_compile=True, autograph=False
+    )
     return lambda batch: run({name: tf.constant(array) for name, array in batch.items()})
 
 

@@ -10,15 +10,9 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.model_source import find_model
-from keras_bert_impl.checkpoints.names import encoder_names
 from keras_bert_impl.checkpoints.restore import restore
-from keras_bert_impl.losses import MatryoshkaLoss, loss_named
-from keras_bert_impl.models.embedder import BertEmbedder
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.serving.embedder import Embedder
-from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from tests.support.gradients import gradients_of
-from tests.support.official_answers import golden_folder, read_json
 
 pytestmark = [
     pytest.mark.weights,
@@ -59,44 +53,6 @@ def ranks(values):
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     return (ends - (counts - 1) / 2)[inverse]
-
-
-def without_dropout(folder):
-    config = find_model(folder).config
-    config = config.replace(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-    return BertEmbedder.from_pretrained(folder, config=config, pooling="mean", normalize=True)
-
-
-LOSSES = {
-    "angle": loss_named("angle"),
-    "matryoshka_mnrl": MatryoshkaLoss(loss_named("mnrl"), dims=[384, 256, 128, 64]),
-}
-"""The others' values and gradients are held on plain vectors, and by the steps of a training."""
-
-
-@pytest.mark.slow
-@pytest.mark.data
-def test_losses_and_gradients_of_pairs_are_those_of_sentence_transformers(
-    weights_folder, data_folder
-):
-    recorded = read_json(golden_folder(data_folder, "vectors") / "model_losses.json")
-    tokenizer, model = Tokenizer.from_pretrained(weights_folder), without_dropout(weights_folder)
-    columns = tuple(dict(tokenizer(texts)) for texts in recorded["pairs"])
-    scores = np.array(recorded["scores"], "float32")
-    ours = {row.hugging_face.removeprefix("bert."): row.ours for row in encoder_names(6)}
-    for name, loss in LOSSES.items():
-
-        def of_outputs(outputs, loss=loss):
-            return loss([one["embedding"] for one in outputs], scores)
-
-        theirs = recorded[name]
-        np.testing.assert_allclose(float(of_outputs(model(columns))), theirs["loss"], rtol=1e-5)
-        gradients = gradients_of(model, columns, of_outputs)
-        norms = {path: np.linalg.norm(gradient) for path, gradient in gradients.items()}
-        whole = np.linalg.norm(list(norms.values()))
-        np.testing.assert_allclose(whole, theirs["gradient_norm"], rtol=1e-4)
-        for weight, norm in theirs["norms"].items():
-            np.testing.assert_allclose(norms[ours[weight]], norm, rtol=1e-4, err_msg=weight)
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ def client_and_tokenizer(options, special_tokens):
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     pairs=st.lists(st.tuples(ODD, ODD), min_size=1, max_size=4),
     single=st.booleans(),

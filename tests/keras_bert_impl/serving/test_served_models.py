@@ -111,12 +111,6 @@ def test_a_pair_of_texts_gets_the_probability_that_the_second_follows(pretrainer
     assert found["probability"].shape == (2,)
 
 
-def test_more_tokens_than_the_vocabulary_has_are_not_asked_for(pretrainer_folder):
-    served = serve_model(open_model(pretrainer_folder), top_k=1000)
-    found = served.call("fill_mask_text", {"text": ["[MASK]"]})
-    assert found["tokens"].shape == (1, 1, len(WORD_VOCABULARY))
-
-
 def test_rows_of_the_table_beyond_the_vocabulary_are_never_an_answer(tmp_path):
     rows, tokens = len(WORD_VOCABULARY) + 7, len(WORD_VOCABULARY)
     model = scatter_weights(BertPretrainer(tiny_config(vocab_size=rows)))

@@ -3,6 +3,7 @@
 import itertools
 import json
 import lzma
+import unicodedata
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from keras_bert_impl.tokenization import reference
 from keras_bert_impl.tokenization.certificate import certify_lines
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support.tokenization import alphabet_vocabulary, by_line, stable_code_points
 
 CASING = {"uncased": True, "cased": False, "multilingual-cased": False}
@@ -31,14 +32,25 @@ def code_points():
     return stable_code_points()
 
 
+@pytest.fixture(scope="module")
+def nameless(code_points):
+    """Code points of private use or of none yet: six of seven, and letters to every rule."""
+    return np.array(
+        [
+            unicodedata.category(one) in ("Cn", "Co") and not reference.is_chinese(one)
+            for one in map(chr, code_points)
+        ]
+    )
+
+
 @pytest.fixture(
     scope="module",
     params=[True, pytest.param(False, marks=pytest.mark.long)],
     ids=["lower case", "as it is"],
 )
-def words_of_code_points(request, code_points):
-    """The casing, and all code points' words; cutting them is left to each vocabulary."""
-    lines = lines_of(code_points)
+def words_of_code_points(request, code_points, nameless):
+    """The casing, and the code points' words; cutting them is left to each vocabulary."""
+    lines = lines_of(np.concatenate([code_points[~nameless], code_points[nameless][::101]]))
     return request.param, lines, [reference.split_words(line, request.param) for line in lines]
 
 
@@ -69,6 +81,16 @@ def test_every_code_point_with_a_vocabulary_of_all_alphabets(words_of_code_point
     do_lower_case, lines, words = words_of_code_points
     tokenizer = Tokenizer(TextSettings(alphabet_vocabulary(), do_lower_case))
     assert differing(tokenizer, lines, words) == []
+
+
+@pytest.mark.parametrize("do_lower_case", [True, False])
+def test_a_word_with_a_nameless_code_point_is_one_unknown_token(
+    code_points, nameless, do_lower_case
+):
+    """The rest of the code points, without the reference, which says so of every 101st above."""
+    tokenizer = Tokenizer(TextSettings(Vocabulary([*SPECIAL_TOKENS, *"ab", "##b"]), do_lower_case))
+    ids = tokenizer.encode_lines(lines_of(code_points[nameless])).ids
+    np.testing.assert_array_equal(ids, [tokenizer.vocabulary.unk_id] * nameless.sum())
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ VOCABULARY = Vocabulary([*SPECIAL_TOKENS, *"abcdefgh"])
 SEGMENT = st.lists(st.integers(5, 12), max_size=14)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(SEGMENT, SEGMENT), min_size=1, max_size=4), st.booleans())
 def test_rows_are_packed_as_one_by_one(rows, pairs):
     segments_a = tf.ragged.constant([a for a, _ in rows], tf.int32, ragged_rank=1)

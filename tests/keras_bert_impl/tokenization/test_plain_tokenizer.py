@@ -104,7 +104,7 @@ def test_a_cut_that_is_interrupted_leaves_nothing_behind(monkeypatch):
     assert tokenizer.encode_lines(["a.dog"]).ids.tolist() == [5, 7, 6]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(trouble_text(), min_size=1, max_size=3), st.sampled_from(OPTIONS))
 def test_tokens_stand_where_the_tokenizer_finds_them(lines, options):
     found = plain(options).encode_lines_with_spans(lines)

@@ -25,7 +25,7 @@ def assert_same(packed, expected):
         np.testing.assert_array_equal(values.numpy(), expected[name])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=4), st.booleans())
 def test_it_gives_what_the_tokenizer_gives(rows, pairs):
     first, second = [a for a, _ in rows], [b for _, b in rows] if pairs else None

@@ -19,7 +19,8 @@ def client(tmp_path_factory):
     config = ServeConfig(model=(str(folder),))
     models = {name: open_answering_model(how) for name, how in config.models().items()}
     return TestClient(
-        make_app(models, config, **page_of({name: show(model) for name, model in models.items()}))
+        make_app(models, config, **page_of({name: show(model) for name, model in models.items()})),
+        base_url="http://localhost",
     )
 
 

@@ -127,3 +127,8 @@ def test_windows_are_refused_where_a_text_has_one_row(tmp_path):
     kb.BertClassifier.from_pretrained(model).save_pretrained(tmp_path / "short", preprocessor)
     kept = task_settings(kb.open_model(tmp_path / "short").source.config)
     assert kept == {"max_seq_length": 9}
+
+
+def test_a_number_is_told_with_the_range_of_those_that_were_learned_from(tmp_path):
+    model = write(tmp_path / "model", task={"label_units": [3.0, 0.5]}, labels=1)
+    assert kb.Predictor.from_pretrained(model).description["range"] == [2.0, 4.0]

@@ -1,3 +1,4 @@
+import logging
 from threading import get_ident
 from types import SimpleNamespace
 
@@ -70,7 +71,7 @@ def test_a_model_whose_scores_nobody_knows_is_told_at_the_start(caplog):
     pairs = ToyAnswerer(inputs=(Input("text_a"), Input("text_b")))
     for activation in ("Tanh", "GELU"):
         _tell("toy", ToyModel({"text_pair": pairs}, {"activation": activation}))
-    (told,) = caplog.messages
+    (told,) = [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
     assert told.startswith("toy: /rerank does not take it: the model's activation_fn is 'GELU'")
 
 
@@ -87,7 +88,8 @@ def client(tmp_path_factory):
     options = {"model": (f"m={model}",), "index": (f"a={folder}/index", f"b={folder}/small")}
     config = ServeConfig(**options)
     models = {name: open_answering_model(how) for name, how in config.models().items()}
-    with TestClient(make_app(models, config, indexes=open_indexes(config))) as client:
+    app = make_app(models, config, indexes=open_indexes(config))
+    with TestClient(app, base_url="http://localhost") as client:
         yield client
 
 

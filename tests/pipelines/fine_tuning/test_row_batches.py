@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keras_bert_impl.config import BertConfig
 from pipelines.fine_tuning import row_batches
-from pipelines.fine_tuning.row_batches import BatchLengths, LengthOrder, RowBatches, RowEvaluation
+from pipelines.fine_tuning.row_batches import (
+    BatchLengths,
+    LengthOrder,
+    LengthRule,
+    RowBatches,
+    RowEvaluation,
+)
 from pipelines.fine_tuning.row_set import RowSet
 from pipelines.records.rows import Rows
 
@@ -96,27 +103,45 @@ def positions(allowed, longest):
     return sum(min(length for length in allowed if length >= each) for each in longest)
 
 
-def least_of_all_choices(longest, enough, most):
+def least_of_all_choices(longest, enough, most, cost):
     """By trying every choice of lengths."""
     choices = range(1, enough)
     return min(
-        positions((*chosen, enough), longest)
+        positions((*chosen, enough), longest) + cost * (1 + len(chosen))
         for count in range(most)
         for chosen in itertools.combinations(choices, count)
     )
 
 
 @settings(max_examples=60)
-@given(st.lists(st.integers(1, 12), min_size=1, max_size=12), st.integers(0, 3), st.integers(1, 4))
-def test_no_other_lengths_give_less_padding(longest, more, most):
+@given(
+    st.lists(st.integers(1, 12), min_size=1, max_size=12),
+    st.integers(0, 3),
+    st.integers(1, 4),
+    st.integers(0, 20),
+)
+def test_no_other_lengths_take_less_time(longest, more, most, cost):
     enough = max(longest) + more
     kept, row_batches.MAX_LENGTHS = row_batches.MAX_LENGTHS, most
     try:
-        found = BatchLengths.fitted(np.array(longest), enough).allowed
+        found = BatchLengths.fitted(np.array(longest), enough, cost).allowed
     finally:
         row_batches.MAX_LENGTHS = kept
     assert len(found) <= most
     # The longest row of all counts as a batch: it may come in a batch that was not counted.
-    assert positions(found, [*longest, enough]) == enough + least_of_all_choices(
-        longest, enough, most
+    assert positions(found, [*longest, enough]) + cost * len(found) == (
+        enough + least_of_all_choices(longest, enough, most, cost)
     )
+
+
+def test_a_short_run_has_fewer_lengths_than_a_long_one():
+    lengths, minilm = (
+        np.arange(8, 64),
+        BertConfig(vocab_size=9, hidden_size=384, intermediate_size=1536),
+    )
+    kinds = [
+        len(LengthRule.of_model(minilm, steps).lengths(lengths, 64, rows).allowed)
+        for steps, rows in ((30, 30 * 32), (300, 300 * 32), (None, 30_000 * 32))
+    ]
+    assert kinds == sorted(kinds)
+    assert (kinds[0], kinds[-1]) == (2, 8)

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from keras_bert_impl.errors import UserError
 from pipelines.metrics.question_answering import (
     best_threshold,
-    korquad_scores,
+    korquad_question,
     korquad_words,
-    squad_v1_scores,
+    span_scores,
+    squad_v1_question,
     squad_v2_scores,
     squad_words,
     trivia_scores,
@@ -46,7 +47,7 @@ def test_squad_v1_gives_every_digit_of_the_official_script(golden, data_folder):
     predictions, answers, official = squad_case(golden, data_folder, "squad_v1.1")
     assert squad_v2_scores(predictions, answers) == official
     # The script of 1.1 differs only where an answer or a prediction has no word.
-    scores = squad_v1_scores(predictions, answers)
+    scores = span_scores(predictions, answers, squad_v1_question)
     assert scores["exact_match"] == official["exact"]
     assert scores["f1"] == official["f1"]
 
@@ -57,7 +58,8 @@ def test_korquad_gives_every_digit_of_the_official_script(golden, data_folder):
     path = data_folder / "korean" / "KorQuAD_v1.0_dev.json.xz"
     answers = answers_of(path, scores["articles"])
     assert len(answers) == scores["questions"]
-    assert korquad_scores(golden("korquad_v1.0_predictions"), answers) == scores["official"]
+    found = span_scores(golden("korquad_v1.0_predictions"), answers, korquad_question)
+    assert found == scores["official"]
 
 
 @pytest.mark.data
@@ -90,11 +92,10 @@ def test_predictions_of_other_questions_are_refused():
         squad_v2_scores({"x": "", "y": ""}, ANSWERS)
     with pytest.raises(UserError, match=r"3 of 3 questions have no null odds"):
         squad_v2_scores(dict.fromkeys(ANSWERS, ""), ANSWERS, {})
-    for scores in (squad_v1_scores, korquad_scores):
-        with pytest.raises(UserError, match="None of the 1 predictions"):
-            scores({"other": "red"}, ANSWERS)
-        with pytest.raises(UserError, match="no questions"):
-            scores({}, {})
+    with pytest.raises(UserError, match="None of the 1 predictions"):
+        span_scores({"other": "red"}, ANSWERS, squad_v1_question)
+    with pytest.raises(UserError, match="no questions"):
+        span_scores({}, {}, squad_v1_question)
 
 
 @pytest.mark.parametrize(
@@ -136,16 +137,16 @@ def score_at(threshold, right, odds, has_answer):
 @given(QUESTIONS)
 def test_no_threshold_is_better_than_the_best(questions):
     right, predictions, odds, has_answer = as_maps(questions)
-    best = best_threshold(right, predictions, odds, has_answer)
+    best, _ = best_threshold(right, predictions, odds, has_answer)
     # The official figure may lie between equal odds, where no threshold is: never below a real one.
     for threshold in (-9.0, *odds.values()):
-        assert score_at(threshold, right, odds, has_answer) <= best.score + 1e-9
+        assert score_at(threshold, right, odds, has_answer) <= best + 1e-9
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
 def test_the_best_threshold_gives_its_score_where_all_odds_differ(questions):
     maps = as_maps([(*pair, number - 5.5) for number, pair in enumerate(questions)])
     right, predictions, odds, has_answer = maps
-    best = best_threshold(right, predictions, odds, has_answer)
-    threshold = best.threshold if best.threshold != 0.0 else -9.0  # 0.0: answer nothing
-    assert best.score == pytest.approx(score_at(threshold, right, odds, has_answer))
+    best, at = best_threshold(right, predictions, odds, has_answer)
+    threshold = at if at != 0.0 else -9.0  # 0.0: answer nothing
+    assert best == pytest.approx(score_at(threshold, right, odds, has_answer))

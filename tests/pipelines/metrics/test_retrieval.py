@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import math
-import tracemalloc
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,16 +14,15 @@ from scipy.stats import spearmanr
 
 from keras_bert_impl.errors import UserError
 from pipelines.metrics.retrieval import (
-    best_documents,
     bm25_rankings,
     nearest_accuracy,
-    pair_scores,
     ranking_figures,
     retrieval_figures,
     search_words,
     similarity_figures,
     triplet_accuracy,
 )
+from tests.support.search_blocks import blocks_of
 
 MADE = json.loads((Path(__file__).parents[2] / "golden/vectors/retrieval.json").read_text())
 QUERIES, DOCUMENTS = (np.array(MADE[name], np.float32) for name in ("queries", "documents"))
@@ -32,9 +30,10 @@ RELEVANT = [{int(name[1:]) for name in MADE["relevant"][f"q{i}"]} for i in range
 
 
 @pytest.mark.parametrize("score", ["cosine", "dot"])
-@pytest.mark.parametrize("chunk", [1, 7, 10_000])
-def test_figures_are_those_of_the_peers_evaluator(score, chunk):
-    found = retrieval_figures(QUERIES, DOCUMENTS, RELEVANT, score, chunk)
+@pytest.mark.parametrize("rows", [1, 7, 10_000])
+def test_figures_are_those_of_the_peers_evaluator(score, rows):
+    with blocks_of(rows):
+        found = retrieval_figures(QUERIES, DOCUMENTS, RELEVANT, score)
     assert found == pytest.approx(MADE["figures"][f"{score} by number"], abs=1e-12)
 
 
@@ -76,7 +75,7 @@ def test_made_rankings_with_ties_are_counted_by_the_definitions(queries, documen
     some = st.sets(st.integers(0, len(documents) - 1), max_size=6)
     relevant = data.draw(st.lists(some, min_size=len(queries), max_size=len(queries)))
     relevant[0].add(0)
-    chunk = data.draw(st.integers(1, len(documents)))
+    rows = data.draw(st.integers(1, len(documents)))
     for score in ("cosine", "dot"):
 
         def exact(query, document, score=score):
@@ -90,65 +89,11 @@ def test_made_rankings_with_ties_are_counted_by_the_definitions(queries, documen
             sorted(range(len(documents)), key=lambda i, q=query: (-exact(q, documents[i]), i))
             for query, _ in asked
         ]
-        found = retrieval_figures(
-            *(np.array(x, np.float32) for x in (queries, documents)), relevant, score, chunk
-        )
+        with blocks_of(rows):
+            found = retrieval_figures(
+                *(np.array(x, np.float32) for x in (queries, documents)), relevant, score
+            )
         assert found == pytest.approx(counted(rankings, [right for _, right in asked]), abs=1e-12)
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    width=st.integers(1, 70),
-    num_documents=st.integers(2, 300),
-    count=st.integers(1, 120),
-    data=st.data(),
-)
-def test_no_figure_depends_on_the_chunk(seed, width, num_documents, count, data):
-    draw = np.random.default_rng(seed)
-    queries = draw.standard_normal((9, width)).astype(np.float32)
-    different = draw.standard_normal(((num_documents + 2) // 3, width)).astype(np.float32)
-    documents = different[draw.integers(0, len(different), num_documents)]
-    relevant = [set(draw.integers(0, num_documents, 4).tolist()) for _ in queries]
-    chunk = data.draw(st.integers(1, num_documents))
-    for score in ("cosine", "dot"):
-        whole, parts = (
-            best_documents(queries, documents, count, score, size) for size in (10_000, chunk)
-        )
-        np.testing.assert_array_equal(whole[0], parts[0])
-        np.testing.assert_array_equal(whole[1], parts[1])
-        every = retrieval_figures(queries, documents, relevant, score)
-        assert retrieval_figures(queries, documents, relevant, score, chunk) == every
-
-
-def test_equal_documents_tie_wherever_they_stand():
-    draw = np.random.default_rng(3)
-    queries = draw.standard_normal((50, 384)).astype(np.float32)
-    documents = np.tile(draw.standard_normal((41, 384)).astype(np.float32), (7, 1))
-    for chunk in (1, 40, 41, 64, 287):
-        found, scores = best_documents(queries, documents, 14, chunk=chunk)
-        assert (np.diff(found.reshape(50, 2, 7), axis=2) == 41).all()
-        assert (scores.reshape(50, 2, 7) == scores[:, ::7, None]).all()
-
-
-def test_one_query_finds_what_it_finds_among_others():
-    draw = np.random.default_rng(4)
-    queries = draw.standard_normal((1030, 5)).astype(np.float32)
-    documents = draw.standard_normal((30, 5)).astype(np.float32)
-    found, _ = best_documents(queries, documents, 30)
-    alone = [best_documents(query[None], documents, 30)[0][0] for query in queries[::103]]
-    np.testing.assert_array_equal(found[::103], alone)
-
-
-def test_memory_is_that_of_a_block():
-    draw = np.random.default_rng(5)
-    queries = draw.standard_normal((1500, 4)).astype(np.float32)
-    documents = draw.standard_normal((15_000, 4)).astype(np.float32)
-    tracemalloc.start()
-    best_documents(queries, documents, 20, chunk=256)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 20e6 < queries.shape[0] * documents.shape[0]
 
 
 def test_given_rankings_may_be_short_and_long():
@@ -170,18 +115,10 @@ def test_what_has_no_figure_is_refused():
         retrieval_figures(QUERIES, DOCUMENTS, RELEVANT, "euclidean")
 
 
-def test_the_score_of_a_pair_is_that_of_the_search():
-    found, scores = best_documents(QUERIES, DOCUMENTS, 60)
-    pairs = np.repeat(QUERIES, 60, axis=0), DOCUMENTS[found.ravel()]
-    for chunk in (1, 7, 10_000):
-        np.testing.assert_array_equal(pair_scores(*pairs, chunk=chunk), scores.ravel())
-
-
-@pytest.mark.parametrize("chunk", [1, 3, 100])
-def test_the_nearest_other_vector_says_a_class(chunk):
+def test_the_nearest_other_vector_says_a_class():
     vectors = np.array([[1, 0], [1, 0.1], [0, 1], [0.2, 1], [1, 0.05], [1, 0], [1, 0]])
     #  nearest: 5, 4, 3, 2, 0, 0, 0; of the equal 0, 5 and 6 the lower of the others
-    assert nearest_accuracy(vectors, list("aabbcab"), chunk) == pytest.approx(4 / 7)
+    assert nearest_accuracy(vectors, list("aabbcab")) == pytest.approx(4 / 7)
 
 
 def test_a_triplet_is_right_where_its_positive_is_nearer():

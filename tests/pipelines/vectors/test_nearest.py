@@ -1,36 +1,99 @@
 """The nearest vectors: all looked at, and by a graph."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
 from pipelines.vectors import nearest as module
-from pipelines.vectors.nearest import Graph, grow_graph, nearest, read_links, unit
+from pipelines.vectors.nearest import (
+    Graph,
+    grow_graph,
+    nearest,
+    pair_scores,
+    read_links,
+    unit,
+)
+from tests.support.search_blocks import blocks_of
 
 
-@given(st.integers(1, 60), st.integers(1, 9), st.integers(1, 5), st.booleans(), st.integers(0, 99))
-def test_the_nearest_are_those_of_all_scores_the_earlier_first(count, wanted, levels, cosine, seed):
+@settings(deadline=None)
+@given(
+    count=st.integers(1, 60),
+    wanted=st.integers(1, 9),
+    levels=st.integers(1, 5),
+    rows=st.integers(1, 60),
+    seed=st.integers(0, 99),
+)
+def test_the_nearest_are_those_of_all_scores_the_earlier_first(count, wanted, levels, rows, seed):
     draws = np.random.default_rng(seed)
     # Whole numbers, of which many scores are equal.
     vectors, queries = (
         draws.integers(-levels, levels + 1, (n, 4)).astype("float32") for n in (count, 3)
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_BLOCK_BYTES", 16 * 7)  # blocks of seven vectors
-        patch.setattr(module, "_QUERIES_AT_ONCE", 2)
-        numbers, scores = nearest(vectors, queries, wanted, cosine=cosine)
-    every = queries @ vectors.T
-    if cosine:
-        lengths = np.linalg.norm(queries, axis=1)[:, None] * np.linalg.norm(vectors, axis=1)
-        every = every / np.maximum(lengths, 1e-12)
-    np.testing.assert_allclose(scores, -np.sort(-every, axis=1)[:, :wanted], atol=1e-6)
-    np.testing.assert_allclose(np.take_along_axis(every, numbers, axis=1), scores, atol=1e-6)
-    if not cosine:  # whose roundings make equal ones differ
-        np.testing.assert_array_equal(
-            numbers, np.argsort(-every, axis=1, kind="stable")[:, :wanted]
-        )
+    for score in ("cosine", "dot"):
+        with blocks_of(rows):
+            numbers, scores = nearest(vectors, queries, wanted, score=score)
+        every = np.stack([pair_scores(np.tile(one, (count, 1)), vectors, score) for one in queries])
+        best = np.argsort(-every, axis=1, kind="stable")[:, :wanted]
+        np.testing.assert_array_equal(numbers, best)
+        np.testing.assert_array_equal(scores, np.take_along_axis(every, best, axis=1))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    width=st.integers(1, 70),
+    count=st.integers(2, 300),
+    wanted=st.integers(1, 120),
+    rows=st.integers(1, 300),
+)
+def test_no_answer_depends_on_the_block(seed, width, count, wanted, rows):
+    draw = np.random.default_rng(seed)
+    queries = draw.standard_normal((9, width)).astype(np.float32)
+    different = draw.standard_normal(((count + 2) // 3, width)).astype(np.float32)
+    vectors = different[draw.integers(0, len(different), count)]
+    for score in ("cosine", "dot"):
+        whole = nearest(vectors, queries, wanted, score=score)
+        with blocks_of(rows):
+            parts = nearest(vectors, queries, wanted, score=score)
+        np.testing.assert_array_equal(whole[0], parts[0])
+        np.testing.assert_array_equal(whole[1], parts[1])
+
+
+def test_equal_vectors_tie_wherever_they_stand():
+    draw = np.random.default_rng(3)
+    queries = draw.standard_normal((50, 384)).astype(np.float32)
+    vectors = np.tile(draw.standard_normal((41, 384)).astype(np.float32), (7, 1))
+    for rows in (1, 40, 287):
+        with blocks_of(rows):
+            found, scores = nearest(vectors, queries, 14)
+        assert (np.diff(found.reshape(50, 2, 7), axis=2) == 41).all()
+        assert (scores.reshape(50, 2, 7) == scores[:, ::7, None]).all()
+
+
+def test_memory_is_that_of_a_block(monkeypatch):
+    draw = np.random.default_rng(5)
+    queries = draw.standard_normal((1500, 4)).astype(np.float32)
+    vectors = draw.standard_normal((15_000, 4)).astype(np.float32)
+    vectors = vectors[np.argsort(vectors @ queries[0])]  # each block is better than those before
+    monkeypatch.setattr(module, "_BLOCK_BYTES", 1 << 20)
+    tracemalloc.start()
+    nearest(vectors, queries, 20)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20e6 < queries.shape[0] * vectors.shape[0]
+
+
+@pytest.mark.parametrize("place", [0, 20])
+def test_vectors_that_are_no_numbers_are_refused(place):
+    vectors = np.ones((30, 4), np.float32)
+    vectors[place, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        nearest(vectors, vectors[5:6], 3)
 
 
 pytest.importorskip("faiss")

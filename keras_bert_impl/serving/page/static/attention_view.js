@@ -1,14 +1,19 @@
-// Attention to look at: chosen heads with lines between tokens, and all heads side by side.
+// Attention to look at: chosen heads with lines between tokens, beside all heads in small.
 
 import { meanShare, strongest } from "./attention_data.js";
+import { readingOf } from "./attention_reading.js";
 import { arrowsAmong, chooser, element, foreign, labelled, scrolling, shape, table } from "./dom.js";
-import { isSpecial, percent } from "./text.js";
+import { saveButtons } from "./picture.js";
+import { isSpecial, percent, wordPart } from "./text.js";
 
 const FAINTEST = 0.01; // what is less is not drawn
 const DIMMED = 0.12;
 const VISIBLE = 0.75; // the power of a share that its line's opacity is
+const THICKEST = 5;
+const STRONG = 0.05; // what a sentence about a token names
 const IN_THE_TABLE = 5;
 const HUES = 47; // degrees between the colours of two heads, so that neighbours differ
+const [WIDTH, HEIGHT, PAINT] = [64, 80, "#4f86dd"]; // of a head in small; the colour suits light and dark
 const BETWEEN = {
   all: ["all tokens", () => true],
   aa: ["first text to itself", (from, to) => from === 0 && to === 0],
@@ -20,75 +25,139 @@ const BETWEEN = {
 let views = 0;
 
 /**
- * Both views of one text's attention, with what chooses layer, head and tokens.
+ * One text's attention: what it says in a sentence, the lines of a head, and all heads to choose from.
  * @param {Object} attention see `attentionOf`.
- * @param {Object} [chosen] `layer` and `head` from 0; `onchoice`, told of every choice; `heading`,
- *   the element of the view's own heading.
+ * @param {Object} [shown] `held`: what a link holds (`layer`, `head` and `token`; without them the head
+ *   that says most is shown); `hold`, told of every choice; `heading`, the element of headings.
  */
-export function attentionView(attention, chosen = {}) {
-  const id = (views += 1);
-  const state = {
-    layer: within(chosen.layer, attention.layers),
-    head: within(chosen.head, attention.heads),
-    beside: [], // further heads, shown with it
-    dims: true,
-    between: "all",
-    from: null,
-  };
-  const places = { one: element("div"), all: element("div"), words: element("div") };
+export function attentionView(attention, { held = {}, hold, heading = "h3" } = {}) {
+  const reading = readingOf(attention);
+  const state = { ...chosenBy(held, attention, reading), dims: true, between: "all" };
+  const places = { said: element("div", { "aria-live": "polite" }), lines: element("div"), words: element("div"), all: element("div") };
+  const picture = element("div", { class: "picture" }, places.said, places.lines);
+  let light = () => {};
 
-  const select = (from) => {
-    state.from = state.from === from ? null : from;
-    places.one.replaceChildren(oneHead(attention, state, select));
-    places.one.querySelectorAll("button")[from].focus();
+  /** Shows one token's lines alone, for as long as it is pointed at; null: those of the chosen one, if any. */
+  const point = (token) => {
+    const from = token ?? state.token;
+    light(from);
+    places.said.replaceChildren(...sentences(attention, reading, state, from));
   };
-  const show = (changes) => {
-    Object.assign(state, "head" in changes ? { beside: [] } : {}, changes);
-    places.one.replaceChildren(oneHead(attention, state, select));
+  const pick = (token) => {
+    state.token = state.token === token ? null : token;
+    keep();
+    point(null);
+  };
+  const keep = () => {
+    const token = state.token === null ? "" : `${state.token} ${attention.tokens[state.token]}`;
+    hold?.({ layer: state.layer + 1, head: state.heads.map((head) => head + 1).join(), token });
+  };
+  const draw = () => {
+    light = drawInto(places.lines, attention, reading, state, { point, pick });
     places.words.replaceChildren(inWords(attention, state));
     for (const button of places.all.querySelectorAll("button")) pressed(button, state);
-    controls.layer.value = state.layer;
-    controls.head.value = state.head;
-    controls.heads.forEach((button, head) => button.setAttribute("aria-pressed", String(headsOf(state).includes(head))));
-    chosen.onchoice?.({ layer: state.layer, head: state.head });
+    heads.forEach((button, head) => button.setAttribute("aria-pressed", String(state.heads.includes(head))));
+    point(null);
+  };
+  const show = (changes) => {
+    Object.assign(state, changes);
+    draw();
+    keep();
   };
   const redraw = (changes) => {
-    show(changes);
-    places.all.replaceChildren(allHeads(attention, state, show, chosen.heading ?? "h3"));
+    Object.assign(state, changes);
+    draw();
+    places.all.replaceChildren(allHeads(attention, reading, state, show, heading));
   };
-  const controls = controlsOf(attention, state, show, redraw, id);
+  const heads = headButtons(attention, state, show);
   redraw({});
-  repaintedWithScheme(places.all, () => redraw({}));
-  return element("div", { class: "attention" }, controls.bar, places.one, places.words, places.all);
+  return element(
+    "div",
+    { class: "attention" },
+    findButtons(reading, show),
+    element(
+      "div",
+      { class: "views" },
+      picture,
+      element("div", { class: "beside" }, element("p", { class: "about" }, howToRead(attention)), saveButtons("attention", () => picture)),
+      places.all,
+    ),
+    moreWays(attention, heads, redraw),
+    places.words,
+  );
 }
 
-/** The heads that are shown, in their order of choice. */
-function headsOf(state) {
-  return [state.head, ...state.beside];
+function chosenBy(held, attention, reading) {
+  const within = (number, count) => Number.isInteger(number) && number >= 0 && number < count;
+  const layer = Number(held.layer) - 1;
+  const heads = String(held.head ?? "").split(",").map((head) => Number(head) - 1);
+  const token = attention.tokens.findIndex((one, number) => held.token === `${number} ${one}`);
+  const known = within(layer, attention.layers) && heads.every((head) => within(head, attention.heads));
+  const most = reading.finds[0] ?? { layer: 0, head: 0 };
+  return { layer: known ? layer : most.layer, heads: known ? heads : [most.head], token: token < 0 ? null : token };
 }
 
-function within(number, count) {
-  return Number.isInteger(number) && number >= 0 && number < count ? number : 0;
+/** What is to be seen: of a token that is pointed at, else of the head. */
+function sentences(attention, reading, state, from) {
+  const name = (token) => foreign(reading.nameOf(token), { class: "name" });
+  const place = placeOf(state).replace("l", "L");
+  if (from !== null) {
+    const most = strongest(attention, state.layer, state.heads, from, 3).filter(({ share }) => share >= STRONG);
+    return said([name(from), most.length ? " looks at " : " looks at all alike", ...listed(most, name)], `${place}.`);
+  }
+  if (state.heads.length > 1) return said([`${state.heads.length} heads together, a colour each`], `${place}.`);
+  const { best, habit } = reading.heads[state.layer][state.heads[0]];
+  const { layer, head } = reading.finds[0] ?? {};
+  const first = layer === state.layer && head === state.heads[0] ? ", which says most about this text" : "";
+  const habits = `.${habit ? ` ${habit}` : ""}`;
+  if (!best) return said(["In this head nothing stands out"], place, habits);
+  const { from: one, to: other, share } = best;
+  const whole = [one, other].every((token) => reading.nameOf(token) === attention.tokens[token]);
+  const pieces = whole ? [] : [" (from ", foreign(attention.tokens[one]), " to ", foreign(attention.tokens[other]), ")"];
+  return said(["Here ", name(one), " looks at ", name(other), `: ${percent(share)} of its attention`], place, ...pieces, first, habits);
 }
 
-function controlsOf(attention, state, show, redraw, id) {
-  const choose = (name) => (event) => show({ [name]: Number(event.target.value) });
-  const layer = chooser(numbered(attention.layers), state.layer, { id: `layer-${id}`, onchange: choose("layer") });
-  const head = chooser(numbered(attention.heads), state.head, { id: `head-${id}`, onchange: choose("head") });
+/** Tokens with their shares. */
+function listed(most, name) {
+  return most.flatMap(({ to, share }, number) => [number ? ", " : "", name(to), ` ${percent(share)}`]);
+}
+
+function said(parts, ...about) {
+  return [element("p", { class: "finding" }, ...parts), element("p", { class: "sum" }, ...about)];
+}
+
+function howToRead({ tokens }) {
+  const pieces = tokens.some((token) => wordPart(token) !== token) ? " ## continues a word." : "";
+  return `A line goes from a token to one that it looks at; the thicker, the more it takes from there. Point at a token, or tap it, to see its lines alone. [CLS] and [SEP] stand around every text; a head that finds nothing often looks there.${pieces} Lines show where a head takes from, not why the model answers as it does.`;
+}
+
+/** The heads that say most, each by its strongest line. */
+function findButtons({ finds, nameOf }, show) {
+  if (!finds.length) return null;
+  const buttons = finds.map(({ layer, head, best }) =>
+    element(
+      "button",
+      { type: "button", onclick: () => show({ layer, heads: [head], token: null }) },
+      foreign(nameOf(best.from)),
+      element("span", { role: "img", "aria-label": "looks at" }, " → "),
+      foreign(nameOf(best.to)),
+    ),
+  );
+  const name = "Worth a look";
+  return element("div", { class: "finds", role: "group", "aria-label": name }, element("span", {}, name), ...buttons);
+}
+
+/** What is chosen more rarely. */
+function moreWays(attention, heads, redraw) {
   const dim = element("input", {
     type: "checkbox",
-    id: `dim-${id}`,
-    checked: state.dims,
+    id: `dim-${(views += 1)}`,
+    checked: true,
     onchange: (event) => redraw({ dims: event.target.checked }),
   });
   const bar = element(
     "div",
     { class: "controls" },
-    labelled("Layer", () => layer, layer.id),
-    labelled("Head", () => head, head.id),
-  );
-  const heads = headButtons(attention, state, show);
-  bar.append(
     element(
       "div",
       { class: "field", role: "group", "aria-label": "Heads shown together, a colour each" },
@@ -99,26 +168,23 @@ function controlsOf(attention, state, show, redraw, id) {
   if (attention.segments.includes(1)) {
     const options = Object.entries(BETWEEN).map(([value, [label]]) => [value, label]);
     const set = (event) => redraw({ between: event.target.value });
-    const between = chooser(options, state.between, { id: `between-${id}`, onchange: set });
-    bar.append(labelled("From and to", () => between, between.id));
+    bar.append(labelled("From and to", ({ id }) => chooser(options, "all", { id, onchange: set }), `between-${views}`));
   }
-  bar.append(
-    element("div", { class: "field tick" }, dim, element("label", { for: dim.id }, "Dim [CLS] and [SEP]")),
-  );
-  return { bar, layer, head, heads };
+  bar.append(element("div", { class: "field tick" }, dim, element("label", { for: dim.id }, "Dim [CLS] and [SEP]")));
+  return element("details", { class: "more" }, element("summary", {}, "More ways to look"), bar);
 }
 
 /** A button for each head, which shows it beside those that are shown, or no longer. */
 function headButtons(attention, state, show) {
   const toggle = (head) => {
-    const others = headsOf(state).filter((one) => one !== head);
-    const [first, ...beside] = headsOf(state).includes(head) ? others : [...others, head];
-    if (first !== undefined) show({ head: first, beside });
+    const others = state.heads.filter((one) => one !== head);
+    const heads = state.heads.includes(head) ? others : [...others, head];
+    if (heads.length) show({ heads });
   };
   const buttons = numbered(attention.heads).map(([head, name]) =>
     hued(element("button", { type: "button", "aria-label": `Head ${name}`, onclick: () => toggle(head) }, name), head),
   );
-  arrowsAmong(buttons, attention.heads, state.head);
+  arrowsAmong(buttons, attention.heads, state.heads[0]);
   return buttons;
 }
 
@@ -141,96 +207,95 @@ function strength(attention, state, layer, head, from, to) {
   return attention.at(layer, head, from, to) * (dims ? DIMMED : 1);
 }
 
-function* linesBetween(attention, state, layer, head) {
-  for (let from = 0; from < attention.length; from += 1) {
-    for (let to = 0; to < attention.length; to += 1) {
-      const share = strength(attention, state, layer, head, from, to);
-      if (share >= FAINTEST) yield { from, to, share };
-    }
+function* linesFrom(attention, state, layer, head, from) {
+  for (let to = 0; to < attention.length; to += 1) {
+    const share = strength(attention, state, layer, head, from, to);
+    if (share >= FAINTEST) yield { from, to, share };
   }
 }
 
-function oneHead(attention, state, select) {
-  const { layer, from } = state;
-  const heads = headsOf(state);
-  const lines = heads.flatMap((head) =>
-    [...linesBetween(attention, state, layer, head)].map((line) => {
-      const drawn = lineOf(line, from);
-      return heads.length > 1 ? hued(drawn, head) : drawn;
-    }),
-  );
-  const drawing = shape(
-    "svg",
-    {
-      viewBox: `0 0 100 ${attention.length}`,
-      preserveAspectRatio: "none",
-      role: "img",
-      "aria-label": `Attention of ${placeOf(state)}; the table below says it in words.`,
-    },
-    ...lines,
+/**
+ * Draws the lines of the chosen heads between two columns of tokens.
+ * @returns what shows the lines of one token alone (null: all).
+ */
+function drawInto(place, attention, reading, state, { point, pick }) {
+  const { layer, heads } = state;
+  const best = heads.length > 1 ? null : reading.heads[layer][heads[0]].best;
+  const lineOf = ({ from, to, share }, head) => {
+    const drawn = shape("path", {
+      d: `M0 ${from + 0.5}C50 ${from + 0.5} 50 ${to + 0.5} 100 ${to + 0.5}`,
+      "stroke-opacity": (share ** VISIBLE).toFixed(3),
+      "stroke-width": (1 + THICKEST * share).toFixed(2),
+      class: best?.from === from && best.to === to ? "best" : null,
+    });
+    return heads.length > 1 ? hued(drawn, head) : drawn;
+  };
+  const groups = attention.tokens.map((_, from) =>
+    shape("g", {}, ...heads.flatMap((head) => [...linesFrom(attention, state, layer, head, from)].map((line) => lineOf(line, head)))),
   );
   const buttons = attention.tokens.map((token, number) =>
     element(
       "button",
       {
         type: "button",
-        class: classOf(token, state),
-        "aria-pressed": String(from === number),
-        onclick: () => select(number),
+        class: classOf(token, state, best?.from === number),
+        onclick: () => pick(number),
+        onfocus: () => point(number),
+        onblur: () => point(null),
+        onpointerenter: (event) => event.pointerType === "mouse" && point(number),
+        onpointerleave: () => point(null),
       },
       foreign(token),
     ),
   );
-  arrowsAmong(buttons, 1, from ?? 0);
-  const left = buttons.map((button) => element("li", {}, button));
-  const right = attention.tokens.map((token, to) => target(attention, state, token, to));
-  return element(
+  arrowsAmong(buttons, 1, state.token ?? 0);
+  const shares = attention.tokens.map(() => element("span", { class: "share" }));
+  const right = attention.tokens.map((token, to) =>
+    element("li", { class: classOf(token, state, best?.to === to) }, foreign(token), shares[to]),
+  );
+  const name = `Attention of ${placeOf(state)}; the table below says it in words.`;
+  const side = (text) => element("p", { class: "side", "aria-hidden": "true" }, text);
+  const made = element(
     "div",
     { class: "one-head" },
-    element("p", { class: "side", "aria-hidden": "true" }, "from"),
-    element("p", { class: "side", "aria-hidden": "true" }, ""),
-    element("p", { class: "side", "aria-hidden": "true" }, "to"),
-    element("ol", { "aria-label": "From; a token shows its lines alone" }, ...left),
-    drawing,
+    side("this token"),
+    side(""),
+    side("looks at"),
+    element("ol", { "aria-label": "From; a token shows its lines alone" }, ...buttons.map((button) => element("li", {}, button))),
+    shape("svg", { viewBox: `0 0 100 ${attention.length}`, preserveAspectRatio: "none", role: "img", "aria-label": name }, ...groups),
     element("ol", { "aria-label": "To" }, ...right),
   );
-}
-
-function lineOf(line, from) {
-  return shape("line", {
-    x1: 0,
-    y1: line.from + 0.5,
-    x2: 100,
-    y2: line.to + 0.5,
-    "stroke-opacity": (line.share ** VISIBLE).toFixed(3),
-    class: from === null || from === line.from ? null : "aside",
-  });
+  place.replaceChildren(made);
+  return (from) => {
+    made.classList.toggle("alone", from !== null);
+    groups.forEach((group, number) => group.classList.toggle("aside", from !== null && from !== number));
+    buttons.forEach((button, number) => {
+      button.classList.toggle("looking", from === number);
+      button.setAttribute("aria-pressed", String(state.token === number));
+    });
+    right.forEach((item, to) => {
+      const share = from === null ? 0 : meanShare(attention, layer, heads, from, to);
+      shares[to].textContent = share >= FAINTEST ? percent(share) : "";
+      item.style.setProperty("--share", String(share));
+    });
+  };
 }
 
 /** The layer and the heads that are shown, in words. */
-function placeOf(state) {
-  const heads = headsOf(state).map((head) => head + 1);
-  return `layer ${state.layer + 1}, ${heads.length > 1 ? "heads" : "head"} ${heads.join(", ")}`;
+function placeOf({ layer, heads }) {
+  return `layer ${layer + 1}, ${heads.length > 1 ? "heads" : "head"} ${heads.map((head) => head + 1).join(", ")}`;
 }
 
-function target(attention, state, token, to) {
-  const { layer, from } = state;
-  const share = from === null ? null : meanShare(attention, layer, headsOf(state), from, to);
-  const said = share === null ? null : element("span", { class: "share" }, percent(share));
-  const strong = share !== null && share >= 0.1 ? " strong" : "";
-  return element("li", { class: classOf(token, state) + strong }, foreign(token), said);
-}
-
-function classOf(token, state) {
-  return `token${state.dims && isSpecial(token) ? " dimmed" : ""}`;
+function classOf(token, state, isBest) {
+  return `token${state.dims && isSpecial(token) ? " dimmed" : ""}${isBest ? " best" : ""}`;
 }
 
 function inWords(attention, state) {
-  const rows = attention.tokens.map((token, from) => [
-    foreign(token),
-    element("span", {}, ...said(strongest(attention, state.layer, headsOf(state), from, IN_THE_TABLE))),
-  ]);
-  const mean = state.beside.length ? ", the mean of the heads" : "";
+  const rows = attention.tokens.map((token, from) => {
+    const most = strongest(attention, state.layer, state.heads, from, IN_THE_TABLE);
+    return [foreign(token), element("span", {}, ...listed(most, (to) => foreign(attention.tokens[to])))];
+  });
+  const mean = state.heads.length > 1 ? ", the mean of the heads" : "";
   const caption = `What each token attends to most in ${placeOf(state)}${mean}`;
   return element(
     "details",
@@ -240,78 +305,53 @@ function inWords(attention, state) {
   );
 }
 
-function said(targets) {
-  return targets.flatMap(({ token, share }, number) => [
-    number ? ", " : "",
-    foreign(token),
-    ` ${percent(share)}`,
-  ]);
-}
-
-function allHeads(attention, state, show, heading) {
+function allHeads(attention, reading, state, show, heading) {
+  const named = (name) => element("span", { class: "number", "aria-hidden": "true" }, name);
   const buttons = [];
-  const rows = numbered(attention.layers).map(([layer, name]) => {
-    const cells = numbered(attention.heads).map(([head, headName]) => {
-      const button = element(
-        "button",
-        { type: "button", class: "head", "aria-label": `Layer ${name}, head ${headName}`, onclick: () => show({ layer, head }) },
-        small(attention, state, layer, head),
-      );
+  const cells = [named(""), ...numbered(attention.heads).map(([, name]) => named(name))];
+  for (const [layer, name] of numbered(attention.layers)) {
+    cells.push(named(name));
+    for (const [head, headName] of numbered(attention.heads)) {
+      const { best } = reading.heads[layer][head];
+      const line = best ? `: ${reading.nameOf(best.from)} → ${reading.nameOf(best.to)}` : "";
+      const title = `Layer ${name}, head ${headName}${line}`;
+      const found = reading.finds.includes(reading.heads[layer][head]) ? " found" : "";
+      const choose = () => show({ layer, heads: [head] });
+      const attributes = { type: "button", class: `head${found}`, title, "aria-label": title, onclick: choose };
+      const button = element("button", attributes, small(attention, state, layer, head));
       button.dataset.place = `${layer} ${head}`;
       pressed(button, state);
       buttons.push(button);
-      return button;
-    });
-    return element("div", { class: "layer" }, element("span", { class: "name", "aria-hidden": "true" }, name), ...cells);
-  });
-  arrowsAmong(buttons, attention.heads, state.layer * attention.heads + state.head);
-  const columns = numbered(attention.heads).map(([, name]) => element("span", { class: "name head-name" }, name));
-  const title = "All heads: a row for each layer, a column for each head";
-  return element(
-    "div",
-    {},
-    element(heading, {}, title),
-    scrolling(
-      title,
-      element(
-        "div",
-        { class: "all-heads", role: "group", "aria-label": "Heads; the arrow keys go from one to the next" },
-        element("div", { class: "layer", "aria-hidden": "true" }, element("span", { class: "name" }), ...columns),
-        ...rows,
-      ),
-    ),
-  );
+      cells.push(button);
+    }
+  }
+  arrowsAmong(buttons, attention.heads, state.layer * attention.heads + state.heads[0]);
+  const label = "Heads; the arrow keys go from one to the next";
+  const grid = element("div", { class: "all-heads", role: "group", "aria-label": label }, ...cells);
+  grid.style.setProperty("--heads", String(attention.heads));
+  const about = `Each of the ${attention.layers} layers (rows) reads the text with ${attention.heads} heads (columns), each in its own way. Choose one.`;
+  return element("div", {}, element(heading, {}, "All heads"), element("p", { class: "sum" }, about), scrolling("All heads", grid));
 }
 
 function pressed(button, state) {
-  button.setAttribute("aria-pressed", String(button.dataset.place === `${state.layer} ${state.head}`));
+  button.setAttribute("aria-pressed", String(button.dataset.place === `${state.layer} ${state.heads[0]}`));
 }
 
-const WIDTH = 96;
-const HEIGHT = 120;
-
-/** A head in small; painted when it is on the page, where its colour is known. */
+/** A head in small. */
 function small(attention, state, layer, head) {
   const canvas = element("canvas", { width: WIDTH, height: HEIGHT });
-  const lines = [...linesBetween(attention, state, layer, head)];
-  requestAnimationFrame(() => {
-    const pen = canvas.getContext("2d");
-    const step = HEIGHT / attention.length;
-    pen.strokeStyle = getComputedStyle(canvas).color;
-    pen.lineWidth = 1.5;
-    for (const { from, to, share } of lines) {
-      pen.globalAlpha = share ** VISIBLE;
+  const pen = canvas.getContext("2d");
+  const step = HEIGHT / attention.length;
+  pen.strokeStyle = PAINT;
+  pen.lineWidth = 2;
+  for (let token = 0; token < attention.length; token += 1) {
+    for (const { from, to, share } of linesFrom(attention, state, layer, head, token)) {
+      pen.globalAlpha = share;
       pen.beginPath();
       pen.moveTo(0, (from + 0.5) * step);
       pen.lineTo(WIDTH, (to + 0.5) * step);
       pen.stroke();
     }
-  });
+  }
   return canvas;
-}
-
-function repaintedWithScheme(place, redraw) {
-  const scheme = matchMedia("(prefers-color-scheme: dark)");
-  const changed = () => (place.isConnected ? redraw() : scheme.removeEventListener("change", changed));
-  scheme.addEventListener("change", changed);
 }

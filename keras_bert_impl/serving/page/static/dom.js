@@ -74,7 +74,7 @@ export function table(caption, headings, rows, attributes = {}) {
 
 /** A frame that scrolls sideways, also by keys. */
 export function scrolling(name, ...children) {
-  const attributes = { class: "scrolling", tabindex: "0", role: "region", "aria-label": name };
+  const attributes = { class: "scrolling", tabindex: "0", role: "group", "aria-label": name };
   return element("div", attributes, ...children);
 }
 

@@ -1,8 +1,7 @@
 // Vectors compared: how like each text is to each other one.
 
 import { element, foreign, table } from "./dom.js";
-
-const STEPS = 10; // of colour
+import { dot } from "./projection.js";
 
 /** The cosines of vectors with each other. */
 export function cosines(vectors) {
@@ -10,7 +9,7 @@ export function cosines(vectors) {
     const length = Math.hypot(...vector) || 1;
     return vector.map((number) => number / length);
   });
-  return units.map((one) => units.map((other) => one.reduce((sum, number, n) => sum + number * other[n], 0)));
+  return units.map((one) => units.map((other) => dot(one, other)));
 }
 
 /** Texts with the numbers of `cosines`, as a coloured table. */
@@ -24,6 +23,7 @@ export function heatMap(texts, numbers) {
 }
 
 function cell(number) {
-  const step = Math.round(STEPS * Math.max(0, Math.min(1, number)));
-  return element("span", { class: `heat-${step}` }, number.toFixed(2));
+  const made = element("span", {}, number.toFixed(2));
+  made.style.setProperty("--weight", `${100 * Math.max(0, Math.min(1, number))}%`);
+  return made;
 }

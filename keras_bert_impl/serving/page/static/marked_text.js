@@ -4,6 +4,7 @@ import { element } from "./dom.js";
 import { sliced } from "./text.js";
 
 const COLOURS = 6;
+const CHARACTERS = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
 /**
  * A text with marks.
@@ -14,13 +15,21 @@ const COLOURS = 6;
 export function markedText(text, spans, kinds = []) {
   const parts = [];
   let end = 0;
-  for (const span of [...spans].sort((one, other) => one.start - other.start)) {
+  for (const span of spans.map((one) => wholeCharacters(text, one)).sort((one, other) => one.start - other.start)) {
     if (span.start < end) continue; // inside of the one before
     parts.push(sliced(text, end, span.start), mark(sliced(text, span.start, span.end), span.kind, kinds));
     end = span.end;
   }
   parts.push(sliced(text, end));
   return element("p", { class: "marked-text", dir: "auto" }, ...parts);
+}
+
+/** A span that cuts no character as people see it: marks and joined emoji stay with their letters. */
+function wholeCharacters(text, span) {
+  const borders = [0];
+  for (const { segment } of CHARACTERS.segment(text)) borders.push(borders.at(-1) + [...segment].length);
+  const start = borders.findLast((border) => border <= span.start);
+  return { ...span, start, end: borders.find((border) => border >= span.end) ?? span.end };
 }
 
 function mark(text, kind, kinds) {

@@ -3,90 +3,92 @@
 import { attentionOf } from "./attention_data.js";
 import { attentionView } from "./attention_view.js";
 import { bars } from "./bars.js";
-import { element, foreign, table, unseen } from "./dom.js";
+import { element, foreign, table } from "./dom.js";
 import { cosines, heatMap } from "./heat_map.js";
+import { showMap } from "./map.js";
 import { legend, markedText } from "./marked_text.js";
-import { attention, predict, tokens } from "./server.js";
-import { counted, percent } from "./text.js";
+import { attention, tokens } from "./server.js";
+import { counted, percent, sliced, unitsOf } from "./text.js";
 import { tokenRows } from "./tokens.js";
 
-const PAIR = { text_a: "A man plays a guitar.", text_b: "A man makes music." };
+const MOST_PAIRS = 15; // of texts, whose likeness may be asked about
 
 const KINDS = {
   masked_words: {
     title: "Fill in words",
-    about: "Write [MASK] for a word, and see which words the model expects there.",
-    example: { text: "The capital of France is [MASK]." },
+    about: "Write [MASK] for a word, and the model says which words it expects there.",
     show: showMaskedWords,
+    targets: maskedWordTargets,
   },
   next_sentence: {
     title: "Next sentence",
     about: "How likely the second text follows the first.",
-    example: { text_a: "He opened the fridge.", text_b: "It was empty." },
     show: showNextSentence,
+    targets: () => [{ name: "it follows", of: ([answer]) => answer.probability }],
   },
   label: {
     title: "Label",
-    about: "Which label the text gets, with the probability of each.",
-    example: { text: "What a wonderful film!", ...PAIR },
+    about: "The model puts the text into one of its classes, and says how sure it is.",
     show: showLabel,
+    targets: labelTargets,
   },
   labels: {
     title: "Labels",
     about: "Which labels the text gets; each has a probability of its own.",
-    example: { text: "What a wonderful film!", ...PAIR },
     show: showLabels,
+    targets: labelTargets,
   },
   number: {
     title: "Number",
-    about: "The number that the model gives.",
-    example: { text: "A man plays a guitar.", ...PAIR },
+    about: "The model answers with a number.",
     show: showNumber,
+    targets: numberTargets,
   },
   answer: {
     title: "Answer",
-    about: "The answer to a question, found in a passage.",
-    example: {
-      question: "Where do penguins live?",
-      passage: "Penguins are birds that cannot fly. They live in Antarctica and on other coasts of the south.",
-    },
+    about: "Ask a question; the model marks the answer in the passage.",
     show: showAnswer,
+    targets: answerTargets,
   },
   entities: {
     title: "Entities",
-    about: "The names in a text, coloured by what they name.",
-    example: { text: "Angela Merkel was born in Hamburg." },
+    about: "The model finds names in the text, and says what they name.",
     show: showEntities,
+    targets: entityTargets,
   },
   choice: {
     title: "Choice",
     about: "Which ending fits the text best. Write one ending a line.",
-    example: {
-      context: "She put on her coat and",
-      endings: "went out.\nis a kind of fish.\nwere blue.\nthree of them.",
-    },
     show: showChoice,
+    targets: choiceTargets,
   },
   vector: {
     title: "Similarity",
-    about: "How similar texts are to each other. Write one text a line.",
-    example: { text: "How do I get my money back?\nRefunds take two weeks.\nThe weather is fine today.\nIt is sunny." },
+    about: "How alike texts are in what they say, whatever their words: 1.00 is the same, about 0 has nothing in common. Write one text a line.",
     manyTexts: true,
     show: showSimilarity,
+    targets: similarityTargets,
   },
 };
 
 const TOKENS = {
   id: "tokens",
   title: "Tokens",
-  about: "The text as the model sees it: its tokens with their ids.",
-  show: showTokens,
+  about: "The text as the model sees it: cut into tokens, pieces of words that it has numbers for.",
+  look: showTokens,
 };
 const ATTENTION = {
   id: "attention",
   title: "Attention",
-  about: "How much each token takes from each other token, in every head of every layer.",
-  show: showAttention,
+  about: "Where the model looks while it reads: each word takes something from others, in its own way in every head.",
+  look: showAttention,
+};
+const MAP = {
+  id: "map",
+  title: "Map",
+  about: "Many texts on a map, those with like meanings near each other. Write one text a line; paste lines of label, tab and text to colour them.",
+  manyTexts: true,
+  look: showMap,
 };
 
 /**
@@ -101,11 +103,11 @@ export function panelsOf(model) {
     signature: main,
     model,
     fields: main.inputs,
-    example: KINDS[main.kind]?.example ?? {},
     refused: panel === ATTENTION ? model.attention : null,
   }));
   const kinds = answering.filter((panel) => panel.show);
-  return [...onePerQuestion(kinds), ...shared];
+  const maps = kinds.filter(({ show }) => show === showSimilarity).map((panel) => ({ ...panel, ...MAP }));
+  return [...onePerQuestion(kinds), ...maps.slice(0, 1), ...shared];
 }
 
 function panelOf(signature, model) {
@@ -136,110 +138,153 @@ function richer(panel, known) {
   return panel.signature.outputs.length > known.signature.outputs.length;
 }
 
-async function answerOf(panel, instance, context) {
-  const { model, signature } = panel;
-  const [answer] = await predict(model, signature, [instance], context);
-  return answer;
+function namesOf(panel, { probabilities }) {
+  return probabilities.map((_, number) => panel.model.description.labels?.[number] ?? `label ${number}`);
 }
 
-async function showMaskedWords(panel, instance, context) {
-  const answer = await answerOf(panel, instance, context);
-  const { tokens: words, probabilities } = answer;
+function showMaskedWords(_panel, _instances, [{ tokens: words, probabilities }], [was]) {
   const many = words.length > 1;
   const none = words.length ? null : "The text has no [MASK]; write [MASK] for the word to find.";
-  const shown = words.map((named, number) => {
+  const shown = words.map((found, number) => {
     const caption = many ? `What may stand at [MASK] ${number + 1}` : "What may stand at [MASK]";
-    return bars(caption, named.map((word, place) => [word, probabilities[number][place]]));
+    const before = was?.tokens[number]?.map((word, place) => [word, was.probabilities[number][place]]);
+    return bars(caption, found.map((word, place) => [word, probabilities[number][place]]), [], before);
   });
   return [none && element("p", { class: "sum" }, none), ...shown];
 }
 
-async function showNextSentence(panel, instance, context) {
-  const { probability } = await answerOf(panel, instance, context);
+function maskedWordTargets(_panel, _instances, [{ tokens: words }]) {
+  return words.flatMap((found, mask) =>
+    found.slice(0, words.length > 1 ? 2 : 5).map((name) => {
+      const of = ([answer]) => answer.probabilities[mask]?.[answer.tokens[mask].indexOf(name)] ?? 0;
+      return { name: words.length > 1 ? `${name} (${mask + 1})` : name, of };
+    }),
+  );
+}
+
+function showNextSentence(_panel, _instances, [{ probability }], [was]) {
+  const both = (share) => [["it follows", share], ["it does not", 1 - share]];
+  return [bars("Does the second text follow the first?", both(probability), [], was && both(was.probability))];
+}
+
+function showLabel(panel, _instances, [answer], [was]) {
+  const { label, probabilities } = answer;
+  const share = Math.max(...probabilities);
+  const names = namesOf(panel, answer);
   return [
-    bars("Does the second text follow the first?", [
-      ["it follows", probability],
-      ["it does not", 1 - probability],
-    ]),
+    headline("Label: ", label, percent(share)),
+    bars("Probability of each label", named(names, probabilities), [label], was && named(names, was.probabilities)),
   ];
 }
 
-async function showLabel(panel, instance, context) {
-  const { label, probabilities } = await answerOf(panel, instance, context);
-  return [
-    headline("Label: ", label),
-    bars("Probability of each label", named(panel.model.description.labels ?? [], probabilities), [label]),
-  ];
-}
-
-async function showLabels(panel, instance, context) {
-  const { labels, probabilities } = await answerOf(panel, instance, context);
+function showLabels(panel, _instances, [answer], [was]) {
+  const { labels, probabilities } = answer;
   const given = labels.filter(Boolean);
+  const names = namesOf(panel, answer);
   return [
     given.length ? headline("Labels: ", given.join(", ")) : element("p", {}, "No label reaches its threshold."),
-    bars("Probability of each label", named(panel.model.description.labels ?? [], probabilities), given),
+    bars("Probability of each label", named(names, probabilities), given, was && named(names, was.probabilities)),
   ];
+}
+
+function labelTargets(panel, _instances, [answer]) {
+  const sorted = named([...answer.probabilities.keys()], answer.probabilities).map(([place]) => place);
+  const names = namesOf(panel, answer);
+  return sorted.map((place) => ({ name: names[place], of: ([one]) => one.probabilities[place] }));
 }
 
 /** Shares with their names, the largest first. */
 function named(names, shares) {
-  return shares
-    .map((share, number) => [names[number] ?? `label ${number}`, share])
-    .sort((one, other) => other[1] - one[1]);
+  return shares.map((share, number) => [names[number], share]).sort((one, other) => other[1] - one[1]);
 }
 
-function headline(said, text) {
-  return element("p", { class: "headline" }, said, foreign(text));
+function headline(said, text, share) {
+  const beside = share === undefined ? null : element("span", { class: "share" }, ` ${share}`);
+  return element("p", { class: "headline" }, element("span", { class: "said" }, said), foreign(text), beside);
 }
 
-async function showNumber(panel, instance, context) {
-  const { score } = await answerOf(panel, instance, context);
-  return [headline("", String(Math.round(score * 1000) / 1000))];
+/** The number that a model gives; of one whose numbers its activation makes shares, the share. */
+function numberOf(panel, { score }) {
+  return panel.model.description.activation === "Sigmoid" ? 1 / (1 + Math.exp(-score)) : score;
 }
 
-async function showAnswer(panel, instance, context) {
-  const found = answersIn(await answerOf(panel, instance, context));
+/** Where the numbers of a model lie: from the least to the most, as far as that is known. */
+function rangeOf(panel) {
+  if (panel.model.description.activation === "Sigmoid") return [0, 1];
+  return panel.model.description.range ?? null;
+}
+
+function rounded(number) {
+  return String(Math.round(number * 1000) / 1000);
+}
+
+function showNumber(panel, _instances, [answer], [was]) {
+  const number = numberOf(panel, answer);
+  const before = was && `, was ${rounded(numberOf(panel, was))}`;
+  const range = rangeOf(panel);
+  const shown = [headline("", rounded(number), before)];
+  if (range) {
+    const [least, most] = range;
+    const meter = element("meter", { min: least, max: most, value: number, "aria-label": "The number in its range" });
+    const ends = [rounded(least), meter, rounded(most)];
+    shown.push(element("p", { class: "range" }, ...ends), element("p", { class: "sum" }, `Most numbers that it learned from lie between ${rounded(least)} and ${rounded(most)}.`));
+  }
+  return shown;
+}
+
+function numberTargets(panel) {
+  const [least, most] = rangeOf(panel) ?? [];
+  return [{ name: "the number", of: ([answer]) => numberOf(panel, answer), write: rounded, scale: most - least || 1 }];
+}
+
+function showAnswer(_panel, [instance], [answer], [was]) {
+  const found = answersIn(answer);
+  const before = was && answersIn(was);
   const place = element("div");
-  const show = (answer) =>
+  const show = (one) =>
     place.replaceChildren(
-      headline("", answer.text || "The passage has no answer."),
-      markedText(instance.passage, answer.text ? [answer] : []),
+      headline("", one.text || "The passage has no answer.", percent(one.share)),
+      markedText(instance.passage, one.text ? [one] : []),
     );
   show(found[0]);
-  const rows = found.map((answer, number) => [
-    foreign(answer.text || "(no answer)"),
-    answer.score.toFixed(2),
-    answer.text ? `${answer.start}–${answer.end}` : "",
-    element(
-      "button",
-      { type: "button", "aria-label": `Mark answer ${number + 1} in the passage`, onclick: () => show(answer) },
-      "Mark",
-    ),
-  ]);
-  return [place, table("The best answers", ["Answer", "Score", "Characters", unseen("Show")], rows)];
+  const nameOf = (one) => one.text || "(no answer)";
+  const pairs = (some) => some.map((one) => [nameOf(one), one.share]);
+  const shown = bars("The best answers; click one to see it in the passage", pairs(found), [], before && pairs(before), (number) => show(found[number]));
+  return [place, shown];
 }
 
-/** The answers, the best first, whichever of the two signatures gave them. */
+/** The answers, the best first, whichever of the two signatures gave them, with the share of each among them. */
 function answersIn(answer) {
-  if (!answer.answers) {
-    return [{ text: answer.answer, start: answer.start, end: answer.end, score: answer.score }];
-  }
-  const found = answer.answers.map((text, number) => ({
+  const one = { text: answer.answer, start: answer.start, end: answer.end, score: answer.score };
+  const listed = answer.answers?.map((text, number) => ({
     text,
     start: answer.starts[number],
     end: answer.ends[number],
     score: answer.scores[number],
   }));
   const none = { text: "", start: 0, end: 0, score: answer.no_answer_score ?? 0 };
-  return answer.has_answer === false || !found.length ? [none, ...found] : found;
+  const hasNone = answer.no_answer_score !== undefined && (listed ?? [one]).every(({ text }) => text);
+  const found = [...(listed ?? [one]), ...(hasNone || !(listed ?? [one]).length ? [none] : [])];
+  const most = Math.max(...found.map(({ score }) => score));
+  const sum = found.reduce((all, { score }) => all + Math.exp(score - most), 0);
+  const shares = found.map((some) => ({ ...some, share: Math.exp(some.score - most) / sum }));
+  const saysNone = (some) => Number(answer.has_answer === false && !some.text);
+  return shares.sort((some, other) => saysNone(other) - saysNone(some) || other.share - some.share);
 }
 
-async function showEntities(panel, instance, context) {
-  const { type, start, end, score } = await answerOf(panel, instance, context);
+function answerTargets(_panel, [instance], [answer]) {
+  return answersIn(answer).slice(0, 5).map(({ text, start, end }) => ({
+    name: text || "no answer",
+    of: ([one]) => answersIn(one).find((other) => other.text === text)?.share ?? 0,
+    own: { field: "passage", ...unitsOf(instance.passage, start, end) },
+  }));
+}
+
+function showEntities(_panel, [instance], [{ type, start, end, score }]) {
   const spans = type.map((kind, number) => ({ kind, start: start[number], end: end[number] }));
   const kinds = [...new Set(type)];
   const rows = spans.map(({ kind, start: first, end: last }, number) => [
-    foreign([...instance.text].slice(first, last).join("")),
+    foreign(sliced(instance.text, first, last)),
     kind,
     `${first}–${last}`,
     percent(score[number]),
@@ -247,22 +292,53 @@ async function showEntities(panel, instance, context) {
   return [
     markedText(instance.text, spans, kinds),
     spans.length ? legend(kinds) : null,
-    table(counted(spans.length, "entity", "entities"), ["Text", "Kind", "Characters", "Score"], rows),
+    table(counted(spans.length, "entity", "entities"), ["Text", "Kind", "Characters", "Probability"], rows),
   ];
 }
 
-async function showChoice(panel, instance, context) {
-  const { ending, probabilities } = await answerOf(panel, instance, context);
-  const shares = instance.endings.map((text, number) => [text, probabilities[number]]);
-  const chosen = typeof ending === "number" ? instance.endings[ending] : ending;
-  return [bars("Which ending fits", shares.sort((one, other) => other[1] - one[1]), [chosen])];
+function entityTargets(_panel, [instance], [{ type, start, end }]) {
+  return type.map((kind, number) => {
+    const text = sliced(instance.text, start[number], end[number]);
+    const share = ([one]) => {
+      const again = one.text.findIndex((other, place) => other === text && one.type[place] === kind);
+      return one.score[again] ?? 0;
+    };
+    const own = { field: "text", ...unitsOf(instance.text, start[number], end[number]) };
+    return { name: `${text} (${kind})`, of: share, own };
+  });
 }
 
-async function showSimilarity(panel, instances, context) {
-  const { model, signature } = panel;
-  const answers = await predict(model, signature, instances, context);
+function chosenOf({ endings }, { ending }) {
+  return typeof ending === "number" ? endings[ending] : ending;
+}
+
+function showChoice(_panel, [instance], [answer], [was]) {
+  const pairs = ({ probabilities }) => named(instance.endings, probabilities);
+  return [bars("Which ending fits", pairs(answer), [chosenOf(instance, answer)], was && pairs(was))];
+}
+
+function choiceTargets(_panel, [{ endings }], [{ probabilities }]) {
+  const best = named([...endings.keys()], probabilities);
+  return best.map(([place]) => ({ name: endings[place], of: ([answer]) => answer.probabilities[place] }));
+}
+
+function showSimilarity(_panel, instances, answers) {
   const texts = instances.map((instance) => Object.values(instance)[0]);
   return [heatMap(texts, cosines(answers.map((answer) => answer.embedding)))];
+}
+
+function similarityTargets(_panel, _instances, answers) {
+  const numbers = cosines(answers.map((answer) => answer.embedding));
+  const pairs = numbers.flatMap((row, one) => row.slice(0, one).map((cosine, other) => ({ cosine, numbers: [other, one] })));
+  return pairs
+    .sort((one, other) => other.cosine - one.cosine)
+    .slice(0, MOST_PAIRS)
+    .map(({ numbers: [one, other] }) => ({
+      name: `the similarity of ${one + 1} and ${other + 1}`,
+      numbers: [one, other],
+      of: (all) => cosines([all[one].embedding, all[other].embedding])[0][1],
+      write: (cosine) => cosine.toFixed(2),
+    }));
 }
 
 async function showTokens(panel, instance, context) {
@@ -275,9 +351,9 @@ async function showAttention(panel, instance, context) {
   const { model, signature } = panel;
   const written = await attention(model, signature, instance, context.signal);
   const left = written.rows > 1 ? `The first of ${written.rows} rows that the model reads.` : null;
-  const { layer, head, onchoice } = context;
+  const { held, hold } = context;
   return [
     left && element("p", { class: "sum" }, left),
-    attentionView(attentionOf(written), { layer, head, onchoice }),
+    attentionView(attentionOf(written), { held, hold }),
   ];
 }

@@ -43,6 +43,15 @@ export function useKey(given) {
 /** What a server that asks for a key answers without it. */
 export class KeyNeeded extends Error {}
 
+/** What a server says that has too much to do; it may be asked again after some seconds. */
+export class Busy extends Error {
+  constructor(said, seconds) {
+    super(said);
+    this.seconds = Math.max(1, Math.min(LONGEST_WAIT, Number(seconds) || 1));
+  }
+}
+
+const LONGEST_WAIT = 10; // seconds
 const GONE = "The server does not answer. Is it still running?";
 
 async function asked(path, body, signal) {
@@ -52,6 +61,7 @@ async function asked(path, body, signal) {
   if (response === null) throw new Error(GONE);
   const answer = await response.json().catch(() => null);
   if (response.status === 401) throw new KeyNeeded(answer?.error);
+  if (response.status === 429) throw new Busy(answer?.error, response.headers.get("Retry-After"));
   if (!response.ok) throw new Error(answer?.error ?? `The server answered with ${response.status}.`);
   if (answer === null) throw new Error(GONE); // in the middle of its answer
   return answer;

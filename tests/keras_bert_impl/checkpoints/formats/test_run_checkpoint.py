@@ -11,6 +11,7 @@ from keras_bert_impl.checkpoints.formats.run_checkpoint import RunCheckpointSour
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.restore import open_source, restore
+from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_dense
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
@@ -45,6 +46,15 @@ def test_every_model_is_written_to_the_same_bytes_as_at_the_end_of_its_run(kind,
     write_portable(read_portable(step), tmp_path / "exported", "hugging_face")
     for path in (tmp_path / "of_run").iterdir():
         assert (tmp_path / "exported" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_a_pooler_of_vectors_is_that_of_the_step_although_the_model_is_trained_on(tmp_path):
+    model = BertEncoder(tiny_config())
+    saved = [tf.Variable(weight.value + 1) for weight in model.weights]
+    step = write_step(tmp_path, model, sentence=SentenceSettings("pooler"), weights=saved)
+    kernel, bias = model.pooler.weights
+    np.testing.assert_allclose(read_dense(step).kernel, np.array(kernel) + 1)
+    np.testing.assert_allclose(read_dense(step).bias, np.array(bias) + 1)
 
 
 @pytest.mark.parametrize("kind", ["classifier", "tagger"])

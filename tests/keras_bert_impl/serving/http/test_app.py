@@ -14,7 +14,7 @@ from keras_bert_impl.serving.http.config import ServerConfig
 from tests.support.asgi_client import ask, request
 from tests.support.toy_answerer import ToyAnswerer, ToyModel, ToyVectors
 
-PREDICT = "/v1/models/toy:predict"
+PREDICT, VECTORS = "/v1/models/toy:predict", "/v1/models/vectors:predict"
 TEXT = {"instances": ["abc"]}
 
 
@@ -86,6 +86,14 @@ def test_vectors_in_openais_form(encoding):
     assert first == {"object": "embedding", "index": 0, "embedding": packed}
 
 
+@pytest.mark.parametrize("asked", [{"instances": ["abc", "d"]}, {"inputs": {"text": ["abc", "d"]}}])
+def test_vectors_of_predict_may_be_packed_too(asked):
+    reply = ask(app_of(), "POST", VECTORS, {**asked, "encoding_format": "base64"})
+    assert [*reply.json().values()] == [["AABAQAAAAD8=", "AACAPwAAAD8="]]
+    for path, form in ((PREDICT, "base64"), (VECTORS, "hex")):
+        assert ask(app_of(), "POST", path, {**asked, "encoding_format": form}).status == 400
+
+
 def test_models_are_listed_in_openais_form():
     body = ask(app_of(), "GET", "/v1/models").json()
     assert [one["id"] for one in body["data"]] == ["toy", "vectors", "labels"]
@@ -150,9 +158,36 @@ def test_a_body_that_says_it_is_too_large_is_not_read():
     assert ask(app, "POST", PREDICT, b"", headers).status == 413
 
 
-def test_a_packed_body_is_refused():
-    packed, headers = gzip.compress(json.dumps(TEXT).encode()), [("content-encoding", "gzip")]
-    assert ask(app_of(), "POST", PREDICT, packed, headers).status == 415
+PACKED = gzip.compress(json.dumps(TEXT).encode())
+
+
+@pytest.mark.parametrize(
+    ("packing", "packed", "status"),
+    [
+        ("gzip", PACKED, 200),
+        ("X-Gzip", PACKED, 200),
+        ("br", PACKED, 415),
+        ("gzip, gzip", PACKED, 415),
+        ("gzip", PACKED[:-3], 400),
+        ("gzip", PACKED[:20] + b"xxx" + PACKED[23:], 400),
+        ("gzip", b"{}", 400),
+        ("gzip", gzip.compress(bytes(20 << 20), 1), 413),
+    ],
+)
+def test_a_body_may_be_packed_within_the_bounds_of_others(packing, packed, status):
+    reply = ask(app_of(), "POST", PREDICT, packed, [("content-encoding", packing)])
+    assert reply.status == status
+    assert status == 200 or list(reply.json()) == ["error"]
+
+
+def test_a_large_answer_is_packed_for_who_wishes_it():
+    body, wish = {"instances": ["abc"] * 1000}, [("accept-encoding", "br, gzip")]
+    plain, packed = ask(app_of(), "POST", PREDICT, body), ask(app_of(), "POST", PREDICT, body, wish)
+    assert gzip.decompress(packed.body) == plain.body
+    assert packed.headers["content-encoding"] == "gzip"
+    assert len(packed.body) < len(plain.body) / 10
+    assert "content-encoding" not in plain.headers
+    assert "content-encoding" not in ask(app_of(), "POST", PREDICT, TEXT, wish).headers
 
 
 @pytest.mark.parametrize("packed", ["Identity", ""])

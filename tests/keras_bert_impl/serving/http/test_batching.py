@@ -123,7 +123,7 @@ def test_what_comes_on_top_of_the_queue_is_refused_with_a_time_to_come_back():
 def test_a_large_request_shuts_no_small_one_out():
     async def body(batcher):
         large = batcher.ask(instances(*["a"] * 90))
-        small = [batcher.ask(instances("abc")) for _ in range(15)]
+        small = [batcher.ask(instances("abc")) for _ in range(23)]
         with pytest.raises(RequestError):
             batcher.ask(instances("abc"))
         assert len((await large).answers) == 90

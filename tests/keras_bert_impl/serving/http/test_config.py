@@ -3,6 +3,7 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.http import config
 from keras_bert_impl.serving.http.config import ServerConfig
+from tests.support.served import CERTIFICATE, KEY
 
 
 def test_the_file_of_the_key_comes_before_the_option_and_this_before_the_environment(
@@ -31,6 +32,40 @@ def test_a_key_that_no_header_can_hold_is_refused(tmp_path, key):
 def test_times_are_more_than_nothing_and_no_more_than_a_day(name, value):
     with pytest.raises(UserError, match=name):
         ServerConfig(**{name: value})
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"allowed_hosts": ("https://a.example",)},
+        {"allowed_hosts": ("a.example", "")},
+        {"allowed_hosts": ("a.example:443",)},
+        {"allowed_hosts": ("*.example",)},
+        {"allowed_origins": ("a.example",)},
+        {"allowed_origins": ("https://a.example/",)},
+        {"allowed_origins": ("null",)},
+    ],
+)
+def test_names_that_no_browser_sends_are_refused(names):
+    with pytest.raises(UserError, match="is none; write it as"):
+        ServerConfig(**names)
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        ({"certfile": CERTIFICATE}, "name a certificate and its private key"),
+        ({"certfile": "no.pem", "keyfile": KEY}, "no.pem.*: No such file"),
+        ({"certfile": KEY, "keyfile": KEY}, "name a certificate and its private key"),
+        ({"keyfile": KEY}, "give `certfile`, too"),
+        ({"access_log": "no/folder/log"}, "`access_log=no/folder/log`: No such file"),
+        ({"access_log": "."}, "Is a directory"),
+    ],
+)
+def test_files_that_do_not_do_are_told_before_models_are_opened(files, sentence):
+    with pytest.raises(UserError, match=sentence):
+        ServerConfig(**files).check_files()
+    ServerConfig(certfile=CERTIFICATE, keyfile=KEY, access_log="-").check_files()
 
 
 def test_a_missing_package_is_named(monkeypatch):

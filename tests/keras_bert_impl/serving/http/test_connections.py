@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.served import read_all, served_toy
 
-HEAD = b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: a\r\n"
+HEAD = b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: localhost\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def status_of(reply):
         (HEAD + b"Content-Length: -1\r\n\r\n", 400),
         (HEAD + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nX: \x00\r\n\r\n", 400),
-        (b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 404),
+        (b"CONNECT a:1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 404),
         (b"GET /" + b"a" * 70_000, 400),
         (b"GET / HTTP/1.1\r\n" + b"X: a\r\n" * 20_000, 400),
         (b"GET / HTTP/1.1\r\nHo", 408),
@@ -81,7 +81,7 @@ def test_the_wish_for_another_protocol_is_not_heard(server, pieces):
 
 
 def test_a_request_cannot_hide_behind_the_wish_for_another_protocol(server):
-    hidden = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+    hidden = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     wish = b"Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: %d\r\n\r\n" % len(hidden)
     reply = server.send([HEAD + wish, hidden], pause=0.1)
     assert status_of(reply) == 400
@@ -137,10 +137,25 @@ def test_a_client_that_sends_too_much_reads_that_it_is_too_much(server):
 def test_a_client_that_reads_no_answer_is_cut(server):
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
         for _ in range(40):
-            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n" * 100)
+            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
             time.sleep(0.005)
         # On a busy machine it takes a while to fill what is between the two.
         assert any(_is_cut(connection) for _ in range(600))
+    assert "the answer (200) was cut off" in server.log
+
+
+def test_a_client_that_reads_slowly_has_all_of_its_answer(server):
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32 << 10)
+        connection.settimeout(10)
+        connection.connect(("127.0.0.1", server.port))
+        connection.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        started, got = time.monotonic(), 0
+        while part := connection.recv(256 << 10):
+            got += len(part)
+            time.sleep(len(part) / 6e6)
+    assert got > 12 << 20
+    assert time.monotonic() - started > 2  # and a connection may be silent for one second
 
 
 def _is_cut(connection):

@@ -3,17 +3,19 @@
 import asyncio
 import collections
 import concurrent.futures
+import contextlib
 import json
 import resource
 import signal
 import socket
+import ssl
 import time
 
 import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.http.server import listen
-from tests.support.served import read_all, served_toy
+from tests.support.served import CERTIFICATE, KEY, served_toy
 
 PREDICT = "/v1/models/toy:predict"
 TEXT = json.dumps({"instances": ["abc"]})
@@ -52,7 +54,9 @@ def test_a_stop_finishes_what_was_begun_and_takes_nothing_more():
 def test_a_second_ctrl_c_ends_it_at_once():
     with served_toy(seconds=20.0) as server:
         with socket.create_connection(("127.0.0.1", server.port)) as connection:
-            head = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(TEXT)}\r\n\r\n"
+            head = (
+                f"POST {PREDICT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(TEXT)}\r\n\r\n"
+            )
             connection.sendall((head + TEXT).encode())
             time.sleep(0.4)
             server.process.send_signal(signal.SIGINT)
@@ -62,20 +66,27 @@ def test_a_second_ctrl_c_ends_it_at_once():
 
 
 def test_a_stop_waits_for_no_client_for_ever():
-    with served_toy(stop_seconds=1, read_seconds=60) as server:
-        with socket.create_connection(("127.0.0.1", server.port)) as connection:
-            connection.sendall(f"POST {PREDICT} HTTP/1.1\r\nContent-Length: 99\r\n\r\n{{".encode())
-            time.sleep(0.3)
-            started = time.monotonic()
-            assert server.stop() == 0
-            assert time.monotonic() - started < 10
-            read_all(connection)
+    secure = ssl.create_default_context(cafile=CERTIFICATE)
+    settings = {"certfile": CERTIFICATE, "keyfile": KEY, "stop_seconds": 1, "read_seconds": 60}
+    with served_toy(**settings) as server, contextlib.ExitStack() as stack:
+        assert "https://" in server.log
+        heads = (f"POST {PREDICT} HTTP/1.1\r\nContent-Length: 99", "GET /large HTTP/1.1")
+        for head in heads:  # one sends no body, and one reads no answer
+            plain = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            connection = secure.wrap_socket(plain, server_hostname="localhost")
+            stack.enter_context(connection)
+            connection.sendall(f"{head}\r\nHost: localhost\r\n\r\n".encode())
+        time.sleep(0.3)
+        started = time.monotonic()
+        assert server.stop() == 0
+        assert time.monotonic() - started < 10
         assert "Traceback" not in server.log
+        assert "of the requests that were begun 2 were cut off" in server.log
 
 
 async def many_at_once(port, count):
     """The statuses of requests on as many connections, all open at the same time."""
-    request = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: "
+    request = f"POST {PREDICT} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: "
     request = f"{request}{len(TEXT)}\r\n\r\n{TEXT}".encode()
 
     async def one():

@@ -16,7 +16,7 @@ def folder(tmp_path_factory):
 def test_a_notebook_shows_the_page_in_a_frame_of_its_own(folder):
     shown = kb.show_attention(folder, "the dog")
     frame = shown._repr_html_()
-    assert re.match(r'<iframe title="Attention" sandbox="allow-scripts" ', frame)
+    assert re.match(r'<iframe title="Attention" sandbox="allow-scripts allow-downloads" ', frame)
     assert html.unescape(re.search('srcdoc="(.*?)"', frame, re.DOTALL)[1]) == shown.page()
 
 

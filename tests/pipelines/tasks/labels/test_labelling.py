@@ -1,9 +1,9 @@
 import pytest
 
+from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.tables.columns import Columns
 from pipelines.tables.files import open_table
 from pipelines.tasks.labels.labelling import (
-    Labelled,
     Source,
     find_labelling,
 )
@@ -20,7 +20,7 @@ def source(tmp_path):
 
 def test_examples_have_their_line(source):
     assert list(source.examples()) == [
-        Labelled(2, "It\nrains.", "Yes.", "a"),
-        Labelled(4, "x", "", "c"),
-        Labelled(5, "", "y", "b"),
+        TextExample("2", "It\nrains.", "Yes.", "a"),
+        TextExample("4", "x", "", "c"),
+        TextExample("5", "", "y", "b"),
     ]

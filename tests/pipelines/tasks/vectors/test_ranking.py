@@ -9,11 +9,12 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.embedder import Embedder
 from pipelines.metrics.guessing import guesses_of
-from pipelines.metrics.retrieval import bm25_rankings, pair_scores, ranking_figures
+from pipelines.metrics.retrieval import bm25_rankings, ranking_figures
 from pipelines.tables.files import open_table
 from pipelines.tables.writing import write_table
 from pipelines.tasks.vectors.options import VectorFilesConfig
 from pipelines.tasks.vectors.ranking import RunRerankerConfig, task_of
+from pipelines.vectors.nearest import pair_scores
 from tests.support.model_folders import write_start
 
 DOCUMENTS = {"the dog": "a dog runs", "the cat": "a cat sleeps", "a list": "the value , a list"}
