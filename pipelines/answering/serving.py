@@ -160,6 +160,8 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
         page = page_of(shown_models) if with_page else {}
         app = make_app(models, config, indexes=indexes, **page)
         service: Service = app.state.service
+        for one in versions:
+            service.serve(one.name, one.versions())
 
         def tell(name: str, now: "Versions") -> None:
             if with_page:

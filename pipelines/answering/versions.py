@@ -85,6 +85,7 @@ class ModelVersions:
         self.is_watched = bool(self._found.folders)
         self._open: dict[int, OpenAnsweringModel] = {}
         self._failed = dict[int, Any]()  # marks of the folders that could not be opened
+        self._labels = dict[str, int]()
         self._seen: Any = None
         self._told: Versions | None = None
 
@@ -114,9 +115,8 @@ class ModelVersions:
         """Those that answer, with their labels, and those that do not."""
         from keras_bert_impl.serving.http.rest import Versions
 
-        labels = {one: number for one, number in self._found.labels.items() if number in self._open}
         others = dict.fromkeys(self._failed, _FAILED) | ({} if opening is None else {opening: ""})
-        return Versions(dict(self._open), labels, others)
+        return Versions(self._open.copy(), self._labels.copy(), others)
 
     def close(self) -> None:
         """Closes all that are open."""
@@ -157,7 +157,13 @@ class ModelVersions:
         self._failed = {one: self._failed[one] for one in failed}
         # Without its folder the last one answers until there is another.
         there = self._open.keys() & self._found.folders.keys()
-        kept = {max(there or self._open), *(there & {*self._found.labels.values()})}
+        # A label stays where it was until the version that it names now is open.
+        labels = {
+            label: number if number in there else self._labels.get(label, number)
+            for label, number in self._found.labels.items()
+        }
+        self._labels = {label: number for label, number in labels.items() if number in there}
+        kept = {max(there or self._open), *self._labels.values()}
         self._open = {one: model for one, model in self._open.items() if one in kept}
         self._tell(tell, self.versions())
         return None

@@ -142,7 +142,6 @@ class Service:
                 self._batchers[id(answerer)] = self._batcher(name, signature, answerer)
         self._versions[name] = versions
         self._models[name] = versions.models[versions.newest]
-        self._figures.version(name, versions.newest)
         left_out = [model for model in before if all(model is not one for one in after)]
         if left_out:
             self._await_askers()
@@ -342,17 +341,11 @@ class Figures:
         self._cache_bytes = add(Gauge, "cache_bytes", about, ())
         about = "Instances whose answers are not there yet."
         self._waiting = add(Gauge, "waiting_instances", about, ours)
-        about = "The version that answers where none is named."
-        self._version = add(Gauge, "model_version", about, ("model",))
 
     def request(self, model: str, method: str, status: int, seconds: float) -> None:
         """Counts a request that was answered."""
         self._requests.labels(model, method, str(status)).inc()
         self._seconds.labels(model, method).observe(seconds)
-
-    def version(self, model: str, number: int) -> None:
-        """Notes which version of a model answers."""
-        self._version.labels(model).set(number)
 
     def watch(self, model: str, signature: str, waiting: Callable[[], int]) -> Observer:
         """What counts the batches of one answerer."""

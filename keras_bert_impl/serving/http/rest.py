@@ -605,12 +605,17 @@ def _paths_of(name: str, model: AnsweringModel) -> dict[str, Any]:
     """The paths of one model."""
     path, main = f"/v1/models/{name}", next(iter(model.answerers.values()))
     signatures = [f"{one} gives {', '.join(x.outputs)}" for one, x in model.answerers.items()]
-    rows = {"anyOf": [_rows_schema(one) for one in model.answerers.values()]}
-    columns = [_columns_schema(one) for one in model.answerers.values()]
+    rows, columns = list[Any](), list[Any]()
+    for one in model.answerers.values():
+        row = _schema([*one.inputs, *one.options])
+        is_bare = not any(x.needed for x in one.inputs[1:])
+        rows.append(_list_of({"anyOf": [row, _type_of(one.inputs[0])]} if is_bare else row))
+        fields = {field: _list_of(values) for field, values in row["properties"].items()}
+        columns.append(_object(fields, row["required"]))
     schema = {
         "signature_name": {"enum": [*model.answerers, DEFAULT_SIGNATURE, "", None]},
-        "instances": rows,
-        "inputs": {"description": "The same by columns.", "anyOf": [rows, *columns]},
+        "instances": {"anyOf": rows},
+        "inputs": {"description": "The same by columns.", "anyOf": [*rows, *columns]},
     }
     about, example = f"Answers: {'; '.join(signatures)}.", {"instances": [_example(main)]}
     asked = _object(schema, oneOf=[{"required": [one]} for one in METHODS["predict"]])
@@ -620,10 +625,10 @@ def _paths_of(name: str, model: AnsweringModel) -> dict[str, Any]:
         f"{path}:predict": _post(about, asked, example),
     }
     features = _schema(main.inputs, of_features=True)
-    whole = {"type": "array", "items": {"required": features.pop("required")}}
+    whole = {"items": {"required": features.pop("required")}}
     schema = {
         "signature_name": schema["signature_name"],
-        "examples": {"type": "array", "items": features, "minItems": 1},
+        "examples": _list_of(features),
         "context": {**features, "description": "What all examples share."},
     }
     either = [{"required": ["context"]}, {"properties": {"examples": whole}}]
@@ -637,30 +642,16 @@ def _paths_of(name: str, model: AnsweringModel) -> dict[str, Any]:
     return paths
 
 
-def _rows_schema(answerer: Answerer) -> dict[str, Any]:
-    """Rows of an answerer's inputs; a bare value where no other input is needed."""
-    first, *others = answerer.inputs
-    row = _schema([*answerer.inputs, *answerer.options])
-    is_bare = not any(one.needed for one in others)
-    items = {"anyOf": [row, _type_of(first)]} if is_bare else row
-    return {"type": "array", "items": items, "minItems": 1}
-
-
-def _columns_schema(answerer: Answerer) -> dict[str, Any]:
-    row = _schema([*answerer.inputs, *answerer.options])
-    fields = row["properties"].items()
-    columns = {one: {"type": "array", "items": value, "minItems": 1} for one, value in fields}
-    return _object(columns, row["required"])
-
-
 def _reranking_schema(models: Sequence[str]) -> dict[str, Any]:
-    texts, flag = {"type": "array", "items": _TEXT, "minItems": 1}, _or_null({"type": "boolean"})
-    either = {"anyOf": [_TEXT, _object({"text": _TEXT}, ("text",))]}
+    flag, document = _or_null({"type": "boolean"}), _object({"text": _TEXT}, ("text",))
     schema = {
         "model": {"enum": [*models, None] if len(models) == 1 else [*models]},
         "query": _TEXT,
-        "documents": _or_null({**texts, "items": either}),
-        "texts": {**_or_null(texts), "description": "In place of `documents`: the reply is TEI's."},
+        "documents": _or_null(_list_of({"anyOf": [_TEXT, document]})),
+        "texts": {
+            **_or_null(_list_of(_TEXT)),
+            "description": "In place of `documents`: the reply is TEI's.",
+        },
         "top_n": _or_null({"type": "integer", "minimum": 1}),
         **dict.fromkeys(("return_documents", "return_text", "raw_scores", "truncate"), flag),
         "truncation_direction": {"enum": ["Right", "right", None]},
@@ -697,6 +688,10 @@ def _object(
 ) -> dict[str, Any]:
     known = {"type": "object", "properties": properties, "additionalProperties": False}
     return {**known, "required": [*required], **more}
+
+
+def _list_of(items: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items, "minItems": 1}
 
 
 def _or_null(schema: Mapping[str, Any]) -> dict[str, Any]:

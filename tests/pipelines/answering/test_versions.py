@@ -90,7 +90,6 @@ def test_the_newest_answers_until_a_newer_one_is_ready(folder):
     )
     assert [one.closed for one in server.opened] == [True, False]
     assert server.states() == {"10": "AVAILABLE"}
-    assert b'keras_bert_model_version{model="toy"} 10.0' in ask(server.app, "GET", "/metrics").body
 
 
 def test_a_link_in_the_folder_is_a_label_whose_version_stays(folder):
@@ -106,6 +105,20 @@ def test_a_link_in_the_folder_is_a_label_whose_version_stays(folder):
     server.look()
     assert server.answer("/labels/stable") == 404
     assert [one.closed for one in server.opened] == [False, True]
+
+
+def test_a_label_stays_until_the_version_that_it_names_now_is_open(folder):
+    (folder / "stable").symlink_to("1")
+    server = Server(folder)
+    (folder / "stable").unlink()
+    (folder / "stable").symlink_to("3")
+    write(folder / "3", "half")
+    server.look()
+    assert server.answer("/labels/stable") == 1
+    write(folder / "3", 3)
+    server.look()
+    assert server.answer("/labels/stable") == 3
+    assert [one.closed for one in server.opened] == [True, True, False]
 
 
 def test_a_half_copied_version_is_told_once_and_tried_when_it_changes(folder, caplog):
