@@ -616,6 +616,7 @@ def _paths_of(name: str, model: AnsweringModel) -> dict[str, Any]:
         "signature_name": {"enum": [*model.answerers, DEFAULT_SIGNATURE, "", None]},
         "instances": {"anyOf": rows},
         "inputs": {"description": "The same by columns.", "anyOf": [*rows, *columns]},
+        "encoding_format": {"enum": ["float", None, *(["base64"] * (main.kind == "vector"))]},
     }
     about, example = f"Answers: {'; '.join(signatures)}.", {"instances": [_example(main)]}
     asked = _object(schema, oneOf=[{"required": [one]} for one in METHODS["predict"]])

@@ -82,6 +82,7 @@ PREDICT, PAIRS, REGRESS = (
     "/v1/models/ranks:predict",
     "/v1/models/ranks:regress",
 )
+VECTORS = "/v1/models/vectors:predict"
 EMBED, SEARCH, RERANK = "/v1/embeddings", "/search", "/rerank"
 PAIR = {"text_a": "a", "text_b": "b"}
 
@@ -103,6 +104,10 @@ PAIR = {"text_a": "a", "text_b": "b"}
         (PREDICT, {"inputs": {}}),
         (PREDICT, {"inputs": ["a"]}),
         (PREDICT, {"instances": ["a"], "more": 1}),
+        (PREDICT, {"instances": ["a"], "encoding_format": "float"}),
+        (PREDICT, {"instances": ["a"], "encoding_format": "base64"}),
+        (VECTORS, {"instances": ["a"], "encoding_format": "base64"}),
+        (VECTORS, {"instances": [{"text": "a", "dimensions": None}], "encoding_format": None}),
         (PAIRS, {"instances": [PAIR]}),
         (PAIRS, {"instances": ["a"]}),
         (PAIRS, {"instances": [{"text_a": "a"}]}),
