@@ -190,13 +190,14 @@ def _open(
     from keras_bert_impl.serving.http.rest import vectors_of
     from pipelines.answering.opening import no_texts, open_answering_model
 
+    asked_with = [one for one in indexes.values() if one.model == name]
+    for index in asked_with:
+        index.check(how)
     model = open_answering_model(how, no_texts)
     with contextlib.ExitStack() as stack:
         stack.callback(model.close)
-        for index in (one for one in indexes.values() if one.model == name):
-            if vectors_of(model) is None:
-                raise UserError(f"{how.model}: gives no vectors, which an index is asked with.")
-            index.check(how)
+        if asked_with and vectors_of(model) is None:
+            raise UserError(f"{how.model}: gives no vectors, which an index is asked with.")
         _warm_up(model)
         _tell(name, model)
         counting = {

@@ -1,4 +1,5 @@
 import logging
+import functools
 from threading import get_ident
 from types import SimpleNamespace
 
@@ -14,7 +15,8 @@ from keras_bert_impl.serving.http import app
 from keras_bert_impl.serving.http.app import make_app
 from keras_bert_impl.serving.http.bodies import to_json
 from pipelines.answering.opening import open_answering_model
-from pipelines.answering.serving import ServeConfig, _fill_up, _tell, _warm_up, open_indexes
+from pipelines.answering.serving import ServeConfig, _fill_up, _open, _tell, _warm_up, open_indexes
+from pipelines.answering.versions import ModelVersions
 from pipelines.vectors.index import VectorIndex
 from tests.support.model_folders import write_encoder
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
@@ -141,3 +143,11 @@ def test_an_index_of_another_model_is_refused(tmp_path):
     config = ServeConfig(model=(str(other),), index=(f"a={tmp_path}/index",))
     with pytest.raises(UserError, match="made with another model"):
         open_indexes(config)
+    # Of versions the newest is served whose vectors they are.
+    other.rename(tmp_path / "2")
+    write_encoder(tmp_path / "1")
+    config = ServeConfig(model=(f"m={tmp_path}",), index=(f"a={tmp_path}/index",))
+    opening = functools.partial(_open, open_indexes(config), "m")
+    model = ModelVersions("m", config.models()["m"], opening).start()
+    assert model.config.model == str(tmp_path / "1")
+    model.close()

@@ -129,6 +129,8 @@ def test_a_half_copied_version_is_told_once_and_tried_when_it_changes(folder, ca
     (told,) = caplog.messages
     assert told.startswith("toy: version 3 is not served: ")
     assert (server.answer(), server.states()) == (2, {"3": "END", "2": "AVAILABLE"})
+    (one,) = ask(server.app, "GET", f"{PATH}/versions/3").json()["model_version_status"]
+    assert (one["version"], one["status"]["error_code"]) == ("3", "UNKNOWN")
     write(folder / "3", 3)
     server.look()
     assert (server.answer(), server.states()) == (3, {"3": "AVAILABLE"})
