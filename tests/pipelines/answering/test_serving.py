@@ -1,5 +1,5 @@
-import logging
 import functools
+import logging
 from threading import get_ident
 from types import SimpleNamespace
 
