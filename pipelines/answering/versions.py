@@ -28,7 +28,6 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """What a path of the server may call a model, or a version by its label."""
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
-_FAILED = "it could not be opened; the server's log says why."
 Tell = Callable[["Versions"], None]
 
 
@@ -111,11 +110,11 @@ class ModelVersions:
         if found.folders and before == (self._found, self._seen):
             self._update(self._seen, tell)
 
-    def versions(self, opening: int | None = None) -> "Versions":
+    def versions(self, *opening: int) -> "Versions":
         """Those that answer, with their labels, and those that do not."""
         from keras_bert_impl.serving.http.rest import Versions
 
-        others = dict.fromkeys(self._failed, _FAILED) | ({} if opening is None else {opening: ""})
+        others = dict.fromkeys(self._failed, "END") | dict.fromkeys(opening, "LOADING")
         return Versions(self._open.copy(), self._labels.copy(), others)
 
     def close(self) -> None:
@@ -140,7 +139,7 @@ class ModelVersions:
         for number, mark in marks.items():
             if not self._is_wanted(number) or self._failed.get(number) == mark:
                 continue
-            self._tell(tell, self.versions(opening=number))
+            self._tell(tell, self.versions(number))
             try:
                 how = dataclasses.replace(self._how, model=str(self._found.folders[number]))
                 self._open[number] = self._open_model(how)

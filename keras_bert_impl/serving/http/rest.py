@@ -90,7 +90,7 @@ class Versions:
     Attributes:
         models: those that answer; the highest one where a path names none.
         labels: their numbers, by the labels that paths may name.
-        others: those that do not answer, and why not; "" while they are opened.
+        others: of those that do not answer the states: LOADING, or END where that failed.
     """
 
     models: Mapping[int, AnsweringModel]
@@ -104,15 +104,13 @@ class Versions:
 
     def named(self, name: str, version: str | None, label: str | None) -> int:
         """The version that a path of a model names by its number or its label."""
-        if label is not None:
-            known, found = {one: self.labels[one] for one in sorted(self.labels)}, label
-        else:
-            known = {str(one): one for one in sorted(self.models)}
-            found = str(self.newest) if version is None else version
+        numbers = {str(one): one for one in self.models}
+        what, known = ("version", numbers) if label is None else ("label", self.labels)
+        found = label or version or str(self.newest)
         if found not in known:
-            what = "version" if label is None else "label"
-            there_are = f"there are: {', '.join(known)}" if known else "it has none"
-            raise RequestError(404, f"{shown(name)} has no {what} {shown(found)}; {there_are}.")
+            there_are = ", ".join(sorted(known)) or "none"
+            sentence = f"{shown(name)} has no {what} {shown(found)}; there are: {there_are}."
+            raise RequestError(404, sentence)
         return known[found]
 
 
@@ -261,24 +259,25 @@ def _writer(model: AnsweringModel, answerer: Answerer, method: str) -> _Write:
     }
 
 
+_FAILED = "it could not be opened; the server's log says why."
+_STATUS = [
+    {"error_code": "OK", "error_message": ""},
+    {"error_code": "UNKNOWN", "error_message": _FAILED},
+]
+
+
 def status_body(
     name: str, versions: Versions, created: int, version: str | None, label: str | None
 ) -> dict[str, Any]:
     """What the path of a model gives: the states of its versions, and its entry in the list."""
-    states = dict.fromkeys(versions.models, ("AVAILABLE", "OK", ""))
-    for number, fault in versions.others.items():
-        states[number] = ("END", "UNKNOWN", fault) if fault else ("LOADING", "OK", "")
+    states = {**dict.fromkeys(versions.models, "AVAILABLE"), **versions.others}
     numbers = sorted(states, reverse=True)
-    if version is not None or label is not None:
+    if version or label:
         waiting = [one for one in versions.others if str(one) == version]
         numbers = waiting or [versions.named(name, version, label)]
     told = [
-        {
-            "version": str(number),
-            "state": states[number][0],
-            "status": dict(zip(("error_code", "error_message"), states[number][1:], strict=True)),
-        }
-        for number in numbers
+        {"version": str(one), "state": states[one], "status": _STATUS[states[one] == "END"]}
+        for one in numbers
     ]
     entry = model_entry(name, versions.models[versions.newest], created)
     return {"model_version_status": told, **entry}
