@@ -35,7 +35,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from pipelines.answering.asked_texts import texts_in
 from pipelines.answering.config import AnsweringConfig
-from pipelines.answering.versions import NAME, ModelVersions, newest_first
+from pipelines.answering.versions import NAME, ModelVersions, versions_in
 
 if TYPE_CHECKING:
     from keras_bert_impl.serving.http.app import Service
@@ -227,16 +227,15 @@ def open_indexes(config: ServeConfig) -> "dict[str, ServedIndex]":
     from pipelines.vectors.index import VectorIndex
 
     opened = dict[str, ServedIndex]()
+    found = ((name, how, versions_in(how).versions) for name, how in config.models().items())
+    ways = [(name, one) for name, how, some in found for one in some.values() or [how]]
     for words in config.index:
         name, folder = _name_and_folder(words)
         if name in opened:
             raise UserError(f"two indexes are called {shown(name)}; give each a name: NAME=FOLDER.")
         index, fault = VectorIndex.open(folder), f"{folder}: none of the models gives its vectors."
         check = functools.partial(_settings_for, index)
-        found = (
-            (model, one) for model, how in config.models().items() for one in newest_first(how)
-        )
-        for model, how in found:
+        for model, how in ways:
             try:
                 settings = check(how)
             except UserError as error:

@@ -32,33 +32,27 @@ Tell = Callable[["Versions"], None]
 
 
 class Found(NamedTuple):
-    """What a folder holds: versions by number, and the numbers of labels."""
+    """What a folder holds: how versions are opened, the newest first; and the numbers of labels."""
 
-    folders: Mapping[int, Path]
+    versions: Mapping[int, AnsweringConfig]
     labels: Mapping[str, int]
 
 
-def versions_in(model: str) -> Found:
-    """The versions in a folder; none where it is a model, or cannot be read now."""
-    folders, labels = dict[int, Path](), dict[str, int]()
+def versions_in(how: AnsweringConfig) -> Found:
+    """The versions in a model's folder; none where it is a model, or cannot be read now."""
+    versions, labels = dict[int, AnsweringConfig](), dict[str, int]()
     # RuntimeError: the home of a user whom there is not.
     with contextlib.suppress(OSError, RuntimeError):
-        folder = Path(model or "/dev/null").expanduser()
+        folder = Path(how.model or "/dev/null").expanduser()
         for path in [] if (folder / CONFIG_FILE).exists() else sorted(folder.iterdir()):
-            if _NUMBER.fullmatch(path.name):
-                folders |= {int(path.name): path} if path.is_dir() else {}
+            if _NUMBER.fullmatch(path.name) and path.is_dir():
+                versions[int(path.name)] = dataclasses.replace(how, model=str(path))
             elif path.is_symlink() and NAME.fullmatch(path.name):
                 aim = Path(os.path.normpath(folder / path.readlink()))
                 if aim.parent == Path(os.path.normpath(folder)) and _NUMBER.fullmatch(aim.name):
                     labels[path.name] = int(aim.name)
-    return Found(folders, {label: one for label, one in labels.items() if one in folders})
-
-
-def newest_first(how: AnsweringConfig) -> list[AnsweringConfig]:
-    """How each version of a folder is opened; of another model, how it is."""
-    folders = versions_in(how.model).folders
-    found = [str(folders[number]) for number in sorted(folders, reverse=True)]
-    return [dataclasses.replace(how, model=one) for one in found or [how.model]]
+    labels = {label: number for label, number in labels.items() if number in versions}
+    return Found({number: versions[number] for number in sorted(versions, reverse=True)}, labels)
 
 
 class ModelVersions:
@@ -80,8 +74,8 @@ class ModelVersions:
         open_model: "Callable[[AnsweringConfig], OpenAnsweringModel]",
     ) -> None:
         self.name, self._how, self._open_model = name, how, open_model
-        self._found = versions_in(how.model)
-        self.is_watched = bool(self._found.folders)
+        self._found = versions_in(how)
+        self.is_watched = bool(self._found.versions)
         self._open: dict[int, OpenAnsweringModel] = {}
         self._failed = dict[int, Any]()  # marks of the folders that could not be opened
         self._labels = dict[str, int]()
@@ -104,10 +98,10 @@ class ModelVersions:
         Args:
             tell: hears which versions answer now, and closes those that do so no more.
         """
-        found, before = versions_in(self._how.model), (self._found, self._seen)
+        found, before = versions_in(self._how), (self._found, self._seen)
         self._found = found
         self._seen = self._marks()
-        if found.folders and before == (self._found, self._seen):
+        if found.versions and before == (self._found, self._seen):
             self._update(self._seen, tell)
 
     def versions(self, *opening: int) -> "Versions":
@@ -124,12 +118,11 @@ class ModelVersions:
 
     def _marks(self) -> dict[int, Any]:
         """What may have to be opened, the highest first: each with a mark of its files."""
-        folders = self._found.folders
-        wanted = [one for one in sorted(folders, reverse=True) if self._is_wanted(one)]
-        return {one: _mark(folders[one]) for one in wanted}
+        wanted = filter(self._is_wanted, self._found.versions)
+        return {one: _mark(self._found.versions[one].model) for one in wanted}
 
     def _is_wanted(self, number: int) -> bool:
-        newest = max(self._open.keys() & self._found.folders.keys(), default=-1)
+        newest = max(self._open.keys() & self._found.versions.keys(), default=-1)
         is_labelled = number in self._found.labels.values()
         return number not in self._open and (number > newest or is_labelled)
 
@@ -141,8 +134,7 @@ class ModelVersions:
                 continue
             self._tell(tell, self.versions(number))
             try:
-                how = dataclasses.replace(self._how, model=str(self._found.folders[number]))
-                self._open[number] = self._open_model(how)
+                self._open[number] = self._open_model(self._found.versions[number])
                 _LOGGER.info("%s: version %d is ready.", self.name, number)
             except Exception as error:
                 self._failed[number], first = mark, first or error
@@ -155,7 +147,7 @@ class ModelVersions:
         failed = self._failed.keys() & marks.keys() - self._open.keys()
         self._failed = {one: self._failed[one] for one in failed}
         # Without its folder the last one answers until there is another.
-        there = self._open.keys() & self._found.folders.keys()
+        there = self._open.keys() & self._found.versions.keys()
         # A label stays where it was until the version that it names now is open.
         labels = {
             label: number if number in there else self._labels.get(label, number)
@@ -173,7 +165,7 @@ class ModelVersions:
             tell(versions)
 
 
-def _mark(folder: Path) -> list[tuple[str, int, int]]:
+def _mark(folder: str) -> list[tuple[str, int, int]]:
     """What differs as soon as a file of a folder does, but for graphs that are kept in it."""
     marks = list[tuple[str, int, int]]()
     for where, folders, files in os.walk(folder):
