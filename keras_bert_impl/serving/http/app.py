@@ -30,6 +30,7 @@ from keras_bert_impl.serving.http.answer_cache import AnswerCache, KnownAnswers
 from keras_bert_impl.serving.http.batching import Answered, Batch, Batcher, Observer
 from keras_bert_impl.serving.http.bodies import BodyReader, RequestError, fault_body, to_json
 from keras_bert_impl.serving.http.config import ServerConfig
+from keras_bert_impl.serving.http.openapi import openapi_document
 from keras_bert_impl.serving.http.wire import CUT_OFF, METHOD, REQUEST_ID, Guard, Wire
 
 _LOGGER = logging.getLogger(__name__)
@@ -313,7 +314,7 @@ class Service:
 
     async def _openapi(self, request: Request) -> Response:
         address = str(request.base_url).rstrip("/")
-        return _json(rest.openapi_document(self._models, self._indexes, address))
+        return _json(openapi_document(self._models, self._indexes, address))
 
 
 class Figures:
