@@ -164,8 +164,9 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
             service.serve(one.name, one.versions())
 
         def tell(name: str, now: "Versions") -> None:
-            if with_page:
-                shown_models[name] = show(cast("OpenAnsweringModel", now.models[now.newest]))
+            newest = cast("OpenAnsweringModel", now.models[now.newest])
+            if with_page and shown_models[name].model is not newest:
+                shown_models[name] = show(newest)
             service.serve(name, now)
 
         service.is_warm = False
