@@ -5,7 +5,12 @@ texts of mixed lengths, one a request, in OpenAI's form at /v1/embeddings. The l
 whose own processor time is shown. Servers take turns, round after round, and those whose turn it is
 not are stopped meanwhile (SIGSTOP). Answers with status 429 and with any other are counted apart.
 
-It needs wrk (Debian's package of that name) and psutil. Traffic goes to this machine only.
+With --greedy so many clients send requests of 2,048 texts instead, and one client sends single
+texts: alone, and beside them. The table has the time of its answers, the median of the batches of
+the greedy clients by /metrics, and how much of their own pace they keep beside the small client.
+
+It needs psutil and wrk (Debian's package of that name; not with --greedy). Traffic goes to this
+machine only.
 
 Examples:
   python -m tools.benchmarks.server --input_file=lines.txt --seconds=20
@@ -17,6 +22,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import resource
 import shlex
 import shutil
@@ -24,11 +30,16 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, check_options, option
@@ -37,6 +48,8 @@ from tools.benchmarks.measuring import LeftOutError, in_turns, report, spread_te
 from tools.config_flags import ConfigFlags
 
 _SECONDS_TO_START = 180
+_GREEDY_TEXTS = 2048
+_BUCKET = re.compile(r'keras_bert_batch_seconds_bucket{.*le="([^"]+)".*} (\S+)')
 _SCRIPT = """
 local bodies, at = {}, 0
 local threads = {}
@@ -83,6 +96,9 @@ class ServerBenchmarkConfig:
     seconds: int = option(20, "How long each turn takes.", at_least=1)
     rounds: int = option(3, "How often servers take turns.", at_least=1)
     alone: bool = option(True, "Measure one client alone, too.")
+    greedy: int = option(
+        0, "Measure a small client beside so many with 2,048 texts a request.", at_least=0
+    )
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -125,11 +141,78 @@ class Server:
 
     def _embed(self) -> None:
         """Asks for the vector of a text."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        headers = {"Content-Type": "application/json"}
-        with contextlib.closing(connection):
-            connection.request("POST", "/v1/embeddings", body_of(self.config, "a"), headers)
-            json.loads(connection.getresponse().read())["data"][0]["embedding"]
+        with contextlib.closing(self._connection()) as connection:
+            json.loads(_posted(connection, body_of(self.config, "a"))[1])["data"][0]["embedding"]
+
+    def _connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
+
+    def beside_greedy(self, texts: Sequence[str]) -> dict[str, float]:
+        """Measures a small client alone, greedy clients alone, and both at once."""
+        self._signal(signal.SIGCONT)
+        try:
+            alone, _, refused = self._phase(texts, 0, small=True)
+            before = self._batches()
+            _, own_pace, _ = self._phase(texts, self.config.greedy, small=False)
+            batch = _median_of(before, self._batches())
+            beside, pace, more = self._phase(texts, self.config.greedy, small=True)
+            return {
+                "p50 alone": alone[0],
+                "p99 alone": alone[1],
+                "p50 beside": beside[0],
+                "p99 beside": beside[1],
+                "batch, ms": batch,
+                "texts/s": own_pace,
+                "kept": pace / own_pace,
+                "refused": refused + more,
+            }
+        finally:
+            self._signal(signal.SIGSTOP)
+
+    def _phase(
+        self, texts: Sequence[str], greedy: int, *, small: bool
+    ) -> tuple[tuple[float, float], float, int]:
+        """The small client's p50 and p99 in ms, the greedy ones' texts a second, and refusals."""
+        until, refused = time.monotonic() + self.config.seconds, list[int]()
+        ends, times = list[float](), list[float]()
+        many = [texts[number % len(texts)] for number in range(_GREEDY_TEXTS)]
+
+        def send(bodies: Sequence[bytes], done: list[float], spent: list[float]) -> None:
+            with contextlib.closing(self._connection()) as connection:
+                for number in range(sys.maxsize):
+                    started = time.monotonic()
+                    if started > until:
+                        return
+                    if _posted(connection, bodies[number % len(bodies)])[0] != 200:
+                        refused.append(number)
+                        time.sleep(0.1)
+                        continue
+                    done.append(time.monotonic())
+                    spent.append((done[-1] - started) * 1000)
+
+        started = time.monotonic()
+        body = [body_of(self.config, many)]
+        threads = [threading.Thread(target=send, args=(body, ends, [])) for _ in range(greedy)]
+        if small:
+            singles = [body_of(self.config, text) for text in texts]
+            threads.append(threading.Thread(target=send, args=(singles, [], times)))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        pace = len(ends) * _GREEDY_TEXTS / (max(ends) - started) if ends else 0.0
+        p50, p99 = np.percentile(times or [np.nan], [50, 99])
+        return (float(p50), float(p99)), pace, len(refused)
+
+    def _batches(self) -> dict[float, float]:
+        """How many batches took at most so many seconds; of a server without such figures none."""
+        with contextlib.closing(self._connection()) as connection:
+            connection.request("GET", "/metrics")
+            found = _BUCKET.findall(connection.getresponse().read().decode())
+        counts = defaultdict[float, float](float)
+        for most, count in found:
+            counts[float(most)] += float(count)
+        return counts
 
     def turn(self, clients: int, bodies: Path) -> dict[str, float]:
         """Loads the server with clients for a while.
@@ -184,8 +267,31 @@ class Server:
             self._process.wait()
 
 
-def body_of(config: ServerBenchmarkConfig, text: str) -> bytes:
-    """A request for the vector of a text."""
+def _posted(connection: http.client.HTTPConnection, body: bytes) -> tuple[int, bytes]:
+    connection.request("POST", "/v1/embeddings", body, {"Content-Type": "application/json"})
+    response = connection.getresponse()
+    return response.status, response.read()
+
+
+def _median_of(before: dict[float, float], after: dict[float, float]) -> float:
+    """The median of a histogram's growth in ms, as Prometheus interpolates it.
+
+    Example:
+        >>> _median_of({0.1: 1, 0.2: 1}, {0.1: 1, 0.2: 5})
+        150.0
+    """
+    lower, below = 0.0, 0.0
+    half = max((after[most] - before.get(most, 0) for most in after), default=0.0) / 2
+    for most in sorted(after):
+        count = after[most] - before.get(most, 0)
+        if count >= half > 0:
+            return 1000 * (lower + (most - lower) * (half - below) / (count - below))
+        lower, below = most, count
+    return float("nan")
+
+
+def body_of(config: ServerBenchmarkConfig, text: str | Sequence[str]) -> bytes:
+    """A request for the vector of a text, or for those of several."""
     return json.dumps({"model": config.model_name, "input": text}).encode()
 
 
@@ -208,7 +314,7 @@ def _wrk(port: int, clients: int, seconds: int, bodies: Path) -> dict[str, Any]:
 
 
 def _run(config: ServerBenchmarkConfig) -> None:
-    if shutil.which("wrk") is None:
+    if not config.greedy and shutil.which("wrk") is None:
         raise UserError("wrk is not installed; on Debian and Ubuntu: apt-get install wrk.")
     texts, servers = spread_texts(config.input_file, config.num_texts), list[Server]()
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
@@ -218,6 +324,11 @@ def _run(config: ServerBenchmarkConfig) -> None:
             server = Server(words, config)
             stack.callback(server.end)
             servers.append(server)
+        if config.greedy:
+            ways = {one.name: partial(one.beside_greedy, texts) for one in servers}
+            found = in_turns(ways, config.rounds, f"{config.greedy} greedy clients")
+            report(found, greedy=config.greedy, load=os.getloadavg()[0])
+            return
         for clients in (config.clients, *([1] if config.alone else [])):
             ways = {one.name: partial(one.turn, clients, bodies) for one in servers}
             found = in_turns(ways, config.rounds, f"{clients} clients")

@@ -44,11 +44,13 @@ class AnswerCache:
                 return None
             self._entries.move_to_end(key)
             packed = self._entries[key]
-        return Known(*pickle.loads(packed))
+        return Known(*pickle.loads(packed))  # noqa: S301 - from this process' own memory
 
     def keep(self, key: bytes, known: Known) -> None:
-        """Keeps an answer, and forgets others where there is no room."""
+        """Keeps an answer, unless it has no room at all; others make room for it."""
         packed = pickle.dumps(tuple(known), pickle.HIGHEST_PROTOCOL)
+        if _bytes_of(packed) > self._most:
+            return
         with self._lock:
             self.size -= _bytes_of(self._entries.pop(key, None))
             self._entries[key] = packed

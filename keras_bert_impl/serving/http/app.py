@@ -35,6 +35,7 @@ from keras_bert_impl.serving.http.wire import CUT_OFF, METHOD, REQUEST_ID, Guard
 _LOGGER = logging.getLogger(__name__)
 
 _MOST_INSTANCES = 2048  # of a request
+_FEW = 32  # instances whose answers are written at once
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _PACKED = 1024  # bytes of an answer from which on packing is worth it
@@ -243,7 +244,8 @@ class Service:
         timer = loop.call_later(self._config.answer_seconds, give_up)
         try:
             written = functools.partial(_written, asked, await answer)
-            return await asyncio.to_thread(written) if asked.is_long else written()
+            is_long = asked.is_long or len(asked.instances) > _FEW
+            return await asyncio.to_thread(written) if is_long else written()
         finally:
             watch.cancel()
             timer.cancel()

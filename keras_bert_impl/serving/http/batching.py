@@ -212,7 +212,7 @@ class _Pace:
         batches: how many were measured.
     """
 
-    tokens_a_character: float = 0.25
+    tokens_a_character: float = 0.0
     batches: int = 0
     _tokens: float = 0.0
     _seconds: float = 0.0
@@ -220,15 +220,17 @@ class _Pace:
 
     def prepared(self, tokens: int, characters: int) -> None:
         """Learns from a part; a single long text, of which little may be read, changes little."""
-        self.tokens_a_character *= _OF_BEFORE
-        self.tokens_a_character += tokens / characters * (1 - _OF_BEFORE)
+        now = tokens / characters
+        before = self.tokens_a_character or now
+        self.tokens_a_character = before * _OF_BEFORE + now * (1 - _OF_BEFORE)
 
     def computed(self, tokens: int, started: float, ended: float) -> None:
         """Learns from a batch; what others computed at the same time is counted once."""
         self.batches += 1
         self._tokens = self._tokens * _OF_BEFORE + tokens
-        self._seconds = self._seconds * _OF_BEFORE + ended - max(started, self._ended)
-        self._ended = ended
+        alone = max(0.0, ended - max(started, self._ended))
+        self._seconds = self._seconds * _OF_BEFORE + alone
+        self._ended = max(ended, self._ended)
 
     def seconds(self, tokens: float) -> float:
         """How long so many tokens take, with the padding that comes with them."""
@@ -413,7 +415,7 @@ class Batcher:
         self._deliver(done)
 
     def _prepared(self, part: _Part) -> list[_Part]:
-        """A part with its rows; where answers are kept, of each answer it is known which are its."""
+        """A part with its rows; where answers are kept, it is known whose each row is."""
         part.prepared = self._cut(part.instances)
         if self._known is None or len(part.numbers) in (1, len(part.prepared.rows)):
             return [part]

@@ -1,5 +1,6 @@
 """The benchmark of servers under load: what it starts, sends, measures and tells."""
 
+import dataclasses
 import importlib.util
 import json
 import shutil
@@ -58,3 +59,13 @@ def test_a_server_is_loaded_and_measured(config, capsys):
         assert row["answers/s"][0] > 1
         assert row["other"] == row["429"] == [0]
         assert row["p50, ms"] <= row["p99, ms"]
+
+
+@pytest.mark.slow
+def test_a_small_client_is_measured_beside_greedy_ones(config, capsys):
+    server._run(dataclasses.replace(config, greedy=2))
+    row = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert row["greedy"] == 2
+    assert row["p50 beside"] <= row["p99 beside"]
+    assert row["kept"][0] > 0.1
+    assert row["refused"] == [0]

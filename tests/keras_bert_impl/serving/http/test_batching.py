@@ -286,3 +286,113 @@ def test_an_error_in_what_undoes_rows_is_told_as_the_servers_own():
         assert "config.json" not in str(refused.value)
 
     run(Broken(), body)
+
+
+class Logging(ToyAnswerer):
+    """Takes as long as a batch has positions; keeps of each batch the lengths of its rows."""
+
+    def __init__(self, seconds_a_position, **more):
+        super().__init__(tokens_at_once=1024, **more)
+        self.pace, self.batches = seconds_a_position, []
+
+    def compute(self, rows):
+        lengths = [row["input_ids"].size for row in rows]
+        self.batches.append(lengths)
+        time.sleep(self.pace * max(lengths) * len(lengths))
+        return super().compute(rows)
+
+
+@pytest.mark.parametrize("batches_at_once", [1, 2])
+def test_beside_greedy_clients_a_small_one_waits_only_for_what_is_being_computed(batches_at_once):
+    answerer, batches_waited = Logging(4e-6, batches_at_once=batches_at_once), []
+
+    async def greedy(batcher):
+        while len(batches_waited) < 40:
+            await batcher.ask(instances(*["a" * (10 + number % 20) for number in range(2048)]))
+
+    async def small(batcher):
+        await asyncio.sleep(0.03)
+        for _ in range(40):
+            begun = len(answerer.batches)
+            await scores(batcher, "a" * 7)
+            own = next(n for n, batch in enumerate(answerer.batches[begun:]) if 7 in batch)
+            batches_waited.append(own)
+
+    async def body(batcher):
+        await asyncio.gather(small(batcher), *(greedy(batcher) for _ in range(3)))
+
+    run(answerer, body, most=2048)
+    assert sorted(batches_waited)[20] == 0  # none begins before its own
+    assert sorted(batches_waited)[38] <= 3
+    large = [sum(batch) for batch in answerer.batches if 7 not in batch]
+    assert len(large) >= len(batches_waited)
+    assert sum(large) > 0.8 * 1024 * len(large)  # and the engine is full between
+
+
+def test_small_requests_cannot_keep_a_large_one_from_its_turn():
+    answerer, done = Logging(1e-6), []
+
+    async def small(batcher):
+        while not done:
+            await scores(batcher, "a" * 60)
+
+    async def body(batcher):
+        others = [asyncio.create_task(small(batcher)) for _ in range(200)]
+        try:
+            await asyncio.wait_for(batcher.ask(instances(*["a" * 50] * 100)), 20)
+        finally:
+            done.append(True)
+            await asyncio.gather(*others)
+
+    run(answerer, body)
+    own = [number for number, batch in enumerate(answerer.batches) if 50 in batch]
+    assert own[-1] - own[0] < 10 * len(own)
+
+
+class Clocked(ToyAnswerer):
+    """Takes a second for so many positions by a clock of its own; waits until it may begin."""
+
+    def __init__(self, positions_a_second):
+        super().__init__(tokens_at_once=1024)
+        self.pace, self.now, self.may_begin = positions_a_second, 0.0, threading.Event()
+
+    def compute(self, rows):
+        self.may_begin.wait(20)
+        self.now += max(row["input_ids"].size for row in rows) * len(rows) / self.pace
+        return super().compute(rows)
+
+
+@pytest.mark.parametrize(("most_seconds", "refuses"), [(60, False), (15, True)])
+def test_of_500_clients_only_those_are_refused_who_would_wait_too_long(
+    monkeypatch, most_seconds, refuses
+):
+    lengths = [int(1.0125**number) for number in range(500)]  # 1 to 490
+    random.Random(1).shuffle(lengths)
+    answerer, accepted, refused = Clocked(sum(lengths) / 40), [], []
+    monkeypatch.setattr(batching, "_clock", lambda: answerer.now)
+
+    async def client(batcher, length, asked):
+        try:
+            await scores(batcher, "a" * length)
+            accepted.append(answerer.now - asked)
+        except RequestError as fault:
+            refused.append(int(fault.headers["Retry-After"]))
+
+    async def body(batcher):
+        answerer.may_begin.set()
+        await batcher.ask(instances(*["a" * 100] * 250))  # now it is known how fast it goes
+        answerer.may_begin.clear()
+        clients = [client(batcher, length, answerer.now) for length in lengths]
+        asked = asyncio.gather(*clients)
+        await asyncio.sleep(0.01)
+        answerer.may_begin.set()
+        await asked
+
+    batcher = Batcher(answerer, 2048, most_seconds=most_seconds)
+    asyncio.run(body(batcher))
+    batcher.close()
+    assert bool(refused) == refuses
+    assert max(accepted) < most_seconds * 1.5
+    assert len(accepted) > 100
+    for seconds in refused:
+        assert max(accepted) / 1.5 < seconds < max(accepted) * 1.5

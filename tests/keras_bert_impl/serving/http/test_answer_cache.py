@@ -1,0 +1,107 @@
+import asyncio
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.serving.answerer import Input, Prepared
+from keras_bert_impl.serving.http.answer_cache import AnswerCache, Known, KnownAnswers
+from keras_bert_impl.serving.http.app import make_app
+from keras_bert_impl.serving.http.batching import Batcher
+from keras_bert_impl.serving.http.config import ServerConfig
+from tests.support.asgi_client import ask
+from tests.support.toy_answerer import ToyAnswerer, ToyModel
+
+
+@dataclass
+class Windows(ToyAnswerer):
+    """Reads texts in windows of four characters; says how many characters were more than ten."""
+
+    options: tuple = (Input("input_type", needed=False),)
+    asked: list = field(default_factory=list)
+
+    def prepare(self, instances):
+        self.asked += [one["text"] for one in instances]
+        parts = [
+            [one["text"][at : at + 4] for at in range(0, len(one["text"]), 4)] for one in instances
+        ]
+        rows = super().prepare([{"text": part} for some in parts for part in some]).rows
+        cut = [max(0, len(one["text"]) - 10) for one in instances]
+        return Prepared(rows, (instances, [*map(len, parts)]), cut)
+
+    def finish(self, prepared, outputs):
+        instances, counts = prepared.state
+        sums = np.add.reduceat([one["sum"] for one in outputs], np.cumsum([0, *counts[:-1]]))
+        kinds = [one.get("input_type") for one in instances]
+        return [
+            {"score": s / 3, "kind": kind} for s, kind in zip(sums.tolist(), kinds, strict=True)
+        ]
+
+
+def given(requests, most_bytes):
+    """The answers to requests, what was found and missed, and what was computed."""
+    answerer, counts = Windows(), []
+    known = KnownAnswers(AnswerCache(most_bytes), lambda *found: counts.append(found))
+    batcher = Batcher(answerer, 1000, known=known if most_bytes else None)
+
+    async def body():
+        return [await batcher.ask(some) for some in requests]
+
+    try:
+        return asyncio.run(body()), counts, answerer
+    finally:
+        batcher.close()
+
+
+def texts(*some, **options):
+    return [{"text": text, **options} for text in some]
+
+
+REQUESTS = [
+    texts("abcde", "a longer text"),
+    texts("another one", "a longer text", "x", "abcde"),
+    texts("abcde", input_type="query"),
+    texts("abcde", input_type=None),
+]
+
+
+def test_answers_are_those_without_a_cache_and_only_what_is_missing_is_computed():
+    answered, counts, answerer = given(REQUESTS, 1 << 20)
+    assert answered == given(REQUESTS, 0)[0]
+    assert counts == [(0, 2), (2, 2), (0, 1), (1, 0)]
+    assert set(answerer.asked[-3:]) == {"another one", "x", "abcde"}
+    assert answerer.asked.count("abcde") == 2 + 1  # cut with another text, alone, and as a query
+
+
+def test_what_was_not_asked_for_longest_goes_first():
+    cache = AnswerCache(900)
+    for key in b"abcd":
+        cache.find(b"a")
+        cache.keep(bytes([key]), Known({"score": 0.5}, 3, 0))
+    assert cache.size <= 900
+    assert [cache.find(bytes([key])) is not None for key in b"abcd"] == [True, False, True, True]
+    cache.keep(b"big", Known({"score": "x" * 2000}, 3, 0))
+    assert cache.find(b"big") is None
+    assert cache.find(b"d") is not None
+
+
+def test_models_and_later_versions_have_answers_of_their_own():
+    cache = AnswerCache(1 << 20)
+    first, second = (KnownAnswers(cache, lambda *_: None) for _ in range(2))
+    first.keep({"text": "a"}, Known({"score": 1.0}, 1, 0))
+    assert first.find([{"text": "a"}]) == [Known({"score": 1.0}, 1, 0)]
+    assert second.find([{"text": "a"}]) == [None]
+
+
+@pytest.mark.parametrize(("mebibytes", "found"), [(0, None), (1, "1.0")])
+def test_the_rate_of_hits_stands_in_the_figures(mebibytes, found):
+    app = make_app({"toy": ToyModel()}, ServerConfig(cache_mebibytes=mebibytes))
+    body = {"instances": ["abc"]}
+    first, second = (ask(app, "POST", "/v1/models/toy:predict", body) for _ in range(2))
+    assert first.json() == second.json() == {"predictions": [3.0]}
+    figures = ask(app, "GET", "/metrics").body.decode()
+    labels = '{model="toy",signature="text"}'
+    lines = dict(line.rsplit(" ", 1) for line in figures.splitlines())
+    assert lines.get(f"keras_bert_cache_hits_total{labels}") == found
+    assert lines.get(f"keras_bert_cache_misses_total{labels}") == found
+    assert (float(lines["keras_bert_cache_bytes"]) > 0) == bool(mebibytes)
