@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+import gc
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -168,6 +169,7 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
             if with_page and shown_models[name].model is not newest:
                 shown_models[name] = show(newest)
             service.serve(name, now)
+            gc.collect()  # what was closed holds its weights in cycles
 
         service.is_warm = False
         answerers = [x for one in models.values() for x in one.answerers.values()]
