@@ -5,8 +5,10 @@ import itertools
 import pickle
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
+
+from prometheus_client import Counter
 
 from keras_bert_impl.serving.answerer import Answer, Instance
 
@@ -69,17 +71,19 @@ class KnownAnswers:
     Another model, or another version, has others: a model that is opened again begins anew.
 
     Args:
-        count: hears how many answers were found, and how many not.
+        hits: counts the answers that were found,
+        misses: and those that were not.
     """
 
-    def __init__(self, cache: AnswerCache, count: Callable[[int, int], None]) -> None:
-        self._cache, self._count, self._number = cache, count, next(_NUMBERS)
+    def __init__(self, cache: AnswerCache, hits: Counter, misses: Counter) -> None:
+        self._cache, self._hits, self._misses = cache, hits, misses
+        self._number = next(_NUMBERS)
 
     def find(self, instances: Sequence[Instance]) -> list[Known | None]:
         """What is known of instances; None of those that must be computed."""
         found = [self._cache.find(self._key(one)) for one in instances]
-        missing = found.count(None)
-        self._count(len(found) - missing, missing)
+        self._misses.inc(found.count(None))
+        self._hits.inc(len(found) - found.count(None))
         return found
 
     def keep(self, instance: Instance, known: Known) -> None:

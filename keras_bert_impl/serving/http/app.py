@@ -115,10 +115,8 @@ class Service:
     ) -> None:
         self._models, self._config, self._indexes = models, config, indexes
         self._figures = Figures()
-        self._cache: AnswerCache | None = None
-        if config.cache_mebibytes:
-            self._cache = AnswerCache(config.cache_mebibytes << 20)
-            self._figures.watch_cache(self._cache)
+        cache = self._cache = AnswerCache(config.cache_mebibytes << 20)
+        self._figures.cache_bytes.set_function(lambda: cache.size)
         self._bodies = BodyReader(config.read_seconds)
         self._started = int(time.time())
         self.stopping, self.is_warm, self.cut_off = False, True, 0
@@ -133,8 +131,8 @@ class Service:
             name, signature, lambda: self._batchers[name, signature].waiting
         )
         config, known = self._config, None
-        if self._cache is not None:
-            known = KnownAnswers(self._cache, self._figures.counter_of_found(name, signature))
+        if config.cache_mebibytes:
+            known = KnownAnswers(self._cache, *self._figures.found(name, signature))
         return Batcher(answerer, config.max_waiting, observer, config.answer_seconds, known)
 
     @contextlib.asynccontextmanager
@@ -294,7 +292,7 @@ class Figures:
         about = "Instances whose answers were not kept, where some are."
         self._cache_misses = add(Counter, "cache_misses", about, ours)
         about = "Bytes of the answers that are kept."
-        self._cache_bytes = add(Gauge, "cache_bytes", about, ())
+        self.cache_bytes = add(Gauge, "cache_bytes", about, ())
         about = "Instances whose answers are not there yet."
         self._waiting = add(Gauge, "waiting_instances", about, ours)
 
@@ -318,20 +316,10 @@ class Figures:
 
         return count
 
-    def watch_cache(self, cache: AnswerCache) -> None:
-        """Shows how much a cache holds."""
-        self._cache_bytes.set_function(lambda: cache.size)
-
-    def counter_of_found(self, model: str, signature: str) -> Callable[[int, int], None]:
+    def found(self, model: str, signature: str) -> tuple[Counter, Counter]:
         """What counts the answers of one answerer that were kept, and those that were not."""
-        hits = self._cache_hits.labels(model, signature)
-        misses = self._cache_misses.labels(model, signature)
-
-        def count(found: int, missing: int) -> None:
-            hits.inc(found)
-            misses.inc(missing)
-
-        return count
+        labels = (model, signature)
+        return self._cache_hits.labels(*labels), self._cache_misses.labels(*labels)
 
     def text(self) -> bytes:
         """All figures as Prometheus reads them."""

@@ -45,6 +45,7 @@ _PARTS_OF_QUEUE = 4  # a large request counts for one of them at most, and one i
 _LARGE = 1 << 20  # characters: cutting them into tokens takes up to fifty times as many bytes
 _ONE_LARGE = threading.Lock()  # of all models, so that such requests do not add up
 _BESIDE_A_TEXT = 8  # as many characters as [CLS], [SEP] and a prompt stand for
+_MOST_TO_LEARN = 1024  # characters of a part
 _OF_BEFORE = 0.9  # the measured speed changes slowly
 _BATCHES_TO_KNOW = 20  # the first ones may be slow: an engine prepares for each length
 _clock = time.perf_counter
@@ -112,13 +113,6 @@ class _Request:
     over: bool = False
     is_small: bool = True
 
-    def take(self, number: int, known: Known | None) -> bool:
-        """Takes the answer of an instance, where there is one."""
-        if known is not None:
-            self.answers[number], tokens, self.truncated[number] = known
-            self.tokens += tokens
-        return known is not None
-
 
 @dataclass(eq=False, slots=True)
 class _Part:
@@ -169,10 +163,6 @@ class _Line:
     def tokens_left(self) -> int:
         return self.rows.positions
 
-    @property
-    def waits(self) -> bool:
-        return bool(self.parts or self.rows)
-
     def add(self, request: _Request) -> None:
         self.requests.add(request)
         self.characters += request.characters
@@ -208,21 +198,21 @@ class _Pace:
     """How fast it goes, by the last batches.
 
     Attributes:
-        tokens_a_character: of texts that are not prepared yet.
         batches: how many were measured.
     """
 
-    tokens_a_character: float = 0.0
     batches: int = 0
+    _prepared: float = 0.0
+    _characters: float = 0.0
     _tokens: float = 0.0
     _seconds: float = 0.0
     _ended: float = 0.0
 
     def prepared(self, tokens: int, characters: int) -> None:
-        """Learns from a part; a single long text, of which little may be read, changes little."""
-        now = tokens / characters
-        before = self.tokens_a_character or now
-        self.tokens_a_character = before * _OF_BEFORE + now * (1 - _OF_BEFORE)
+        """Learns from a part; a long text, of which little may be read, counts as a short one."""
+        weight = min(1.0, _MOST_TO_LEARN / characters)
+        self._prepared = self._prepared * _OF_BEFORE + tokens * weight
+        self._characters = self._characters * _OF_BEFORE + characters * weight
 
     def computed(self, tokens: int, started: float, ended: float) -> None:
         """Learns from a batch; what others computed at the same time is counted once."""
@@ -231,6 +221,10 @@ class _Pace:
         alone = max(0.0, ended - max(started, self._ended))
         self._seconds = self._seconds * _OF_BEFORE + alone
         self._ended = max(ended, self._ended)
+
+    def tokens(self, characters: int) -> float:
+        """About how many tokens texts have that are not prepared."""
+        return characters * (self._prepared / self._characters if self._characters else 0.25)
 
     def seconds(self, tokens: float) -> float:
         """How long so many tokens take, with the padding that comes with them."""
@@ -315,8 +309,11 @@ class Batcher:
         loop, count = asyncio.get_running_loop(), len(instances)
         answers, truncated = [None] * count, [0] * count
         request = _Request(instances, loop, loop.create_future(), answers, truncated)
-        found = enumerate(known.find(instances) if known else [None] * count)
-        _divide(request, [number for number, one in found if not request.take(number, one)])
+        for number, one in enumerate(known.find(instances) if known else ()):
+            if one is not None:
+                answers[number], tokens, truncated[number] = one
+                request.tokens += tokens
+        _divide(request, [number for number, answer in enumerate(answers) if answer is None])
         count = request.missing
         request.counted = count if request.is_small else min(count, self._share)
         return request
@@ -353,7 +350,7 @@ class Batcher:
         return self._pace.seconds(own + before)
 
     def _tokens_left(self, waiting: _Request | _Line) -> float:
-        return waiting.tokens_left + waiting.characters * self._pace.tokens_a_character
+        return waiting.tokens_left + self._pace.tokens(waiting.characters)
 
     def _wait(self, request: _Request) -> int:
         """In how many seconds a client should ask again."""
@@ -379,8 +376,7 @@ class Batcher:
                     if self._closed and not self._waiting:
                         return
                     self._changed.wait()
-                if self._small.waits or self._large.waits:
-                    self._changed.notify()
+                self._changed.notify()  # there may be more to do
             task()
 
     def _task(self) -> Callable[[], None] | None:

@@ -14,7 +14,7 @@ from tests.support.toy_answerer import ToyAnswerer, ToyModel
 
 
 @dataclass
-class Windows(ToyAnswerer):
+class WindowsOfFour(ToyAnswerer):
     """Reads texts in windows of four characters; says how many characters were more than ten."""
 
     options: tuple = (Input("input_type", needed=False),)
@@ -38,17 +38,27 @@ class Windows(ToyAnswerer):
         ]
 
 
+class Steps:
+    """In place of a figure: keeps each step."""
+
+    def __init__(self):
+        self.steps = []
+
+    def inc(self, step):
+        self.steps.append(step)
+
+
 def given(requests, most_bytes):
     """The answers to requests, what was found and missed, and what was computed."""
-    answerer, counts = Windows(), []
-    known = KnownAnswers(AnswerCache(most_bytes), lambda *found: counts.append(found))
+    answerer, counts = WindowsOfFour(), [Steps(), Steps()]
+    known = KnownAnswers(AnswerCache(most_bytes), *counts)
     batcher = Batcher(answerer, 1000, known=known if most_bytes else None)
 
     async def body():
         return [await batcher.ask(some) for some in requests]
 
     try:
-        return asyncio.run(body()), counts, answerer
+        return asyncio.run(body()), [one.steps for one in counts], answerer
     finally:
         batcher.close()
 
@@ -68,7 +78,7 @@ REQUESTS = [
 def test_answers_are_those_without_a_cache_and_only_what_is_missing_is_computed():
     answered, counts, answerer = given(REQUESTS, 1 << 20)
     assert answered == given(REQUESTS, 0)[0]
-    assert counts == [(0, 2), (2, 2), (0, 1), (1, 0)]
+    assert counts == [[0, 2, 0, 1], [2, 2, 1, 0]]
     assert set(answerer.asked[-3:]) == {"another one", "x", "abcde"}
     assert answerer.asked.count("abcde") == 2 + 1  # cut with another text, alone, and as a query
 
@@ -87,7 +97,7 @@ def test_what_was_not_asked_for_longest_goes_first():
 
 def test_models_and_later_versions_have_answers_of_their_own():
     cache = AnswerCache(1 << 20)
-    first, second = (KnownAnswers(cache, lambda *_: None) for _ in range(2))
+    first, second = (KnownAnswers(cache, Steps(), Steps()) for _ in range(2))
     first.keep({"text": "a"}, Known({"score": 1.0}, 1, 0))
     assert first.find([{"text": "a"}]) == [Known({"score": 1.0}, 1, 0)]
     assert second.find([{"text": "a"}]) == [None]
