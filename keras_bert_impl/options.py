@@ -155,6 +155,8 @@ class Nested(typing.NamedTuple):
 def option(default: Any, sentence: str, **rules: Any) -> Any:
     """A dataclass field that a user can set, or must, if its default is `REQUIRED`.
 
+    One without a sentence is accepted, and not shown.
+
     Example:
         >>> @dataclasses.dataclass(frozen=True)
         ... class Painting:

@@ -4,7 +4,6 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TextIO
 
 
@@ -49,21 +48,13 @@ def format_bytes(count: float) -> str:
     return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
 
 
-@dataclass
-class _Compiling:
-    """What was done in calls whose time went into compiling."""
-
-    seconds: float = 0.0
-    units: float = 0.0
-    work: float = 0.0
-
-
 class Progress:
     """Says now and then how far a job is.
 
     On a terminal one line is rewritten five times a second; elsewhere (a log file) a plain line
     appears every `seconds_between_lines`. Jobs shorter than that print only their closing line. The
-    time left follows the `work` that the first so many units are, where some take longer.
+    time left follows the `work` that the first so many units are, where some take longer. Rate and
+    time left leave out the first units that are told, in whose time programs are compiled.
 
     Example:
         >>> import io
@@ -94,77 +85,63 @@ class Progress:
         self._pause = 0.2 if self._terminal else seconds_between_lines
         self._work = work or (lambda units: units)
         self._clock = clock
-        self._start = self._last = self._now = clock()
-        self._done = self._done_at_start = 0.0
-        self._compiling = _Compiling()
+        self._start = self._last = self._warm_since = clock()
+        self._done = self._done_at_start = self._done_cold = 0.0
 
     def resume_from(self, done: float) -> None:
         """Counts `done` units as finished earlier: they show, but do not enter the rate."""
-        self._done = self._done_at_start = done
+        self._done = self._done_at_start = self._done_cold = done
 
-    def advance(self, units: float = 1, note: str = "", *, compiled: bool = False) -> bool:
+    def advance(self, units: float = 1, note: str = "") -> bool:
         """Counts `units` more as done; says whether the line was shown now."""
-        before, self._done = self._done, self._done + units
+        is_first, self._done = self._done == self._done_at_start, self._done + units
         now = self._clock()
-        if compiled:
-            self._compiling.seconds += now - self._now
-            self._compiling.units += units
-            self._compiling.work += self._work(self._done) - self._work(before)
-        self._now = now
         shown = now - self._last >= self._pause
         if shown:
             self._last = now
-            self._write(self._line(now - self._start) + (f", {note}" if note else ""))
+            self._write(self._line(now) + (f", {note}" if note else ""))
+        if is_first:
+            self._warm_since, self._done_cold = now, self._done
         return shown
 
     def close(self) -> None:
         """Writes the closing line."""
-        seconds = self._clock() - self._start
+        now = self._clock()
         done = self._done - self._done_at_start
         line = f"{self._label}: {self._so_far()} {self._unit}"
         if self._done_at_start:
             line += f", {format_count(done)} of them"
-        line += f" in {format_duration(seconds)}"
-        if self._compiling.seconds:
-            line += f", {format_duration(self._compiling.seconds)} of it compiling"
-        rate = self._rate(seconds)
-        self._write(line + (f" ({rate})" if rate else ""), last=True)
+        line += f" in {format_duration(now - self._start)} ({self._rate(now)})"
+        self._write(line, last=True)
 
     def _so_far(self) -> str:
         done = format_count(self._done)
         return f"{done} of {format_count(self._total)}" if self._total else done
 
-    def _line(self, seconds: float) -> str:
+    def _line(self, now: float) -> str:
         line = f"{self._label}: {self._so_far()} {self._unit}"
         if self._total:
             line += f" ({min(1.0, self._done / self._total):.0%})".replace("%", " %")
-        parts = [line, self._rate(seconds), self._left(seconds), self._spent_compiling(seconds)]
+        parts = [line, self._rate(now), self._left(now)]
         return ", ".join(part for part in parts if part)
 
-    def _spent_compiling(self, seconds: float) -> str:
-        """Why it takes so long, where most of the time went into compiling."""
-        compiling = self._compiling.seconds
-        return f"{format_duration(compiling)} spent compiling" if compiling > seconds / 2 else ""
+    def _measured(self, now: float) -> tuple[float, float]:
+        """What was done before the rate is measured, and for how long it is."""
+        if self._done > self._done_cold:
+            return self._done_cold, now - self._warm_since
+        return self._done_at_start, now - self._start
 
-    def _rate(self, seconds: float) -> str:
-        """Units a second without compiling; nothing as long as all was compiling."""
-        done = self._done - self._done_at_start - self._compiling.units
-        if self._compiling.units and not done:
-            return ""
-        # Clocks have a resolution: the first units may be done in no time.
-        rate = done / max(seconds - self._compiling.seconds, 1e-9)
-        return f"{format_count(rate)} {self._unit}/s"
+    def _rate(self, now: float) -> str:
+        before, seconds = self._measured(now)
+        # Clocks have a resolution: units may be done in no time.
+        return f"{format_count((self._done - before) / max(seconds, 1e-9))} {self._unit}/s"
 
-    def _left(self, seconds: float) -> str:
-        """The time left, as fast as it went without compiling."""
-        if not self._total:
+    def _left(self, now: float) -> str:
+        if not self._total or self._done == self._done_at_start:
             return ""
-        total, done, before = map(self._work, (self._total, self._done, self._done_at_start))
-        measured = done - before - self._compiling.work
-        if measured <= 0:
-            return ""
-        left = (total - done) * (seconds - self._compiling.seconds) / measured
-        return f"{format_duration(max(0.0, left))} left"
+        before, seconds = self._measured(now)
+        total, done, before = map(self._work, (self._total, self._done, before))
+        return f"{format_duration(max(0.0, (total - done) * seconds / (done - before)))} left"
 
     def _write(self, line: str, *, last: bool = False) -> None:
         # Back to the line's beginning, and what stood there is erased.

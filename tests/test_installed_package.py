@@ -1,25 +1,34 @@
 """The installed package, alone and beside foreign packages `tools` and `pipelines` (setup.py).
 
-A wheel is built and installed without the network. Foreign packages of both names stand next to it
-in site-packages, and in the working folder, which Python searches first.
+A wheel is built and installed without the network; what a server's environment needs besides, pip
+has in its cache or fetches. Foreign packages of both names stand next to it in site-packages, and
+in the working folder, which Python searches first.
 """
 
 import ast
 import importlib.util
+import json
 import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import zipfile
+from email.parser import BytesParser
 from pathlib import Path
+from urllib.request import Request, urlopen
 
+import numpy as np
 import pytest
 
+import keras_bert_impl as kb
 from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.serving.export import export_portable
+from keras_bert_impl.serving.opened_model import open_model
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests.support.model_folders import tiny_config, write_any
+from tests.support.model_folders import tiny_config, write_any, write_classifier, write_prompted
 from tests.support.pretraining_corpus import contents, make_config, make_shards
 from tools.table import tool_names
 
@@ -137,7 +146,7 @@ def test_a_wheel_has_one_top_level_package_and_all_of_its_files(wheel):
         for package in PACKAGES
         for file in (ROOT / package).rglob("*")
         if file.suffix in (".py", ".npz", ".cfg")
-        or file.name == "py.typed"
+        or file.name in ("py.typed", "requirements.txt")
         or file.parent.name == "static"
         if file.parent.name not in ("benchmarks", "recipes") or file.suffix == ".cfg"
     }
@@ -236,6 +245,124 @@ def test_every_tool_says_what_it_does(environment):
     )
     shown = run(sys.executable, "-c", program, *tool_names(), env=environment).stdout
     assert shown.count("\nFlags:\n  --") == len(tool_names())
+
+
+REQUIREMENTS = "keras_bert_impl/serving/requirements.txt"
+
+
+def test_a_server_asks_for_some_of_the_packages_that_the_wheel_asks_for(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        asked = BytesParser().parsebytes(archive.read(metadata)).get_all("Requires-Dist")
+        lines = archive.read(REQUIREMENTS).decode().splitlines()
+    known = {re.split("[ ;(]", one)[0] for one in asked}
+    assert {re.split("[ ;]", line)[0] for line in lines if not line.startswith("#")} <= known
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Exports, and a model directory with a kept graph; each with what is answered here."""
+    folder = tmp_path_factory.mktemp("models")
+    write_prompted(folder / "directory")
+    for name, made in {
+        "labels": write_classifier(folder / "classifier", ["good", "bad"]),
+        "vectors": folder / "directory",
+    }.items():
+        export_portable(open_model(made), folder / name, "openvino", verify=False)
+    kept = kb.Embedder.from_pretrained(folder / "directory", engine="openvino")
+    return folder, kept.embed(["the dog"])[0]
+
+
+@pytest.fixture(scope="module")
+def server(wheel, tmp_path_factory):
+    """An environment of its own, as the page on deployment makes one."""
+    folder = tmp_path_factory.mktemp("server") / "env"
+    run(sys.executable, "-m", "venv", "--without-pip", str(folder))
+    pip = (*(sys.executable, "-m", "pip", "--python", str(folder)), "--disable-pip-version-check")
+    run(*pip, "install", "--quiet", "--no-deps", "--no-index", str(wheel))
+    (file,) = folder.glob(f"lib/python3.*/site-packages/{REQUIREMENTS}")
+    run(*pip, "install", "--quiet", "-r", str(file))
+    return folder / "bin"
+
+
+SERVER_JOBS = {  # what a tool is told, what its exit code is, and what it says
+    "predict --model=labels --text=the": (0, "good"),
+    "predict --model=classifier --engine=openvino --text=the": (1, "no graph of this version"),
+    "predict --model=classifier --text=the": (1, "--engine=tensorflow needs the package keras"),
+    "embed --model=vectors --input_file=in.txt --output_file=out.npy": (0, "1 vectors"),
+    "embed --model=directory --engine=openvino --input_file=in.txt --output_file=kept.npy": (0, ""),
+    "embed --model=vectors --input_file=in.txt --output_file=a.parquet": (1, "pip install 'pyarr"),
+    "search --model=vectors --index=i --input_file=in.txt --query=cat": (0, "the dog"),
+    "split_sentences --input_file=in.txt --output_file=s.txt": (1, "sentencex, which is not"),
+    "export_model --model=directory --output_dir=x": (1, "without pip's --no-deps"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not importlib.util.find_spec("openvino"), reason="needs the extra `openvino`")
+def test_an_environment_without_tensorflow_answers_and_says_what_it_cannot_do(server, models):
+    size = sum(file.lstat().st_blocks * 512 for file in server.parent.rglob("*"))
+    assert size < 420e6  # and pip, 20 MB
+    folder, vector = models
+    (folder / "in.txt").write_text("the dog\n")
+    program = (
+        "import contextlib, io, sys, time\n"
+        "from keras_bert_impl.tools.table import tool_named, tool_names\n"
+        "for name in tool_names():\n"
+        "    begun = time.process_time()\n"
+        "    assert tool_named(name).main(['--help']) == 0\n"
+        "    assert time.process_time() - begun < 1, name\n"
+        "import json\n"
+        "said = {}\n"
+        "for words in sys.argv[1:]:\n"
+        "    name, *flags = words.split()\n"
+        "    shown = io.StringIO()\n"
+        "    with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):\n"
+        "        said[words] = [tool_named(name).main(flags), shown.getvalue()]\n"
+        "assert not {'tensorflow', 'keras', 'pyarrow'} & set(sys.modules)\n"
+        "print('\\n' + json.dumps(said))\n"
+    )
+    done = run(str(server / "python"), "-c", program, *SERVER_JOBS, cwd=folder)
+    said = json.loads(done.stdout.splitlines()[-1])
+    for words, (code, sentence) in SERVER_JOBS.items():
+        assert said[words][0] == code, said[words]
+        assert sentence in said[words][1]
+    for name in ("out.npy", "kept.npy"):
+        np.testing.assert_allclose(np.load(folder / name)[0], vector, atol=1e-6)
+
+
+def answer_of(port, path, content=None):
+    body = None if content is None else json.dumps(content).encode()
+    with urlopen(Request(f"http://127.0.0.1:{port}{path}", body), timeout=10) as answer:
+        return answer.read()
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not importlib.util.find_spec("openvino"), reason="needs the extra `openvino`")
+def test_an_environment_without_tensorflow_serves_with_its_page(server, models):
+    folder, vector = models
+    command = [str(server / "keras-bert"), "playground", "--model=labels", "--model=vectors"]
+    begun = processor_seconds()
+    with subprocess.Popen(
+        [*command, "--port=0"], cwd=folder, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            line = next(line for line in process.stderr if "Listening" in line)
+            port = re.search(r":(\d+)", line)[1]
+            (found,) = json.loads(
+                answer_of(port, "/v1/models/labels:predict", {"instances": ["the dog"]})
+            )["predictions"]
+            assert found["label"] in ("good", "bad")
+            (made,) = json.loads(
+                answer_of(port, "/v1/embeddings", {"model": "vectors", "input": "the dog"})
+            )["data"]
+            np.testing.assert_allclose(made["embedding"], vector, atol=1e-6)
+            assert b"<title>" in answer_of(port, "/")
+            tokens = answer_of(port, "/playground/models/labels/tokens", {"instances": ["the dog"]})
+            assert b"[CLS]" in tokens
+        finally:
+            process.send_signal(signal.SIGINT)
+    assert processor_seconds() - begun < 3  # a second on a quiet machine
 
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -279,8 +279,8 @@ class ConfigFlags(Generic[Config]):
 
     def _help(self, without: set[str], last: Sequence[str], about: Sequence[str] = ()) -> str:
         lines = [self._usage, "", "Flags:"]
-        for name in self._sentences:
-            lines += self._about(name) if name not in without else []
+        for name, sentence in self._sentences.items():
+            lines += self._about(name) if sentence and name not in without else []
         return "\n".join([*lines, f"\n{_INDENT}".join(last), *about]) + "\n"
 
     def _about(self, name: str) -> list[str]:

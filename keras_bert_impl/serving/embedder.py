@@ -337,7 +337,7 @@ class Embedder:
 
     def _encode(self, texts: Sequence[str | bytes]) -> TokenBlock:
         few = _FEW_CHARACTERS if "tensorflow" in sys.modules else _FEW_WITHOUT_TENSORFLOW
-        if has_tensorflow() and sum(map(len, texts)) > few:
+        if sum(map(len, texts)) > few and has_tensorflow():
             return self._tokenizer.encode_lines(texts)
         return self._plain.encode_lines(texts)
 

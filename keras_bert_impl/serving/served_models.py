@@ -15,7 +15,9 @@ from keras_bert_impl.models.encoder import pooled_vector
 from keras_bert_impl.serving.opened_model import OpenedModel
 from keras_bert_impl.serving.signatures import ServedModel, ids_specs, text_specs
 from keras_bert_impl.tokenization.graph_rows import (
+    first_of,
     pack_in_graph,
+    stretch_of,
     trim_to_longest,
     window_contents,
     windows_in_graph,
@@ -91,15 +93,15 @@ class TextPacker:
         lengths_b = ids_b.row_lengths()
         has_b = tf.cast(lengths_b > 0, tf.int64)
         front, size = window_room(ids_a.row_lengths(), lengths_b, self._max_seq_length, tf)
-        body = tf.concat([_first(ids_a, ids_a.row_lengths() * (1 - has_b)), ids_b], axis=1)
+        body = tf.concat([first_of(ids_a, ids_a.row_lengths() * (1 - has_b)), ids_b], axis=1)
         windows = windows_in_graph(body.row_lengths(), size, self._long_texts.doc_stride)
         contents = window_contents(body, windows)  # [windows, (tokens)]
         in_b = tf.gather(has_b, windows.document)  # [windows]
         lengths = contents.row_lengths()
         # A window over a second text has the first one in front; else it is the first one.
-        in_front = tf.gather(_first(ids_a, front), windows.document)
-        first = tf.concat([in_front, _first(contents, lengths * (1 - in_b))], axis=1)
-        return first, _first(contents, lengths * in_b), windows.document
+        in_front = tf.gather(first_of(ids_a, front), windows.document)
+        first = tf.concat([in_front, first_of(contents, lengths * (1 - in_b))], axis=1)
+        return first, first_of(contents, lengths * in_b), windows.document
 
 
 def join_in_graph(logits: tf.Tensor, text: tf.Tensor, window_answers: str) -> tf.Tensor:
@@ -191,12 +193,7 @@ class MaskedTextPacker:
         last_start = tf.maximum(lengths - self._budget, 0)
         starts = tf.clip_by_value(first - self._budget // 2, tf.zeros_like(lengths), last_start)
         ends = tf.minimum(starts + self._budget, lengths)
-        return tf.gather(tokens, tf.ragged.range(starts, ends), batch_dims=1)
-
-
-def _first(ids: tf.RaggedTensor, counts: tf.Tensor) -> tf.RaggedTensor:
-    """The first `counts` tokens of each row."""
-    return tf.gather(ids, tf.ragged.range(counts), batch_dims=1)
+        return stretch_of(tokens, starts, ends)
 
 
 class ServedClassifier(ServedModel):

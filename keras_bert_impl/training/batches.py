@@ -4,7 +4,7 @@ import collections
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -29,11 +29,15 @@ class BatchSource(Protocol):
     """
 
     batch_size: int
-    num_workers: int
+    num_workers: int = 1
+
+    def batch_at(self, step: int) -> Batch:
+        """Gives the batch of a step; each array is [rows, ...]."""
+        ...
 
     def batches_from(self, step: int) -> Iterator[Batch]:
-        """Gives the batches of steps `step`, `step + 1`, ...; each array is [rows, ...]."""
-        ...
+        """Gives the batches of steps `step`, `step + 1`, ..."""
+        return map(self.batch_at, itertools.count(step))
 
     def where(self, step: int) -> str:
         """Names the examples of a step's batch, for a person."""
@@ -197,14 +201,11 @@ class PhasedBatches:
                 yield from stream if last else itertools.islice(stream, phase.num_steps - step)
             step = max(step - phase.num_steps, 0)
 
-    def batch_size_at(self, step: int) -> int:
-        return self._phase_of(step)[0].batches.batch_size
-
     def where(self, step: int) -> str:
-        phase, step = self._phase_of(step)
+        phase, step = self.phase_of(step)
         return phase.batches.where(step)
 
-    def _phase_of(self, step: int) -> tuple[Phase, int]:
+    def phase_of(self, step: int) -> tuple[Phase, int]:
         """The phase that a step lies in, and the step's number in it."""
         *earlier, last = self._phases
         for phase in earlier:
@@ -212,23 +213,3 @@ class PhasedBatches:
                 return phase, step
             step -= phase.num_steps
         return last, step
-
-
-def phased_rate(
-    phases: Sequence[Phase], schedule: Callable[[int], float]
-) -> Callable[[int], float]:
-    """Scales a schedule of peak 1 by the peak of the phase that a step lies in.
-
-    Example:
-        >>> phases = [Phase(None, 8, 1.0), Phase(None, 2, 0.5)]
-        >>> rate = phased_rate(phases, lambda step: 1.0)
-        >>> rate(7), rate(8)
-        (1.0, 0.5)
-    """
-    ends = list(itertools.accumulate(phase.num_steps for phase in phases))
-
-    def rate(step: int) -> float:
-        number = next((n for n, end in enumerate(ends) if step < end), len(ends) - 1)
-        return phases[number].learning_rate * schedule(step)
-
-    return rate

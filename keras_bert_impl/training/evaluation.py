@@ -67,11 +67,6 @@ class Prediction:
         self._strategy = strategy or tf.distribute.get_strategy()
         self._outputs = tf.function(self._outputs_of_batch, autograph=False)
 
-    @property
-    def num_compiled(self) -> int:
-        """For how many shapes of a batch it was compiled so far."""
-        return int(self._outputs.experimental_get_tracing_count())
-
     def __call__(self, source: EvaluationSource) -> Iterator[dict[str, np.ndarray]]:
         """Gives the outputs for the real rows of each batch, [rows, ...] by name."""
         for batch in source.batches():

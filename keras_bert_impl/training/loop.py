@@ -11,7 +11,7 @@ from typing import Any
 from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.optimizers.schedules import WarmupSchedule
 from keras_bert_impl.options import default_settings, made_settings
-from keras_bert_impl.training.batches import Phase, PhasedBatches, phased_rate, prefetched
+from keras_bert_impl.training.batches import Phase, PhasedBatches, prefetched
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.hooks import check_finite, standard_hooks
@@ -77,7 +77,13 @@ def train(
         for hook in hooks:
             getattr(hook, event)(run)
 
-    inputs = chunks(step, run.batches, config, _rate(phases, config), run.step, run.last_step)
+    # One schedule over all phases, scaled by the peak of each.
+    schedule = WarmupSchedule(1.0, config.num_train_steps, config.num_warmup_steps, config.schedule)
+
+    def rate(done: int) -> float:
+        return run.batches.phase_of(done)[0].learning_rate * schedule.at(done)
+
+    inputs = chunks(step, run.batches, config, rate, run.step, run.last_step)
     with (
         on_stop() as run.stop,
         prefetched(inputs, _calls_ahead(config.iterations_per_loop)) as ready,
@@ -129,13 +135,26 @@ def _start(
     options: type,
     log: Callable[[str], None],
 ) -> Run:
-    """Restores the newest checkpoint, if there is one."""
+    """Restores the newest checkpoint, if there is one, with what the hooks kept in it."""
     devices = state.devices
     checkpoints = Checkpoints(
         directory.checkpoints, state.variables(), config.keep_checkpoint_max, devices.is_chief, log
     )
     settings = {**config.mathematics(), **settings}
-    kept = _restore(checkpoints, state, settings, config, directory, options)
+    defaults = {**default_settings(TrainingConfig), **default_settings(options)}
+
+    def accept(description: Mapping[str, Any]) -> None:
+        if not config.allow_changed_flags:
+            before = description["settings"]
+            check_settings(before, settings, str(directory.path), defaults, made_settings(options))
+
+    description = checkpoints.restore_newest(accept) or {}
+    if description:
+        state.step = description["step"]
+        if description["settings"].get("precision") != config.precision:
+            state.loss_scale.reset()
+        if not description["settings"].get("ema_decay"):
+            state.start_averages()  # the run had none so far
     check_same_step(devices, state.step)
     return Run(
         config=config,
@@ -148,41 +167,8 @@ def _start(
         log=log,
         first_step=state.step,
         last_step=min(config.num_train_steps, config.stop_after_step or config.num_train_steps),
-        kept=kept,
+        kept=dict(description.get("kept", {})),
     )
-
-
-def _restore(
-    checkpoints: Checkpoints,
-    state: TrainingState,
-    settings: Mapping[str, Any],
-    config: TrainingConfig,
-    directory: RunDirectory,
-    options: type,
-) -> dict[str, Any]:
-    """Restores the newest checkpoint, and gives what the hooks kept in it."""
-    defaults = {**default_settings(TrainingConfig), **default_settings(options)}
-
-    def accept(description: Mapping[str, Any]) -> None:
-        if not config.allow_changed_flags:
-            before = description["settings"]
-            check_settings(before, settings, str(directory.path), defaults, made_settings(options))
-
-    description = checkpoints.restore_newest(accept)
-    if description is None:
-        return {}
-    state.step = description["step"]
-    if description["settings"].get("precision") != config.precision:
-        state.loss_scale.reset()
-    if not description["settings"].get("ema_decay"):
-        state.start_averages()  # the run had none so far
-    return dict(description.get("kept", {}))
-
-
-def _rate(phases: Sequence[Phase], config: TrainingConfig) -> Callable[[int], float]:
-    """The learning rate by the steps done: one schedule over all phases, scaled by their peaks."""
-    schedule = WarmupSchedule(1.0, config.num_train_steps, config.num_warmup_steps, config.schedule)
-    return phased_rate(phases, schedule.at)
 
 
 def rehearse(

@@ -282,7 +282,7 @@ def chunks(
         rates = tuple(rate(done) for done in range(start, start + count))
         features, numbers = step.prepare(chunk, start, rates, whole)
         positions, padding = _sizes(chunk[0])
-        examples = batches.batch_size_at(start)
+        examples = batches.phase_of(start)[0].batches.batch_size
         if not whole:
             positions *= batches.num_workers  # those of other workers are of about the same length
         yield Chunk(start, features, numbers, rates, examples, positions, padding)

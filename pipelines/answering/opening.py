@@ -55,12 +55,14 @@ class OpenAnsweringModel:
     Attributes:
         text: how it cuts texts.
         close: lets the engine go.
+        config: how it was opened.
     """
 
     answerers: Mapping[str, Answerer]
     description: Mapping[str, Any]
     text: TextSettings
     close: Callable[[], None]
+    config: AnsweringConfig
 
 
 OpenEngine = Callable[[Callable[[], list[Features]]], Engine]
@@ -111,7 +113,7 @@ def open_answering_model(
         for form in forms
     }
     about = _description(config, known, forms[0])
-    return OpenAnsweringModel(answerers, about, known.text, engine.close)
+    return OpenAnsweringModel(answerers, about, known.text, engine.close, config)
 
 
 def no_texts() -> Iterable[Any]:

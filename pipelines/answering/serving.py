@@ -2,12 +2,12 @@
 
 import contextlib
 import dataclasses
+import functools
 import logging
-import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.sentence_modules import QUERY, SentenceSettings
 from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.files import is_there
 from keras_bert_impl.options import nested, option
 from keras_bert_impl.serving.answerer import (
     Answerer,
@@ -34,10 +35,13 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from pipelines.answering.asked_texts import texts_in
 from pipelines.answering.config import AnsweringConfig
+from pipelines.answering.versions import NAME, ModelVersions, versions_in
 
 if TYPE_CHECKING:
     from keras_bert_impl.serving.http.app import Service
-    from keras_bert_impl.serving.http.rest import ServedIndex
+    from keras_bert_impl.serving.http.rest import ServedIndex, Versions
+    from keras_bert_impl.serving.page.routes import ShownModel
+    from pipelines.answering.opening import OpenAnsweringModel
     from pipelines.vectors.index import VectorIndex
 
 _Search = Callable[[NDArray[np.float32], int], list[list[dict[str, Any]]]]
@@ -48,7 +52,7 @@ _WORDS = 62  # of a text: with [CLS] and [SEP] 64 tokens
 _MOST_TOKENS = 1024  # of a batch
 _ENOUGH = 200  # words of a few texts say little of those to come
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_POLL_SECONDS = 2.0  # between two looks at the folders of versions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,8 +62,9 @@ class ServeConfig(ServerConfig):
     model: tuple[str, ...] = option(
         (),
         "A model: a directory, a TF1 checkpoint, a run's folder or checkpoint, a name on the "
-        "Hugging Face hub, or an export for OpenVINO. Repeat it for others; "
-        "NAME=FOLDER names it at once.",
+        "Hugging Face hub, an export for OpenVINO, or a folder of versions of one (FOLDER/1, "
+        "FOLDER/2, ...), of which the newest answers. Repeat it for others; NAME=FOLDER names it "
+        "at once.",
         repeated=True,
     )
     model_name: tuple[str, ...] = option(
@@ -90,13 +95,12 @@ class ServeConfig(ServerConfig):
             )
         found = dict[str, AnsweringConfig]()
         for place, words in enumerate(self.model):
-            name, folder = _name_and_folder(words)
-            name = self.model_name[place] if place < len(self.model_name) else name
-            if not _NAME.fullmatch(name):
-                raise UserError(
-                    f"`model_name={name}`: is no name for a path; take letters, digits, '.', '_' "
-                    "and '-'."
-                )
+            if place < len(self.model_name):
+                name, folder = self.model_name[place], _name_and_folder(words)[1]
+                _check_name(name, f"model_name={name}")
+            else:
+                name, folder = _name_and_folder(words)
+                _check_name(name, f"model={words}")
             if name in found:
                 raise UserError(
                     f"two models are called {shown(name)}; give each a `model_name` of its own."
@@ -108,14 +112,24 @@ class ServeConfig(ServerConfig):
 def _name_and_folder(words: str) -> tuple[str, str]:
     """What a model is called, and where it is.
 
+    What stands before "=" is a name, unless there is such a path, or it has a "/".
+
     Example:
         >>> _name_and_folder("minilm=models/all-MiniLM-L6-v2"), _name_and_folder("runs/mrpc/")
         (('minilm', 'models/all-MiniLM-L6-v2'), ('mrpc', 'runs/mrpc/'))
     """
     name, equals, folder = words.partition("=")
-    if equals and _NAME.fullmatch(name):
+    if equals and "/" not in name and (NAME.fullmatch(name) or not is_there(words)):
         return name, folder
     return Path(words).name, words
+
+
+def _check_name(name: str, given: str) -> None:
+    if not NAME.fullmatch(name):
+        raise UserError(
+            f"`{given}`: {shown(name)} is no name for a path; take letters, digits, '.', '_' and "
+            "'-', a letter or digit first (NAME=FOLDER)."
+        )
 
 
 def serve_models(config: ServeConfig, with_page: bool = False) -> None:
@@ -123,7 +137,6 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
     need_server()
     from keras_bert_impl.serving.http.app import make_app
     from keras_bert_impl.serving.http.server import listen, serve
-    from pipelines.answering.opening import no_texts, open_answering_model
 
     key = config.key()
     config.check_files()
@@ -134,59 +147,114 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
                 "Anyone who reaches %s may ask; with `api_key_file` only those with a key.",
                 config.host,
             )
-        # Clients ask the models that count; what warms the engines up does not count.
-        opened, models = list[AnsweringModel](), dict[str, AnsweringModel]()
-        for name, how in config.models().items():
-            model = open_answering_model(how, no_texts)
-            stack.callback(model.close)
-            _warm_up(model)
-            opened.append(model)
-            counting = {
-                signature: CountingAnswerer(one, model.text, name)
-                for signature, one in model.answerers.items()
-            }
-            for one in counting.values():
-                stack.callback(one.log_left_out)
-            models[name] = dataclasses.replace(model, answerers=counting)
-            _tell(name, model)
-        page = page_of(config, models) if with_page else {}
-        app = make_app(models, config, indexes=open_indexes(config, models), **page)
-        app.state.service.is_warm = False
-        filling = threading.Thread(target=_fill_up, args=(opened, app.state.service))
+        indexes = open_indexes(config)
+        versions = [
+            ModelVersions(name, how, functools.partial(_open, indexes, name))
+            for name, how in config.models().items()
+        ]
+        models: dict[str, OpenAnsweringModel] = {}
+        for one in versions:
+            stack.callback(one.close)
+            models[one.name] = one.start()
+        shown_models = {name: show(model) for name, model in models.items()} if with_page else {}
+        page = page_of(shown_models) if with_page else {}
+        app = make_app(models, config, indexes=indexes, **page)
+        service: Service = app.state.service
+        for one in versions:
+            service.serve(one.name, one.versions())
+
+        def tell(name: str, now: "Versions") -> None:
+            if with_page:
+                shown_models[name] = show(cast("OpenAnsweringModel", now.models[now.newest]))
+            service.serve(name, now)
+
+        service.is_warm = False
+        answerers = [x for one in models.values() for x in one.answerers.values()]
+        filling = threading.Thread(target=_fill_up, args=(answerers, service))
         stack.callback(filling.join)
         filling.start()
+        if watched := [one for one in versions if one.is_watched]:
+            stop = threading.Event()
+            watching = threading.Thread(target=_watch, args=(watched, tell, stop))
+            stack.callback(watching.join)
+            stack.callback(stop.set)
+            watching.start()
+        del models, answerers  # A model that another version replaces is held no more.
         serve(app, config, listening)
 
 
-def open_indexes(
-    config: ServeConfig, models: Mapping[str, AnsweringModel]
-) -> "dict[str, ServedIndex]":
-    """The indexes by name, each with the model that made its vectors."""
-    from keras_bert_impl.serving.http.rest import ServedIndex, vectors_of
+def _open(
+    indexes: "Mapping[str, ServedIndex]", name: str, how: AnsweringConfig
+) -> "OpenAnsweringModel":
+    """Opens a model and asks it once; counts what clients ask it, until it is closed."""
+    from keras_bert_impl.serving.http.rest import vectors_of
+    from pipelines.answering.opening import no_texts, open_answering_model
+
+    asked_with = [one for one in indexes.values() if one.model == name]
+    for index in asked_with:
+        index.check(how)
+    model = open_answering_model(how, no_texts)
+    with contextlib.ExitStack() as stack:
+        stack.callback(model.close)
+        if asked_with and vectors_of(model) is None:
+            raise UserError(f"{how.model}: gives no vectors, which an index is asked with.")
+        _warm_up(model)
+        _tell(name, model)
+        counting = {
+            signature: CountingAnswerer(one, model.text, name)
+            for signature, one in model.answerers.items()
+        }
+        for one in counting.values():
+            stack.callback(one.log_left_out)
+        return dataclasses.replace(model, answerers=counting, close=stack.pop_all().close)
+
+
+def _watch(
+    versions: "Sequence[ModelVersions]", tell: "Callable[[str, Versions], None]", stop: Any
+) -> None:
+    """Looks for versions that come and go, until the end."""
+    while not stop.wait(_POLL_SECONDS):
+        for one in versions:
+            try:
+                one.look(functools.partial(tell, one.name))
+            except Exception:
+                _LOGGER.exception("%s: its folder of versions could not be followed.", one.name)
+
+
+def open_indexes(config: ServeConfig) -> "dict[str, ServedIndex]":
+    """The indexes by name, each with the first model that made its vectors, in any version."""
+    from keras_bert_impl.serving.http.rest import ServedIndex
     from pipelines.vectors.index import VectorIndex
 
     opened = dict[str, ServedIndex]()
+    found = ((name, how, versions_in(how).versions) for name, how in config.models().items())
+    ways = [(name, one) for name, how, some in found for one in some.values() or [how]]
     for words in config.index:
         name, folder = _name_and_folder(words)
         if name in opened:
             raise UserError(f"two indexes are called {shown(name)}; give each a name: NAME=FOLDER.")
         index, fault = VectorIndex.open(folder), f"{folder}: none of the models gives its vectors."
-        for model, how in config.models().items():
-            if vectors_of(models[model]) is None:
-                continue
-            source = find_exported(how.model) or find_model(how.model, **how.description())
-            settings = sentence_settings_of(source)
+        check = functools.partial(_settings_for, index)
+        for model, how in ways:
             try:
-                index.check_model(source, settings)
+                settings = check(how)
             except UserError as error:
                 fault = str(error)
                 continue
             options = {"input_type": QUERY} if QUERY in settings.prompts else {}
-            opened[name] = ServedIndex(model, options, _search_of(index, settings))
+            opened[name] = ServedIndex(model, options, _search_of(index, settings), check)
             break
         else:
             raise UserError(fault)
     return opened
+
+
+def _settings_for(index: "VectorIndex", how: AnsweringConfig) -> SentenceSettings:
+    """How a model makes the vectors of an index; refuses one that did not make them."""
+    source = find_exported(how.model) or find_model(how.model, **how.description())
+    settings = sentence_settings_of(source)
+    index.check_model(source, settings)
+    return settings
 
 
 def _search_of(index: "VectorIndex", settings: SentenceSettings) -> "_Search":
@@ -204,17 +272,17 @@ class CountingAnswerer:
     """
 
     def __init__(self, answerer: Answerer, text: TextSettings, name: str) -> None:
-        self._answerer, self._name = answerer, name
+        self.answerer, self._name = answerer, name
         self._counter, self._lock = WordCounter(text.vocabulary), threading.Lock()
         self._count, self._told = WordCount(), False
         self._texts = self._empty = self._cut = 0
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._answerer, name)
+        return getattr(self.answerer, name)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         """See `Answerer.prepare`."""
-        prepared = self._answerer.prepare(instances)
+        prepared = self.answerer.prepare(instances)
         told, count = self._told, WordCount()
         if not told:
             counts = (self._counter.count(row["input_ids"]) for row in prepared.rows)
@@ -235,24 +303,27 @@ class CountingAnswerer:
         return prepared
 
     def _texts_of(self, instance: Instance) -> Iterator[str]:
-        return texts_in([{one.name: instance.get(one.name) for one in self._answerer.inputs}])
+        return texts_in([{one.name: instance.get(one.name) for one in self.answerer.inputs}])
 
     def log_left_out(self) -> None:
         """Says at the end of all texts how many were empty, and how many were cut."""
-        most = self._answerer.most_tokens
+        most = self.answerer.most_tokens
         log_left_out(self._name, self._texts, empty=self._empty, cut=self._cut, most=most)
 
 
-def page_of(config: ServeConfig, models: Mapping[str, AnsweringModel]) -> dict[str, Any]:
-    """The page to try models on, as `make_app` takes it: its routes, and those without a key."""
-    from keras_bert_impl.serving.page.routes import OPEN_PATHS, page_routes, show_model
+def show(model: "OpenAnsweringModel") -> "ShownModel":
+    """A model as the page to try models on shows it."""
+    from keras_bert_impl.serving.page.routes import show_model
 
-    shown_models = {
-        name: show_model(
-            how.model, models[name], engine=how.engine or TENSORFLOW, **how.description()
-        )
-        for name, how in config.models().items()
-    }
+    how = model.config
+    engine = how.engine or TENSORFLOW
+    return show_model(how.model, model, engine=engine, **how.description())
+
+
+def page_of(shown_models: "Mapping[str, ShownModel]") -> dict[str, Any]:
+    """The page to try models on, as `make_app` takes it: its routes, and those without a key."""
+    from keras_bert_impl.serving.page.routes import OPEN_PATHS, page_routes
+
     return {"routes": page_routes(shown_models), "open_paths": OPEN_PATHS}
 
 
@@ -274,12 +345,13 @@ def _warm_up(model: AnsweringModel) -> None:
         ask(answerer, [instance])  # what the engine lacks shows now, and not to each client
 
 
-def _fill_up(models: Sequence[AnsweringModel], service: "Service") -> None:
+def _fill_up(answerers: Sequence[Answerer], service: "Service") -> None:
     """Asks as much at once as there ever will be, so that memory shows before the load comes.
 
-    Clients are answered meanwhile.
+    Clients are answered meanwhile; what is asked here is not counted as theirs.
     """
-    for answerer in [one for model in models for one in model.answerers.values()]:
+    for counting in answerers:
+        answerer = counting.answerer if isinstance(counting, CountingAnswerer) else counting
         tokens = min(answerer.tokens_at_once, _MOST_TOKENS) * answerer.batches_at_once
         count = max(answerer.batches_at_once, tokens // _WORDS)
         if service.stopping:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
+from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, BatchSource
 from pipelines.fine_tuning.row_set import RowSet
 from pipelines.inputs.pretraining import RecordOrder, shuffled
 from pipelines.pretraining_data.draws import mix, seed_word
@@ -191,7 +191,7 @@ class LengthOrder:
         return rows.reshape(-1, self._batch_size)
 
 
-class RowBatches:
+class RowBatches(BatchSource):
     """Endless training batches; the batch at a step is a pure function of (seed, step).
 
     Each batch is padded to one of the lengths of the rule.
@@ -209,12 +209,6 @@ class RowBatches:
         self.batch_size = batch_size
         found, enough = _longest(rows, self._some_numbers())
         self._lengths = rule.lengths(found, enough, (rule.steps or len(found)) * batch_size)
-        self.num_workers = 1  # every worker gets whole batches
-
-    def batches_from(self, step: int) -> Iterator[Batch]:
-        while True:
-            yield self.batch_at(step)
-            step += 1
 
     def batch_at(self, step: int) -> Batch:
         numbers = self.rows_of(step)

@@ -21,7 +21,6 @@ from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, EvaluationSource
-from keras_bert_impl.training.evaluation import Prediction
 from keras_bert_impl.training.objectives import Objective
 from pipelines.fine_tuning.counts import RowCounts
 from pipelines.fine_tuning.options import FineTuningConfig
@@ -304,18 +303,12 @@ def compute_outputs(
 ) -> RowOutputs:
     """Computes the outputs of all rows."""
     outputs = RowOutputs(rows, head.token_outputs)
-    progress, before = Progress(f"compute {split}", source.num_rows, "rows"), _compiled(predict)
+    progress = Progress(f"compute {split}", source.num_rows, "rows")
     for numbers, values in zip(source.numbers(), predict(source), strict=True):
         outputs.add(numbers, values)
-        compiled, before = _compiled(predict) - before, _compiled(predict)
-        progress.advance(len(numbers), compiled=compiled > 0)
+        progress.advance(len(numbers))
     progress.close()
     return outputs
-
-
-def _compiled(predict: Predicts) -> int:
-    """How often the model was compiled so far."""
-    return predict.num_compiled if isinstance(predict, Prediction) else 0
 
 
 def mean_loss(

@@ -245,6 +245,7 @@ class TaskBuilder(ABC):
 
     The `trained` model is scored or answers and knows its labels; None where one is trained. The
     sentences say that there is no file to train on, none at all, none to score, none to answer.
+    `run` has all options, where there is a run.
     """
 
     CONFIG: ClassVar[type[FineTuningConfig]]
@@ -255,8 +256,8 @@ class TaskBuilder(ABC):
         "`do_predict=True`: there is no file to predict; name one with `test_file`."
     )
 
-    def __init__(self, config: Any, trained: ModelSource | None) -> None:
-        self._config, self._trained = config, trained
+    def __init__(self, config: Any, trained: ModelSource | None, run: Any = None) -> None:
+        self._config, self._trained, self._run = config, trained, run
         self._known = {} if trained is None else self.CONFIG.known(trained.config)
 
     @classmethod
@@ -265,7 +266,7 @@ class TaskBuilder(ABC):
         trained = None
         if not run.do_train:
             trained = starting_point(run, RunDirectory(run.output_dir))
-        task = cls(config, trained).task()
+        task = cls(config, trained, run).task()
         if run.do_eval and not task.evaluation_splits:
             raise UserError(cls.NOTHING_TO_SCORE)
         if run.do_predict and not task.test_splits:

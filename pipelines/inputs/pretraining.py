@@ -8,7 +8,6 @@ the epoch and the record.
 """
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
+from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, BatchSource
 from pipelines.pretraining_data.draws import below, example_keys, mix, seed_word
 from pipelines.pretraining_data.masking import MASKED_LM, Targets, mask_examples, predict_neighbours
 from pipelines.pretraining_data.pairs import PaddedExamples
@@ -330,7 +329,7 @@ def _check_weights(weights: np.ndarray | None, where: Callable[[int], str]) -> N
 Batch = Mapping[str, np.ndarray]
 
 
-class PretrainingBatches:
+class PretrainingBatches(BatchSource):
     """Endless training batches; the batch at a step is a pure function of (seed, step).
 
     Batches hold the reference's features, int32 except for the weights (float32): `input_ids`,
@@ -380,10 +379,6 @@ class PretrainingBatches:
         """Names the records of one step's global batch, by shard."""
         _, records = self._order.at(step * self.batch_size + np.arange(self.batch_size))
         return self._records.reader.list_by_shard(records)
-
-    def batches_from(self, step: int) -> Iterator[Batch]:
-        """Gives the batches of steps `step`, `step + 1`, ...; the training loop reads ahead."""
-        return map(self.batch_at, itertools.count(step))
 
 
 class PretrainingEvaluation:

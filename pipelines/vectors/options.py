@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from keras_bert_impl.checkpoints.model_source import CheckpointOptions
+from keras_bert_impl.checkpoints.sentence_modules import COSINE, DOT
 from keras_bert_impl.engines.config import EngineConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import POOLINGS
@@ -90,10 +91,9 @@ class FeaturesConfig(TextsConfig, CheckpointOptions):
 
 _MODEL = (
     "A model directory (sentence-transformers' among them), a TF1 checkpoint, a run's folder or "
-    "checkpoint, or a name on the Hugging Face hub."
+    "checkpoint, a name on the Hugging Face hub, or an export for OpenVINO."
 )
 NPY, PARQUET = ".npy", ".parquet"
-COSINE, DOT = "cosine", "dot"
 METRICS = (COSINE, DOT)
 EXACT, HNSW = "exact", "hnsw"
 

@@ -15,8 +15,8 @@ def test_lines_come_only_after_the_pause():
         progress.advance()
     progress.close()
     assert log.getvalue().splitlines() == [
-        "read: 3 of 4 files (75 %), 0.273 files/s, 4s left",
-        "read: 3 of 4 files in 12s (0.25 files/s)",
+        "read: 3 of 4 files (75 %), 0.2 files/s, 5s left",
+        "read: 3 of 4 files in 12s (0.182 files/s)",
     ]
 
 
@@ -42,29 +42,18 @@ def test_the_time_left_knows_that_later_steps_take_longer():
     assert log.getvalue() == "train: 50 of 100 steps (50 %), 5 steps/s, 16s left\n"
 
 
-def test_the_time_left_and_the_rate_do_not_count_compiling():
-    log = io.StringIO()
-    progress = Progress("train", 200, "steps", stream=log, clock=clock_of(0, 10, 11, 25, 36, 36))
-    progress.advance(1, compiled=True)  # 10 s
-    progress.advance(1)  # 1 s
-    progress.advance(1, compiled=True)  # 14 s: another length of batches
-    progress.advance(9)  # 11 s
-    progress.close()
-    assert log.getvalue().splitlines() == [
-        "train: 1 of 200 steps (0 %), 10s spent compiling",  # nobody knows what is left
-        "train: 3 of 200 steps (2 %), 1 steps/s, 3m17s left, 24s spent compiling",
-        "train: 12 of 200 steps (6 %), 0.833 steps/s, 3m46s left, 24s spent compiling",
-        "train: 12 of 200 steps in 36s, 24s of it compiling (0.833 steps/s)",
-    ]
-
-
-def test_compiling_of_work_that_is_dearer_than_the_rest_is_left_out_as_well():
+def test_rate_and_time_left_are_those_after_the_first_units_which_are_compiled():
     log = io.StringIO()
     work = lambda steps: 4.0 * min(steps, 1) + max(steps - 1, 0.0)  # noqa: E731
-    progress = Progress("train", 11, "steps", stream=log, work=work, clock=clock_of(0, 1, 11))
-    progress.advance(1, compiled=True)
-    progress.advance(5)  # 5 units of work in 10 s; 5 are left
-    assert log.getvalue() == "train: 6 of 11 steps (55 %), 0.5 steps/s, 10s left\n"
+    clock = clock_of(0, 30, 41, 52)
+    progress = Progress("train", 12, "steps", stream=log, work=work, clock=clock)
+    progress.advance(1)
+    progress.advance(5)  # 5 units of work in 11 s; 6 are left
+    progress.close()
+    assert log.getvalue().splitlines()[1:] == [
+        "train: 6 of 12 steps (50 %), 0.455 steps/s, 13s left",
+        "train: 6 of 12 steps in 52s (0.227 steps/s)",
+    ]
 
 
 def test_without_a_total_there_is_no_time_left():

@@ -17,10 +17,10 @@ FLAGS = (
     "--num_new_tokens=40",
     "--max_seq_length=32",
     "--max_predictions_per_seq=5",
-    "--num_train_steps=200",
-    "--learning_rate=1e-3",
+    "--num_train_steps=120",
+    "--learning_rate=3e-3",
     "--num_workers=1",
-    "--pretraining_flags=--kernels=plain --save_checkpoints_steps=50 --eval_steps=100",
+    "--pretraining_flags=--kernels=plain --save_checkpoints_steps=40",
 )
 RESULTS = ("model/model.safetensors", "model/vocab.txt", "report.md", "adaptation.json")
 

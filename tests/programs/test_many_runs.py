@@ -11,7 +11,7 @@ from tests.support.model_folders import write_start
 from tests.support.programs import Program
 from tools import run_classifier
 
-STEPS = 40  # of a run
+STEPS = 12  # of a run
 
 
 def command(inputs, output, *flags):
@@ -26,7 +26,7 @@ def command(inputs, output, *flags):
         "--train_batch_size=8",
         "--num_train_epochs=3",
         "--learning_rate=1e-3",
-        "--save_checkpoints_steps=10",
+        "--save_checkpoints_steps=3",
         "--notrim_padding",  # each length of a batch costs seconds of tracing
         "--kernels=plain",
         "--do_train",

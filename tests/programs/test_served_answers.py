@@ -13,9 +13,10 @@ import pytest
 
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.tokenization.long_texts import LongTexts
+from pipelines.fine_tuning.run import fine_tune
 from pipelines.tables.files import open_table
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
-from pipelines.tasks.labels.task import run_classifier, task_of
+from pipelines.tasks.labels.task import task_of
 from pipelines.tasks.register import open_and_serve
 from tests.support.glue_files import write_sts
 from tests.support.model_folders import WORDS, tiny_config, write_any
@@ -71,7 +72,7 @@ def answered(folder, **task):
     model = labels.head(with_task_settings(labels.configure(tiny_config()), settings)).model
     model_folder = write_any(folder / "model", model)
     answering = replace(config, do_train=False, do_predict=True, init_checkpoint=str(model_folder))
-    run_classifier(answering)
+    fine_tune(answering, task_of)
     _, served = open_and_serve(model_folder)
     return answering, partial(answers_of, served)
 

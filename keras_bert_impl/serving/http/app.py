@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import functools
 import logging
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -113,40 +114,79 @@ class Service:
         config: ServerConfig,
         indexes: Mapping[str, rest.ServedIndex],
     ) -> None:
-        self._models, self._config, self._indexes = models, config, indexes
+        self._config, self._indexes = config, indexes
+        self._models = dict[str, AnsweringModel]()  # where no version is named
+        self._versions = dict[str, rest.Versions]()
+        self._batchers = dict[int, Batcher]()  # by the `id` of their answerers
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._figures = Figures()
         cache = self._cache = AnswerCache(config.cache_mebibytes << 20)
         self._figures.cache_bytes.set_function(lambda: cache.size)
         self._bodies = BodyReader(config.read_seconds)
         self._started = int(time.time())
         self.stopping, self.is_warm, self.cut_off = False, True, 0
-        self._batchers = {
-            (name, signature): self._batcher(name, signature, answerer)
-            for name, model in models.items()
-            for signature, answerer in model.answerers.items()
-        }
+        for name, model in models.items():
+            self.serve(name, rest.Versions({1: model}))
+
+    def serve(self, name: str, versions: rest.Versions) -> None:
+        """Lets these versions of a model answer, and no others.
+
+        Those that are left out end what they have begun, and are closed before this returns. One
+        thread may call it while others are answered.
+        """
+        before = self._versions.get(name, rest.Versions({})).models.values()
+        after = versions.models.values()
+        for signature, answerer in ((x, y) for one in after for x, y in one.answerers.items()):
+            if id(answerer) not in self._batchers:
+                self._batchers[id(answerer)] = self._batcher(name, signature, answerer)
+        self._versions[name] = versions
+        self._models[name] = versions.models[versions.newest]
+        left_out = [model for model in before if all(model is not one for one in after)]
+        if left_out:
+            self._await_askers()
+        for model in left_out:
+            self._close(model)
+
+    def _await_askers(self) -> None:
+        """Waits until whoever has found a model has asked it: that is one step of the loop."""
+        loop, passed = self._loop, threading.Event()
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            if loop is not None:
+                loop.call_soon_threadsafe(passed.set)
+            while loop is not None and loop is self._loop and not passed.wait(0.1):
+                pass
+
+    def _close(self, model: AnsweringModel) -> None:
+        for answerer in model.answerers.values():
+            if batcher := self._batchers.pop(id(answerer), None):
+                batcher.close()
+        model.close()
 
     def _batcher(self, name: str, signature: str, answerer: Answerer) -> Batcher:
-        observer = self._figures.watch(
-            name, signature, lambda: self._batchers[name, signature].waiting
-        )
+        observer = self._figures.watch(name, signature, lambda: self._waiting(name, signature))
         config, known = self._config, None
         if config.cache_mebibytes:
             known = KnownAnswers(self._cache, *self._figures.found(name, signature))
         return Batcher(answerer, config.max_waiting, observer, config.answer_seconds, known)
 
+    def _waiting(self, name: str, signature: str) -> int:
+        answerers = [one.answerers.get(signature) for one in self._versions[name].models.values()]
+        batchers = [self._batchers.get(id(answerer)) for answerer in answerers]
+        return sum(one.waiting for one in batchers if one)
+
     @contextlib.asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
         """From the server's start to its end."""
+        self._loop = asyncio.get_running_loop()
         yield
+        self._loop = None
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:
         """Answers what waits, and lets the models go."""
-        for batcher in self._batchers.values():
-            batcher.close()
-        for model in self._models.values():
-            model.close()
+        for versions in self._versions.values():
+            for model in versions.models.values():
+                self._close(model)
 
     def routes(self) -> list[BaseRoute]:
         """The paths of the service."""
@@ -189,12 +229,12 @@ class Service:
             known = str(name) if name in self._models else ""
             self._figures.request(known, method, status, seconds)
 
-    async def _ask(self, request: Request, name: str, asked: rest.Asked) -> Response:
+    async def _ask(self, request: Request, asked: rest.Asked) -> Response:
         """Answers instances, unless they are too many, or the client goes away or must wait."""
         if len(asked.instances) > _MOST_INSTANCES:
             sentence = f"a request may have {_MOST_INSTANCES} instances; send more of them."
             raise RequestError(413, sentence)
-        batcher = self._batchers[name, asked.answerer.signature]
+        batcher = self._batchers[id(asked.answerer)]
         answer = batcher.ask(asked.instances)
         loop = asyncio.get_running_loop()
         watch = loop.create_task(_when_gone(request.receive, answer))
@@ -208,46 +248,51 @@ class Service:
             watch.cancel()
             timer.cancel()
 
-    def _model(self, request: Request) -> tuple[str, AnsweringModel]:
-        """The model that a path names."""
-        name = request.path_params["name"]
-        if name not in self._models:
+    def _model(self, request: Request) -> tuple[str, int, AnsweringModel]:
+        """The model that a path names, and its version; of now: another may answer later."""
+        name, version, label = _named(request)
+        versions = self._versions_of(name)
+        number = versions.named(name, version, label)
+        return name, number, versions.models[number]
+
+    def _versions_of(self, name: str) -> rest.Versions:
+        if name not in self._versions:
             known = ", ".join(self._models)
             raise RequestError(404, f"there is no model {shown(name)}; there are: {known}.")
-        path = request.path_params
-        rest.check_version(name, path.get("version"), path.get("label"))
-        return name, self._models[name]
+        return self._versions[name]
 
     async def _ask_form(self, method: str, request: Request) -> Response:
-        name, model = self._model(request)
+        self._model(request)
         body = await self._bodies.json(request)
-        return await self._ask(request, name, rest.read(model, method, body))
+        _, _, model = self._model(request)
+        return await self._ask(request, rest.read(model, method, body))
 
     async def _embed(self, request: Request) -> Response:
         name, asked = rest.read_embeddings(self._models, await self._bodies.json(request))
         request.scope[_MODEL] = name
-        return await self._ask(request, name, asked)
+        return await self._ask(request, asked)
 
     async def _search(self, request: Request) -> Response:
         body = await self._bodies.json(request)
         name, asked = rest.read_search(self._models, self._indexes, body)
         request.scope[_MODEL] = name
-        return await self._ask(request, name, asked)
+        return await self._ask(request, asked)
 
     async def _rerank(self, request: Request) -> Response:
         name, asked = rest.read_rerank(self._models, await self._bodies.json(request))
         request.scope[_MODEL] = name
-        return await self._ask(request, name, asked)
+        return await self._ask(request, asked)
 
     async def _status(self, request: Request) -> Response:
-        name, _ = self._model(request)
-        return _json(rest.status_body(name, self._started))
+        name, *which = _named(request)
+        return _json(rest.status_body(name, self._versions_of(name), self._started, *which))
 
     async def _metadata(self, request: Request) -> Response:
         return _json(rest.metadata_body(*self._model(request)))
 
     async def _list_models(self, _request: Request) -> Response:
-        entries = [rest.model_entry(name, self._started) for name in self._models]
+        known = self._models.items()
+        entries = [rest.model_entry(name, model, self._started) for name, model in known]
         return _json({"object": "list", "data": entries})
 
     async def _health(self, _request: Request) -> Response:
@@ -264,8 +309,9 @@ class Service:
         headers = {**_HEADERS, "Content-Type": CONTENT_TYPE_LATEST}
         return Response(self._figures.text(), headers=headers)
 
-    async def _openapi(self, _request: Request) -> Response:
-        return _json(rest.openapi_document(self._models, self._indexes))
+    async def _openapi(self, request: Request) -> Response:
+        address = str(request.base_url).rstrip("/")
+        return _json(rest.openapi_document(self._models, self._indexes, address))
 
 
 class Figures:
@@ -327,6 +373,12 @@ class Figures:
 
 
 _MODEL = "keras_bert.model"  # in a scope: the model that a body names
+
+
+def _named(request: Request) -> tuple[str, str | None, str | None]:
+    """The model, the version and the label that a path names."""
+    path = request.path_params
+    return path["name"], path.get("version"), path.get("label")
 
 
 def _json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

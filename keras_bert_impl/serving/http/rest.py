@@ -32,8 +32,6 @@ from keras_bert_impl.serving.reranking import by_score, can_rank, pair_scoring
 from keras_bert_impl.serving.smaller_vectors import in_base64
 
 DEFAULT_SIGNATURE = "serving_default"
-VERSION = "1"
-"""The one version of each model: a server opens a model once."""
 
 METHODS = {
     "predict": ("instances", "inputs"),
@@ -76,11 +74,44 @@ class ServedIndex:
         options: what that model is asked with a query.
         search: takes the vectors of queries, float32 [queries, size], and how many results to give;
             gives of each query `id`, `score` and `text` of the nearest, as JSON values.
+        check: refuses another version of the model, given how it is opened, of other vectors.
     """
 
     model: str
     options: Mapping[str, Any]
     search: Callable[[NDArray[np.float32], int], list[list[dict[str, Any]]]]
+    check: Callable[[Any], Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Versions:
+    """The versions of a model, by number.
+
+    Attributes:
+        models: those that answer; the highest one where a path names none.
+        labels: their numbers, by the labels that paths may name.
+        others: of those that do not answer the states: LOADING, or END where that failed.
+    """
+
+    models: Mapping[int, AnsweringModel]
+    labels: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    others: Mapping[int, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def newest(self) -> int:
+        """The version that answers where none is named."""
+        return max(self.models)
+
+    def named(self, name: str, version: str | None, label: str | None) -> int:
+        """The version that a path of a model names by its number or its label."""
+        numbers = {str(one): one for one in self.models}
+        what, known = ("version", numbers) if label is None else ("label", self.labels)
+        found = label or version or str(self.newest)
+        if found not in known:
+            there_are = ", ".join(sorted(known)) or "none"
+            sentence = f"{shown(name)} has no {what} {shown(found)}; there are: {there_are}."
+            raise RequestError(404, sentence)
+        return known[found]
 
 
 def read(model: AnsweringModel, method: str, body: Any) -> Asked:
@@ -228,26 +259,36 @@ def _writer(model: AnsweringModel, answerer: Answerer, method: str) -> _Write:
     }
 
 
-def check_version(name: str, version: str | None, label: str | None) -> None:
-    """Holds the version, or the label of one, that a path names against the one that there is."""
-    if label is not None or version not in (None, VERSION):
-        which = f"version {shown(version)}" if label is None else f"label {shown(label)}"
-        raise RequestError(404, f"{shown(name)} has no {which}, only version {VERSION}.")
+_FAILED = "it could not be opened; the server's log says why."
+_STATUS = [
+    {"error_code": "OK", "error_message": ""},
+    {"error_code": "UNKNOWN", "error_message": _FAILED},
+]
 
 
-def status_body(name: str, created: int) -> dict[str, Any]:
-    """What the path of a model gives: that it can be asked, and its entry in OpenAI's list."""
-    status = {"error_code": "OK", "error_message": ""}
-    states = [{"version": VERSION, "state": "AVAILABLE", "status": status}]
-    return {"model_version_status": states, **model_entry(name, created)}
+def status_body(
+    name: str, versions: Versions, created: int, version: str | None, label: str | None
+) -> dict[str, Any]:
+    """What the path of a model gives: the states of its versions, and its entry in the list."""
+    states = {**dict.fromkeys(versions.models, "AVAILABLE"), **versions.others}
+    numbers = sorted(states, reverse=True)
+    if version or label:
+        waiting = [one for one in versions.others if str(one) == version]
+        numbers = waiting or [versions.named(name, version, label)]
+    told = [
+        {"version": str(one), "state": states[one], "status": _STATUS[states[one] == "END"]}
+        for one in numbers
+    ]
+    entry = model_entry(name, versions.models[versions.newest], created)
+    return {"model_version_status": told, **entry}
 
 
-def metadata_body(name: str, model: AnsweringModel) -> dict[str, Any]:
+def metadata_body(name: str, version: int, model: AnsweringModel) -> dict[str, Any]:
     """What `/metadata` gives: the signatures, and beside them what people want to know."""
     signatures = {one: _signature(answerer) for one, answerer in model.answerers.items()}
     default = next(iter(signatures.values()))
     return {
-        "model_spec": {"name": name, "signature_name": "", "version": VERSION},
+        "model_spec": {"name": name, "signature_name": "", "version": str(version)},
         "metadata": {
             "signature_def": {"signature_def": {DEFAULT_SIGNATURE: default, **signatures}},
             "description": dict(model.description),
@@ -467,17 +508,27 @@ def _texts(given: Any, entry: str = "input") -> list[str]:
     return texts
 
 
-def model_entry(name: str, created: int) -> dict[str, Any]:
-    """A model as OpenAI's list has it.
+def capabilities_of(model: AnsweringModel) -> list[str]:
+    """Which paths take a model, by their last words."""
+    main = next(iter(model.answerers.values()))
+    able = {
+        "predict": True,
+        "classify": main.kind in ("label", "labels"),
+        "regress": main.kind == "number",
+        "embeddings": vectors_of(model) is not None,
+        "rerank": can_rank(model),
+    }
+    return [one for one, is_able in able.items() if is_able]
+
+
+def model_entry(name: str, model: AnsweringModel, created: int) -> dict[str, Any]:
+    """A model as OpenAI's list has it, with what it can be asked.
 
     Args:
         created: seconds since 1970.
-
-    Example:
-        >>> model_entry("minilm", 0)["id"]
-        'minilm'
     """
-    return {"id": name, "object": "model", "created": created, "owned_by": "keras_bert_impl"}
+    known = {"id": name, "object": "model", "created": created, "owned_by": "keras_bert_impl"}
+    return {**known, "capabilities": capabilities_of(model)}
 
 
 _FAULTS = {
@@ -504,76 +555,124 @@ _EXAMPLES = {"fill_mask_text": "Paris is the [MASK] of France."}
 
 
 def openapi_document(
-    models: Mapping[str, AnsweringModel], indexes: Mapping[str, ServedIndex] | None = None
+    models: Mapping[str, AnsweringModel],
+    indexes: Mapping[str, ServedIndex] | None = None,
+    address: str = "/",
 ) -> dict[str, Any]:
-    """Describes what may be asked of these models, in OpenAPI 3.1."""
+    """Describes what may be asked of these models, in OpenAPI 3.1.
+
+    Args:
+        address: where the server is asked.
+    """
     paths = {path: {"get": _get(about)} for path, about in _GETS.items()}
     for name, model in models.items():
-        path, main = f"/v1/models/{name}", next(iter(model.answerers.values()))
-        paths[path] = {"get": _get("Whether the model can be asked, and its entry in the list.")}
-        paths[f"{path}/metadata"] = {"get": _get("Its signatures, and what there is to know of it")}
-        signatures = [f"{one} gives {', '.join(x.outputs)}" for one, x in model.answerers.items()]
-        instances = [_schema([*one.inputs, *one.options]) for one in model.answerers.values()]
-        schema = {
-            "signature_name": {"enum": list(model.answerers)},
-            "instances": {"type": "array", "items": {"anyOf": instances}, "minItems": 1},
-            "inputs": {"type": "object", "description": "The same by columns, or this."},
-        }
-        example = {"instances": [_example(main)]}
-        paths[f"{path}:predict"] = _post(f"Answers: {'; '.join(signatures)}.", schema, example)
-        instance, example = _schema(main.inputs), {"examples": [_example(main)]}
-        schema = {"examples": {"type": "array", "items": instance}, "context": instance}
-        if main.kind in ("label", "labels"):
-            about = "Labels with their probabilities."
-            paths[f"{path}:classify"] = _post(about, schema, example)
-        if main.kind == "number":
-            paths[f"{path}:regress"] = _post("Numbers.", schema, example)
+        paths |= _paths_of(name, model)
     if vectors := [name for name, model in models.items() if vectors_of(model)]:
         schema = {
             "model": {"enum": vectors},
             "input": _TEXT_OR_TEXTS,
-            "encoding_format": {"enum": ["float", "base64"]},
+            "encoding_format": {"enum": ["float", "base64", None]},
             **_schema(VectorForm.options)["properties"],
-            "user": _TEXT,
+            "user": _or_null(_TEXT),
         }
         post = {"model": vectors[0], "input": [_SAYING]}
-        paths["/v1/embeddings"] = _post("Vectors of texts, in OpenAI's form.", schema, post)
+        about = "Vectors of texts, in OpenAI's form."
+        paths["/v1/embeddings"] = _post(about, _object(schema, ("model", "input")), post)
     if indexes:
-        most = {"type": "integer", "minimum": 1, "maximum": _MOST_FOUND, "default": 10}
-        schema = {"query": _TEXT_OR_TEXTS, "top_k": most, "index": {"enum": list(indexes)}}
+        names = [*indexes, None] if len(indexes) == 1 else [*indexes]
+        most = {"type": "integer", "minimum": 1, "maximum": _MOST_FOUND}
+        top_k = {**_or_null(most), "default": 10}
+        schema = {"query": _TEXT_OR_TEXTS, "top_k": top_k, "index": {"enum": names}}
+        needed = ("query",) if len(indexes) == 1 else ("query", "index")
         asked = {"query": _SAYING, "index": min(indexes)}
-        paths["/search"] = _post("The nearest texts of an index: id, score, text.", schema, asked)
+        about = "The nearest texts of an index: id, score, text."
+        paths["/search"] = _post(about, _object(schema, needed), asked)
     if rerankers := [name for name, model in models.items() if can_rank(model)]:
-        texts = {"type": "array", "items": _TEXT, "minItems": 1}
-        flag = {"type": "boolean"}
-        schema = {
-            "model": {"enum": rerankers},
-            "query": _TEXT,
-            "documents": {**texts, "items": {"anyOf": [_TEXT, _object({"text": _TEXT})]}},
-            "texts": {**texts, "description": "In place of `documents`: the reply is TEI's."},
-            "top_n": {"type": "integer", "minimum": 1},
-            **dict.fromkeys(("return_documents", "return_text", "raw_scores", "truncate"), flag),
-            "truncation_direction": {"enum": ["Right", "right"]},
-            "positive_label": {**_TEXT, "description": "Its probability is the score."},
-            **{entry: {"description": "It is ignored."} for entry in _IGNORED},
-        }
         post = {"model": rerankers[0], "query": _SAYING, "documents": [_SAYING]}
         about = "Documents in the order of their scores, in Cohere's, Jina's and TEI's form."
-        paths |= dict.fromkeys(RERANK_PATHS, _post(about, schema, post))
+        paths |= dict.fromkeys(RERANK_PATHS, _post(about, _reranking_schema(rerankers), post))
     return {
         "openapi": "3.1.0",
         "info": {"title": "keras_bert_impl", "version": "1"},
+        "servers": [{"url": address}],
         "paths": paths,
         "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
     }
+
+
+def _paths_of(name: str, model: AnsweringModel) -> dict[str, Any]:
+    """The paths of one model."""
+    path, main = f"/v1/models/{name}", next(iter(model.answerers.values()))
+    signatures = [f"{one} gives {', '.join(x.outputs)}" for one, x in model.answerers.items()]
+    rows, columns = list[Any](), list[Any]()
+    for one in model.answerers.values():
+        row = _schema([*one.inputs, *one.options])
+        is_bare = not any(x.needed for x in one.inputs[1:])
+        rows.append(_list_of({"anyOf": [row, _type_of(one.inputs[0])]} if is_bare else row))
+        fields = {field: _list_of(values) for field, values in row["properties"].items()}
+        columns.append(_object(fields, row["required"]))
+    schema = {
+        "signature_name": {"enum": [*model.answerers, DEFAULT_SIGNATURE, "", None]},
+        "instances": {"anyOf": rows},
+        "inputs": {"description": "The same by columns.", "anyOf": [*rows, *columns]},
+        "encoding_format": {"enum": ["float", None, *(["base64"] * (main.kind == "vector"))]},
+    }
+    about, example = f"Answers: {'; '.join(signatures)}.", {"instances": [_example(main)]}
+    asked = _object(schema, oneOf=[{"required": [one]} for one in METHODS["predict"]])
+    paths = {
+        path: {"get": _get("The states of the model's versions, and its entry in the list.")},
+        f"{path}/metadata": {"get": _get("Its signatures, and what there is to know of it")},
+        f"{path}:predict": _post(about, asked, example),
+    }
+    features = _schema(main.inputs, of_features=True)
+    whole = {"items": {"required": features.pop("required")}}
+    schema = {
+        "signature_name": schema["signature_name"],
+        "examples": _list_of(features),
+        "context": {**features, "description": "What all examples share."},
+    }
+    either = [{"required": ["context"]}, {"properties": {"examples": whole}}]
+    asked, example = _object(schema, ("examples",), anyOf=either), {"examples": [_example(main)]}
+    for method, about in (
+        ("classify", "Labels with their probabilities."),
+        ("regress", "Numbers."),
+    ):
+        if method in capabilities_of(model):
+            paths[f"{path}:{method}"] = _post(about, asked, example)
+    return paths
+
+
+def _reranking_schema(models: Sequence[str]) -> dict[str, Any]:
+    flag, document = _or_null({"type": "boolean"}), _object({"text": _TEXT}, ("text",))
+    schema = {
+        "model": {"enum": [*models, None] if len(models) == 1 else [*models]},
+        "query": _TEXT,
+        "documents": _or_null(_list_of({"anyOf": [_TEXT, document]})),
+        "texts": {
+            **_or_null(_list_of(_TEXT)),
+            "description": "In place of `documents`: the reply is TEI's.",
+        },
+        "top_n": _or_null({"type": "integer", "minimum": 1}),
+        **dict.fromkeys(("return_documents", "return_text", "raw_scores", "truncate"), flag),
+        "truncation_direction": {"enum": ["Right", "right", None]},
+        "positive_label": {**_or_null(_TEXT), "description": "Its probability is the score."},
+        **{entry: {"description": "It is ignored."} for entry in _IGNORED},
+    }
+    needed = ("query",) if len(models) == 1 else ("query", "model")
+    # null is as if an entry were not there.
+    one_of = [
+        {"required": [one], "properties": {one: {"type": "array"}, other: {"type": "null"}}}
+        for one, other in (("documents", "texts"), ("texts", "documents"))
+    ]
+    return _object(schema, needed, oneOf=one_of)
 
 
 def _get(summary: str) -> dict[str, Any]:
     return {"summary": summary, "responses": {"200": {"description": "It."}}}
 
 
-def _post(summary: str, properties: dict[str, Any], example: Any) -> dict[str, Any]:
-    content = {"application/json": {"schema": _object(properties), "example": example}}
+def _post(summary: str, schema: dict[str, Any], example: Any) -> dict[str, Any]:
+    content = {"application/json": {"schema": schema, "example": example}}
     about = {"200": "Answers, as JSON.", **_FAULTS}
     return {
         "post": {
@@ -584,20 +683,37 @@ def _post(summary: str, properties: dict[str, Any], example: Any) -> dict[str, A
     }
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "additionalProperties": False}
+def _object(
+    properties: Mapping[str, Any], required: Sequence[str] = (), **more: Any
+) -> dict[str, Any]:
+    known = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**known, "required": [*required], **more}
 
 
-def _schema(inputs: Sequence[Input]) -> dict[str, Any]:
-    fields = {one.name: {**_type_of(one), "description": one.about} for one in inputs}
-    return {**_object(fields), "required": [one.name for one in inputs if one.needed]}
+def _list_of(items: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items, "minItems": 1}
 
 
-def _type_of(field: Input) -> dict[str, Any]:
-    text = {"anyOf": [_TEXT, _object({_B64: _TEXT})]}
+def _or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def _schema(inputs: Sequence[Input], of_features: bool = False) -> dict[str, Any]:
+    fields = {one.name: {**_type_of(one, of_features), "description": one.about} for one in inputs}
+    return _object(fields, [one.name for one in inputs if one.needed])
+
+
+def _type_of(field: Input, of_features: bool = False) -> dict[str, Any]:
+    text: dict[str, Any] = {"anyOf": [_TEXT, _object({_B64: _TEXT}, (_B64,))]}
     if field.is_number:
-        return {"type": "integer"}
-    return {"type": "array", "items": text} if field.is_list else text
+        found: dict[str, Any] = {"type": "integer"}
+    elif field.is_list:
+        found = {"type": "array", "items": text}
+    elif of_features:
+        found = {"anyOf": [text, {"type": "array", "items": text, "minItems": 1, "maxItems": 1}]}
+    else:
+        found = text
+    return found if field.needed else _or_null(found)
 
 
 def _example(answerer: Answerer) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class LabelledTexts(LabelTask):
-    """The task; `open_labelled_texts` makes one of files. For units of labels see `LabelUnits`."""
+    """The task of one's own files; for units of labels see `LabelUnits`."""
 
     kind: Kind
     labels: tuple[str, ...]  # in the order of the classes; () of a regression

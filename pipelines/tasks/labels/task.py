@@ -4,11 +4,9 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.fine_tuning.heads import some_of
 from pipelines.fine_tuning.start import TaskBuilder
 from pipelines.tables.columns import Columns, check_columns, check_first_row, choose_columns
@@ -26,28 +24,11 @@ from pipelines.tasks.labels.labelling import (
     in_order,
     training_statistics,
 )
-from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
+from pipelines.tasks.labels.options import RunClassifierConfig
 from pipelines.tasks.labels.own_texts import HeldOut, LabelledTexts
 from pipelines.tasks.labels.rows import label_units
 
-if TYPE_CHECKING:
-    from pipelines.fine_tuning.run import FineTuningResults
-
-
 _LOGGER = logging.getLogger(__name__)
-
-
-def open_labelled_texts(
-    config: LabelledTextsConfig,
-    long_texts: LongTexts | None = None,
-    trained: ModelSource | None = None,
-) -> LabelledTexts:
-    """Reads all files once and makes the task, or says what is wrong with them.
-
-    A `trained` model knows its labels; without one they are those of `train_file`.
-    """
-    task = _Builder(config, trained).task()
-    return task if long_texts is None else replace(task, long_texts=long_texts)
 
 
 class _Found(NamedTuple):
@@ -295,29 +276,14 @@ def _say_what_is_scored(sources: Mapping[str, Source]) -> None:
         )
 
 
-def run_classifier(config: RunClassifierConfig) -> "FineTuningResults":
-    """Fine-tunes for a task of GLUE, XNLI or labelled texts of one's own; see `fine_tune`."""
-    from pipelines.fine_tuning.run import fine_tune  # TensorFlow
-
-    return fine_tune(config, task_of)
-
-
 def task_of(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
     """Gives the task that a configuration names, or the one that its files make."""
-    return _in_label_units(config, _task_of_files(config))
-
-
-def _task_of_files(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
-    if config.task_name is None or config.data_dir is None:
-        return replace(_Builder.for_run(config, config.own), long_texts=config.long_texts)
-    return find_task(config.task_name).at(config.data_dir, config.long_texts)
-
-
-def _in_label_units(
-    config: RunClassifierConfig, task: GlueTask | LabelledTexts
-) -> GlueTask | LabelledTexts:
-    """The task; one's own numbers are learned in units of the training labels."""
-    if not (config.do_train and isinstance(task, LabelledTexts) and task.kind == "number"):
+    if config.task_name is not None and config.data_dir is not None:
+        return find_task(config.task_name).at(config.data_dir, config.long_texts)
+    task: LabelledTexts = _Builder.for_run(config, config.own)
+    task = replace(task, long_texts=config.long_texts)
+    if not (config.do_train and task.kind == "number"):
         return task
+    # One's own numbers are learned in units of the training labels.
     where = next(iter(task.files(task.train_split)), task.name)
     return replace(task, label_units=label_units(task.examples(task.train_split), where))

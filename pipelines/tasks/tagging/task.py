@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from numpy.typing import NDArray
 
-from keras_bert_impl.checkpoints.model_source import ModelSource, label_names
+from keras_bert_impl.checkpoints.model_source import label_names
 from keras_bert_impl.checkpoints.task_settings import served_length, task_settings, without_task
 from keras_bert_impl.errors import UserError, cut
 from keras_bert_impl.files import open_whole
@@ -264,11 +264,6 @@ def _refuse_unnamed(model: "BertConfig", labels: Sequence[str]) -> None:
         )
 
 
-def open_tagging(config: TaggingConfig, trained: ModelSource | None = None) -> TaggingTask:
-    """Reads all files once and makes the task; `trained` is a model that knows its tags."""
-    return _Builder(config, trained).task()
-
-
 class _Found(NamedTuple):
     """What the first file and a trained model say of the tags."""
 
@@ -296,8 +291,8 @@ class _Builder(TaskBuilder):
     )
     NOTHING_TO_ANSWER = "`do_predict=True`: there is no file to tag; name one with `test_file`."
 
-    def __init__(self, config: TaggingConfig, trained: ModelSource | None) -> None:
-        super().__init__(config, trained)
+    def __init__(self, config: TaggingConfig, *how: Any) -> None:
+        super().__init__(config, *how)
         if self._known.get("task") != NAME:
             self._known = {}
         self._word_column = self._chosen("word_column", config.word_column, None, 1)

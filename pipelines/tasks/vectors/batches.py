@@ -1,7 +1,7 @@
 """Batches for losses over vectors: rows of like length, no two of them with a text in common."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
+from keras_bert_impl.training.batches import BatchSource
 from keras_bert_impl.training.vector_step import LABELS, PLACES, part_feature
 from pipelines.fine_tuning.row_batches import LengthOrder, LengthRule
 from pipelines.fine_tuning.row_set import RowSet
@@ -98,7 +99,7 @@ class DistinctOrder(LengthOrder):
         )
 
 
-class VectorBatches:
+class VectorBatches(BatchSource):
     """Endless batches of a `VectorObjective`; the batch at a step is a pure function of the step.
 
     The texts of all columns are sorted by length and divided into parts of as many texts, each
@@ -121,7 +122,7 @@ class VectorBatches:
         rule: LengthRule | None = None,
     ) -> None:
         self._texts, self._rows, self._labels = texts, rows, labels
-        self.batch_size, self.num_workers = batch_size, 1
+        self.batch_size = batch_size
         longest = texts.lengths[rows].max(axis=1)  # what a row takes is decided by its longest text
         make = LengthOrder if keys is None else DistinctOrder
         self._order = make(longest, batch_size, seed, *([] if keys is None else [keys]))
@@ -132,11 +133,6 @@ class VectorBatches:
         found = np.concatenate([self._longest(*self._parts_of(step)) for step in range(steps)])
         texts_of_run = (rule.steps or steps) * batch_size * rows.shape[1]
         self._lengths = rule.lengths(found, int(texts.lengths.max()), texts_of_run)
-
-    def batches_from(self, step: int) -> Iterator[Batch]:
-        while True:
-            yield self.batch_at(step)
-            step += 1
 
     def batch_at(self, step: int) -> Batch:
         """The batch of one step; see `VectorObjective`."""

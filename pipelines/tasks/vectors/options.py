@@ -106,7 +106,9 @@ class MiningConfig:
 class RunEmbedderConfig(FineTuningConfig):
     """The options of a run that trains vectors."""
 
-    do_predict: bool = False  # no option: vectors are written by the tool embed
+    # Refused below, and not shown.
+    do_predict: bool = option(False, "", resume=FREE)
+    encoder_bilstm: bool = option(False, "")
     files: VectorFilesConfig = nested(VectorFilesConfig)
     loss: str | None = option(
         None,
@@ -178,6 +180,8 @@ class RunEmbedderConfig(FineTuningConfig):
                 "nothing says what to learn; give `train_file`, a table of texts that belong "
                 "together."
             )
+        if self.do_predict:
+            raise UserError("`do_predict`: vectors are written by the tool embed; leave it out.")
         if self.score_range and len(self.score_range) != 2:
             raise UserError("`score_range`: give two numbers, the least and the greatest.")
         if self.encoder_bilstm:

@@ -4,6 +4,7 @@ import logging
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
     from keras_bert_impl.serving.opened_model import OpenedModel
     from keras_bert_impl.serving.signatures import ServedModel
-    from pipelines.fine_tuning.run import FineTuningResults
     from pipelines.tasks.vectors.batches import VectorBatches
 
 NAME = "embedder"
@@ -349,10 +349,9 @@ class _Builder(TaskBuilder):
         "`do_eval=True`: there is no file to evaluate; name one with `dev_file`."
     )
 
-    def __init__(self, config: Any, trained: ModelSource | None, run: RunEmbedderConfig) -> None:
-        super().__init__(config, trained)
-        self._run = run
-        self._settings = _sentence_settings(run)
+    @cached_property
+    def _settings(self) -> SentenceSettings:
+        return _sentence_settings(self._run)
 
     def _open(self, split: str, name: str) -> TableFile:
         del split
@@ -505,17 +504,7 @@ def _check_loss(task: VectorTask, data: VectorData) -> None:
         )
 
 
-def run_embedder(config: RunEmbedderConfig) -> "FineTuningResults":
-    """Trains vectors of texts; see `fine_tune`."""
-    from pipelines.fine_tuning.run import fine_tune  # TensorFlow
-
-    return fine_tune(config, task_of)
-
-
 def task_of(config: RunEmbedderConfig) -> VectorTask:
     """The task that a configuration's files make."""
-    trained = None if config.do_train else starting_point(config, RunDirectory(config.output_dir))
-    task: VectorTask = _Builder(config.files, trained, config).task()
-    if config.do_eval and not task.evaluation_splits:
-        raise UserError(_Builder.NOTHING_TO_SCORE)
+    task: VectorTask = _Builder.for_run(config, config.files)
     return task

@@ -1,10 +1,9 @@
 """The choice of an engine."""
 
-import importlib.util
-
 import pytest
 
 from keras_bert_impl.engines.config import EngineConfig, need_openvino
+from keras_bert_impl.engines.openvino_graph import quantize
 from keras_bert_impl.errors import UserError
 
 
@@ -25,15 +24,13 @@ def test_what_does_not_exist_is_one_sentence(options, sentence):
 
 
 @pytest.mark.parametrize(
-    ("missing", "precision", "sentence"),
+    ("needs", "sentence"),
     [
-        ("openvino", "float32", "`engine=openvino` needs the package openvino"),
-        ("nncf", "int8", "`precision=int8` needs the package nncf"),
+        (need_openvino, "`engine=openvino` needs the package openvino"),
+        (lambda: quantize(None, [{}]), "`precision=int8` needs the package nncf"),
     ],
 )
-def test_a_missing_package_names_the_extra(monkeypatch, missing, precision, sentence):
-    known = importlib.util.find_spec
-    found = {"openvino": known("json"), "nncf": known("json"), missing: None}
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: found[name])
+def test_a_missing_package_names_the_extra(monkeypatch, needs, sentence):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UserError, match=rf"{sentence}.*pip install .*openvino"):
-        need_openvino(precision)
+        needs()

@@ -20,9 +20,9 @@ from keras_bert_impl.checkpoints.formats.safetensors_file import (
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.engines.engine import KerasEngine
 from keras_bert_impl.serving.embedder import Embedder
-from keras_bert_impl.serving.export import serve_model
+from keras_bert_impl.serving.export import export_portable, serve_model
 from keras_bert_impl.serving.opened_model import open_model
-from tests.support.model_folders import write_encoder, write_prompted
+from tests.support.model_folders import write_encoder, write_pretrainer, write_prompted
 
 TEXTS = ["the dog runs .", "", "a", "the cat sleeps , the dog runs , a list , a value .", "a cat"]
 
@@ -75,6 +75,46 @@ def test_a_text_alone_is_cut_as_among_many(embedder, text):
     crowd = ["the dog runs . " * 70]  # two ways to cut, by how much there is
     alone, beside = embedder._encode([text]), embedder._encode([text, *crowd])
     np.testing.assert_array_equal(alone.ids, beside.ids[: beside.offsets[1]])
+
+
+@pytest.fixture(scope="module")
+def exports(tmp_path_factory):
+    """An export of a model of vectors, and one of a model that gives others."""
+    pytest.importorskip("openvino", reason="needs the extra `openvino`")
+    folder = tmp_path_factory.mktemp("exports")
+    for name, write in {"vectors": write_prompted, "masks": write_pretrainer}.items():
+        opened = open_model(write(folder / f"{name}_model"))
+        export_portable(opened, folder / name, "openvino", verify=False)
+    return folder
+
+
+def test_an_export_gives_the_vectors_of_its_model_in_pieces_of_any_size(exports, monkeypatch):
+    monkeypatch.setattr("keras_bert_impl.serving.embedder.has_tensorflow", lambda: False)
+    monkeypatch.setattr(Embedder, "_tokenizer", None)  # needs TensorFlow
+    made = Embedder.from_pretrained(exports / "vectors")
+    model = Embedder.from_pretrained(exports / "vectors_model")
+    for texts, options in {"a dog": {}, "the cat " * 200: {"prompt_name": "query"}}.items():
+        expected = model.embed(texts, **options, dimensions=8)
+        found = made.embed(texts, **options, dimensions=8)
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sentence"),
+    [
+        ("vectors", {"pooling": "cls"}, "leave out `pooling`"),
+        ("vectors", {"engine": "tensorflow"}, "which tensorflow cannot compute"),
+        ("masks", {}, "gives no vectors of texts"),
+    ],
+)
+def test_what_an_export_cannot_be_told_is_one_sentence(exports, name, options, sentence):
+    with pytest.raises(kb.UserError, match=sentence):
+        Embedder.from_pretrained(exports / name, **options)
+
+
+def test_an_export_has_no_weights_to_save(exports, tmp_path):
+    with pytest.raises(kb.UserError, match="open the model directory"):
+        Embedder.from_pretrained(exports / "vectors").save_pretrained(tmp_path)
 
 
 def test_int8_without_texts_is_refused(folder):

@@ -69,3 +69,4 @@ def test_resuming_anywhere_gives_the_batches_of_the_whole_run(step):
 
 def test_the_boundaries_are_where_phases_end():
     assert phased().boundaries == (3, 5)
+    assert [phased().phase_of(step)[0].learning_rate for step in (2, 3, 9)] == [1e-4, 1e-5, 1e-5]

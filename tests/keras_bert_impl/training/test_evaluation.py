@@ -35,7 +35,7 @@ def test_each_shape_of_a_batch_is_compiled_once():
     prediction = Prediction(model, ("x",))
     for batch_size in (4, 4, 2):
         list(prediction(ArrayEvaluation(features, batch_size)))
-    assert prediction.num_compiled == 2
+    assert prediction._outputs.experimental_get_tracing_count() == 2
 
 
 def test_the_figures_are_those_of_numpy():

@@ -63,38 +63,6 @@ class FakeClock:
         return self.now
 
 
-def shown_after(tmp_path, capsys, calls, steps_before=0):
-    """The lines of a run of 200 steps, of calls (steps, tokens of a batch, seconds)."""
-    clock = FakeClock()
-    run, hook = toy_run(tmp_path, num_train_steps=200), ShowProgress(clock=clock)
-    step = steps_before
-    for steps, tokens, seconds in calls:
-        run.chunk = toy_chunk(step, steps, tokens=tokens)
-        hook.before_call(at(run, step))
-        clock.now += seconds
-        for _ in range(steps):
-            step += 1
-            hook.after_step(at(run, step))
-        hook.after_call(run)
-    hook.close(run)
-    return capsys.readouterr().err.splitlines()
-
-
-def test_the_time_left_does_not_count_the_compiling_of_any_length_of_batches(tmp_path, capsys):
-    """Fine-tuning has batches of several lengths; each is compiled when it first comes."""
-    early = [(1, tokens, 10.0) for tokens in (960, 1920, 3840)]
-    usual = [(1, tokens, 1.0) for tokens in (960, 1920, 3840)]
-    lines = shown_after(tmp_path, capsys, [*early, *usual * 4, (1, 7680, 10.0), *usual])
-    assert lines[:3] == [
-        f"train: {n} of 200 steps ({s} %), {n}0s spent compiling, loss 1.0000"
-        for n, s in [(1, 0), (2, 1), (3, 2)]
-    ]
-    assert [line.split(", ")[1:3] for line in lines[3:-1]] == [
-        ["1 steps/s", "3m07s left"],  # 13 steps are done
-        ["1 steps/s", "3m04s left"],  # and 16
-    ]
-
-
 def test_the_progress_line_shows_the_loss_and_skipped_steps(tmp_path, capsys):
     clock = FakeClock()
     run, hook = toy_run(tmp_path), ShowProgress(clock=clock)

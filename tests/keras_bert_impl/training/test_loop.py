@@ -49,6 +49,10 @@ def moments(result):
     return [np.array(v) for v in [*optimizer.first_moments, *optimizer.second_moments]]
 
 
+def averages(result):
+    return [np.array(one) for one in result.state.averages]
+
+
 def saved(folder):
     """The steps of the checkpoints."""
     names = sorted(path.name for path in (folder / "checkpoints").iterdir())
@@ -66,12 +70,13 @@ def same(one, other):
 
 
 def test_a_run_in_instalments_ends_with_the_bits_of_one_in_one_go(tmp_path):
-    _, whole = run(tmp_path / "whole")
-    first, _ = run(tmp_path / "parts", stop_after_step=9)
-    second, parts = run(tmp_path / "parts")
+    one, whole = run(tmp_path / "whole", ema_decay=0.9)
+    first, _ = run(tmp_path / "parts", ema_decay=0.9, stop_after_step=9)
+    second, parts = run(tmp_path / "parts", ema_decay=0.9)
     assert (first.step, first.finished) == (9, False)
     assert (second.resumed_from, second.finished) == (9, True)
     assert same(whole, parts)
+    assert same(averages(one), averages(second))
     assert figures(tmp_path / "whole") == figures(tmp_path / "parts")
 
 
@@ -106,33 +111,26 @@ def test_a_checkpoint_that_is_too_old_is_followed_by_another_whatever_the_steps(
 
 def test_steps_inside_one_compiled_call_are_the_same_steps(tmp_path):
     _, single = run(tmp_path / "single")
-    _, looped = run(tmp_path / "looped", iterations_per_loop=4)
+    _, looped = run(tmp_path / "looped", iterations_per_loop=4, save_checkpoints_steps=20)
     assert all(np.allclose(a, b, rtol=0, atol=1e-6) for a, b in zip(single, looped, strict=True))
-    steps = [line["step"] for line in figures(tmp_path / "looped")]
-    assert steps == list(range(1, 21))
+    lines = read_log(tmp_path / "looped" / "metrics.jsonl")
+    assert [line["step"] for line in lines] == list(range(1, 21))
+    # Steps inside one call share its time.
+    rates = [line["examples_per_second"] for line in lines]
+    assert [len(set(rates[first : first + 4])) for first in range(0, 20, 4)] == [1] * 5
+    assert min(rates[4:]) > rates[0]  # only the first call's lines have the compiling in
 
 
-def test_only_the_newest_checkpoints_are_kept(tmp_path):
-    run(tmp_path, save_checkpoints_steps=3, keep_checkpoint_max=2)
-    assert saved(tmp_path) == [18, 20]
-
-
-@pytest.mark.parametrize("damage", ["cut", "description"])
-def test_a_corrupt_newest_checkpoint_is_reported_and_the_one_before_is_used(tmp_path, damage):
-    _, whole = run(tmp_path / "whole")
-    run(tmp_path / "run", stop_after_step=16)
-    newest = tmp_path / "run" / "checkpoints" / "step-00000016"
-    data = newest / "state.data-00000-of-00001"
-    content = bytearray(data.read_bytes())
-    if damage == "cut":
-        data.write_bytes(content[: len(content) // 2])
-    else:
-        (newest / "checkpoint.json").write_text("{")
+@pytest.mark.parametrize("damaged", ["state.data-00000-of-00001", "checkpoint.json"])
+def test_a_corrupt_newest_checkpoint_is_reported_and_the_one_before_is_used(tmp_path, damaged):
+    _, expected = run(tmp_path, stop_after_step=16)
+    path = tmp_path / "checkpoints" / "step-00000016" / damaged
+    path.write_bytes(path.read_bytes()[:100])
     reports = []
-    result, weights = run(tmp_path / "run", reports=reports)
+    result, weights = run(tmp_path, reports=reports, stop_after_step=16)
     assert result.resumed_from == 14
     assert "step-00000016: this checkpoint cannot be read" in reports[0]
-    assert same(whole, weights)
+    assert same(expected, weights)
 
 
 def test_a_corrupt_checkpoint_neither_hinders_the_save_of_its_step_nor_drives_out_good_ones(
@@ -391,22 +389,11 @@ def test_averages_follow_the_formula_and_evaluations_see_them(tmp_path):
         hooks=[watch, *standard_hooks(measure)],
     )
     expected = averages_by_hand(watch.seen, 0.6)
-    for found in (measured[0], [np.array(one) for one in result.state.averages]):
+    for found in (measured[0], averages(result)):
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
     assert same(model.get_weights(), watch.seen[-1])  # training goes on with its own weights
     assert not same(model.get_weights(), measured[0])
-
-
-def averages(result):
-    return [np.array(one) for one in result.state.averages]
-
-
-def test_averages_are_resumed_to_the_bit(tmp_path):
-    whole, _ = run(tmp_path / "whole", ema_decay=0.9)
-    run(tmp_path / "parts", ema_decay=0.9, stop_after_step=9)
-    parts, _ = run(tmp_path / "parts", ema_decay=0.9)
-    assert same(averages(whole), averages(parts))
 
 
 def preempted():
@@ -438,14 +425,6 @@ def test_a_kill_before_the_best_checkpoint_was_complete_is_made_good(tmp_path):
     shutil.rmtree(tmp_path / "best_checkpoint")
     run(tmp_path, measure=losses_in_turn(2.0), eval_steps=10)
     assert best_of(tmp_path) == 10
-
-
-def test_steps_inside_one_call_share_its_time(tmp_path):
-    run(tmp_path, iterations_per_loop=4, save_checkpoints_steps=20)
-    lines = read_log(tmp_path / "metrics.jsonl")
-    rates = [line["examples_per_second"] for line in lines]
-    assert [len(set(rates[first : first + 4])) for first in range(0, 20, 4)] == [1] * 5
-    assert min(rates[4:]) > rates[0]  # only the first call's lines have the compiling in
 
 
 def test_a_profile_is_written_where_tensorboard_looks(tmp_path):

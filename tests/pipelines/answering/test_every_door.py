@@ -15,7 +15,7 @@ from keras_bert_impl.serving.http.app import make_app
 from pipelines.answering.config import AnsweringConfig, PredictConfig
 from pipelines.answering.opening import open_answering_model
 from pipelines.answering.predict import predict
-from pipelines.answering.serving import ServeConfig, page_of
+from pipelines.answering.serving import ServeConfig, page_of, show
 from pipelines.tasks.register import open_and_serve
 from tests.support.asgi_client import ask
 from tests.support.model_folders import (
@@ -66,7 +66,9 @@ def served_by(folder, **how):
     answering = AnsweringConfig(model="", **how)
     config = ServeConfig(model=(f"m={folder}",), answering=answering)
     models = {name: open_answering_model(how) for name, how in config.models().items()}
-    return make_app(models, config, **page_of(config, models))
+    return make_app(
+        models, config, **page_of({name: show(model) for name, model in models.items()})
+    )
 
 
 def by_server(folder, asked):

@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from keras_bert_impl.serving.http.app import make_app
 from pipelines.answering.opening import open_answering_model
-from pipelines.answering.serving import ServeConfig, page_of
+from pipelines.answering.serving import ServeConfig, page_of, show
 from tests.support.model_folders import write_encoder
 
 
@@ -19,7 +19,8 @@ def client(tmp_path_factory):
     config = ServeConfig(model=(str(folder),))
     models = {name: open_answering_model(how) for name, how in config.models().items()}
     return TestClient(
-        make_app(models, config, **page_of(config, models)), base_url="http://localhost"
+        make_app(models, config, **page_of({name: show(model) for name, model in models.items()})),
+        base_url="http://localhost",
     )
 
 

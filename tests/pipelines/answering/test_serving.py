@@ -1,3 +1,4 @@
+import functools
 import logging
 from threading import get_ident
 from types import SimpleNamespace
@@ -14,7 +15,8 @@ from keras_bert_impl.serving.http import app
 from keras_bert_impl.serving.http.app import make_app
 from keras_bert_impl.serving.http.bodies import to_json
 from pipelines.answering.opening import open_answering_model
-from pipelines.answering.serving import ServeConfig, _fill_up, _tell, _warm_up, open_indexes
+from pipelines.answering.serving import ServeConfig, _fill_up, _open, _tell, _warm_up, open_indexes
+from pipelines.answering.versions import ModelVersions
 from pipelines.vectors.index import VectorIndex
 from tests.support.model_folders import write_encoder
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
@@ -40,7 +42,11 @@ def test_models_have_the_names_that_they_are_given_or_those_of_their_folders(opt
     ("options", "sentence"),
     [
         ({"model": ("x",), "model_name": ("a", "b")}, "names 2 models"),
-        ({"model": ("x",), "model_name": ("a/b",)}, "is no name for a path"),
+        ({"model": ("x",), "model_name": ("a/b",)}, "`model_name=a/b`: 'a/b' is no name"),
+        ({"model": ("my model=x",)}, "`model=my model=x`: 'my model' is no name for a path"),
+        ({"model": ("모델=x",)}, "`model=모델=x`: '모델' is no name for a path"),
+        ({"model": ("=x",)}, "`model==x`: '' is no name for a path"),
+        ({"model": ("runs/a=b",)}, "`model=runs/a=b`: 'a=b' is no name for a path"),
         ({"model": ("a/x", "b/x")}, "two models are called 'x'"),
     ],
 )
@@ -58,7 +64,7 @@ def test_each_question_is_asked_once_before_clients_come():
 def test_full_batches_are_computed_before_it_is_ready():
     toy = ToyAnswerer(tokens_at_once=512, batches_at_once=2)
     service = SimpleNamespace(stopping=False, is_warm=False)
-    _fill_up([ToyModel({"text": toy})], service)
+    _fill_up([toy], service)
     assert service.is_warm
     assert sum(toy.sizes) * 123 >= 2 * 512  # texts of 62 letters and 61 blanks
 
@@ -84,7 +90,7 @@ def client(tmp_path_factory):
     options = {"model": (f"m={model}",), "index": (f"a={folder}/index", f"b={folder}/small")}
     config = ServeConfig(**options)
     models = {name: open_answering_model(how) for name, how in config.models().items()}
-    app = make_app(models, config, indexes=open_indexes(config, models))
+    app = make_app(models, config, indexes=open_indexes(config))
     with TestClient(app, base_url="http://localhost") as client:
         yield client
 
@@ -135,6 +141,13 @@ def test_an_index_of_another_model_is_refused(tmp_path):
     VectorIndex.create(tmp_path / "index", str(write_encoder(tmp_path / "one")))
     other = write_encoder(tmp_path / "other", initializer_range=0.5)
     config = ServeConfig(model=(str(other),), index=(f"a={tmp_path}/index",))
-    models = {name: open_answering_model(how) for name, how in config.models().items()}
     with pytest.raises(UserError, match="made with another model"):
-        open_indexes(config, models)
+        open_indexes(config)
+    # Of versions the newest is served whose vectors they are.
+    other.rename(tmp_path / "2")
+    write_encoder(tmp_path / "1")
+    config = ServeConfig(model=(f"m={tmp_path}",), index=(f"a={tmp_path}/index",))
+    opening = functools.partial(_open, open_indexes(config), "m")
+    model = ModelVersions("m", config.models()["m"], opening).start()
+    assert model.config.model == str(tmp_path / "1")
+    model.close()

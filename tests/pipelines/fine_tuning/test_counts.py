@@ -10,13 +10,12 @@ from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from pipelines.fine_tuning.row_set import Split
 from pipelines.tasks.choices.task import ChoiceFile, ChoiceTask
 from pipelines.tasks.labels.options import LabelledTextsConfig
-from pipelines.tasks.labels.task import open_labelled_texts
 from pipelines.tasks.questions.answers import AnswerSettings
 from pipelines.tasks.questions.task import QuestionTask
 from pipelines.tasks.tagging.options import TaggingConfig
-from pipelines.tasks.tagging.task import open_tagging
 from tests.support.choice_files import write_swag
 from tests.support.model_folders import WORD_VOCABULARY
+from tests.support.opened_tasks import open_labelled_texts, open_tagging
 from tests.support.squad_files import write_squad
 
 TOKENIZER = Tokenizer(TextSettings(WORD_VOCABULARY))

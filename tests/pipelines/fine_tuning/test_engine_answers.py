@@ -11,8 +11,9 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.fine_tuning.row_set import engine_prediction
+from pipelines.fine_tuning.run import fine_tune
 from pipelines.tasks.labels.options import RunClassifierConfig
-from pipelines.tasks.labels.task import run_classifier
+from pipelines.tasks.labels.task import task_of
 from tests.support.glue_files import write_cola
 from tests.support.model_folders import write_classifier
 
@@ -37,7 +38,7 @@ def test_a_task_is_scored_by_openvino_as_by_tensorflow(tmp_path):
             do_eval=True,
             **options,
         )
-        losses.append(run_classifier(config).evaluation["eval_loss"])
+        losses.append(fine_tune(config, task_of).evaluation["eval_loss"])
     assert losses[1] == pytest.approx(losses[0], abs=1e-5)
     assert losses[2] == pytest.approx(losses[0], abs=0.1)
     assert (model / GRAPHS_FOLDER / "BertClassifier_int8" / "model.xml").exists()

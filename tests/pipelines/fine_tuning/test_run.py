@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,15 @@ from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.fine_tuning.row_set import Split
+from pipelines.fine_tuning.run import fine_tune
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
-from pipelines.tasks.labels.task import run_classifier
+from pipelines.tasks.labels.task import task_of
 from tests.support.glue_files import write_cola
 from tests.support.labelled_files import write_numbers
 from tests.support.model_folders import write_classifier, write_start
 from tests.support.tiny_bert import GOLDEN
+
+run_classifier = partial(fine_tune, task_of=task_of)
 
 
 @pytest.fixture(scope="module")

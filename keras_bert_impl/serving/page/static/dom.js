@@ -55,12 +55,7 @@ export function chooser(options, chosen, attributes) {
 export function table(caption, headings, rows, attributes = {}) {
   const head = element("tr", {}, ...headings.map((one) => element("th", { scope: "col" }, one)));
   const body = rows.map(([first, ...cells]) =>
-    element(
-      "tr",
-      {},
-      element("th", { scope: "row" }, first),
-      ...cells.map((cell) => element("td", {}, cell)),
-    ),
+    element("tr", {}, element("th", { scope: "row" }, first), ...cells.map((cell) => element("td", {}, cell))),
   );
   const made = element(
     "table",

@@ -1,6 +1,6 @@
 // Why an answer: what it loses without each word, and the answer without the words that one clicks on.
 
-import { arrowsAmong, chooser, element, foreign, labelled, unseen } from "./dom.js";
+import { arrowsAmong, chooser, element, foreign, labelled } from "./dom.js";
 import { saveButtons } from "./picture.js";
 import { percent } from "./text.js";
 
@@ -87,75 +87,80 @@ export async function whyView(panel, instances, answers, context) {
   return element("section", { class: "why" }, title, place);
 }
 
+/** Asks without each piece, and shows the texts with what each is worth, unless that takes long: then on demand. */
 async function explained(panel, instances, answers, target, out, place, context) {
   const pieces = piecesOf(panel, instances, target);
   if (pieces.length < 2) return place.replaceChildren();
-  const read = pieces.length * instances.reduce((sum, one) => sum + wordsOf(Object.values(one).join(" ")).length, 0);
   const show = async () => {
-    const asked = pieces.map((piece) => without(instances, [piece])[piece.number]);
-    const changed = await context.ask(asked);
-    const after = pieces.map(({ number }, one) => target.of(answers.with(number, changed[one])));
+    const changed = await context.ask(pieces.map((piece) => without(instances, [piece])[piece.number]));
     if (context.signal.aborted) return;
-    const [sentence, colours] = reading(target, target.of(answers), after, pieces, instances);
-    place.replaceChildren(...[sentence, ...texts(after), colours].filter(Boolean));
+    const before = target.of(answers);
+    const after = pieces.map(({ number }, one) => target.of(answers.with(number, changed[one])));
+    const [buttons, leaveOut] = leavingOut(pieces, instances, answers, context);
+    paint(buttons, target, before, after);
+    const [sentence, colours] = reading(target, before, after, pieces, instances);
+    const shown = element("div", {}, sentence, ...textsOf(pieces, buttons, instances, target));
+    place.replaceChildren(...[shown, colours, colours && saveButtons("why", () => shown)].filter(Boolean));
     await leaveOut(out.filter((number) => pieces[number]));
   };
+  const words = instances.flatMap((one) => wordsOf(Object.values(one).join(" "))).length;
+  if (pieces.length * words <= MOST_READ) return show();
+  const start = () => show().catch(context.onerror);
+  place.replaceChildren(element("button", { type: "button", onclick: start }, `Ask ${pieces.length} times without some words`));
+}
+
+/** A button for each piece, which leaves it out or puts it back, and what leaves out several. */
+function leavingOut(pieces, instances, answers, context) {
   let left = [];
-  const buttons = [];
   const leaveOut = async (numbers) => {
     left = numbers;
     buttons.forEach((button, number) => button.setAttribute("aria-pressed", String(left.includes(number))));
-    const changed = without(instances, left.map((number) => pieces[number]));
-    const names = left.map((number) => buttons[number].firstChild.textContent);
     if (!left.length) return context.onchange(instances, answers);
+    const changed = without(instances, left.map((number) => pieces[number]));
     const found = await context.ask(changed);
-    if (!context.signal.aborted && left === numbers) context.onchange(changed, found, answers, names, () => toggle());
+    const names = left.map((number) => buttons[number].textContent);
+    if (!context.signal.aborted && left === numbers) context.onchange(changed, found, answers, names, () => choose([]));
   };
-  const toggle = (number) => {
-    const next = left.filter((one) => one !== number);
-    if (number === undefined) next.length = 0;
-    else if (next.length === left.length) next.push(number);
-    context.onchoice({ without: next.join(".") });
-    leaveOut(next).catch(context.onerror);
+  const choose = (numbers) => {
+    context.onchoice({ without: numbers.join(".") });
+    leaveOut(numbers).catch(context.onerror);
   };
-  const texts = (after) => {
-    const losses = after.map((share) => (target.of(answers) - share) / (target.scale ?? 1));
-    const deepest = Math.max(...losses.map(Math.abs), LEAST * 4);
-    pieces.forEach((piece, number) => {
-      const text = instances[piece.number][piece.field].slice(piece.start, piece.end);
-      const said = unseen(` (without it ${(target.write ?? percent)(after[number])})`);
-      const button = element("button", { type: "button", onclick: () => toggle(number) }, text, said);
-      const weight = losses[number] / deepest;
-      button.className = `word ${Math.abs(weight) < FAINTEST ? "" : weight > 0 ? "for" : "against"}`;
-      button.style.setProperty("--weight", `${Math.round(100 * Math.abs(weight))}%`);
-      button.title = `Without it: ${(target.write ?? percent)(after[number])}`;
-      buttons.push(button);
-    });
-    arrowsAmong(buttons, buttons.length);
-    const shown = new Map();
-    for (const { number, field } of pieces) shown.set(`${number} ${field}`, { number, field });
-    return [...shown.values()].map(({ number, field }) => {
-      const own = pieces.map((piece, at) => ({ ...piece, made: buttons[at] }));
-      if (target.own?.field === field) own.push({ ...target.own, number, made: null });
-      return textWith(instances[number][field], own.filter((one) => one.number === number && one.field === field));
-    });
-  };
-  if (read <= MOST_READ) return show();
-  const start = () => show().catch(context.onerror);
-  const count = `Ask ${pieces.length} times without some words`;
-  place.replaceChildren(element("button", { type: "button", onclick: start }, count));
+  const toggle = (number) => choose(left.includes(number) ? left.filter((one) => one !== number) : [...left, number]);
+  const buttons = pieces.map(({ number, field, start, end }, piece) =>
+    element("button", { type: "button", onclick: () => toggle(piece) }, instances[number][field].slice(start, end)),
+  );
+  arrowsAmong(buttons, buttons.length);
+  return [buttons, leaveOut];
 }
 
-/** A text with buttons in place of its pieces. */
-function textWith(text, pieces) {
-  const parts = [];
-  let end = 0;
-  for (const piece of pieces.sort((one, other) => one.start - other.start)) {
-    const own = text.slice(piece.start, piece.end);
-    parts.push(text.slice(end, piece.start), piece.made ?? element("mark", {}, own));
-    end = piece.end;
-  }
-  return element("p", { class: "words", dir: "auto" }, ...parts, text.slice(end));
+/** Colours what was left out by what the answer was without it, and says that in words. */
+function paint(buttons, target, before, after) {
+  const losses = after.map((share) => (before - share) / (target.scale ?? 1));
+  const deepest = Math.max(...losses.map(Math.abs), LEAST * 4);
+  buttons.forEach((button, number) => {
+    const weight = losses[number] / deepest;
+    button.className = `word ${Math.abs(weight) < FAINTEST ? "" : weight > 0 ? "for" : "against"}`;
+    button.style.setProperty("--weight", `${Math.round(100 * Math.abs(weight))}%`);
+    button.title = `Without it: ${(target.write ?? percent)(after[number])}`;
+  });
+}
+
+/** Each text with buttons in place of its pieces, and with what is found marked. */
+function textsOf(pieces, buttons, instances, { own }) {
+  const texts = new Map(pieces.map((piece) => [`${piece.number} ${piece.field}`, piece]));
+  return [...texts.values()].map(({ number, field }) => {
+    const text = instances[number][field];
+    const made = pieces.map((piece, at) => ({ ...piece, button: buttons[at] }));
+    const some = made.filter((one) => one.number === number && one.field === field);
+    if (own?.field === field) some.push(own);
+    let end = 0;
+    const parts = some.sort((one, other) => one.start - other.start).flatMap((one) => {
+      const between = text.slice(end, one.start);
+      end = one.end;
+      return [between, one.button ?? element("mark", {}, text.slice(one.start, end))];
+    });
+    return element("p", { class: "words", dir: "auto" }, ...parts, text.slice(end));
+  });
 }
 
 /** How to read the colours, said with the numbers of this very text. */

@@ -152,7 +152,7 @@ def test_examples_that_are_none_are_refused(body):
 
 
 def test_metadata_have_the_form_of_a_signature_def():
-    body = form.metadata_body("toy", ToyModel())
+    body = form.metadata_body("toy", 1, ToyModel())
     assert body["model_spec"] == {"name": "toy", "signature_name": "", "version": "1"}
     signature = body["metadata"]["signature_def"]["signature_def"]["serving_default"]
     assert signature["inputs"]["text"]["dtype"] == "DT_STRING"

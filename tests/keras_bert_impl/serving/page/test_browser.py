@@ -307,7 +307,8 @@ def test_why_says_what_an_answer_rests_on_and_a_word_is_left_out_by_a_click(page
         "Without ice, 🐧 penguins goes from 66 % to 98 %. The"
     )
     assert page.texts(".why mark") == ["🐧 penguins"]  # no word of the answer itself
-    assert page.texts(".word.against") == ["the (without it 72 %)", "ice (without it 98 %)"]
+    words = [(one.text, one.get_attribute("title")) for one in page.all(".word.against")]
+    assert words == [("the", "Without it: 72 %"), ("ice", "Without it: 98 %")]
     page.one(".word.against:last-of-type").click()
     page.until(lambda: page.texts(".left-out strong") == ["ice"])
     assert page.texts(".answer .marked-text") == ["🐧 penguins live on the ."]

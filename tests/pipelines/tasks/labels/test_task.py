@@ -14,10 +14,10 @@ from pipelines.fine_tuning.start import with_kept_options
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.labels.task import (
     balanced_weights,
-    open_labelled_texts,
     parse_weights,
 )
 from tests.support.labelled_files import write_classes, write_several
+from tests.support.opened_tasks import open_labelled_texts
 
 
 def trained_on(task, labels):

@@ -16,8 +16,9 @@ from pipelines.tasks.tagging.answers import TagAnswer, Units, answer
 from pipelines.tasks.tagging.options import RunNerConfig, ScoreTagsConfig, TaggingConfig
 from pipelines.tasks.tagging.schemes import BARE, BIOES, IOB1
 from pipelines.tasks.tagging.scores import score_tags
-from pipelines.tasks.tagging.task import open_tagging, task_of
+from pipelines.tasks.tagging.task import task_of
 from tests.support.model_folders import write_tagger
+from tests.support.opened_tasks import open_tagging
 from tests.support.tagged_files import write_tagged
 
 

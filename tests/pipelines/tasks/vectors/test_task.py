@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from pipelines.fine_tuning.row_batches import LengthRule
+from pipelines.fine_tuning.row_set import RowSet
 from pipelines.fine_tuning.task import TrainingRows
 from pipelines.tasks.vectors.options import MiningConfig, RunEmbedderConfig, VectorFilesConfig
 from pipelines.tasks.vectors.task import task_of
-from tests.support.model_folders import write_prompted, write_start
+from tests.support.model_folders import WORD_VOCABULARY, write_prompted, write_start
 
 DOG = {"query": "the dog", "positive": "a dog"}
 CAT = {"query": "a cat", "positive": "the cat"}
@@ -62,6 +66,14 @@ def test_scores_have_a_scale(task, scores, expected):
 
 def test_a_scale_that_is_given_holds(task):
     assert task(scored(1, 4), score_range=(1.0, 5.0)).score_range == (1, 5)
+
+
+def test_scores_reach_the_loss_in_that_scale(task, tmp_path):
+    made = task(scored(1, 4), score_range=(0.0, 5.0))
+    tokenizer = Tokenizer(TextSettings(WORD_VOCABULARY))
+    rows = RowSet([made.rows([*made.examples("train")], tokenizer, 8, training=True)])
+    batches = made.batches(TrainingRows(rows, 2, 0, LengthRule(), 1, tmp_path, "", dict))
+    np.testing.assert_allclose(sorted(batches.batch_at(0)["labels"]), [0.2, 0.8], atol=1e-6)
 
 
 def test_prompts_are_those_of_the_start_or_the_options_and_scored_texts_have_the_default(task):
