@@ -10,6 +10,7 @@ requests are prepared and finished part by part, each in its turn, and fill what
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import math
 import threading
@@ -31,7 +32,7 @@ from keras_bert_impl.serving.answerer import (
     RowOutputs,
     row_length,
 )
-from keras_bert_impl.serving.http.answer_cache import Known, KnownAnswers
+from keras_bert_impl.serving.http.answer_cache import AnswerCache, Known
 from keras_bert_impl.serving.http.bodies import RequestError, bad_request
 from keras_bert_impl.serving.http.row_pool import RowPool, WaitingRow
 
@@ -48,6 +49,7 @@ _BESIDE_A_TEXT = 8  # as many characters as [CLS], [SEP] and a prompt stand for
 _MOST_TO_LEARN = 1024  # characters of a part
 _OF_BEFORE = 0.9  # the measured speed changes slowly
 _BATCHES_TO_KNOW = 20  # the first ones may be slow: an engine prepares for each length
+_NUMBERS = itertools.count()  # an open model is not another one, nor another version
 _clock = time.perf_counter
 
 
@@ -240,7 +242,7 @@ class Batcher:
     Args:
         most_waiting: how many instances may wait; a request of more is taken where none waits. A
             large request counts for a quarter of them at most, and a quarter is for small ones.
-        known: answers that are given at once, and where others are kept.
+        cache: has answers that are given at once, and keeps others.
     """
 
     def __init__(
@@ -249,10 +251,10 @@ class Batcher:
         most_waiting: int,
         observer: Observer | None = None,
         most_seconds: float = math.inf,
-        known: KnownAnswers | None = None,
+        cache: AnswerCache | None = None,
     ) -> None:
         self._answerer, self._most, self._observer = answerer, most_waiting, observer
-        self._most_seconds, self._known = most_seconds, known
+        self._most_seconds, self._cache, self._number = most_seconds, cache, next(_NUMBERS)
         self._share = max(1, most_waiting // _PARTS_OF_QUEUE)
         self._changed = threading.Condition()
         self._small, self._large = _Line(), _Line()
@@ -281,7 +283,7 @@ class Batcher:
             begun is dropped. It may end with `RequestError`: an instance is not what the model
             answers (400), or the model failed (500).
         """
-        request = self._request_of(instances, self._known)
+        request = self._request_of(instances, self._cache)
         if request.missing:
             self._accept(request)
             request.answer.add_done_callback(lambda _: self._forget(request))
@@ -304,12 +306,12 @@ class Batcher:
             thread.join()
 
     def _request_of(
-        self, instances: Sequence[Instance], known: KnownAnswers | None = None
+        self, instances: Sequence[Instance], cache: AnswerCache | None = None
     ) -> _Request:
         loop, count = asyncio.get_running_loop(), len(instances)
         answers, truncated = [None] * count, [0] * count
         request = _Request(instances, loop, loop.create_future(), answers, truncated)
-        for number, one in enumerate(known.find(instances) if known else ()):
+        for number, one in enumerate(cache.find(self._number, instances) if cache else ()):
             if one is not None:
                 answers[number], tokens, truncated[number] = one
                 request.tokens += tokens
@@ -413,7 +415,7 @@ class Batcher:
     def _prepared(self, part: _Part) -> list[_Part]:
         """A part with its rows; where answers are kept, it is known whose each row is."""
         part.prepared = self._cut(part.instances)
-        if self._known is None or len(part.numbers) in (1, len(part.prepared.rows)):
+        if self._cache is None or len(part.numbers) in (1, len(part.prepared.rows)):
             return [part]
         singles = list[_Part]()
         for number in part.numbers:
@@ -526,11 +528,12 @@ class Batcher:
                 continue
             cut = prepared.num_truncated or [0] * len(answers)
             found = [*zip(part.numbers, answers, cut, strict=True)]
-            if self._known is not None:
+            if self._cache is not None:
                 lengths = [row_length(row) for row in prepared.rows]
                 tokens = lengths if len(found) > 1 else [sum(lengths)]
                 for (number, answer, left), count in zip(found, tokens, strict=True):
-                    self._known.keep(request.instances[number], Known(answer, count, left))
+                    known = Known(answer, count, left)
+                    self._cache.keep(self._number, request.instances[number], known)
             with self._changed:
                 for number, answer, left in found:
                     request.answers[number], request.truncated[number] = answer, left
