@@ -1,15 +1,16 @@
 """Answers are kept for whoever asks the same again, within bounds in bytes."""
 
 import hashlib
-import pickle
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import orjson
 from prometheus_client import Counter
 
 from keras_bert_impl.serving.answerer import Answer, Instance
+from keras_bert_impl.serving.http.bodies import to_json
 
 _BESIDE = 200  # bytes of an entry beside its answer
 
@@ -25,7 +26,7 @@ class Known(NamedTuple):
 class AnswerCache:
     """What is kept, of all models; what was not asked for longest goes first.
 
-    Neither texts nor objects are kept, but digests and bytes: their size is known, and nobody can
+    Neither texts nor objects are kept, but digests and JSON: its size is known, and nobody can
     change an answer that is given twice.
 
     Args:
@@ -49,12 +50,14 @@ class AnswerCache:
                 self._entries.move_to_end(key)
         self._misses.inc(found.count(None))
         self._hits.inc(len(found) - found.count(None))
-        # The bytes are of this process.
-        return [None if one is None else Known(*pickle.loads(one)) for one in found]  # noqa: S301
+        return [None if one is None else Known(*orjson.loads(one)) for one in found]
 
     def keep(self, model: int, instance: Instance, known: Known) -> None:
         """Keeps an answer, unless it is larger than all room; others make room for it."""
-        key, packed = _key(model, instance), pickle.dumps(tuple(known), pickle.HIGHEST_PROTOCOL)
+        try:
+            key, packed = _key(model, instance), to_json([*known])
+        except ValueError:  # it holds a number that is not finite
+            return
         if len(packed) + _BESIDE > self._most:
             return
         with self._lock:

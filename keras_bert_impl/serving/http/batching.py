@@ -115,6 +115,9 @@ class _Request:
     over: bool = False
     is_small: bool = True
 
+    def answered(self) -> Answered:
+        return Answered(self.answers, self.tokens, self.truncated)
+
 
 @dataclass(eq=False, slots=True)
 class _Part:
@@ -160,10 +163,6 @@ class _Line:
     characters: int = 0
     rows: RowPool = field(default_factory=RowPool)
     counted: int = 0
-
-    @property
-    def tokens_left(self) -> int:
-        return self.rows.positions
 
     def add(self, request: _Request) -> None:
         self.requests.add(request)
@@ -220,9 +219,8 @@ class _Pace:
         """Learns from a batch; what others computed at the same time is counted once."""
         self.batches += 1
         self._tokens = self._tokens * _OF_BEFORE + tokens
-        alone = max(0.0, ended - max(started, self._ended))
-        self._seconds = self._seconds * _OF_BEFORE + alone
-        self._ended = max(ended, self._ended)
+        self._ended, before = max(ended, self._ended), max(started, self._ended)
+        self._seconds = self._seconds * _OF_BEFORE + max(0.0, ended - before)
 
     def tokens(self, characters: int) -> float:
         """About how many tokens texts have that are not prepared."""
@@ -288,14 +286,13 @@ class Batcher:
             self._accept(request)
             request.answer.add_done_callback(lambda _: self._forget(request))
         else:
-            request.answer.set_result(_answered(request))
+            request.answer.set_result(request.answered())
         return request.answer
 
     def retry_after(self, instances: Sequence[Instance]) -> int:
         """In how many seconds instances would be answered if they were asked now."""
-        request = self._request_of(instances)
         with self._changed:
-            return self._wait(request)
+            return self._wait(self._request_of(instances))
 
     def close(self) -> None:
         """Answers what waits, and ends the threads."""
@@ -329,8 +326,7 @@ class Batcher:
                 raise RequestError(503, "the server is about to stop; ask again.", retry_after=1)
             small, large, own = self._small.counted, self._large.counted, request.counted
             too_many = small + large + own > self._most
-            if not request.is_small:
-                too_many = too_many or large + own > self._most - self._share
+            too_many |= not request.is_small and large + own > self._most - self._share
             known = self._pace.batches >= _BATCHES_TO_KNOW
             too_long = known and self._seconds_until(request) > self._most_seconds
             if self._waiting and (too_many or too_long):
@@ -343,16 +339,17 @@ class Batcher:
 
     def _seconds_until(self, request: _Request) -> float:
         """In how many seconds a request would be answered: it and what is computed before it."""
-        own, others = self._tokens_left(request), self._large.requests
-        before = self._tokens_left(self._small) + self._computing_tokens / 2
+        own, others, small = self._tokens_left(request), self._large.requests, self._small
+        before = small.rows.positions + self._pace.tokens(small.characters)
+        before += self._computing_tokens / 2
         if not request.is_small:
             before += sum(min(self._tokens_left(other), own) for other in others)
         elif others:
             before += before / _BATCHES_OF_SMALL
         return self._pace.seconds(own + before)
 
-    def _tokens_left(self, waiting: _Request | _Line) -> float:
-        return waiting.tokens_left + self._pace.tokens(waiting.characters)
+    def _tokens_left(self, request: _Request) -> float:
+        return request.tokens_left + self._pace.tokens(request.characters)
 
     def _wait(self, request: _Request) -> int:
         """In how many seconds a client should ask again."""
@@ -413,15 +410,12 @@ class Batcher:
         self._deliver(done)
 
     def _prepared(self, part: _Part) -> list[_Part]:
-        """A part with its rows; where answers are kept, it is known whose each row is."""
+        """A part with its rows; divided where it must be known whose rows they are."""
         part.prepared = self._cut(part.instances)
         if self._cache is None or len(part.numbers) in (1, len(part.prepared.rows)):
             return [part]
-        singles = list[_Part]()
-        for number in part.numbers:
-            one = part.request.instances[number]
-            singles.append(_Part(part.request, [number], _size(one), self._cut([one])))
-        return singles
+        asked = zip(part.numbers, part.instances, strict=True)
+        return [_Part(part.request, [at], _size(one), self._cut([one])) for at, one in asked]
 
     def _cut(self, instances: Sequence[Instance]) -> Prepared:
         is_large = sum(map(_size, instances)) > _LARGE
@@ -440,11 +434,11 @@ class Batcher:
     def _add_rows(self, line: _Line, part: _Part) -> None:
         assert part.prepared is not None
         request, lengths = part.request, [row_length(row) for row in part.prepared.rows]
-        part.outputs, part.missing = [None] * len(lengths), len(lengths)
-        self._pace.prepared(sum(lengths), part.characters)
+        part.outputs, part.missing, tokens = [None] * len(lengths), len(lengths), sum(lengths)
+        self._pace.prepared(tokens, part.characters)
         if not request.over:
-            request.tokens += sum(lengths)
-            request.tokens_left += sum(lengths)
+            request.tokens += tokens
+            request.tokens_left += tokens
             request.characters -= part.characters
             line.characters -= part.characters
             line.rows.add(part, lengths)
@@ -452,9 +446,8 @@ class Batcher:
     def _take_rows(self, budget: int, free: int) -> list[WaitingRow]:
         """The next batch: of small requests, but now and then of large ones."""
         small, large = self._small, self._large
-        is_small = bool(small.rows)
-        if large.rows and self._small_computed >= _BATCHES_OF_SMALL * budget:
-            is_small = False
+        is_due = bool(large.rows) and self._small_computed >= _BATCHES_OF_SMALL * budget
+        is_small = bool(small.rows) and not is_due
         rows = small.rows if is_small else large.rows
         # Few rows are divided among those who could compute them.
         share = budget if free == 1 else -(-rows.positions // free)
@@ -532,14 +525,14 @@ class Batcher:
                 lengths = [row_length(row) for row in prepared.rows]
                 tokens = lengths if len(found) > 1 else [sum(lengths)]
                 for (number, answer, left), count in zip(found, tokens, strict=True):
-                    known = Known(answer, count, left)
-                    self._cache.keep(self._number, request.instances[number], known)
+                    asked = request.instances[number]
+                    self._cache.keep(self._number, asked, Known(answer, count, left))
             with self._changed:
                 for number, answer, left in found:
                     request.answers[number], request.truncated[number] = answer, left
                 request.missing -= len(found)
                 if not request.missing:
-                    done.append((request, _answered(request)))
+                    done.append((request, request.answered()))
         self._deliver(done)
 
     def _deliver(self, results: Iterable[_Result]) -> None:
@@ -554,7 +547,7 @@ class Batcher:
                 loop.call_soon_threadsafe(_settle, some)
 
 
-def _divide(request: _Request, numbers: Iterable[int]) -> None:
+def _divide(request: _Request, numbers: Sequence[int]) -> None:
     """Divides some instances of a request into parts; a single one may be longer than a part."""
     part = _Part(request, [], 0)
     for number in numbers:
@@ -566,17 +559,12 @@ def _divide(request: _Request, numbers: Iterable[int]) -> None:
         part.numbers.append(number)
         part.characters += size
         request.characters += size
-        request.asked += 1
-        request.missing += 1
+    request.asked = request.missing = len(numbers)
     request.is_small = len(request.parts) < 2 and request.characters <= _SMALL_CHARACTERS
 
 
 def _tokens(batch: Sequence[WaitingRow]) -> int:
     return sum(row.length for row in batch)
-
-
-def _answered(request: _Request) -> Answered:
-    return Answered(request.answers, request.tokens, request.truncated)
 
 
 def _size(instance: Instance) -> int:

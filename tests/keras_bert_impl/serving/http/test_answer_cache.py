@@ -85,11 +85,11 @@ def test_answers_are_those_without_a_cache_and_only_what_is_missing_is_computed(
 
 
 def test_what_was_not_asked_for_longest_goes_first():
-    cache = AnswerCache(900, Steps(), Steps())
+    cache = AnswerCache(850, Steps(), Steps())
     for text in "abcd":
         cache.find(1, texts("a"))
         cache.keep(1, {"text": text}, Known({"score": 0.5}, 3, 0))
-    assert cache.size <= 900
+    assert cache.size <= 850
     assert [one is not None for one in cache.find(1, texts(*"abcd"))] == [True, False, True, True]
     cache.keep(1, {"text": "e"}, Known({"score": "x" * 2000}, 3, 0))
     assert [one is None for one in cache.find(1, texts("e", "d"))] == [True, False]
