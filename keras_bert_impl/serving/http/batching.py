@@ -306,7 +306,7 @@ class Batcher:
         self, instances: Sequence[Instance], cache: AnswerCache | None = None
     ) -> _Request:
         loop, count = asyncio.get_running_loop(), len(instances)
-        answers, truncated = [None] * count, [0] * count
+        answers, truncated = list[Any]([None] * count), [0] * count
         request = _Request(instances, loop, loop.create_future(), answers, truncated)
         for number, one in enumerate(cache.find(self._number, instances) if cache else ()):
             if one is not None:
