@@ -362,7 +362,7 @@ def test_an_environment_without_tensorflow_serves_with_its_page(server, models):
             assert b"[CLS]" in tokens
         finally:
             process.send_signal(signal.SIGINT)
-    assert processor_seconds() - begun < 3  # a second on a quiet machine
+    assert processor_seconds() - begun < 3  # 1.2 were measured, among other work
 
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
