@@ -62,15 +62,15 @@ def not_installed(what: str, error: ModuleNotFoundError) -> str:
 
     Example:
         >>> print(not_installed("training", ModuleNotFoundError(name="keras.layers")))
-        training needs the package keras, which is not installed; install this package without \
-pip's --no-deps (an environment for servers answers by exports for OpenVINO, and by graphs that \
-are kept beside a model).
+        training needs the package keras, which is not installed; install keras_bert_impl with all \
+that it depends on (an environment for servers answers by exports for OpenVINO, and by graphs \
+that are kept beside a model).
     """
     package = str(error.name).partition(".")[0]
     return (
-        f"{what} needs the package {package}, which is not installed; install this package without "
-        "pip's --no-deps (an environment for servers answers by exports for OpenVINO, and by "
-        "graphs that are kept beside a model)."
+        f"{what} needs the package {package}, which is not installed; install keras_bert_impl with "
+        "all that it depends on (an environment for servers answers by exports for OpenVINO, and "
+        "by graphs that are kept beside a model)."
     )
 
 

@@ -294,7 +294,7 @@ SERVER_JOBS = {  # what a tool is told, what its exit code is, and what it says
     "embed --model=vectors --input_file=in.txt --output_file=a.parquet": (1, "pip install 'pyarr"),
     "search --model=vectors --index=i --input_file=in.txt --query=cat": (0, "the dog"),
     "split_sentences --input_file=in.txt --output_file=s.txt": (1, "sentencex, which is not"),
-    "export_model --model=directory --output_dir=x": (1, "without pip's --no-deps"),
+    "export_model --model=directory --output_dir=x": (1, "with all that it depends on"),
 }
 
 

@@ -32,7 +32,7 @@ TOOLS_OF = {
 OTHER_NAMES = {
     *("answer_start", "endings", "id", "id2label", "spans"),  # entries of files
     *("dimensions", "examples", "inputs", "instances", "signature_name"),  # fields of requests
-    *("documents", "positive_label", "truncate"),
+    *("documents", "encoding_format", "positive_label", "truncate"),
     *("from_pretrained", "models", "text", "texts"),  # of the library, and a table of a study
     *tool_names(),
 }

@@ -363,10 +363,10 @@ class Embedder:
 def sentence_settings_of(source: ModelSource | ExportedModel) -> SentenceSettings:
     """How a text becomes one vector, as a model's folder says, else by the mean of its tokens."""
     if isinstance(source, ExportedModel):
-        if not source.gives_vectors:
+        if not (source.gives_vectors and source.is_whole):
             raise UserError(
-                f"{source.checkpoint}: is an export that gives no vectors of texts; name one of a "
-                "model of vectors, or a model directory."
+                f"{source.checkpoint}: is an export that gives no vectors of texts, or does not "
+                "say their size; export a model of vectors again, or name a model directory."
             )
         return source.sentence
     settings = read_sentence_settings(source.folder) or SentenceSettings()

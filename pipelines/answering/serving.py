@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+import gc
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -164,9 +165,11 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
             service.serve(one.name, one.versions())
 
         def tell(name: str, now: "Versions") -> None:
-            if with_page:
-                shown_models[name] = show(cast("OpenAnsweringModel", now.models[now.newest]))
+            newest = cast("OpenAnsweringModel", now.models[now.newest])
+            if with_page and shown_models[name].model is not newest:
+                shown_models[name] = show(newest)
             service.serve(name, now)
+            gc.collect()  # what was closed holds its weights in cycles
 
         service.is_warm = False
         answerers = [x for one in models.values() for x in one.answerers.values()]

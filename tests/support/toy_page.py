@@ -181,7 +181,9 @@ WITH_ATTENTION = ("words", "pair")
 
 def shown_models(folder):
     """All of them, some with the attention of a tiny model that is written into a folder."""
-    config = tiny_config(vocab_size=len(VOCABULARY), max_position_embeddings=64)
+    config = tiny_config(
+        vocab_size=len(VOCABULARY), max_position_embeddings=64, num_hidden_layers=2
+    )
     write_any(folder, BertPretrainer(config), VOCABULARY, strip_accents=False)
     shown = show_model(folder, MODELS["words"])
     without = ShownModel(MODELS["words"], VOCABULARY, NO_ATTENTION)

@@ -20,7 +20,9 @@ Examples:
 
 import contextlib
 import http.client
+import itertools
 import json
+import math
 import os
 import re
 import resource
@@ -30,10 +32,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -173,35 +175,29 @@ class Server:
         self, texts: Sequence[str], greedy: int, *, small: bool
     ) -> tuple[tuple[float, float], float, int]:
         """The small client's p50 and p99 in ms, the greedy ones' texts a second, and refusals."""
-        until, refused = time.monotonic() + self.config.seconds, list[int]()
-        ends, times = list[float](), list[float]()
-        many = [texts[number % len(texts)] for number in range(_GREEDY_TEXTS)]
+        began, refused = time.monotonic(), list[float]()
+        own, many = list[tuple[float, float]](), list[tuple[float, float]]()
 
-        def send(bodies: Sequence[bytes], done: list[float], spent: list[float]) -> None:
+        def send(bodies: Sequence[bytes], done: list[tuple[float, float]]) -> None:
             with contextlib.closing(self._connection()) as connection:
-                for number in range(sys.maxsize):
+                for body in itertools.cycle(bodies):
                     started = time.monotonic()
-                    if started > until:
+                    if started > began + self.config.seconds:
                         return
-                    if _posted(connection, bodies[number % len(bodies)])[0] != 200:
-                        refused.append(number)
+                    if _posted(connection, body)[0] == 200:
+                        done.append((started, time.monotonic()))
+                    else:
+                        refused.append(started)
                         time.sleep(0.1)
-                        continue
-                    done.append(time.monotonic())
-                    spent.append((done[-1] - started) * 1000)
 
-        started = time.monotonic()
-        body = [body_of(self.config, many)]
-        threads = [threading.Thread(target=send, args=(body, ends, [])) for _ in range(greedy)]
-        if small:
-            singles = [body_of(self.config, text) for text in texts]
-            threads.append(threading.Thread(target=send, args=(singles, [], times)))
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        pace = len(ends) * _GREEDY_TEXTS / (max(ends) - started) if ends else 0.0
-        p50, p99 = np.percentile(times or [np.nan], [50, 99])
+        large = [body_of(self.config, [*itertools.islice(itertools.cycle(texts), _GREEDY_TEXTS)])]
+        singles = [body_of(self.config, text) for text in texts]
+        jobs = [(large, many)] * greedy + [(singles, own)] * small
+        with ThreadPoolExecutor(len(jobs)) as pool:
+            for job in [pool.submit(send, *job) for job in jobs]:
+                job.result()
+        pace = len(many) * _GREEDY_TEXTS / (max(end for _, end in many) - began) if many else 0.0
+        p50, p99 = np.percentile([1000 * (end - start) for start, end in own] or [0.0], [50, 99])
         return (float(p50), float(p99)), pace, len(refused)
 
     def _batches(self) -> dict[float, float]:
@@ -280,14 +276,9 @@ def _median_of(before: dict[float, float], after: dict[float, float]) -> float:
         >>> _median_of({0.1: 1, 0.2: 1}, {0.1: 1, 0.2: 5})
         150.0
     """
-    lower, below = 0.0, 0.0
-    half = max((after[most] - before.get(most, 0) for most in after), default=0.0) / 2
-    for most in sorted(after):
-        count = after[most] - before.get(most, 0)
-        if count >= half > 0:
-            return 1000 * (lower + (most - lower) * (half - below) / (count - below))
-        lower, below = most, count
-    return float("nan")
+    bounds = [one for one in sorted(after) if one < math.inf]
+    counts = [after[one] - before.get(one, 0) for one in bounds]
+    return 1000 * float(np.interp(max([0, *counts]) / 2, [0, *counts], [0, *bounds]))
 
 
 def body_of(config: ServerBenchmarkConfig, text: str | Sequence[str]) -> bytes:

@@ -26,10 +26,11 @@ from starlette.types import Receive, Scope
 from keras_bert_impl.errors import shown
 from keras_bert_impl.serving.answerer import NUM_TRUNCATED, Answerer, AnsweringModel, Instance
 from keras_bert_impl.serving.http import rest
-from keras_bert_impl.serving.http.answer_cache import AnswerCache, KnownAnswers
+from keras_bert_impl.serving.http.answer_cache import AnswerCache
 from keras_bert_impl.serving.http.batching import Answered, Batch, Batcher, Observer
 from keras_bert_impl.serving.http.bodies import BodyReader, RequestError, fault_body, to_json
 from keras_bert_impl.serving.http.config import ServerConfig
+from keras_bert_impl.serving.http.openapi import openapi_document
 from keras_bert_impl.serving.http.wire import CUT_OFF, METHOD, REQUEST_ID, Guard, Wire
 
 _LOGGER = logging.getLogger(__name__)
@@ -122,8 +123,7 @@ class Service:
         self._figures = Figures()
         self._cache: AnswerCache | None = None
         if config.cache_mebibytes:
-            self._cache = AnswerCache(config.cache_mebibytes << 20)
-            self._figures.watch_cache(self._cache)
+            self._cache = self._figures.watched(config.cache_mebibytes << 20)
         self._bodies = BodyReader(config.read_seconds)
         self._started = int(time.time())
         self.stopping, self.is_warm, self.cut_off = False, True, 0
@@ -166,10 +166,8 @@ class Service:
 
     def _batcher(self, name: str, signature: str, answerer: Answerer) -> Batcher:
         observer = self._figures.watch(name, signature, lambda: self._waiting(name, signature))
-        config, known = self._config, None
-        if self._cache is not None:
-            known = KnownAnswers(self._cache, self._figures.counter_of_found(name, signature))
-        return Batcher(answerer, config.max_waiting, observer, config.answer_seconds, known)
+        config = self._config
+        return Batcher(answerer, config.max_waiting, observer, config.answer_seconds, self._cache)
 
     def _waiting(self, name: str, signature: str) -> int:
         answerers = [one.answerers.get(signature) for one in self._versions[name].models.values()]
@@ -313,7 +311,7 @@ class Service:
 
     async def _openapi(self, request: Request) -> Response:
         address = str(request.base_url).rstrip("/")
-        return _json(rest.openapi_document(self._models, self._indexes, address))
+        return _json(openapi_document(self._models, self._indexes, address))
 
 
 class Figures:
@@ -336,9 +334,9 @@ class Figures:
         about = "Positions computed: tokens and their padding."
         self._positions = add(Counter, "positions", about, ours)
         about = "Instances whose answers were kept."
-        self._cache_hits = add(Counter, "cache_hits", about, ours)
+        self._cache_hits = add(Counter, "cache_hits", about, ())
         about = "Instances whose answers were not kept, where some are."
-        self._cache_misses = add(Counter, "cache_misses", about, ours)
+        self._cache_misses = add(Counter, "cache_misses", about, ())
         about = "Bytes of the answers that are kept."
         self._cache_bytes = add(Gauge, "cache_bytes", about, ())
         about = "Instances whose answers are not there yet."
@@ -364,20 +362,11 @@ class Figures:
 
         return count
 
-    def watch_cache(self, cache: AnswerCache) -> None:
-        """Shows how much a cache holds."""
+    def watched(self, most_bytes: int) -> AnswerCache:
+        """A cache whose hits, misses and bytes are shown."""
+        cache = AnswerCache(most_bytes, self._cache_hits, self._cache_misses)
         self._cache_bytes.set_function(lambda: cache.size)
-
-    def counter_of_found(self, model: str, signature: str) -> Callable[[int, int], None]:
-        """What counts the answers of one answerer that were kept, and those that were not."""
-        hits = self._cache_hits.labels(model, signature)
-        misses = self._cache_misses.labels(model, signature)
-
-        def count(found: int, missing: int) -> None:
-            hits.inc(found)
-            misses.inc(missing)
-
-        return count
+        return cache
 
     def text(self) -> bytes:
         """All figures as Prometheus reads them."""

@@ -10,6 +10,7 @@ requests are prepared and finished part by part, each in its turn, and fill what
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import math
 import threading
@@ -31,7 +32,7 @@ from keras_bert_impl.serving.answerer import (
     RowOutputs,
     row_length,
 )
-from keras_bert_impl.serving.http.answer_cache import Known, KnownAnswers
+from keras_bert_impl.serving.http.answer_cache import AnswerCache, Known
 from keras_bert_impl.serving.http.bodies import RequestError, bad_request
 from keras_bert_impl.serving.http.row_pool import RowPool, WaitingRow
 
@@ -45,8 +46,10 @@ _PARTS_OF_QUEUE = 4  # a large request counts for one of them at most, and one i
 _LARGE = 1 << 20  # characters: cutting them into tokens takes up to fifty times as many bytes
 _ONE_LARGE = threading.Lock()  # of all models, so that such requests do not add up
 _BESIDE_A_TEXT = 8  # as many characters as [CLS], [SEP] and a prompt stand for
+_MOST_TO_LEARN = 1024  # characters of a part
 _OF_BEFORE = 0.9  # the measured speed changes slowly
 _BATCHES_TO_KNOW = 20  # the first ones may be slow: an engine prepares for each length
+_NUMBERS = itertools.count()  # an open model is not another one, nor another version
 _clock = time.perf_counter
 
 
@@ -112,12 +115,8 @@ class _Request:
     over: bool = False
     is_small: bool = True
 
-    def take(self, number: int, known: Known | None) -> bool:
-        """Takes the answer of an instance, where there is one."""
-        if known is not None:
-            self.answers[number], tokens, self.truncated[number] = known
-            self.tokens += tokens
-        return known is not None
+    def answered(self) -> Answered:
+        return Answered(self.answers, self.tokens, self.truncated)
 
 
 @dataclass(eq=False, slots=True)
@@ -165,14 +164,6 @@ class _Line:
     rows: RowPool = field(default_factory=RowPool)
     counted: int = 0
 
-    @property
-    def tokens_left(self) -> int:
-        return self.rows.positions
-
-    @property
-    def waits(self) -> bool:
-        return bool(self.parts or self.rows)
-
     def add(self, request: _Request) -> None:
         self.requests.add(request)
         self.characters += request.characters
@@ -208,29 +199,32 @@ class _Pace:
     """How fast it goes, by the last batches.
 
     Attributes:
-        tokens_a_character: of texts that are not prepared yet.
         batches: how many were measured.
     """
 
-    tokens_a_character: float = 0.0
     batches: int = 0
+    _prepared: float = 0.0
+    _characters: float = 0.0
     _tokens: float = 0.0
     _seconds: float = 0.0
     _ended: float = 0.0
 
     def prepared(self, tokens: int, characters: int) -> None:
-        """Learns from a part; a single long text, of which little may be read, changes little."""
-        now = tokens / characters
-        before = self.tokens_a_character or now
-        self.tokens_a_character = before * _OF_BEFORE + now * (1 - _OF_BEFORE)
+        """Learns from a part; a long text, of which little may be read, counts as a short one."""
+        weight = min(1.0, _MOST_TO_LEARN / characters)
+        self._prepared = self._prepared * _OF_BEFORE + tokens * weight
+        self._characters = self._characters * _OF_BEFORE + characters * weight
 
     def computed(self, tokens: int, started: float, ended: float) -> None:
         """Learns from a batch; what others computed at the same time is counted once."""
         self.batches += 1
         self._tokens = self._tokens * _OF_BEFORE + tokens
-        alone = max(0.0, ended - max(started, self._ended))
-        self._seconds = self._seconds * _OF_BEFORE + alone
-        self._ended = max(ended, self._ended)
+        self._ended, before = max(ended, self._ended), max(started, self._ended)
+        self._seconds = self._seconds * _OF_BEFORE + max(0.0, ended - before)
+
+    def tokens(self, characters: int) -> float:
+        """About how many tokens texts have that are not prepared."""
+        return characters * (self._prepared / self._characters if self._characters else 0.25)
 
     def seconds(self, tokens: float) -> float:
         """How long so many tokens take, with the padding that comes with them."""
@@ -246,7 +240,7 @@ class Batcher:
     Args:
         most_waiting: how many instances may wait; a request of more is taken where none waits. A
             large request counts for a quarter of them at most, and a quarter is for small ones.
-        known: answers that are given at once, and where others are kept.
+        cache: has answers that are given at once, and keeps others.
     """
 
     def __init__(
@@ -255,10 +249,10 @@ class Batcher:
         most_waiting: int,
         observer: Observer | None = None,
         most_seconds: float = math.inf,
-        known: KnownAnswers | None = None,
+        cache: AnswerCache | None = None,
     ) -> None:
         self._answerer, self._most, self._observer = answerer, most_waiting, observer
-        self._most_seconds, self._known = most_seconds, known
+        self._most_seconds, self._cache, self._number = most_seconds, cache, next(_NUMBERS)
         self._share = max(1, most_waiting // _PARTS_OF_QUEUE)
         self._changed = threading.Condition()
         self._small, self._large = _Line(), _Line()
@@ -287,19 +281,18 @@ class Batcher:
             begun is dropped. It may end with `RequestError`: an instance is not what the model
             answers (400), or the model failed (500).
         """
-        request = self._request_of(instances, self._known)
+        request = self._request_of(instances, self._cache)
         if request.missing:
             self._accept(request)
             request.answer.add_done_callback(lambda _: self._forget(request))
         else:
-            request.answer.set_result(_answered(request))
+            request.answer.set_result(request.answered())
         return request.answer
 
     def retry_after(self, instances: Sequence[Instance]) -> int:
         """In how many seconds instances would be answered if they were asked now."""
-        request = self._request_of(instances)
         with self._changed:
-            return self._wait(request)
+            return self._wait(self._request_of(instances))
 
     def close(self) -> None:
         """Answers what waits, and ends the threads."""
@@ -310,13 +303,16 @@ class Batcher:
             thread.join()
 
     def _request_of(
-        self, instances: Sequence[Instance], known: KnownAnswers | None = None
+        self, instances: Sequence[Instance], cache: AnswerCache | None = None
     ) -> _Request:
         loop, count = asyncio.get_running_loop(), len(instances)
-        answers, truncated = [None] * count, [0] * count
+        answers, truncated = list[Any]([None] * count), [0] * count
         request = _Request(instances, loop, loop.create_future(), answers, truncated)
-        found = enumerate(known.find(instances) if known else [None] * count)
-        _divide(request, [number for number, one in found if not request.take(number, one)])
+        for number, one in enumerate(cache.find(self._number, instances) if cache else ()):
+            if one is not None:
+                answers[number], tokens, truncated[number] = one
+                request.tokens += tokens
+        _divide(request, [number for number, answer in enumerate(answers) if answer is None])
         count = request.missing
         request.counted = count if request.is_small else min(count, self._share)
         return request
@@ -330,8 +326,7 @@ class Batcher:
                 raise RequestError(503, "the server is about to stop; ask again.", retry_after=1)
             small, large, own = self._small.counted, self._large.counted, request.counted
             too_many = small + large + own > self._most
-            if not request.is_small:
-                too_many = too_many or large + own > self._most - self._share
+            too_many |= not request.is_small and large + own > self._most - self._share
             known = self._pace.batches >= _BATCHES_TO_KNOW
             too_long = known and self._seconds_until(request) > self._most_seconds
             if self._waiting and (too_many or too_long):
@@ -344,16 +339,17 @@ class Batcher:
 
     def _seconds_until(self, request: _Request) -> float:
         """In how many seconds a request would be answered: it and what is computed before it."""
-        own, others = self._tokens_left(request), self._large.requests
-        before = self._tokens_left(self._small) + self._computing_tokens / 2
+        own, others, small = self._tokens_left(request), self._large.requests, self._small
+        before = small.rows.positions + self._pace.tokens(small.characters)
+        before += self._computing_tokens / 2
         if not request.is_small:
             before += sum(min(self._tokens_left(other), own) for other in others)
         elif others:
             before += before / _BATCHES_OF_SMALL
         return self._pace.seconds(own + before)
 
-    def _tokens_left(self, waiting: _Request | _Line) -> float:
-        return waiting.tokens_left + waiting.characters * self._pace.tokens_a_character
+    def _tokens_left(self, request: _Request) -> float:
+        return request.tokens_left + self._pace.tokens(request.characters)
 
     def _wait(self, request: _Request) -> int:
         """In how many seconds a client should ask again."""
@@ -379,8 +375,7 @@ class Batcher:
                     if self._closed and not self._waiting:
                         return
                     self._changed.wait()
-                if self._small.waits or self._large.waits:
-                    self._changed.notify()
+                self._changed.notify()  # there may be more to do
             task()
 
     def _task(self) -> Callable[[], None] | None:
@@ -415,15 +410,12 @@ class Batcher:
         self._deliver(done)
 
     def _prepared(self, part: _Part) -> list[_Part]:
-        """A part with its rows; where answers are kept, it is known whose each row is."""
+        """A part with its rows; divided where it must be known whose rows they are."""
         part.prepared = self._cut(part.instances)
-        if self._known is None or len(part.numbers) in (1, len(part.prepared.rows)):
+        if self._cache is None or len(part.numbers) in (1, len(part.prepared.rows)):
             return [part]
-        singles = list[_Part]()
-        for number in part.numbers:
-            one = part.request.instances[number]
-            singles.append(_Part(part.request, [number], _size(one), self._cut([one])))
-        return singles
+        asked = zip(part.numbers, part.instances, strict=True)
+        return [_Part(part.request, [at], _size(one), self._cut([one])) for at, one in asked]
 
     def _cut(self, instances: Sequence[Instance]) -> Prepared:
         is_large = sum(map(_size, instances)) > _LARGE
@@ -442,11 +434,11 @@ class Batcher:
     def _add_rows(self, line: _Line, part: _Part) -> None:
         assert part.prepared is not None
         request, lengths = part.request, [row_length(row) for row in part.prepared.rows]
-        part.outputs, part.missing = [None] * len(lengths), len(lengths)
-        self._pace.prepared(sum(lengths), part.characters)
+        part.outputs, part.missing, tokens = [None] * len(lengths), len(lengths), sum(lengths)
+        self._pace.prepared(tokens, part.characters)
         if not request.over:
-            request.tokens += sum(lengths)
-            request.tokens_left += sum(lengths)
+            request.tokens += tokens
+            request.tokens_left += tokens
             request.characters -= part.characters
             line.characters -= part.characters
             line.rows.add(part, lengths)
@@ -454,9 +446,8 @@ class Batcher:
     def _take_rows(self, budget: int, free: int) -> list[WaitingRow]:
         """The next batch: of small requests, but now and then of large ones."""
         small, large = self._small, self._large
-        is_small = bool(small.rows)
-        if large.rows and self._small_computed >= _BATCHES_OF_SMALL * budget:
-            is_small = False
+        is_due = bool(large.rows) and self._small_computed >= _BATCHES_OF_SMALL * budget
+        is_small = bool(small.rows) and not is_due
         rows = small.rows if is_small else large.rows
         # Few rows are divided among those who could compute them.
         share = budget if free == 1 else -(-rows.positions // free)
@@ -530,17 +521,18 @@ class Batcher:
                 continue
             cut = prepared.num_truncated or [0] * len(answers)
             found = [*zip(part.numbers, answers, cut, strict=True)]
-            if self._known is not None:
+            if self._cache is not None:
                 lengths = [row_length(row) for row in prepared.rows]
                 tokens = lengths if len(found) > 1 else [sum(lengths)]
                 for (number, answer, left), count in zip(found, tokens, strict=True):
-                    self._known.keep(request.instances[number], Known(answer, count, left))
+                    asked = request.instances[number]
+                    self._cache.keep(self._number, asked, Known(answer, count, left))
             with self._changed:
                 for number, answer, left in found:
                     request.answers[number], request.truncated[number] = answer, left
                 request.missing -= len(found)
                 if not request.missing:
-                    done.append((request, _answered(request)))
+                    done.append((request, request.answered()))
         self._deliver(done)
 
     def _deliver(self, results: Iterable[_Result]) -> None:
@@ -555,7 +547,7 @@ class Batcher:
                 loop.call_soon_threadsafe(_settle, some)
 
 
-def _divide(request: _Request, numbers: Iterable[int]) -> None:
+def _divide(request: _Request, numbers: Sequence[int]) -> None:
     """Divides some instances of a request into parts; a single one may be longer than a part."""
     part = _Part(request, [], 0)
     for number in numbers:
@@ -567,17 +559,12 @@ def _divide(request: _Request, numbers: Iterable[int]) -> None:
         part.numbers.append(number)
         part.characters += size
         request.characters += size
-        request.asked += 1
-        request.missing += 1
+    request.asked = request.missing = len(numbers)
     request.is_small = len(request.parts) < 2 and request.characters <= _SMALL_CHARACTERS
 
 
 def _tokens(batch: Sequence[WaitingRow]) -> int:
     return sum(row.length for row in batch)
-
-
-def _answered(request: _Request) -> Answered:
-    return Answered(request.answers, request.tokens, request.truncated)
 
 
 def _size(instance: Instance) -> int:

@@ -1,4 +1,4 @@
-"""What requests ask and replies hold, in forms that clients have, and their OpenAPI.
+"""What requests ask and replies hold, in forms that clients have.
 
 TensorFlow Serving's REST form, OpenAI's of vectors, and the one for documents in order that
 Cohere, Jina and TEI share. The documented calls of all work unchanged. In the first one a text may
@@ -25,7 +25,7 @@ from keras_bert_impl.serving.answerer import (
     Instance,
     asked_answerer,
 )
-from keras_bert_impl.serving.forms import VectorForm, read_fields
+from keras_bert_impl.serving.forms import read_fields
 from keras_bert_impl.serving.http.batching import Answered
 from keras_bert_impl.serving.http.bodies import RequestError, bad_request
 from keras_bert_impl.serving.reranking import by_score, can_rank, pair_scoring
@@ -45,8 +45,12 @@ _OF_EMBEDDINGS = (
     *("input", "model", "encoding_format", "dimensions", "user"),
     *("input_type", "vector_type"),
 )
-_MOST_FOUND, _MOST_OF_ALL = 1000, 20_000  # texts a query, and of all queries of a request
-_B64 = "b64"
+MOST_FOUND, _MOST_OF_ALL = 1000, 20_000
+"""Results a query, and of all queries of a request."""
+
+B64 = "b64"
+"""The one entry of an object that is a text in base64."""
+
 _Write = Callable[[Answered], Any]
 
 
@@ -174,7 +178,7 @@ def _check_entries(body: Any, entries: Sequence[str]) -> None:
 def _answerer(model: AnsweringModel, name: Any, first: Any) -> Answerer:
     """The answerer of a signature; by default as every door chooses it."""
     if name in ("", None) or (name == DEFAULT_SIGNATURE and name not in model.answerers):
-        is_bare = not isinstance(first, dict) or first.keys() == {_B64}
+        is_bare = not isinstance(first, dict) or first.keys() == {B64}
         return asked_answerer(model.answerers, ["" if is_bare else first])
     if isinstance(name, str) and name in model.answerers:
         return model.answerers[name]
@@ -187,7 +191,7 @@ def _rows(body: Mapping[str, Any]) -> Any:
     if ("instances" in body) == ("inputs" in body):
         raise bad_request("send either `instances` (rows) or `inputs` (columns).")
     columns = body.get("inputs")
-    if not isinstance(columns, dict) or columns.keys() == {_B64}:
+    if not isinstance(columns, dict) or columns.keys() == {B64}:
         return body.get("instances", columns)
     for name, column in columns.items():
         if not isinstance(column, list) or not column:
@@ -210,7 +214,7 @@ def _examples(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _instance(inputs: Sequence[Input], row: Any, of_features: bool) -> Instance:
     """The texts of a row; a feature may be a list of one value."""
-    values = row if isinstance(row, dict) and row.keys() != {_B64} else {inputs[0].name: row}
+    values = row if isinstance(row, dict) and row.keys() != {B64} else {inputs[0].name: row}
     singles = {one.name for one in inputs if not one.is_list} if of_features else set()
     return {name: _texts_in(value, name in singles) for name, value in values.items()}
 
@@ -222,12 +226,12 @@ def _texts_in(value: Any, single: bool) -> Any:
 
 
 def _text(value: Any) -> Any:
-    if not isinstance(value, dict) or value.keys() != {_B64}:
+    if not isinstance(value, dict) or value.keys() != {B64}:
         return value
     try:
-        return base64.b64decode(value[_B64], validate=True).decode()
+        return base64.b64decode(value[B64], validate=True).decode()
     except (TypeError, ValueError):
-        raise bad_request(f"{shown(value[_B64])} is no UTF-8 text in base64.") from None
+        raise bad_request(f"{shown(value[B64])} is no UTF-8 text in base64.") from None
 
 
 def _by_rows(answered: Answered) -> dict[str, Any]:
@@ -379,9 +383,9 @@ def read_search(
         raise RequestError(404, f"there is no index {shown(name)}; there are: {known}.")
     if "index" not in body and len(indexes) > 1:
         raise bad_request(f"`index` must name one of {', '.join(indexes)}.", "index")
-    if type(count) is not int or not 1 <= count <= _MOST_FOUND:
+    if type(count) is not int or not 1 <= count <= MOST_FOUND:
         raise bad_request(
-            f"`top_k` is {shown(count)}; give a number from 1 to {_MOST_FOUND}.", "top_k"
+            f"`top_k` is {shown(count)}; give a number from 1 to {MOST_FOUND}.", "top_k"
         )
     index = indexes[name]
     answerer = vectors_of(models[index.model])
@@ -430,7 +434,7 @@ class _Reranking(TypedDict):
     positive_label: NotRequired[str | None]
 
 
-_IGNORED = (
+IGNORED = (
     *("max_tokens_per_doc", "max_chunks_per_doc", "priority", "rank_fields"),
     *("truncation", "user", "truncate_prompt_tokens", "return_len"),
 )
@@ -443,7 +447,7 @@ def read_rerank(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, A
     Documents that are called `texts` are answered as Text Embeddings Inference does, with a bare
     list; others as Cohere and Jina do.
     """
-    body = _given(body, tuple(_Reranking.__annotations__), _IGNORED)
+    body = _given(body, tuple(_Reranking.__annotations__), IGNORED)
     if ("documents" in body) == ("texts" in body):
         raise bad_request("send either `documents` or `texts`, a list of texts.", "documents")
     try:
@@ -529,194 +533,3 @@ def model_entry(name: str, model: AnsweringModel, created: int) -> dict[str, Any
     """
     known = {"id": name, "object": "model", "created": created, "owned_by": "keras_bert_impl"}
     return {**known, "capabilities": capabilities_of(model)}
-
-
-_FAULTS = {
-    "400": "The request is not as it must be; the sentence says what is wrong.",
-    "401": "The API key is missing or wrong.",
-    "403": "The server has no such name (Host), or a foreign page asks.",
-    "404": "There is no such model, or no such version.",
-    "408": "The body did not arrive in time.",
-    "413": "The body, or the number of instances, is too large.",
-    "415": "The body is packed, and not as gzip.",
-    "429": "Too many wait, or this one waited too long; ask again after `Retry-After` seconds.",
-    "503": "The server is about to stop.",
-}
-_GETS = {
-    "/v1/models": "The models, in OpenAI's form.",
-    "/healthz": "Whether the server lives.",
-    "/readyz": "Whether it takes requests; 503 while it stops.",
-    "/metrics": "Figures for Prometheus, as text.",
-}
-_TEXT: dict[str, Any] = {"type": "string"}
-_TEXT_OR_TEXTS = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
-_SAYING = "How do I get my money back?"
-_EXAMPLES = {"fill_mask_text": "Paris is the [MASK] of France."}
-
-
-def openapi_document(
-    models: Mapping[str, AnsweringModel],
-    indexes: Mapping[str, ServedIndex] | None = None,
-    address: str = "/",
-) -> dict[str, Any]:
-    """Describes what may be asked of these models, in OpenAPI 3.1.
-
-    Args:
-        address: where the server is asked.
-    """
-    paths = {path: {"get": _get(about)} for path, about in _GETS.items()}
-    for name, model in models.items():
-        paths |= _paths_of(name, model)
-    if vectors := [name for name, model in models.items() if vectors_of(model)]:
-        schema = {
-            "model": {"enum": vectors},
-            "input": _TEXT_OR_TEXTS,
-            "encoding_format": {"enum": ["float", "base64", None]},
-            **_schema(VectorForm.options)["properties"],
-            "user": _or_null(_TEXT),
-        }
-        post = {"model": vectors[0], "input": [_SAYING]}
-        about = "Vectors of texts, in OpenAI's form."
-        paths["/v1/embeddings"] = _post(about, _object(schema, ("model", "input")), post)
-    if indexes:
-        names = [*indexes, None] if len(indexes) == 1 else [*indexes]
-        most = {"type": "integer", "minimum": 1, "maximum": _MOST_FOUND}
-        top_k = {**_or_null(most), "default": 10}
-        schema = {"query": _TEXT_OR_TEXTS, "top_k": top_k, "index": {"enum": names}}
-        needed = ("query",) if len(indexes) == 1 else ("query", "index")
-        asked = {"query": _SAYING, "index": min(indexes)}
-        about = "The nearest texts of an index: id, score, text."
-        paths["/search"] = _post(about, _object(schema, needed), asked)
-    if rerankers := [name for name, model in models.items() if can_rank(model)]:
-        post = {"model": rerankers[0], "query": _SAYING, "documents": [_SAYING]}
-        about = "Documents in the order of their scores, in Cohere's, Jina's and TEI's form."
-        paths |= dict.fromkeys(RERANK_PATHS, _post(about, _reranking_schema(rerankers), post))
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "keras_bert_impl", "version": "1"},
-        "servers": [{"url": address}],
-        "paths": paths,
-        "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
-    }
-
-
-def _paths_of(name: str, model: AnsweringModel) -> dict[str, Any]:
-    """The paths of one model."""
-    path, main = f"/v1/models/{name}", next(iter(model.answerers.values()))
-    signatures = [f"{one} gives {', '.join(x.outputs)}" for one, x in model.answerers.items()]
-    rows, columns = list[Any](), list[Any]()
-    for one in model.answerers.values():
-        row = _schema([*one.inputs, *one.options])
-        is_bare = not any(x.needed for x in one.inputs[1:])
-        rows.append(_list_of({"anyOf": [row, _type_of(one.inputs[0])]} if is_bare else row))
-        fields = {field: _list_of(values) for field, values in row["properties"].items()}
-        columns.append(_object(fields, row["required"]))
-    schema = {
-        "signature_name": {"enum": [*model.answerers, DEFAULT_SIGNATURE, "", None]},
-        "instances": {"anyOf": rows},
-        "inputs": {"description": "The same by columns.", "anyOf": [*rows, *columns]},
-        "encoding_format": {"enum": ["float", None, *(["base64"] * (main.kind == "vector"))]},
-    }
-    about, example = f"Answers: {'; '.join(signatures)}.", {"instances": [_example(main)]}
-    asked = _object(schema, oneOf=[{"required": [one]} for one in METHODS["predict"]])
-    paths = {
-        path: {"get": _get("The states of the model's versions, and its entry in the list.")},
-        f"{path}/metadata": {"get": _get("Its signatures, and what there is to know of it")},
-        f"{path}:predict": _post(about, asked, example),
-    }
-    features = _schema(main.inputs, of_features=True)
-    whole = {"items": {"required": features.pop("required")}}
-    schema = {
-        "signature_name": schema["signature_name"],
-        "examples": _list_of(features),
-        "context": {**features, "description": "What all examples share."},
-    }
-    either = [{"required": ["context"]}, {"properties": {"examples": whole}}]
-    asked, example = _object(schema, ("examples",), anyOf=either), {"examples": [_example(main)]}
-    for method, about in (
-        ("classify", "Labels with their probabilities."),
-        ("regress", "Numbers."),
-    ):
-        if method in capabilities_of(model):
-            paths[f"{path}:{method}"] = _post(about, asked, example)
-    return paths
-
-
-def _reranking_schema(models: Sequence[str]) -> dict[str, Any]:
-    flag, document = _or_null({"type": "boolean"}), _object({"text": _TEXT}, ("text",))
-    schema = {
-        "model": {"enum": [*models, None] if len(models) == 1 else [*models]},
-        "query": _TEXT,
-        "documents": _or_null(_list_of({"anyOf": [_TEXT, document]})),
-        "texts": {
-            **_or_null(_list_of(_TEXT)),
-            "description": "In place of `documents`: the reply is TEI's.",
-        },
-        "top_n": _or_null({"type": "integer", "minimum": 1}),
-        **dict.fromkeys(("return_documents", "return_text", "raw_scores", "truncate"), flag),
-        "truncation_direction": {"enum": ["Right", "right", None]},
-        "positive_label": {**_or_null(_TEXT), "description": "Its probability is the score."},
-        **{entry: {"description": "It is ignored."} for entry in _IGNORED},
-    }
-    needed = ("query",) if len(models) == 1 else ("query", "model")
-    # null is as if an entry were not there.
-    one_of = [
-        {"required": [one], "properties": {one: {"type": "array"}, other: {"type": "null"}}}
-        for one, other in (("documents", "texts"), ("texts", "documents"))
-    ]
-    return _object(schema, needed, oneOf=one_of)
-
-
-def _get(summary: str) -> dict[str, Any]:
-    return {"summary": summary, "responses": {"200": {"description": "It."}}}
-
-
-def _post(summary: str, schema: dict[str, Any], example: Any) -> dict[str, Any]:
-    content = {"application/json": {"schema": schema, "example": example}}
-    about = {"200": "Answers, as JSON.", **_FAULTS}
-    return {
-        "post": {
-            "summary": summary,
-            "requestBody": {"required": True, "content": content},
-            "responses": {status: {"description": text} for status, text in about.items()},
-        }
-    }
-
-
-def _object(
-    properties: Mapping[str, Any], required: Sequence[str] = (), **more: Any
-) -> dict[str, Any]:
-    known = {"type": "object", "properties": properties, "additionalProperties": False}
-    return {**known, "required": [*required], **more}
-
-
-def _list_of(items: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": items, "minItems": 1}
-
-
-def _or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
-def _schema(inputs: Sequence[Input], of_features: bool = False) -> dict[str, Any]:
-    fields = {one.name: {**_type_of(one, of_features), "description": one.about} for one in inputs}
-    return _object(fields, [one.name for one in inputs if one.needed])
-
-
-def _type_of(field: Input, of_features: bool = False) -> dict[str, Any]:
-    text: dict[str, Any] = {"anyOf": [_TEXT, _object({_B64: _TEXT}, (_B64,))]}
-    if field.is_number:
-        found: dict[str, Any] = {"type": "integer"}
-    elif field.is_list:
-        found = {"type": "array", "items": text}
-    elif of_features:
-        found = {"anyOf": [text, {"type": "array", "items": text, "minItems": 1, "maxItems": 1}]}
-    else:
-        found = text
-    return found if field.needed else _or_null(found)
-
-
-def _example(answerer: Answerer) -> dict[str, Any]:
-    text = _EXAMPLES.get(answerer.signature, _SAYING)
-    needed = [one for one in answerer.inputs if one.needed]
-    return {one.name: [text, text] if one.is_list else text for one in needed}

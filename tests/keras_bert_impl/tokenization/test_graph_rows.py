@@ -14,7 +14,7 @@ from keras_bert_impl.tokenization.long_texts import make_windows, owned_tokens, 
 from tests.support.window_cases import as_list
 
 
-@settings(deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 40), max_size=5), st.integers(1, 12), st.integers(1, 15))
 def test_windows_are_those_of_numpy(lengths, size, stride):
     offline = make_windows(lengths, size, stride)
@@ -23,7 +23,7 @@ def test_windows_are_those_of_numpy(lengths, size, stride):
     np.testing.assert_array_equal(owned_in_graph(windows).flat_values, owned_tokens(offline))
 
 
-@settings(deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=5), st.integers(1, 12))
 def test_the_contents_of_windows_are_their_tokens(lengths, size):
     tokens = tf.RaggedTensor.from_row_lengths(tf.range(sum(lengths)), lengths)

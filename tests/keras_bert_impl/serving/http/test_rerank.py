@@ -6,7 +6,8 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Input, Prepared
 from keras_bert_impl.serving.http.app import make_app
 from keras_bert_impl.serving.http.config import ServerConfig
-from keras_bert_impl.serving.http.rest import _IGNORED, _Reranking, openapi_document
+from keras_bert_impl.serving.http.openapi import openapi_document
+from keras_bert_impl.serving.http.rest import IGNORED, _Reranking
 from tests.support.asgi_client import ask
 from tests.support.toy_answerer import ToyAnswerer, ToyModel, ToyVectors
 
@@ -97,7 +98,7 @@ def test_of_labels_the_probability_of_one_is_the_score():
 
 def test_what_clients_send_beside_and_nulls_change_nothing():
     body = {"query": "q", "documents": DOCUMENTS}
-    beside = dict.fromkeys(_IGNORED, 5) | dict.fromkeys(_Reranking.__annotations__)
+    beside = dict.fromkeys(IGNORED, 5) | dict.fromkeys(_Reranking.__annotations__)
     assert ordered("/rerank", {**beside, **body}) == ordered("/rerank", body)
     bare = {"query": "q", "texts": DOCUMENTS}
     assert ordered("/rerank", {**beside, **bare}) == ordered("/rerank", bare)

@@ -9,6 +9,7 @@ from keras_bert_impl.serving.answerer import Input
 from keras_bert_impl.serving.http import rest as form
 from keras_bert_impl.serving.http.batching import Answered
 from keras_bert_impl.serving.http.bodies import RequestError
+from keras_bert_impl.serving.http.openapi import openapi_document
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
 
 _answerer = functools.partial(SimpleNamespace, options=())
@@ -160,7 +161,7 @@ def test_metadata_have_the_form_of_a_signature_def():
 
 
 def test_the_document_describes_the_paths_of_each_model():
-    document = form.openapi_document({"toy": ToyModel()})
+    document = openapi_document({"toy": ToyModel()})
     assert document["openapi"] == "3.1.0"
     assert {"/v1/models/toy", "/v1/models/toy:predict", "/v1/models/toy:regress"} <= set(
         document["paths"]
