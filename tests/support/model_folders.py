@@ -43,7 +43,8 @@ def write_prompted(folder, **changes):
     prompts = {"query": "a list . ", "document": "a value . ", "passage": "the ", "other": "dog "}
     settings = {"normalize": True, "max_seq_length": 9, "prompt": "dog ", "prompts": prompts}
     sentence = SentenceSettings(**{**settings, "dimensions": (8, 4), **changes})
-    model, text = scatter_weights(BertEncoder(tiny_config())), TextSettings(WORD_VOCABULARY)
+    config = tiny_config(num_hidden_layers=2)  # of which vectors were recorded
+    model, text = scatter_weights(BertEncoder(config)), TextSettings(WORD_VOCABULARY)
     write_model_directory(folder, model, text, sentence=sentence)
     return folder
 

@@ -42,10 +42,10 @@ class RowPool:
 
     Example:
         >>> pool = RowPool()
-        >>> pool.add("long", [9, 9, 9])
-        >>> pool.add("short", [9])
+        >>> pool.add("first", [9, 2])
+        >>> pool.add("second", [9, 9])
         >>> [(row.owner, row.number) for row in pool.take(18)]
-        [('long', 0), ('short', 0)]
+        [('first', 0), ('second', 0)]
     """
 
     positions: int = 0

@@ -49,7 +49,8 @@ def test_a_text_of_as_many_tokens_as_positions_is_shown_and_a_longer_one_refused
 
 
 def test_a_row_without_end_is_refused_before_it_is_computed(tmp_path):
-    folder = write_encoder(tmp_path / "model", max_position_embeddings=4096, num_attention_heads=16)
+    sizes = {"max_position_embeddings": 4096, "num_attention_heads": 16, "num_hidden_layers": 2}
+    folder = write_encoder(tmp_path / "model", **sizes)
     with pytest.raises(UserError, match="more than the 559 tokens"):
         AttentionModel.open(folder).of_texts(["dog " * 600])
 

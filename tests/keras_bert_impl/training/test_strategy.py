@@ -22,7 +22,7 @@ CLUSTER = {"worker": ["a:1", "b:1"]}
 
 
 def test_one_device_is_the_cpu_without_xla_where_there_is_no_gpu():
-    devices = make_devices(toy_config())
+    devices = make_devices(toy_config(kernels="auto"))
     assert (devices.replicas, devices.workers, devices.own_replicas) == (1, 1, 1)
     assert (devices.is_chief, devices.on_cpu, devices.use_xla) == (True, True, False)
     assert devices.describe("bfloat16").endswith(", bfloat16, XLA kernels")
