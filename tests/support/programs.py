@@ -125,8 +125,18 @@ def _server():
 
 def _serve():
     """Forks a program for every line of the input, until there are no more."""
-    import tensorflow  # noqa: F401 - what this process is for
+    # What this process is for; nothing of it starts a thread.
+    import matplotlib.backends.backend_agg
+    import matplotlib.figure
+    import matplotlib.font_manager  # noqa: F401
+    import tensorflow  # noqa: F401
     import tensorflow_text  # noqa: F401
+
+    import pipelines.fine_tuning.run
+    import pipelines.runs.pretraining
+    import pipelines.tasks.labels.own_texts
+    import pipelines.vectors.embed  # noqa: F401
+    import tools.training  # noqa: F401
 
     folders = {}
 
