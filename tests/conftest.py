@@ -2,6 +2,7 @@
 
 import gc
 import importlib.util
+import logging
 import os
 import resource
 import shutil
@@ -98,6 +99,14 @@ def memory_of_the_file(request):
         if hasattr(kept, "cache_clear"):  # of `functools.cache`
             kept.cache_clear()
     give_memory_back()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def level_of_logs():
+    """A tool shows what the library logs; the next file's tests begin without it."""
+    yield
+    for room in ("keras_bert_impl", "pipelines"):
+        logging.getLogger(room).setLevel(logging.NOTSET)
 
 
 @pytest.fixture

@@ -250,7 +250,7 @@ class TextTask(TaskDefaults):
     joins = True
 
     def texts(self, example: TextExample) -> list[str]:
-        return [example.text_a, example.text_b or ""]
+        return [example.text_a] if example.text_b is None else [example.text_a, example.text_b]
 
     def rows(
         self,

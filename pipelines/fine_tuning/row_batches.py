@@ -4,7 +4,8 @@ Batches are padded to one of a few lengths: as few as make up for the time that 
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -93,14 +94,21 @@ class LengthRule:
         size, inner = config.hidden_size, config.intermediate_size
         return cls(cost=_TRACED / (4 * size * size + 2 * size * inner), steps=steps)
 
-    def lengths(self, longest: NDArray[np.integer], enough: int, rows: int) -> BatchLengths:
-        """The lengths for batches of which `longest` has some, int [batches or their parts].
+    def lengths(
+        self, longest: Callable[[], NDArray[np.integer]], enough: int, size: int, parts: int = 1
+    ) -> BatchLengths:
+        """The lengths of batches.
 
-        `enough` is the longest of all rows, `rows` is how many rows the run computes.
+        Args:
+            longest: finds the longest row of some batches or their parts: int [batches * parts].
+            enough: the longest row of all.
+            size: the rows of a batch.
         """
         if self.fixed is not None:
             return BatchLengths.fixed(self.fixed)
-        return BatchLengths.fitted(longest, enough, self.cost * len(longest) / rows)
+        found = longest()
+        rows = (self.steps or len(found) / parts) * size
+        return BatchLengths.fitted(found, enough, self.cost * len(found) / max(rows, 1))
 
 
 def _last_of_groups(
@@ -142,6 +150,9 @@ LEAST_WINDOWS = 4
 would otherwise be in one batch, in every epoch."""
 
 _COUNTED_STEPS = 1000
+
+_PASSES = 4
+"""So often a split is scored in a run, about; always the same, so that its figures are, too."""
 
 
 class LengthOrder:
@@ -207,8 +218,8 @@ class RowBatches(BatchSource):
         self._rows, rule = rows, rule or LengthRule()
         self._order = LengthOrder(rows.lengths, batch_size, seed)
         self.batch_size = batch_size
-        found, enough = _longest(rows, self._some_numbers())
-        self._lengths = rule.lengths(found, enough, (rule.steps or len(found)) * batch_size)
+        find = partial(_longest, rows, self._some_numbers())
+        self._lengths = rule.lengths(find, int(rows.lengths.max(initial=1)), batch_size)
 
     def batch_at(self, step: int) -> Batch:
         numbers = self.rows_of(step)
@@ -237,8 +248,9 @@ class RowEvaluation:
     def __init__(self, rows: RowSet, batch_size: int, rule: LengthRule | None = None) -> None:
         self._rows = rows
         self.batch_size = batch_size
-        found, enough = _longest(rows, self.numbers())
-        self._lengths = (rule or LengthRule()).lengths(found, enough, len(found) * batch_size)
+        rule, find = rule or LengthRule(), partial(_longest, rows, self.numbers())
+        size = _PASSES * batch_size
+        self._lengths = rule.lengths(find, int(rows.lengths.max(initial=1)), size)
         self.num_rows = len(rows)
         self.num_batches = -(-len(rows) // batch_size)
 
@@ -264,7 +276,7 @@ class RowEvaluation:
                 yield order[first : first + self.batch_size]
 
 
-def _longest(rows: RowSet, batches: Iterable[Numbers]) -> tuple[NDArray[np.int64], int]:
-    """The tokens of each batch's longest row, and those of the longest of all rows."""
+def _longest(rows: RowSet, batches: Iterable[Numbers]) -> NDArray[np.int64]:
+    """The tokens of each batch's longest row."""
     longest = [int(rows.lengths[numbers].max(initial=1)) for numbers in batches]
-    return np.array(longest, np.int64), int(rows.lengths.max(initial=1))
+    return np.array(longest, np.int64)

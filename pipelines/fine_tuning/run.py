@@ -371,6 +371,8 @@ class _Job:
         several = training is not None and training.iterations_per_loop > 1
         if tpu or several or not self._config.trim_padding:
             return LengthRule(fixed=self._config.max_seq_length)
+        if training is None and not self._config.do_train and self._config.engine != TENSORFLOW:
+            return LengthRule()  # which needs nothing for another length
         steps = training.num_train_steps if training else None
         return LengthRule.of_model(self._start.config, steps)
 

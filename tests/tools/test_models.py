@@ -16,7 +16,7 @@ from tools import embed, explain, export_model, export_saved_model, grow_vocabul
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    return write_encoder(tmp_path_factory.mktemp("models") / "model")
+    return write_encoder(tmp_path_factory.mktemp("models") / "model", num_hidden_layers=2)
 
 
 def test_lines_become_vectors_and_the_nearest_are_found(model, tmp_path, capsys):

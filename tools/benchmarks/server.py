@@ -273,8 +273,8 @@ def _median_of(before: dict[float, float], after: dict[float, float]) -> float:
     """The median of a histogram's growth in ms, as Prometheus interpolates it.
 
     Example:
-        >>> _median_of({0.1: 1, 0.2: 1}, {0.1: 1, 0.2: 5})
-        150.0
+        >>> _median_of({0.5: 1, 1.0: 1}, {0.5: 1, 1.0: 5})
+        750.0
     """
     bounds = [one for one in sorted(after) if one < math.inf]
     counts = [after[one] - before.get(one, 0) for one in bounds]

@@ -130,9 +130,12 @@ class VectorBatches(BatchSource):
         parts = -(-of_replica // texts_at_once)
         self._shape = (parts, replicas, -(-of_replica // parts))
         steps, rule = min(-(-len(rows) // batch_size), _COUNTED_STEPS), rule or LengthRule()
-        found = np.concatenate([self._longest(*self._parts_of(step)) for step in range(steps)])
-        texts_of_run = (rule.steps or steps) * batch_size * rows.shape[1]
-        self._lengths = rule.lengths(found, int(texts.lengths.max()), texts_of_run)
+        self._lengths = rule.lengths(
+            lambda: np.concatenate([self._longest(*self._parts_of(step)) for step in range(steps)]),
+            int(texts.lengths.max()),
+            batch_size * rows.shape[1],
+            parts,
+        )
 
     def batch_at(self, step: int) -> Batch:
         """The batch of one step; see `VectorObjective`."""

@@ -135,13 +135,15 @@ def test_no_other_lengths_take_less_time(longest, more, most, cost):
 
 
 def test_a_short_run_has_fewer_lengths_than_a_long_one():
-    lengths, minilm = (
-        np.arange(8, 64),
-        BertConfig(vocab_size=9, hidden_size=384, intermediate_size=1536),
-    )
+    lengths = np.arange(8, 64)
+    minilm = BertConfig(vocab_size=9, hidden_size=384, intermediate_size=1536)
     kinds = [
-        len(LengthRule.of_model(minilm, steps).lengths(lengths, 64, rows).allowed)
-        for steps, rows in ((30, 30 * 32), (300, 300 * 32), (None, 30_000 * 32))
+        len(LengthRule.of_model(minilm, steps).lengths(lambda: lengths, 64, 32).allowed)
+        for steps in (30, 300, 30_000)
     ]
     assert kinds == sorted(kinds)
     assert (kinds[0], kinds[-1]) == (2, 8)
+
+
+def test_where_all_have_one_length_none_is_looked_at():
+    assert LengthRule(fixed=9).lengths(lambda: pytest.fail("looked"), 64, 32).allowed == (9,)

@@ -29,8 +29,8 @@ class ToyBuilder(TaskBuilder):
     FILES_ARE_MISSING = "no file"
     NOTHING_TO_SCORE = "nothing to score"
 
-    def __init__(self, config, trained=None):
-        super().__init__(config, trained)
+    def __init__(self, config, trained=None, run=None):
+        super().__init__(config, trained, run)
         self.steps = []
 
     def _open(self, split, name):

@@ -12,7 +12,7 @@ LINES = ["the dog runs.", "a", "", "the cat sleeps . the dog runs .", "a list", 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return write_encoder(tmp_path_factory.mktemp("models") / "encoder")
+    return write_encoder(tmp_path_factory.mktemp("models") / "encoder", num_hidden_layers=2)
 
 
 def extractor(folder, **changes):
@@ -25,9 +25,9 @@ def extractor(folder, **changes):
 def test_no_more_is_computed_ahead_than_the_limit_allows(folder, monkeypatch):
     monkeypatch.setattr(module, "_BYTES_AT_ONCE", 1)  # less than one line
     found, batches, read = extractor(folder), [], []
-    compute = found._compute
+    compute = found._forward
     monkeypatch.setattr(
-        found, "_compute", lambda rows: batches.append(len(rows["input_ids"])) or compute(rows)
+        found, "_forward", lambda rows: batches.append(len(rows["input_ids"])) or compute(rows)
     )
     next(found.extract(read.append(line) or line for line in LINES))
     assert batches == [2]

@@ -36,7 +36,8 @@ SETTINGS = {
 
 def write_model(folder, vocabulary, do_lower_case, **changes):
     """A model with scattered weights, so that all logits differ."""
-    config = tiny_config(vocab_size=len(vocabulary), max_position_embeddings=64)
+    sizes = {"max_position_embeddings": 64, "num_hidden_layers": 2}
+    config = tiny_config(vocab_size=len(vocabulary), **sizes)
     config = with_task_settings(config, {**SETTINGS, **changes})
     text = TextSettings(vocabulary, do_lower_case)
     write_model_directory(folder, scatter_weights(BertSpanLabeler(config)), text)
