@@ -53,8 +53,8 @@ class BertEmbedder(ConfiguredModel):
     Args:
         config: the model's configuration.
         pooling: "mean" of all tokens' vectors in the last layer, "cls", the first token's there,
-            or "pooler", BERT's own. `from_pretrained` takes what the directory says where the caller
-            does not.
+            or "pooler", BERT's own. `from_pretrained` takes what the directory says, unless
+            the caller says it.
         normalize: whether vectors are scaled to length 1.
 
     Raises:
