@@ -97,6 +97,12 @@ def test_a_damaged_graph_is_named_where_none_can_be_made(folder, graph, monkeypa
     assert f"{place}: is damaged or of another version, and is not used." in caplog.text
 
 
+def test_int8_asks_for_its_package_before_texts_are_read(graph, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UserError, match="needs the package nncf"):
+        quantized_graph(graph.clone(), "a", None, lambda: 1 / 0)
+
+
 def damaged(folder):
     (folder / "model.bin").write_bytes(b"dear")
 
