@@ -97,7 +97,8 @@ class Embedder:
         self._model, self.text = model, text
         known = model.source if isinstance(model, UnbuiltModel) else model
         self.config: BertConfig = known.config
-        settings = settings or _within(getattr(model, "sentence", None), self.config)
+        own = None if isinstance(model, UnbuiltModel) else model.sentence
+        settings = settings or _within(own, self.config)
         self._source = known if isinstance(known, ModelSource | ExportedModel) else None
         if not isinstance(model, UnbuiltModel | ExportedModel):
             settings = dataclasses.replace(
