@@ -54,7 +54,7 @@ class Progress:
     On a terminal one line is rewritten five times a second; elsewhere (a log file) a plain line
     appears every `seconds_between_lines`. Jobs shorter than that print only their closing line. The
     time left follows the `work` that the first so many units are, where some take longer. Rate and
-    time left leave out the first units that are told, in whose time programs are compiled.
+    time left are those of the units that were measured; the closing line is of the whole job.
 
     Example:
         >>> import io
@@ -85,23 +85,29 @@ class Progress:
         self._pause = 0.2 if self._terminal else seconds_between_lines
         self._work = work or (lambda units: units)
         self._clock = clock
-        self._start = self._last = self._warm_since = clock()
-        self._done = self._done_at_start = self._done_cold = 0.0
+        self._start = self._last = self._told = clock()
+        self._done = self._done_at_start = 0.0
+        self._measured = self._work_measured = self._seconds = 0.0
 
     def resume_from(self, done: float) -> None:
         """Counts `done` units as finished earlier: they show, but do not enter the rate."""
-        self._done = self._done_at_start = self._done_cold = done
+        self._done = self._done_at_start = done
 
-    def advance(self, units: float = 1, note: str = "") -> bool:
-        """Counts `units` more as done; says whether the line was shown now."""
-        is_first, self._done = self._done == self._done_at_start, self._done + units
-        now = self._clock()
+    def advance(self, units: float = 1, note: str = "", *, compiled: bool = False) -> bool:
+        """Counts `units` more as done; says whether the line was shown now.
+
+        Units in whose time a program was compiled are not measured.
+        """
+        before, self._done, now = self._done, self._done + units, self._clock()
+        if not compiled:
+            self._measured += units
+            self._work_measured += self._work(self._done) - self._work(before)
+            self._seconds += now - self._told
+        self._told = now
         shown = now - self._last >= self._pause
         if shown:
             self._last = now
-            self._write(self._line(now) + (f", {note}" if note else ""))
-        if is_first:
-            self._warm_since, self._done_cold = now, self._done
+            self._write(self._line() + (f", {note}" if note else ""))
         return shown
 
     def close(self) -> None:
@@ -111,37 +117,30 @@ class Progress:
         line = f"{self._label}: {self._so_far()} {self._unit}"
         if self._done_at_start:
             line += f", {format_count(done)} of them"
-        line += f" in {format_duration(now - self._start)} ({self._rate(now)})"
+        line += f" in {format_duration(now - self._start)} ({self._rate(done, now - self._start)})"
         self._write(line, last=True)
 
     def _so_far(self) -> str:
         done = format_count(self._done)
         return f"{done} of {format_count(self._total)}" if self._total else done
 
-    def _line(self, now: float) -> str:
+    def _line(self) -> str:
         line = f"{self._label}: {self._so_far()} {self._unit}"
         if self._total:
             line += f" ({min(1.0, self._done / self._total):.0%})".replace("%", " %")
-        parts = [line, self._rate(now), self._left(now)]
-        return ", ".join(part for part in parts if part)
+        if self._measured:
+            line += f", {self._rate(self._measured, self._seconds)}{self._left()}"
+        return line
 
-    def _measured(self, now: float) -> tuple[float, float]:
-        """What was done before the rate is measured, and for how long it is."""
-        if self._done > self._done_cold:
-            return self._done_cold, now - self._warm_since
-        return self._done_at_start, now - self._start
-
-    def _rate(self, now: float) -> str:
-        before, seconds = self._measured(now)
+    def _rate(self, units: float, seconds: float) -> str:
         # Clocks have a resolution: units may be done in no time.
-        return f"{format_count((self._done - before) / max(seconds, 1e-9))} {self._unit}/s"
+        return f"{format_count(units / max(seconds, 1e-9))} {self._unit}/s"
 
-    def _left(self, now: float) -> str:
-        if not self._total or self._done == self._done_at_start:
+    def _left(self) -> str:
+        if not (self._total and self._work_measured):
             return ""
-        before, seconds = self._measured(now)
-        total, done, before = map(self._work, (self._total, self._done, before))
-        return f"{format_duration(max(0.0, (total - done) * seconds / (done - before)))} left"
+        left = max(0.0, self._work(self._total) - self._work(self._done))
+        return f", {format_duration(left * self._seconds / self._work_measured)} left"
 
     def _write(self, line: str, *, last: bool = False) -> None:
         # Back to the line's beginning, and what stood there is erased.

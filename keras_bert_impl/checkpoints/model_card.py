@@ -180,8 +180,9 @@ def _front_matter(kind: _Kind, config: BertConfig, facts: TrainingFacts) -> str:
     # The form of the files is transformers' own, whose classes open them, too.
     library, tags = "transformers" if _is_theirs(config) else "keras_bert_impl", list[str]()
     if kind is _SENTENCES:
-        library = _SENTENCE_TRANSFORMERS
-        tags = [_SENTENCE_TRANSFORMERS, "sentence-similarity", "feature-extraction"]
+        tags = ["sentence-similarity", "feature-extraction"]
+        if _is_theirs(config):
+            library, tags = _SENTENCE_TRANSFORMERS, [_SENTENCE_TRANSFORMERS, *tags]
     data = ModelCardData(
         library_name=library,
         pipeline_tag=kind.pipeline,

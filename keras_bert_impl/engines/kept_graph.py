@@ -146,7 +146,7 @@ def _read(folder: Path, wanted: Mapping[str, Any]) -> KeptGraph | None:
     if not noted or any(noted.get(name) != value for name, value in wanted.items()):
         return None
     if noted.get("form") != _FORM or noted.get("files") != _digests(folder):
-        _log.info("%s: is damaged or of another version; it is made again.", folder)
+        _log.info("%s: is damaged or of another version, and is not used.", folder)
         return None
     try:
         return KeptGraph(openvino_core().read_model(folder / GRAPH_FILE), noted, folder)
@@ -253,7 +253,8 @@ def _plain(model: Any, places: list[Path], source: Mapping[str, str], keep: bool
     kept = read_graph(places, source) if source else None
     if kept is not None:
         return _Plain(kept.graph, str(kept.description.get(_OF)), source)
-    need_tensorflow("a model of which no graph of this version is kept")
+    where = f" in {places[0]}" if places else ""
+    need_tensorflow(f"a model of which no graph of this version is kept{where}")
     made = openvino_graph(model.build() if isinstance(model, UnbuiltModel) else model)
     # If the weights were replaced while they were read, it is unknown whose graph this is.
     source = source if _source_of(model, places) == source else {}
@@ -268,7 +269,7 @@ def _quantized(plain: _Plain, places: list[Path], calibration: Calibration) -> A
     kept = read_graph(places, wanted)
     if kept is not None:
         _log.info("%s: the scales of int8 are there.", kept.folder)
-    graph = quantize(plain.graph, calibration()) if kept is None else kept.graph
+    graph = quantize(plain.graph, calibration) if kept is None else kept.graph
     if kept is None or plain.source:  # so the next start finds it without the plain graph
         keep_graph(places, graph, {**plain.source, **wanted})
     return graph

@@ -106,7 +106,7 @@ _log = logging.getLogger(__name__)
 CALIBRATION_ROWS = 300
 
 
-def quantize(graph: Any, rows: Sequence[Features]) -> Any:
+def quantize(graph: Any, calibration: Callable[[], Sequence[Features]]) -> Any:
     """The graph, which is changed, with its matrix products in 8-bit integers.
 
     The ranges of numbers are those of the calibration texts (NNCF's post-training quantization for
@@ -115,6 +115,7 @@ def quantize(graph: Any, rows: Sequence[Features]) -> Any:
     need_extra("openvino", ["nncf"], "`precision=int8`")
     import nncf
 
+    rows = calibration()
     if not rows:
         raise UserError("`precision=int8` needs texts to find its scales on; give some of yours.")
     _log.info("int8: finding the scales on %d texts.", len(rows))

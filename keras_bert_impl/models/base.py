@@ -64,6 +64,7 @@ class ConfiguredModel(keras.Model):
             assigned. Graphs that were traced before keep theirs. They suit a machine and not a
             model's file: a saved model starts with the plain ones again.
         label_units: the units that a regression learns in; None where its weights are plain.
+        sentence: how a text becomes a vector; None where the model is of something else.
     """
 
     label_units: LabelUnits | None = None
@@ -90,7 +91,7 @@ class ConfiguredModel(keras.Model):
         self.dtype_policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
         self._names = tuple(inputs)
         self._text: TextSettings | None = None
-        self._sentence: SentenceSettings | None = None  # of a model of vectors
+        self.sentence: SentenceSettings | None = None
         self._why_no_text = "was not opened by from_pretrained"
         self.kernels: kernels.PlainKernels = kernels.PLAIN
         self.trainable = trainable
@@ -205,7 +206,7 @@ class ConfiguredModel(keras.Model):
             text, config = tokenizer or self._known_text(), self.config
         else:
             text, config = tokenizer.settings, _with_packing(self.config, tokenizer)
-        write_model_directory(folder, self, text, config, self._sentence)
+        write_model_directory(folder, self, text, config, self.sentence)
 
     def plain_weights(self) -> dict[str, np.ndarray]:
         """The weights by their paths, as a model directory holds them."""

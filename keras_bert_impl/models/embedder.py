@@ -1,6 +1,7 @@
 """A model that gives a whole input one vector."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -52,7 +53,8 @@ class BertEmbedder(ConfiguredModel):
     Args:
         config: the model's configuration.
         pooling: "mean" of all tokens' vectors in the last layer, "cls", the first token's there,
-            or "pooler", BERT's own. `from_pretrained` takes what the directory says.
+            or "pooler", BERT's own. `from_pretrained` takes what the directory says, unless
+            the caller says it.
         normalize: whether vectors are scaled to length 1.
 
     Raises:
@@ -81,19 +83,32 @@ class BertEmbedder(ConfiguredModel):
         outputs = {"embedding": UnitLength(name="unit_length")(vector) if normalize else vector}
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
         self.encoder, self.pooling, self.normalize = encoder, pooling, normalize
-        self._sentence = SentenceSettings(pooling, normalize)
+        self.reads_pooler = pooling == POOLER
+        self.sentence = SentenceSettings(pooling, normalize)
 
     @classmethod
     def _arguments(cls, source: ModelSource, options: Mapping[str, Any]) -> dict[str, Any]:
-        kept = read_sentence_settings(source.folder) or SentenceSettings()
-        own = {"pooling": kept.pooling, "normalize": kept.normalize}
+        own = dict[str, Any]()
+        if not {"pooling", "normalize"} <= options.keys():
+            try:
+                kept = read_sentence_settings(source.folder) or SentenceSettings()
+            except UserError as error:
+                raise UserError(
+                    f"{error} Or give BertEmbedder.from_pretrained `pooling` and `normalize`."
+                ) from error
+            own = {"pooling": kept.pooling, "normalize": kept.normalize}
         return super()._arguments(source, {**own, **options})
 
     def _restore(self, source: ModelSource) -> RestoreReport:
-        report = super()._restore(source)
-        restore_pooler(self.encoder.pooler.weights, source.folder)
-        if kept := read_sentence_settings(source.folder):  # with its prompts
-            self._sentence = replace(kept, pooling=self.pooling, normalize=self.normalize)
+        report, kept = super()._restore(source), None
+        with suppress(UserError):  # else `_arguments` refused it, but where the caller said all
+            kept = read_sentence_settings(source.folder)
+        if kept is not None:  # with its prompts
+            self.sentence = replace(kept, pooling=self.pooling, normalize=self.normalize)
+            pooler = self.encoder.pooler.weights
+            if restore_pooler(pooler, source.folder):
+                loaded = *report.loaded, *(weight.path for weight in pooler)
+                report = replace(report, loaded=loaded)
         return report
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:

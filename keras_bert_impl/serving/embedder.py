@@ -63,7 +63,8 @@ class Embedder:
         model: the encoder with its pooling; its present weights are used. One that is not built
             needs an engine, and is built where it is asked for; an export needs one, too.
         text: the vocabulary, the casing and the accents.
-        settings: how many tokens are read, and what is put before every text.
+        settings: how many tokens are read, and what is put before every text; by default what
+            `BertEmbedder.from_pretrained` found beside the model.
         engine: what computes the model; by default what is fastest on TensorFlow.
         deterministic: compute every text alone, so that it gets the same bytes whatever stands
             beside it.
@@ -93,10 +94,11 @@ class Embedder:
         engine: Engine | None = None,
         deterministic: bool = False,
     ) -> None:
-        settings = settings or SentenceSettings()
         self._model, self.text = model, text
         known = model.source if isinstance(model, UnbuiltModel) else model
         self.config: BertConfig = known.config
+        own = None if isinstance(model, UnbuiltModel) else model.sentence
+        settings = settings or _within(own, self.config)
         self._source = known if isinstance(known, ModelSource | ExportedModel) else None
         if not isinstance(model, UnbuiltModel | ExportedModel):
             settings = dataclasses.replace(
@@ -369,11 +371,16 @@ def sentence_settings_of(source: ModelSource | ExportedModel) -> SentenceSetting
                 "say their size; export a model of vectors again, or name a model directory."
             )
         return source.sentence
-    settings = read_sentence_settings(source.folder) or SentenceSettings()
+    return _within(read_sentence_settings(source.folder), source.config)
+
+
+def _within(settings: SentenceSettings | None, config: BertConfig) -> SentenceSettings:
+    """What a file says, which may name more positions than there are."""
+    settings = settings or SentenceSettings()
     if settings.max_seq_length is None:
         return settings
-    most = source.config.max_position_embeddings  # a file may name more than there are
-    return dataclasses.replace(settings, max_seq_length=min(settings.max_seq_length, most))
+    length = min(settings.max_seq_length, config.max_position_embeddings)
+    return dataclasses.replace(settings, max_seq_length=length)
 
 
 def unbuilt_embedder(source: ModelSource, settings: SentenceSettings, policy: str) -> UnbuiltModel:

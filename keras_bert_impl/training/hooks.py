@@ -108,12 +108,17 @@ class LogSteps(Hook):
 
 
 class ShowProgress(Hook):
-    """Shows how far the run is, with the mean loss since it was shown last."""
+    """Shows how far the run is, with the mean loss since it was shown last.
+
+    A call with inputs of a new shape, the first one and in fine-tuning the first one of each length
+    of batches, is spent compiling, and does not enter rate and time left.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._progress: Progress | None = None
         self._shown = 0
+        self._shapes: set[tuple[int, int, int]] = set()
         self._losses: list[float] = []
 
     def before_call(self, run: Run) -> None:
@@ -133,10 +138,14 @@ class ShowProgress(Hook):
 
     def after_call(self, run: Run) -> None:
         assert self._progress is not None
+        assert run.chunk is not None
+        shape = (len(run.chunk.learning_rates), run.chunk.examples, run.chunk.tokens)
+        compiled = shape not in self._shapes
+        self._shapes.add(shape)
         skipped = run.metrics["skipped_steps"]
         mean = sum(self._losses) / len(self._losses)
         note = f"loss {mean:.4f}" + (f", {skipped:.0f} skipped" if skipped else "")
-        if self._progress.advance(run.step - self._shown, note):
+        if self._progress.advance(run.step - self._shown, note, compiled=compiled):
             self._losses = []
         self._shown = run.step
 

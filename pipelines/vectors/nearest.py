@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.backend import need_extra
 from keras_bert_impl.errors import UserError, reading
 from keras_bert_impl.files import is_named, open_whole, without_links
-from keras_bert_impl.serving.smaller_vectors import Vectors, restored, unit
+from keras_bert_impl.serving.smaller_vectors import Vectors, restored
 from pipelines.vectors.options import COSINE, METRICS
 
 LEAST_EF = 64
@@ -31,11 +31,15 @@ _MARKED = 64  # vectors
 
 _BLOCK_BYTES = 64 << 20
 _QUERIES_AT_ONCE = 1024
-_PAIRS_AT_ONCE = 8192  # in memory as float64
+_PAIRS_AT_ONCE = 1024  # as float64, which a processor's cache holds
 _MANY = 4  # times what is wanted: a block's best are looked for then
 _TINY = 1e-12
 
 Numbers = NDArray[np.int64]
+
+
+class NotComparableError(ValueError):
+    """Vectors have numbers that are NaN, infinite or too large."""
 
 
 def pair_scores(left: NDArray, right: NDArray, score: str = COSINE) -> Vectors:
@@ -58,8 +62,8 @@ def pair_scores(left: NDArray, right: NDArray, score: str = COSINE) -> Vectors:
 
 
 def _dots(left: NDArray, right: NDArray) -> NDArray:
-    """Row by row: `einsum` sums each row for itself, whatever the others."""
-    return np.einsum("ij,ij->i", left, right)
+    """Row by row, in float64: `einsum` sums each row for itself, whatever the others."""
+    return np.einsum("ij,ij->i", left, right, dtype=np.float64)
 
 
 def _lengths(vectors: NDArray) -> NDArray:
@@ -68,7 +72,9 @@ def _lengths(vectors: NDArray) -> NDArray:
 
 def _finite(scores: NDArray) -> NDArray:
     if not np.isfinite(scores).all():
-        raise ValueError("vectors have numbers that are NaN or infinite")
+        raise NotComparableError(
+            "vectors have numbers that are NaN, infinite or too large to be multiplied"
+        )
     return scores
 
 
@@ -117,10 +123,11 @@ def _nearest(
 ) -> tuple[Numbers, Vectors]:
     """Flat: the best of the first query, then of the second."""
     width, asked = queries.shape[1], np.asarray(queries, np.float32)
-    asked = unit(asked) if score == COSINE else asked
+    if score == COSINE:
+        asked = (asked / _lengths(asked)[:, None]).astype(np.float32)
     # A product of float32 is off by at most about width · 2^-24 times both lengths; this is four
     # times that, because two products are compared.
-    slack = 2 * (width + 8) * np.finfo(np.float32).eps * np.linalg.norm(asked, axis=1)
+    slack = 2 * (width + 8) * np.finfo(np.float32).eps * _lengths(asked)
     rows, numbers = np.empty(0, np.int64), np.empty(0, np.int64)
     scores, least = np.empty(0, np.float32), np.full(len(asked), -np.inf, np.float32)
     # What a block takes: its scores, and its vectors where they are made.
@@ -129,7 +136,8 @@ def _nearest(
     for start in range(0, len(vectors), block):
         whole = restored(vectors[start : start + block], width, ranges)
         some = np.asarray(whole, np.float32)
-        rough, most = asked @ some.T, 1.0 if longest is None else longest
+        with np.errstate(over="ignore", invalid="ignore"):  # `_finite` refuses what comes of it
+            rough, most = asked @ some.T, 1.0 if longest is None else longest
         if score == COSINE:
             rough /= _lengths(some)
         elif longest is None:
@@ -138,6 +146,8 @@ def _nearest(
         if count < len(some) and np.count_nonzero(is_near) > _MANY * len(asked) * count:
             of_block = np.partition(rough, -count, axis=1)[:, -count]
             is_near = rough >= (np.maximum(least, of_block) - most * slack)[:, None]
+            if np.count_nonzero(is_near) > _MANY * len(asked) * count:
+                is_near[:, _beaten(whole, is_near.any(axis=0), rough.max(axis=0), count)] = False
         query, near = np.nonzero(is_near)
         parts = (slice(i, i + _PAIRS_AT_ONCE) for i in range(0, len(near), _PAIRS_AT_ONCE))
         exact = [pair_scores(queries[query[i]], whole[near[i]], score) for i in parts]
@@ -150,6 +160,25 @@ def _nearest(
         if len(scores) == len(asked) * count:
             least = scores.reshape(-1, count)[:, -1]
     return numbers, scores
+
+
+def _beaten(
+    vectors: NDArray[Any], is_near: NDArray[np.bool_], rough: Vectors, count: int
+) -> Numbers:
+    """Near vectors that `count` equal ones precede, which have their score and win.
+
+    Equal ones that are computed alike have one rough score and follow one another in its order.
+    Where products differ in a last digit, fewer are found.
+    """
+    near = np.flatnonzero(is_near)
+    near = near[np.argsort(rough[near], kind="stable")]
+    is_new = np.append(True, rough[near[1:]] != rough[near[:-1]])
+    same = np.flatnonzero(~is_new)
+    for start in range(0, len(same), _PAIRS_AT_ONCE):
+        some = same[start : start + _PAIRS_AT_ONCE]
+        is_new[some] = (vectors[near[some]] != vectors[near[some - 1]]).any(axis=1)
+    place = np.arange(len(near))
+    return near[place - np.maximum.accumulate(np.where(is_new, place, 0)) >= count]
 
 
 class Graph:

@@ -28,7 +28,7 @@ from pipelines.vectors.embed import (
     origin_of,
 )
 from pipelines.vectors.index import DESCRIPTION, Found, Recall, VectorIndex
-from pipelines.vectors.nearest import nearest
+from pipelines.vectors.nearest import NotComparableError, nearest
 from pipelines.vectors.options import (
     EXACT,
     HNSW,
@@ -80,9 +80,8 @@ def find_similar(config: SimilarConfig) -> Iterator[str]:
     asked_vectors = embedder.embed(queries, prompt, dimensions)
     try:
         numbers, cosines = nearest(vectors, asked_vectors, config.top_k, ranges)
-    except ValueError as error:
-        where = config.vectors_file
-        raise UserError(f"{where}: has vectors that are NaN; make it with embed.") from error
+    except NotComparableError as error:
+        raise UserError(f"{config.vectors_file}: {error}; make it with embed.") from error
     picked = _pick(texts, set(numbers.ravel().tolist()), len(vectors), config)
     for query, some, alike in zip(queries, numbers.tolist(), cosines.tolist(), strict=True):
         found = [Found(n + 1, cosine, picked[n]) for n, cosine in zip(some, alike, strict=True)]

@@ -15,8 +15,8 @@ def test_lines_come_only_after_the_pause():
         progress.advance()
     progress.close()
     assert log.getvalue().splitlines() == [
-        "read: 3 of 4 files (75 %), 0.2 files/s, 5s left",
-        "read: 3 of 4 files in 12s (0.182 files/s)",
+        "read: 3 of 4 files (75 %), 0.273 files/s, 4s left",
+        "read: 3 of 4 files in 12s (0.25 files/s)",
     ]
 
 
@@ -42,17 +42,20 @@ def test_the_time_left_knows_that_later_steps_take_longer():
     assert log.getvalue() == "train: 50 of 100 steps (50 %), 5 steps/s, 16s left\n"
 
 
-def test_rate_and_time_left_are_those_after_the_first_units_which_are_compiled():
+def test_units_that_were_compiled_enter_neither_rate_nor_time_left():
     log = io.StringIO()
     work = lambda steps: 4.0 * min(steps, 1) + max(steps - 1, 0.0)  # noqa: E731
-    clock = clock_of(0, 30, 41, 52)
+    clock = clock_of(0, 30, 41, 60, 72)
     progress = Progress("train", 12, "steps", stream=log, work=work, clock=clock)
-    progress.advance(1)
+    progress.advance(1, "loss 2.5", compiled=True)
     progress.advance(5)  # 5 units of work in 11 s; 6 are left
+    progress.advance(1, compiled=True)
     progress.close()
-    assert log.getvalue().splitlines()[1:] == [
+    assert log.getvalue().splitlines() == [
+        "train: 1 of 12 steps (8 %), loss 2.5",
         "train: 6 of 12 steps (50 %), 0.455 steps/s, 13s left",
-        "train: 6 of 12 steps in 52s (0.227 steps/s)",
+        "train: 7 of 12 steps (58 %), 0.455 steps/s, 11s left",
+        "train: 7 of 12 steps in 1m12s (0.0972 steps/s)",
     ]
 
 

@@ -60,6 +60,13 @@ def test_a_model_of_vectors_has_the_peers_own_tags():
     assert data.tags[:3] == ["sentence-transformers", "sentence-similarity", "feature-extraction"]
 
 
+def test_vectors_that_the_peer_would_compute_otherwise_are_not_called_its_own():
+    config = TINY.replace(anticausal=True)
+    data = ModelCard(model_card(config, TEXT, sentences=True)).data
+    assert data.library_name == "keras_bert_impl"
+    assert "sentence-transformers" not in data.tags
+
+
 @pytest.mark.parametrize("card", ["my words\n", "---\nlicense: mit\n---\n# 모델\n"])
 def test_a_card_of_a_person_is_kept(tmp_path, card):
     folder = tmp_path / "model"

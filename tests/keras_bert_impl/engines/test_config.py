@@ -27,7 +27,7 @@ def test_what_does_not_exist_is_one_sentence(options, sentence):
     ("needs", "sentence"),
     [
         (need_openvino, "`engine=openvino` needs the package openvino"),
-        (lambda: quantize(None, [{}]), "`precision=int8` needs the package nncf"),
+        (lambda: quantize(None, list), "`precision=int8` needs the package nncf"),
     ],
 )
 def test_a_missing_package_names_the_extra(monkeypatch, needs, sentence):

@@ -26,6 +26,7 @@ from keras_bert_impl.engines.kept_graph import (
 )
 from keras_bert_impl.engines.openvino_engine import OpenVinoEngine
 from keras_bert_impl.engines.openvino_graph import graph_sha256
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.keras_bert_impl.engines.test_openvino_engine import inputs
 from tests.support.damage import DAMAGES, damage
@@ -80,6 +81,26 @@ def test_what_is_damaged_is_not_taken(graph, folder, name):
         damage(places[0] / name, how)
         assert read_graph(places, NOTE) is None, how
         shutil.rmtree(places[0])
+
+
+def test_a_damaged_graph_is_named_where_none_can_be_made(folder, graph, monkeypatch, caplog):
+    def refuse(what):
+        raise UserError(what)
+
+    monkeypatch.setattr(kept_graph, "need_tensorflow", refuse)
+    monkeypatch.setattr(kept_graph, "_source_of", lambda *_: NOTE)
+    (place, *_) = places_of(folder, "BertPretrainer")
+    keep_graph([place], graph, NOTE)
+    damage(place / "model.bin", sorted(DAMAGES)[0])
+    with caplog.at_level(logging.INFO), pytest.raises(UserError, match=f"kept in {place}"):
+        model_graph(unbuilt(folder), "float32", folder, list)
+    assert f"{place}: is damaged or of another version, and is not used." in caplog.text
+
+
+def test_int8_asks_for_its_package_before_texts_are_read(graph, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UserError, match="needs the package nncf"):
+        quantized_graph(graph.clone(), "a", None, lambda: 1 / 0)
 
 
 def damaged(folder):

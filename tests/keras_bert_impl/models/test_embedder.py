@@ -4,6 +4,11 @@ import keras
 import numpy as np
 import pytest
 
+from keras_bert_impl.checkpoints.formats.safetensors_file import (
+    read_header,
+    read_tensor,
+    write_safetensors,
+)
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
 from keras_bert_impl.errors import UserError
@@ -160,3 +165,32 @@ def test_what_a_directory_says_of_vectors_is_kept_when_it_is_written_again(tmp_p
     assert read_sentence_settings(again) == said
     BertEmbedder.from_pretrained(first, pooling="cls").save_pretrained(again)
     assert read_sentence_settings(again).pooling == "cls"
+
+
+def test_a_warning_of_new_weights_names_the_pooler_only_where_it_is_read(tmp_path, caplog):
+    folder = tmp_path / "model"
+    model = BertEmbedder(tiny_config(), "pooler")
+    write_model_directory(folder, model, TextSettings(WORD_VOCABULARY), sentence=model.sentence)
+    path = folder / "model.safetensors"
+    tensors = {name: read_tensor(path, entry) for name, entry in read_header(path).items()}
+    write_safetensors(path, {name: x for name, x in tensors.items() if "pooler" not in name})
+    opened = BertEmbedder.from_pretrained(folder)
+    np.testing.assert_allclose(opened(INPUTS)["embedding"], model(INPUTS)["embedding"], atol=1e-6)
+    assert not caplog.messages  # 2_Dense holds it
+    (folder / "modules.json").unlink()
+    BertEmbedder.from_pretrained(folder)
+    assert not caplog.messages  # the mean does not read it
+    BertEmbedder.from_pretrained(folder, pooling="pooler")
+    assert "no weights for these parts of BertEmbedder: pooler." in caplog.text
+
+
+def test_a_pooling_that_does_not_exist_here_is_read_only_where_the_caller_gives_none(tmp_path):
+    folder, said = tmp_path / "model", SentenceSettings()
+    model = BertEmbedder(tiny_config())
+    write_model_directory(folder, model, TextSettings(WORD_VOCABULARY), sentence=said)
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode": "max"}')
+    for options in ({}, {"pooling": "mean"}):
+        with pytest.raises(UserError, match=r"pools by max.* give .* `pooling` and `normalize`"):
+            BertEmbedder.from_pretrained(folder, **options)
+    opened = BertEmbedder.from_pretrained(folder, pooling="mean", normalize=False)
+    np.testing.assert_allclose(opened(INPUTS)["embedding"], model(INPUTS)["embedding"], atol=1e-6)

@@ -188,6 +188,15 @@ def test_prompts_and_sizes_give_the_vectors_of_sentence_transformers(prompted, t
         np.testing.assert_allclose(found, golden["query_8"], atol=1e-5)
 
 
+def test_a_model_of_a_directory_embeds_with_its_settings(prompted):
+    model = kb.BertEmbedder.from_pretrained(prompted.source.folder)
+    embedder = Embedder(model, prompted.text)
+    assert embedder.settings == prompted.settings
+    np.testing.assert_allclose(embedder.embed(TEXTS), prompted.embed(TEXTS), atol=1e-6)
+    model.sentence = SentenceSettings(max_seq_length=999)  # a file may say so
+    assert Embedder(model, prompted.text).max_seq_length == prompted.config.max_position_embeddings
+
+
 def test_blocks_have_the_prompt_and_the_size_as_well(prompted):
     (block,) = prompted.embed_blocks(TEXTS, "query", 4)
     np.testing.assert_allclose(block, prompted.embed(TEXTS, "query", 4), atol=1e-6)

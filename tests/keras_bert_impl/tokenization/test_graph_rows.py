@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_bert_impl.tokenization.graph_rows import (
+    first_of,
     owned_in_graph,
+    stretch_of,
     window_contents,
     windows_in_graph,
 )
@@ -34,3 +36,9 @@ def test_the_contents_of_windows_are_their_tokens(lengths, size):
     expected = firsts[windows.document[number]] + position
     np.testing.assert_array_equal(contents.flat_values, expected)
     np.testing.assert_array_equal(contents.row_lengths(), windows.lengths)
+
+
+def test_a_row_ends_where_it_ends_whatever_is_asked_of_it():
+    rows = tf.ragged.constant([[1, 2, 3], [], [4]])
+    assert first_of(rows, [5, 1, 9]).to_list() == [[1, 2, 3], [], [4]]
+    assert stretch_of(rows, [1, 4, 2], [8, 6, 3]).to_list() == [[2, 3], [], []]

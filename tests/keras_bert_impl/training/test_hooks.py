@@ -77,6 +77,24 @@ def test_the_progress_line_shows_the_loss_and_skipped_steps(tmp_path, capsys):
     assert second.endswith("loss 2.0000, 2 skipped")  # the mean since the line before
 
 
+def test_calls_with_a_new_length_of_batches_do_not_enter_the_time_left(tmp_path, capsys):
+    clock = FakeClock()
+    run, hook = toy_run(tmp_path), ShowProgress(clock=clock)
+    for step, (tokens, seconds) in enumerate([(64, 90), (64, 2), (32, 90), (32, 2), (64, 8)]):
+        run.chunk = toy_chunk(step, tokens=tokens)
+        hook.before_call(run)
+        clock.now += seconds
+        hook.after_step(at(run, step + 1))
+        hook.after_call(run)
+    hook.close(run)
+    assert capsys.readouterr().err.splitlines() == [
+        "train: 1 of 20 steps (5 %), loss 1.0000",
+        "train: 3 of 20 steps (15 %), 0.5 steps/s, 34s left, loss 1.0000",
+        "train: 5 of 20 steps (25 %), 0.25 steps/s, 1m00s left, loss 1.0000",
+        "train: 5 of 20 steps in 3m12s (0.026 steps/s)",
+    ]
+
+
 def saved(run):
     run.checkpoints.wait()
     return run.checkpoints.steps()

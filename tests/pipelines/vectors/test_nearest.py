@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.smaller_vectors import unit
 from pipelines.vectors import nearest as module
 from pipelines.vectors.nearest import (
     Graph,
@@ -15,7 +16,6 @@ from pipelines.vectors.nearest import (
     nearest,
     pair_scores,
     read_links,
-    unit,
 )
 from tests.support.search_blocks import blocks_of
 
@@ -43,17 +43,53 @@ def test_the_nearest_are_those_of_all_scores_the_earlier_first(seed, width, coun
         np.testing.assert_array_equal(scores, np.take_along_axis(every, best, axis=1))
 
 
-def test_memory_is_that_of_a_block(monkeypatch):
+@pytest.mark.parametrize("equal", [False, True])
+def test_memory_is_that_of_a_block(monkeypatch, equal):
     draw = np.random.default_rng(5)
-    queries = draw.standard_normal((1500, 4)).astype(np.float32)
-    vectors = draw.standard_normal((15_000, 4)).astype(np.float32)
+    queries = draw.standard_normal((600, 4)).astype(np.float32)
+    vectors = draw.standard_normal((6000, 4)).astype(np.float32)
     vectors = vectors[np.argsort(vectors @ queries[0])]  # each block is better than those before
-    monkeypatch.setattr(module, "_BLOCK_BYTES", 1 << 20)
+    if equal:
+        vectors[:] = vectors[-1]
+    monkeypatch.setattr(module, "_BLOCK_BYTES", 1 << 18)
     tracemalloc.start()
     nearest(vectors, queries, 20)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 20e6 < queries.shape[0] * vectors.shape[0]
+    assert peak < 6e6 < 4 * len(queries) * len(vectors)
+
+
+def test_of_equal_vectors_only_those_that_can_win_are_compared_exactly(monkeypatch):
+    draw = np.random.default_rng(5)
+    queries = draw.standard_normal((8, 32)).astype(np.float32)
+    vectors = draw.standard_normal((4000, 32)).astype(np.float32)
+    vectors[1::4], vectors[2::4] = queries[5], queries[3]
+    compared = []
+
+    def watched(left, right, score):
+        compared.append(len(right))
+        return pair_scores(left, right, score)
+
+    monkeypatch.setattr(module, "pair_scores", watched)
+    numbers, _ = nearest(vectors, queries, 5)
+    assert numbers[3].tolist() == [2, 6, 10, 14, 18]
+    assert numbers[5].tolist() == [1, 5, 9, 13, 17]
+    assert sum(compared) < 1000
+
+
+@pytest.mark.parametrize("size", [1e-4, 1.0, 1e20, 1e37])
+def test_a_cosine_is_that_of_vectors_of_any_size(size):
+    vectors = np.array([[1, -1], [4, 3], [3, 4]], np.float32) * np.float32(size)
+    for queries in (vectors[2:], vectors[2:] / np.float32(size)):
+        with blocks_of(1):
+            (number,), (cosine,) = (one.ravel() for one in nearest(vectors, queries, 1))
+        assert (number, cosine) == (2, 1.0)
+
+
+def test_a_product_that_is_too_large_is_said():
+    vectors = np.full((1, 4), 1e30, np.float32)
+    with pytest.raises(module.NotComparableError, match="too large to be multiplied"):
+        nearest(vectors, vectors, 1, score="dot")
 
 
 @pytest.mark.parametrize("place", [0, 20])
