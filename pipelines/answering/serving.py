@@ -161,14 +161,17 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
         page = page_of(shown_models) if with_page else {}
         app = make_app(models, config, indexes=indexes, **page)
         service: Service = app.state.service
+        stop = threading.Event()
         for one in versions:
             service.serve(one.name, one.versions())
 
         def tell(name: str, now: "Versions") -> None:
+            if stop.is_set():
+                return  # the server ended while a version was opened
+            service.serve(name, now)
             newest = cast("OpenAnsweringModel", now.models[now.newest])
             if with_page and shown_models[name].model is not newest:
                 shown_models[name] = show(newest)
-            service.serve(name, now)
             gc.collect()  # what was closed holds its weights in cycles
 
         service.is_warm = False
@@ -177,9 +180,9 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
         stack.callback(filling.join)
         filling.start()
         if watched := [one for one in versions if one.is_watched]:
-            stop = threading.Event()
-            watching = threading.Thread(target=_watch, args=(watched, tell, stop))
-            stack.callback(watching.join)
+            # A stop does not wait for a version that is being opened, which may take minutes.
+            watching = threading.Thread(target=_watch, args=(watched, tell, stop), daemon=True)
+            stack.callback(watching.join, _POLL_SECONDS)
             stack.callback(stop.set)
             watching.start()
         del models, answerers  # A model that another version replaces is held no more.
@@ -353,15 +356,19 @@ def _fill_up(answerers: Sequence[Answerer], service: "Service") -> None:
 
     Clients are answered meanwhile; what is asked here is not counted as theirs.
     """
-    for counting in answerers:
-        answerer = counting.answerer if isinstance(counting, CountingAnswerer) else counting
-        tokens = min(answerer.tokens_at_once, _MOST_TOKENS) * answerer.batches_at_once
-        count = max(answerer.batches_at_once, tokens // _WORDS)
-        if service.stopping:
-            return
-        with contextlib.suppress(UserError, RuntimeError):  # the model may be closed meanwhile
-            ask(answerer, [_instance(answerer, " ".join(["a"] * _WORDS))] * count)
-    service.is_warm = True
+    try:
+        for counting in answerers:
+            answerer = counting.answerer if isinstance(counting, CountingAnswerer) else counting
+            tokens = min(answerer.tokens_at_once, _MOST_TOKENS) * answerer.batches_at_once
+            count = max(answerer.batches_at_once, tokens // _WORDS)
+            if service.stopping:
+                return
+            with contextlib.suppress(UserError, RuntimeError):  # the model may be closed meanwhile
+                ask(answerer, [_instance(answerer, " ".join(["a"] * _WORDS))] * count)
+    except Exception:
+        _LOGGER.exception("The server is warmed up only in part.")
+    finally:
+        service.is_warm = True
 
 
 def _instance(answerer: Answerer, text: str) -> dict[str, Any]:

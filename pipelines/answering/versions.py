@@ -9,7 +9,7 @@ import dataclasses
 import logging
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,27 +32,44 @@ Tell = Callable[["Versions"], None]
 
 
 class Found(NamedTuple):
-    """What a folder holds: how versions are opened, the newest first; and the numbers of labels."""
+    """What a folder holds.
+
+    Attributes:
+        versions: how they are opened, the newest first.
+        labels: the numbers of their versions.
+        ignored: why names are neither.
+    """
 
     versions: Mapping[int, AnsweringConfig]
     labels: Mapping[str, int]
+    ignored: Mapping[str, str]
 
 
 def versions_in(how: AnsweringConfig) -> Found:
     """The versions in a model's folder; none where it is a model, or cannot be read now."""
-    versions, labels = dict[int, AnsweringConfig](), dict[str, int]()
-    # RuntimeError: the home of a user whom there is not.
-    with contextlib.suppress(OSError, RuntimeError):
+    versions, aims, ignored = dict[int, AnsweringConfig](), dict[str, Path](), dict[str, str]()
+    try:
         folder = Path(how.model or "/dev/null").expanduser()
-        for path in [] if (folder / CONFIG_FILE).exists() else sorted(folder.iterdir()):
+        paths = [] if (folder / CONFIG_FILE).exists() else folder.iterdir()
+        for path in sorted(paths, key=lambda one: (len(one.name), one.name)):  # 1 before 01
             if _NUMBER.fullmatch(path.name) and path.is_dir():
-                versions[int(path.name)] = dataclasses.replace(how, model=str(path))
+                if int(path.name) in versions:
+                    ignored[path.name] = "another folder has its number"
+                versions.setdefault(int(path.name), dataclasses.replace(how, model=str(path)))
             elif path.is_symlink() and NAME.fullmatch(path.name):
-                aim = Path(os.path.normpath(folder / path.readlink()))
-                if aim.parent == Path(os.path.normpath(folder)) and _NUMBER.fullmatch(aim.name):
-                    labels[path.name] = int(aim.name)
-    labels = {label: number for label, number in labels.items() if number in versions}
-    return Found({number: versions[number] for number in sorted(versions, reverse=True)}, labels)
+                aims[path.name] = folder / path.readlink()
+    # RuntimeError: the home of a user whom there is not.
+    except (OSError, RuntimeError):
+        return Found({}, {}, {})  # half of a listing would close what is in the other half
+    labels, here = dict[str, int](), os.path.realpath(folder)
+    for label, aim in aims.items():
+        is_number = _NUMBER.fullmatch(aim.name) and os.path.realpath(aim.parent) == here
+        if is_number and int(aim.name) in versions:
+            labels[label] = int(aim.name)
+        else:
+            ignored[label] = "it leads to no version in the folder"
+    newest_first = {number: versions[number] for number in sorted(versions, reverse=True)}
+    return Found(newest_first, labels, ignored)
 
 
 class ModelVersions:
@@ -81,12 +98,13 @@ class ModelVersions:
         self._labels = dict[str, int]()
         self._seen: Any = None
         self._told: Versions | None = None
+        self._ignored: Mapping[str, str] = {}
 
     def start(self) -> "OpenAnsweringModel":
         """Opens what the folder holds; gives the version that answers."""
         if not self.is_watched:
             self._open[1] = self._open_model(self._how)
-        elif fault := self._update(self._marks(), lambda _: None):
+        elif fault := self._update([*self._found.versions], self._mark, lambda _: None):
             raise fault
         return self._open[max(self._open)]
 
@@ -102,7 +120,7 @@ class ModelVersions:
         self._found = found
         self._seen = self._marks()
         if found.versions and before == (self._found, self._seen):
-            self._update(self._seen, tell)
+            self._update([*self._seen], self._seen.__getitem__, tell)
 
     def versions(self, *opening: int) -> "Versions":
         """Those that answer, with their labels, and those that do not."""
@@ -113,24 +131,32 @@ class ModelVersions:
 
     def close(self) -> None:
         """Closes all that are open."""
-        for model in self._open.values():
+        for model in [*self._open.values()]:  # a last look may still be open another
             model.close()
 
     def _marks(self) -> dict[int, Any]:
         """What may have to be opened, the highest first: each with a mark of its files."""
         wanted = filter(self._is_wanted, self._found.versions)
-        return {one: _mark(self._found.versions[one].model) for one in wanted}
+        return {one: self._mark(one) for one in wanted}
+
+    def _mark(self, number: int) -> Any:
+        return _mark(self._found.versions[number].model)
 
     def _is_wanted(self, number: int) -> bool:
         newest = max(self._open.keys() & self._found.versions.keys(), default=-1)
         is_labelled = number in self._found.labels.values()
         return number not in self._open and (number > newest or is_labelled)
 
-    def _update(self, marks: Mapping[int, Any], tell: Tell) -> Exception | None:
+    def _update(
+        self, numbers: Sequence[int], mark_of: Callable[[int], Any], tell: Tell
+    ) -> Exception | None:
         """Opens what is wanted, and leaves out what is not; gives a fault if none is open."""
+        for name in self._found.ignored.keys() - self._ignored.keys():
+            _LOGGER.warning("%s: %s is ignored: %s.", self.name, name, self._found.ignored[name])
+        self._ignored = self._found.ignored
         first: Exception | None = None
-        for number, mark in marks.items():
-            if not self._is_wanted(number) or self._failed.get(number) == mark:
+        for number in numbers:
+            if not self._is_wanted(number) or self._failed.get(number) == (mark := mark_of(number)):
                 continue
             self._tell(tell, self.versions(number))
             try:
@@ -144,7 +170,7 @@ class ModelVersions:
                 _LOGGER.warning("%s: version %d is not served: %s", *told, exc_info=place)
         if not self._open:
             return first
-        failed = self._failed.keys() & marks.keys() - self._open.keys()
+        failed = self._failed.keys() & {*numbers} - self._open.keys()
         self._failed = {one: self._failed[one] for one in failed}
         # Without its folder the last one answers until there is another.
         there = self._open.keys() & self._found.versions.keys()
@@ -161,8 +187,8 @@ class ModelVersions:
 
     def _tell(self, tell: Tell, versions: "Versions") -> None:
         if versions != self._told:
-            self._told = versions
             tell(versions)
+            self._told = versions  # after it: what fails is told again at the next look
 
 
 def _mark(folder: str) -> list[tuple[str, int, int]]:

@@ -156,6 +156,8 @@ class Server:
             alone, _, refused = self._phase(texts, 0, small=True)
             before = self._batches()
             _, own_pace, _ = self._phase(texts, self.config.greedy, small=False)
+            if not own_pace:
+                raise LeftOutError(f"none of {_GREEDY_TEXTS} texts at once was answered")
             batch = _median_of(before, self._batches())
             beside, pace, more = self._phase(texts, self.config.greedy, small=True)
             return {
@@ -184,7 +186,12 @@ class Server:
                     started = time.monotonic()
                     if started > began + self.config.seconds:
                         return
-                    if _posted(connection, body)[0] == 200:
+                    try:
+                        is_answered = _posted(connection, body)[0] == 200
+                    except (OSError, http.client.HTTPException):
+                        is_answered = False
+                        connection.close()  # the next request opens it again
+                    if is_answered:
                         done.append((started, time.monotonic()))
                     else:
                         refused.append(started)

@@ -12,7 +12,7 @@ from prometheus_client import Counter
 from keras_bert_impl.serving.answerer import Answer, Instance
 from keras_bert_impl.serving.http.bodies import to_json
 
-_BESIDE = 200  # bytes of an entry beside its answer
+_BESIDE = 280  # bytes of an entry beside its answer
 
 
 class Known(NamedTuple):
@@ -55,7 +55,9 @@ class AnswerCache:
     def keep(self, model: int, instance: Instance, known: Known) -> None:
         """Keeps an answer, unless it is larger than all room; others make room for it."""
         try:
-            key, packed = _key(model, instance), to_json([*known])
+            key = _key(model, instance)
+            # A copy: what orjson gives has room for a kilobyte behind it.
+            packed = memoryview(to_json([*known])).tobytes()
         except ValueError:  # it holds a number that is not finite
             return
         if len(packed) + _BESIDE > self._most:

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.convertors import StringConvertor, register_url_convertor
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -75,8 +76,8 @@ def make_app(
         Exception: _answer_bug,
     }
     of_pages = Middleware(
-        CORSMiddleware,
-        allow_origins=[one.lower() for one in config.allowed_origins],
+        _Pages,
+        allow_origins=config.origins(),
         allow_methods=("GET", "POST"),
         allow_headers=("*",),
         allow_private_network=True,
@@ -90,6 +91,7 @@ def make_app(
             # Within: refusals have our form, and what their pages need to read them.
             Middleware(ExceptionMiddleware, handlers=handlers),
             Middleware(Guard, config=config, open_paths=open_paths),
+            # From 128 KiB on it packs in a thread.
             Middleware(GZipMiddleware, minimum_size=_PACKED, compresslevel=1),
         ],
         exception_handlers=handlers,
@@ -98,6 +100,17 @@ def make_app(
     app.router.redirect_slashes = False  # to an address that the sender's `Host` would make up
     app.state.service = service
     return app
+
+
+class _Pages(CORSMiddleware):
+    """Answers what browsers ask before they ask; refuses in our form."""
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        """What a page may ask."""
+        response = super().preflight_response(request_headers)
+        if response.status_code < 400:
+            return response
+        return _json({"error": f"{bytes(response.body).decode()}."}, 403)
 
 
 class Service:
@@ -116,6 +129,7 @@ class Service:
         indexes: Mapping[str, rest.ServedIndex],
     ) -> None:
         self._config, self._indexes = config, indexes
+        self._has_key = config.key() is not None
         self._models = dict[str, AnsweringModel]()  # where no version is named
         self._versions = dict[str, rest.Versions]()
         self._batchers = dict[int, Batcher]()  # by the `id` of their answerers
@@ -309,9 +323,8 @@ class Service:
         headers = {**_HEADERS, "Content-Type": CONTENT_TYPE_LATEST}
         return Response(self._figures.text(), headers=headers)
 
-    async def _openapi(self, request: Request) -> Response:
-        address = str(request.base_url).rstrip("/")
-        return _json(openapi_document(self._models, self._indexes, address))
+    async def _openapi(self, _request: Request) -> Response:
+        return _json(openapi_document(self._models, self._indexes, self._has_key))
 
 
 class Figures:
@@ -325,7 +338,7 @@ class Figures:
             return kind(f"keras_bert_{name}", about, labels, registry=self._registry, **more)
 
         self._requests = add(Counter, "requests", "Requests.", (*call, "status"))
-        about = "From a request's head to its answer, taken by its reader."
+        about = "From a request's head to its answer, all of it handed to the system."
         self._seconds = add(Histogram, "request_seconds", about, call, buckets=_SECONDS)
         self._rows = add(Histogram, "batch_rows", "Rows of a batch.", ours, buckets=_ROWS)
         about = "Computation of a batch."

@@ -22,8 +22,11 @@ _KEY = re.compile(r"[\x21-\x7e]{1,512}")  # what a header can hold
 STANDARD_OUTPUT, ANY = "-", "*"
 """In place of a file; in place of names."""
 
-_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s,]+", re.IGNORECASE)
-_HOST = re.compile(r"[^/\s,\[\]:*]+|[0-9a-fA-F:.]+")
+PORTS = {"http": ":80", "https": ":443"}
+"""What browsers leave out of addresses."""
+
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s,@?#]+", re.IGNORECASE)
+_NAME = re.compile(r"[^/\s,\[\]:*@?#]+")
 
 _A_DAY = 24 * 3600.0  # seconds; the system's clocks refuse far larger ones
 
@@ -104,13 +107,18 @@ class ServerConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
-        for name, values, form, example in (
-            ("allowed_hosts", self.allowed_hosts, _HOST, "example.com, without a port"),
-            ("allowed_origins", self.allowed_origins, _ORIGIN, "https://example.com"),
+        for name, values, is_one, example in (
+            ("allowed_hosts", self.allowed_hosts, _is_host, "example.com, without a port"),
+            ("allowed_origins", self.allowed_origins, _ORIGIN.fullmatch, "https://example.com"),
         ):
             for one in values:
-                if one != ANY and not form.fullmatch(one):
+                if one != ANY and not is_one(one):
                     raise UserError(f"`{name}={one}`: is none; write it as {example}.")
+
+    def origins(self) -> list[str]:
+        """The pages that may ask, as browsers write them."""
+        lower = [one.lower() for one in self.allowed_origins]
+        return [one.removesuffix(PORTS.get(one.partition(":")[0], "")) for one in lower]
 
     def check_files(self) -> None:
         """Refuses a certificate that is none, and an access log that cannot be written."""
@@ -164,6 +172,12 @@ def open_access_log(path: str) -> int:
 def need_server() -> None:
     """Refuses to begin where a package of the extra `serve` is not installed."""
     need_extra("serve", _PACKAGES, "serving")
+
+
+def _is_host(name: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return bool(ipaddress.ip_address(name))
+    return bool(_NAME.fullmatch(name))
 
 
 def is_of_this_machine_only(host: str) -> bool:

@@ -1,6 +1,6 @@
 """What these models can be asked, described in OpenAPI."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from keras_bert_impl.serving.answerer import Answerer, AnsweringModel, Input
@@ -27,12 +27,14 @@ _FAULTS = {
     "413": "The body, or the number of instances, is too large.",
     "415": "The body is packed, and not as gzip.",
     "429": "Too many wait, or this one waited too long; ask again after `Retry-After` seconds.",
-    "503": "The server is about to stop.",
+    "503": "The server warms up, or stops.",
 }
+_HEALTH_FAULTS: dict[str, tuple[str, ...]] = {"/healthz": (), "/readyz": ("503",)}
+_OF_ALL, _OF_MODELS = ("401", "403"), ("401", "403", "404")
 _GETS = {
     "/v1/models": "The models, in OpenAI's form.",
     "/healthz": "Whether the server lives.",
-    "/readyz": "Whether it takes requests; 503 while it stops.",
+    "/readyz": "Whether it takes requests.",
     "/metrics": "Figures for Prometheus, as text.",
 }
 _TEXT: dict[str, Any] = {"type": "string"}
@@ -45,14 +47,17 @@ _EXAMPLES = {"fill_mask_text": "Paris is the [MASK] of France."}
 def openapi_document(
     models: Mapping[str, AnsweringModel],
     indexes: Mapping[str, ServedIndex] | None = None,
-    address: str = "/",
+    has_key: bool = False,
 ) -> dict[str, Any]:
     """Describes what may be asked of these models, in OpenAPI 3.1.
 
     Args:
-        address: where the server is asked.
+        has_key: whether a key has to be sent.
     """
     paths = {path: {"get": _get(about)} for path, about in _GETS.items()}
+    open_to_all: dict[str, Any] = {"security": []} if has_key else {}
+    for path, faults in _HEALTH_FAULTS.items():
+        paths[path] = {"get": {**_get(_GETS[path], faults), **open_to_all}}
     for name, model in models.items():
         paths |= _paths_of(name, model)
     if vectors := [name for name, model in models.items() if vectors_of(model)]:
@@ -82,15 +87,16 @@ def openapi_document(
     return {
         "openapi": "3.1.0",
         "info": {"title": "keras_bert_impl", "version": "1"},
-        "servers": [{"url": address}],
+        "servers": [{"url": "/"}],
         "paths": paths,
         "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
+        **({"security": [{"key": []}]} if has_key else {}),
     }
 
 
 def _paths_of(name: str, model: AnsweringModel) -> dict[str, Any]:
     """The paths of one model."""
-    path, main = f"/v1/models/{name}", next(iter(model.answerers.values()))
+    main = next(iter(model.answerers.values()))
     signatures = [f"{one} gives {', '.join(x.outputs)}" for one, x in model.answerers.items()]
     rows, columns = list[Any](), list[Any]()
     for one in model.answerers.values():
@@ -107,11 +113,10 @@ def _paths_of(name: str, model: AnsweringModel) -> dict[str, Any]:
     }
     about, example = f"Answers: {'; '.join(signatures)}.", {"instances": [_example(main)]}
     asked = _object(schema, oneOf=[{"required": [one]} for one in METHODS["predict"]])
-    paths = {
-        path: {"get": _get("The states of the model's versions, and its entry in the list.")},
-        f"{path}/metadata": {"get": _get("Its signatures, and what there is to know of it")},
-        f"{path}:predict": _post(about, asked, example),
-    }
+    states = _get("The states of the model's versions, and its entry in the list.", _OF_MODELS)
+    metadata = _get("Its signatures, and what there is to know of it.", _OF_MODELS)
+    found = {"": {"get": states}, "/metadata": {"get": metadata}}
+    found[":predict"] = _post(about, asked, example)
     features = _schema(main.inputs, of_features=True)
     whole = {"items": {"required": features.pop("required")}}
     schema = {
@@ -126,7 +131,17 @@ def _paths_of(name: str, model: AnsweringModel) -> dict[str, Any]:
         ("regress", "Numbers."),
     ):
         if method in capabilities_of(model):
-            paths[f"{path}:{method}"] = _post(about, asked, example)
+            found[f":{method}"] = _post(about, asked, example)
+    paths = dict[str, Any]()
+    for which, given in (
+        ("", []),
+        ("/versions/{version}", ["version"]),
+        ("/labels/{label}", ["label"]),
+    ):
+        in_path = [{"name": one, "in": "path", "required": True, "schema": _TEXT} for one in given]
+        parameters = {"parameters": in_path} if in_path else {}
+        for end, about_it in found.items():
+            paths[f"/v1/models/{name}{which}{end}"] = {**about_it, **parameters}
     return paths
 
 
@@ -155,20 +170,22 @@ def _reranking_schema(models: Sequence[str]) -> dict[str, Any]:
     return _object(schema, needed, oneOf=one_of)
 
 
-def _get(summary: str) -> dict[str, Any]:
-    return {"summary": summary, "responses": {"200": {"description": "It.", "headers": _ID}}}
+def _get(summary: str, faults: Sequence[str] = _OF_ALL) -> dict[str, Any]:
+    return {"summary": summary, "responses": _responses({"200": "It."}, faults)}
+
+
+def _responses(about: Mapping[str, str], faults: Iterable[str]) -> dict[str, Any]:
+    told = {**about, **{status: _FAULTS[status] for status in faults}}
+    return {status: {"description": text, "headers": _ID} for status, text in told.items()}
 
 
 def _post(summary: str, schema: dict[str, Any], example: Any) -> dict[str, Any]:
     content = {"application/json": {"schema": schema, "example": example}}
-    about = {"200": "Answers, as JSON.", **_FAULTS}
     return {
         "post": {
             "summary": summary,
             "requestBody": {"required": True, "content": content},
-            "responses": {
-                status: {"description": text, "headers": _ID} for status, text in about.items()
-            },
+            "responses": _responses({"200": "Answers, as JSON."}, _FAULTS),
         }
     }
 

@@ -1,11 +1,15 @@
 """What every request passes: it has an id, may ask or not, is counted, and leaves a line."""
 
 import asyncio
+import contextlib
 import datetime
+import errno
 import hmac
+import ipaddress
 import logging
 import os
 import re
+import select
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Collection
@@ -20,6 +24,7 @@ from keras_bert_impl.errors import cut, reason_of, shown
 from keras_bert_impl.serving.http.bodies import RequestError, to_json
 from keras_bert_impl.serving.http.config import (
     ANY,
+    PORTS,
     STANDARD_OUTPUT,
     ServerConfig,
     is_of_this_machine_only,
@@ -41,7 +46,7 @@ HEALTH_PATHS = ("/healthz", "/readyz")
 _LOGGER = logging.getLogger(__name__)
 _ID = re.compile(r"[A-Za-z0-9._~:/+=@-]{1,128}")
 _PIECE = 64 << 10  # bytes of an answer; of TLS' own buffers no more can be seen
-_PORTS = {"http": ":80", "https": ":443"}
+_NO_NAME = re.compile("[/@?#]")  # what would be read as other parts of an address
 
 
 class Wire:
@@ -49,8 +54,8 @@ class Wire:
 
     Args:
         log: takes lines; none where it is None.
-        count: is told of each request that ended: its scope, its status, its seconds to the last
-            byte that the reader took, and whether the server's stop cut it off.
+        count: is told of each request that ended: its scope, its status, its seconds until
+            the system had its last byte, and whether the server's stop cut it off.
         refuse: makes the answer of a fault.
     """
 
@@ -153,6 +158,9 @@ class AccessLog:
 
     def _append(self, line: bytes) -> None:
         if self._target == STANDARD_OUTPUT:
+            # Others may write there, too, so that it cannot be made not to wait.
+            if not select.select([], [1], [], 0)[1]:
+                raise BlockingIOError(errno.EAGAIN, "its reader takes nothing")
             os.write(1, line)
             return
         file = open_access_log(self._target)
@@ -172,8 +180,8 @@ class Guard:
     def __init__(self, app: ASGIApp, config: ServerConfig, open_paths: Collection[str]) -> None:
         self._app, self._open = app, open_paths
         self._key = (config.key() or "").encode()
-        self._origins = {one.lower() for one in config.allowed_origins}
-        self._hosts = {config.host.lower(), *(one.lower() for one in config.allowed_hosts)}
+        self._origins = {*config.origins()}
+        self._hosts = {*map(_plain, (config.host, *config.allowed_hosts))}
         if not config.allowed_hosts and not is_of_this_machine_only(config.host):
             self._hosts.add(ANY)
 
@@ -192,7 +200,8 @@ class Guard:
     def _check_host(self, given: str) -> None:
         host = _name_in(given)
         # HTTP/1.0 knows no Host; every browser sends one.
-        if given and not is_of_this_machine_only(host) and not {ANY, host} & self._hosts:
+        is_ours = is_of_this_machine_only(host) or {ANY, host} & self._hosts
+        if given and not (host and is_ours):
             raise RequestError(
                 403,
                 f"{shown(given)} is no name of this server; its owner may add it to "
@@ -207,7 +216,7 @@ class Guard:
         if origin:
             host = headers.get("host", "").lower()
             scheme, _, name = origin.partition("://")
-            port = _PORTS.get(scheme, "")
+            port = PORTS.get(scheme, "")
             is_foreign = name.removesuffix(port) != host.removesuffix(port)
         elif is_foreign and method in ("GET", "HEAD"):
             # A link may lead here: the page that has it sees nothing of what is behind it.
@@ -236,10 +245,18 @@ def _name_in(host: str) -> str:
     """The name in a Host, without its port; "" where there is none.
 
     Example:
-        >>> _name_in("Localhost:8501"), _name_in("[::1]:8501"), _name_in("[")
-        ('localhost', '::1', '')
+        >>> _name_in("Localhost.:8501"), _name_in("[::1]:8501"), _name_in("["), _name_in("a/b")
+        ('localhost', '::1', '', '')
     """
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""
+    with contextlib.suppress(ValueError):
+        if not _NO_NAME.search(host):
+            return _plain(urlsplit(f"//{host}").hostname or "")
+    return ""
+
+
+def _plain(name: str) -> str:
+    """A name or an address in the one form that is compared."""
+    name = name.lower().rstrip(".")
+    with contextlib.suppress(ValueError):
+        return str(ipaddress.ip_address(name))
+    return name

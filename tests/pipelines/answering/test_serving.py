@@ -69,6 +69,15 @@ def test_full_batches_are_computed_before_it_is_ready():
     assert sum(toy.sizes) * 123 >= 2 * 512  # texts of 62 letters and 61 blanks
 
 
+def test_a_server_whose_batches_do_not_fill_is_ready_and_tells_it(caplog):
+    toy = ToyAnswerer(batches_at_once=0)
+    toy.tokens_at_once = None
+    service = SimpleNamespace(stopping=False, is_warm=False)
+    _fill_up([toy], service)
+    assert service.is_warm
+    assert "warmed up only in part" in caplog.text
+
+
 def test_a_model_whose_scores_nobody_knows_is_told_at_the_start(caplog):
     pairs = ToyAnswerer(inputs=(Input("text_a"), Input("text_b")))
     for activation in ("Tanh", "GELU"):

@@ -1,5 +1,6 @@
 """Folders of versions: which answer, beside whom, and what becomes of those that do not open."""
 
+import contextlib
 import threading
 from pathlib import Path
 
@@ -119,6 +120,49 @@ def test_a_label_stays_until_the_version_that_it_names_now_is_open(folder):
     server.look()
     assert server.answer("/labels/stable") == 3
     assert [one.closed for one in server.opened] == [True, True, False]
+
+
+def test_labels_may_be_absolute_and_the_folder_relative_or_a_link(folder, monkeypatch, caplog):
+    (folder / "stable").symlink_to(folder / "1")
+    (folder / "old").symlink_to("7")
+    (folder / "01").mkdir()
+    (folder.parent / "named").symlink_to(folder)
+    monkeypatch.chdir(folder.parent)
+    for name in (folder.name, "named"):
+        server = Server(name)
+        server.look()
+        server.look()
+        assert server.answer("/labels/stable") == 1
+    told = [
+        "toy: 01 is ignored: another folder has its number.",
+        "toy: old is ignored: it leads to no version in the folder.",
+    ]
+    assert sorted(caplog.messages) == sorted(told * 2)
+
+
+def test_what_could_not_be_told_is_told_again(folder):
+    server = Server(folder)
+    write(folder / "3", 3)
+    faults = [OSError("no page"), OSError("no page")]
+
+    def tell(versions):
+        if 3 in versions.models and faults:
+            raise faults.pop()
+        server.service.serve("toy", versions)
+
+    for _ in range(5):
+        with contextlib.suppress(OSError):
+            server.versions.look(tell)
+    assert (server.answer(), faults) == (3, [])
+
+
+def test_half_of_a_listing_closes_nothing(folder, monkeypatch):
+    (folder / "stable").symlink_to("1")
+    server = Server(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "readlink", lambda _: (_ for _ in ()).throw(OSError("I/O error")))
+        server.look()
+    assert (server.answer("/labels/stable"), server.answer()) == (1, 2)
 
 
 def test_a_half_copied_version_is_told_once_and_tried_when_it_changes(folder, caplog):

@@ -1,4 +1,5 @@
 import asyncio
+import tracemalloc
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -85,14 +86,27 @@ def test_answers_are_those_without_a_cache_and_only_what_is_missing_is_computed(
 
 
 def test_what_was_not_asked_for_longest_goes_first():
-    cache = AnswerCache(850, Steps(), Steps())
+    cache = AnswerCache(1100, Steps(), Steps())
     for text in "abcd":
         cache.find(1, texts("a"))
         cache.keep(1, {"text": text}, Known({"score": 0.5}, 3, 0))
-    assert cache.size <= 850
+    assert cache.size <= 1100
     assert [one is not None for one in cache.find(1, texts(*"abcd"))] == [True, False, True, True]
     cache.keep(1, {"text": "e"}, Known({"score": "x" * 2000}, 3, 0))
     assert [one is None for one in cache.find(1, texts("e", "d"))] == [True, False]
+
+
+def test_the_bytes_that_it_says_are_those_that_it_holds():
+    cache = AnswerCache(1 << 20, Steps(), Steps())
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(1000):
+            cache.keep(1, {"text": str(number)}, Known({"score": 0.5}, 3, 0))
+        held = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert 0.5 < held / cache.size < 1.1
 
 
 def test_models_and_later_versions_have_answers_of_their_own():

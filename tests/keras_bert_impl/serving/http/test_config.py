@@ -41,6 +41,8 @@ def test_times_are_more_than_nothing_and_no_more_than_a_day(name, value):
         {"allowed_hosts": ("a.example", "")},
         {"allowed_hosts": ("a.example:443",)},
         {"allowed_hosts": ("*.example",)},
+        {"allowed_hosts": ("10.0.0.5:8501",)},
+        {"allowed_hosts": ("cafe:8501",)},
         {"allowed_origins": ("a.example",)},
         {"allowed_origins": ("https://a.example/",)},
         {"allowed_origins": ("null",)},

@@ -155,10 +155,18 @@ def test_a_body_is_taken_if_and_only_if_the_document_allows_it(app, path, body):
     assert allows(content["schema"], content["example"])
 
 
-def test_the_document_names_the_address_at_which_it_was_asked(app):
-    headers = [("host", "localhost:8500")]
-    document = ask(app, "GET", "/openapi.json", headers=headers).json()
-    assert document["servers"] == [{"url": "http://localhost:8500"}]
+def test_the_document_names_no_address_but_versions_and_the_key_where_there_is_one(app):
+    document = ask(app, "GET", "/openapi.json", headers=[("host", "localhost:8500")]).json()
+    assert document["servers"] == [{"url": "/"}]
+    assert "security" not in document
+    version = document["paths"]["/v1/models/toy/versions/{version}:predict"]
+    assert [one["name"] for one in version["parameters"]] == ["version"]
+    assert {"401", "403", "404"} < version["post"]["responses"].keys()
+    keyed = make_app({"toy": ToyModel()}, ServerConfig(api_key="secret"))
+    headers = [("authorization", "Bearer secret")]
+    document = ask(keyed, "GET", "/openapi.json", headers=headers).json()
+    assert document["security"] == [{"key": []}]
+    assert document["paths"]["/readyz"]["get"]["security"] == []
 
 
 def test_the_list_says_what_each_model_can_be_asked(app):

@@ -1,7 +1,9 @@
 """Who may ask, by what name, from which page; and what a request leaves behind."""
 
 import asyncio
+import contextlib
 import json
+import os
 
 import pytest
 
@@ -36,6 +38,12 @@ def lines_of(file):
         ({}, {"host": "evil.example", "origin": "http://evil.example"}, 403),
         ({}, {"host": "localhost.evil.example"}, 403),
         ({}, {"host": "["}, 403),
+        ({}, {"host": "localhost.:8501"}, 200),
+        ({"allowed_hosts": ("bert.example.",)}, {"host": "bert.example"}, 200),
+        ({"allowed_hosts": ("2001:DB8:0::1",)}, {"host": "[2001:db8::1]:8501"}, 200),
+        ({"allowed_hosts": ("*",)}, {"host": "a@b.example"}, 403),
+        ({}, {"host": "localhost/a"}, 403),
+        ({}, {"host": "localhost#"}, 403),
         ({"allowed_hosts": ("Bert.example",)}, {"host": "bert.example:443"}, 200),
         ({"allowed_hosts": ("bert.example",)}, {"host": "other.example"}, 403),
         ({"allowed_hosts": ("*",)}, {"host": "other.example"}, 200),
@@ -56,6 +64,7 @@ def lines_of(file):
         ({}, {"host": "localhost", "origin": PAGE, "sec-fetch-site": "same-origin"}, 200),
         ({"allowed_origins": (PAGE,)}, {"origin": PAGE, "sec-fetch-site": "cross-site"}, 200),
         ({"allowed_origins": (PAGE,)}, {"host": "localhost", "origin": "https://b.example"}, 403),
+        ({"allowed_origins": (f"{PAGE}:443",)}, {"host": "localhost", "origin": PAGE}, 200),
         ({"allowed_origins": ("*",)}, {"origin": "https://b.example"}, 200),
     ],
 )
@@ -96,7 +105,7 @@ def test_an_allowed_page_asks_first_without_the_key_and_reads_faults_too():
         assert "X-Request-ID" in reply.headers["access-control-expose-headers"]
     foreign = {**asked, "origin": "https://b.example"}
     reply = ask(app, "OPTIONS", PREDICT, b"", foreign.items())
-    assert reply.status >= 400
+    assert (reply.status, [*reply.json()]) == (403, ["error"])
     assert "access-control-allow-origin" not in reply.headers
 
 
@@ -140,6 +149,32 @@ def test_a_full_disk_is_told_once_and_ends_nothing(caplog):
     app = app_of(access_log="/dev/full")
     assert {ask(app, "GET", "/healthz").status for _ in range(3)} == {200}
     assert caplog.text.count("No space left") == 1
+
+
+def test_nobody_waits_for_whoever_reads_no_line_of_standard_output(caplog, capfd):
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while os.write(writer, bytes(4096)):
+            pass
+    os.set_blocking(writer, True)
+    app = app_of(access_log="-")
+    with capfd.disabled():
+        before = os.dup(1)
+        os.dup2(writer, 1)
+        try:
+            refused = {ask(app, "GET", "/healthz").status for _ in range(3)}
+            while len(os.read(reader, 1 << 20)) == 1 << 20:
+                pass
+            ask(app, "GET", "/readyz")
+            line = os.read(reader, 4096)
+        finally:
+            os.dup2(before, 1)
+            for one in (before, reader, writer):
+                os.close(one)
+    assert refused == {200}
+    assert caplog.text.count("the access log lacks requests") == 1
+    assert json.loads(line)["path"] == "/readyz"
 
 
 def test_a_failure_is_told_with_its_id(caplog):
