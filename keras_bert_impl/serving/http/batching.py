@@ -274,7 +274,7 @@ class Batcher:
                 prepared += self._prepared(part)
             except Exception as error:
                 done.append((part.request, self._fault_of_texts(part.request, error)))
-            if part.characters > _LARGE:
+            if line is self._large and part.characters > _LARGE:
                 _ONE_LARGE.release()
         with self._changed:
             line.preparing -= 1
