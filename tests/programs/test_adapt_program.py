@@ -1,13 +1,10 @@
 """A tiny model is adapted to a made language, whole, with the real tools."""
 
 import json
-import signal
-import time
 
 import pytest
 
 from tests.support.adaptation import write_language, write_model
-from tests.support.programs import Program
 from tools import adapt
 
 FLAGS = (
@@ -22,7 +19,6 @@ FLAGS = (
     "--num_workers=1",
     "--pretraining_flags=--kernels=plain --save_checkpoints_steps=40",
 )
-RESULTS = ("model/model.safetensors", "model/vocab.txt", "report.md", "adaptation.json")
 
 
 def inputs(folder):
@@ -45,26 +41,10 @@ def check_that_it_learned(values):
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_killed_in_training_the_same_command_learns_the_language_to_the_same_bytes(
-    tmp_path, monkeypatch, capsys
-):
-    whole, killed = inputs(tmp_path / "whole"), inputs(tmp_path / "killed")
-    monkeypatch.chdir(whole)
+def test_a_model_learns_the_language_of_a_text(tmp_path, monkeypatch, capsys):
+    folder = inputs(tmp_path / "whole")
+    monkeypatch.chdir(folder)
     assert adapt.main(FLAGS) == 0
     assert "without a head for masked words and next sentences" in capsys.readouterr().out
-    check_that_it_learned(json.loads((whole / "adapted" / "adaptation.json").read_text()))
-
-    process = Program(["keras_bert_impl", "adapt", *FLAGS], cwd=killed)
-    while not list(killed.glob("adapted/cells/trained-*/checkpoints/step-*")):
-        assert process.poll() is None
-        time.sleep(0.05)
-    process.kill()
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    assert not (killed / "adapted" / "model").exists()
-    monkeypatch.chdir(killed)
-    assert adapt.main(FLAGS) == 0
-    for name in RESULTS:
-        found = (folder / "adapted" / name for folder in (whole, killed))
-        one, other = (path.read_bytes() for path in found)
-        assert one == other, name
+    assert (folder / "adapted/model/vocab.txt").exists()
+    check_that_it_learned(json.loads((folder / "adapted" / "adaptation.json").read_text()))

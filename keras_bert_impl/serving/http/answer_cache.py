@@ -48,9 +48,12 @@ class AnswerCache:
             found = [self._entries.get(key) for key in keys]
             for key in self._entries.keys() & keys:
                 self._entries.move_to_end(key)
-        self._misses.inc(found.count(None))
-        self._hits.inc(len(found) - found.count(None))
         return [None if one is None else Known(*orjson.loads(one)) for one in found]
+
+    def count(self, found: int, missed: int) -> None:
+        """Counts the instances of a request that is taken."""
+        self._hits.inc(found)
+        self._misses.inc(missed)
 
     def keep(self, model: int, instance: Instance, known: Known) -> None:
         """Keeps an answer, unless it is larger than all room; others make room for it."""

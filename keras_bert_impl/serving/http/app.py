@@ -25,13 +25,14 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope
 
 from keras_bert_impl.errors import shown
-from keras_bert_impl.serving.answerer import NUM_TRUNCATED, Answerer, AnsweringModel, Instance
+from keras_bert_impl.serving.answerer import NUM_TRUNCATED, Answerer, AnsweringModel
 from keras_bert_impl.serving.http import rest
 from keras_bert_impl.serving.http.answer_cache import AnswerCache
-from keras_bert_impl.serving.http.batching import Answered, Batch, Batcher, Observer
+from keras_bert_impl.serving.http.batching import Batch, Batcher, Observer
 from keras_bert_impl.serving.http.bodies import BodyReader, RequestError, fault_body, to_json
 from keras_bert_impl.serving.http.config import ServerConfig
 from keras_bert_impl.serving.http.openapi import openapi_document
+from keras_bert_impl.serving.http.waiting import Answered
 from keras_bert_impl.serving.http.wire import CUT_OFF, METHOD, REQUEST_ID, Guard, Wire
 
 _LOGGER = logging.getLogger(__name__)
@@ -252,7 +253,7 @@ class Service:
         answer = batcher.ask(asked.instances)
         loop = asyncio.get_running_loop()
         watch = loop.create_task(_when_gone(request.receive, answer))
-        give_up = functools.partial(_give_up, answer, batcher, asked.instances)
+        give_up = functools.partial(_give_up, answer, batcher)
         timer = loop.call_later(self._config.answer_seconds, give_up)
         try:
             written = functools.partial(_written, asked, await answer)
@@ -422,12 +423,10 @@ async def _when_gone(receive: Receive, answer: asyncio.Future[Answered]) -> None
         answer.set_exception(ClientDisconnect())
 
 
-def _give_up(
-    answer: asyncio.Future[Answered], batcher: Batcher, instances: Sequence[Instance]
-) -> None:
+def _give_up(answer: asyncio.Future[Answered], batcher: Batcher) -> None:
     if not answer.done():
         sentence = "no answer within the time that a request may wait; ask again later."
-        later = batcher.retry_after(instances)
+        later = batcher.retry_after(answer)
         answer.set_exception(RequestError(429, sentence, retry_after=later))
 
 

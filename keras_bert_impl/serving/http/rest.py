@@ -26,8 +26,8 @@ from keras_bert_impl.serving.answerer import (
     asked_answerer,
 )
 from keras_bert_impl.serving.forms import read_fields
-from keras_bert_impl.serving.http.batching import Answered
 from keras_bert_impl.serving.http.bodies import RequestError, bad_request
+from keras_bert_impl.serving.http.waiting import Answered
 from keras_bert_impl.serving.reranking import by_score, can_rank, pair_scoring
 from keras_bert_impl.serving.smaller_vectors import in_base64
 

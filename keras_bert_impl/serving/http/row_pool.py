@@ -74,8 +74,6 @@ class RowPool:
         Returns:
             Rows, the shortest first; none where none waits.
         """
-        while self._turns and self._turns[0].taken:
-            self._turns.popleft()
         if not self._turns:
             return []
         place = bisect.bisect_left(self._by_length, _BY_LENGTH(self._turns[0]), key=_BY_LENGTH)
@@ -85,6 +83,7 @@ class RowPool:
         for row in rows:
             row.taken = True
             self.positions -= row.length
+        self._let_go()
         return rows
 
     def drop(self, is_unwanted: Callable[[Any], bool]) -> None:
@@ -94,6 +93,12 @@ class RowPool:
                 row.taken = True
                 self.positions -= row.length
         self._by_length = [row for row in self._by_length if not row.taken]
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """The first turn is of a row that waits: an empty pool keeps no owner."""
+        while self._turns and self._turns[0].taken:
+            self._turns.popleft()
 
     def _neighbours(self, place: int, most: int) -> tuple[int, int]:
         """The stretch around a row that makes a good batch: full, with little padding."""

@@ -1,4 +1,5 @@
 import asyncio
+import threading
 import tracemalloc
 from dataclasses import dataclass, field
 
@@ -9,6 +10,7 @@ from keras_bert_impl.serving.answerer import Input, Prepared
 from keras_bert_impl.serving.http.answer_cache import AnswerCache, Known
 from keras_bert_impl.serving.http.app import make_app
 from keras_bert_impl.serving.http.batching import Batcher
+from keras_bert_impl.serving.http.bodies import RequestError
 from keras_bert_impl.serving.http.config import ServerConfig
 from tests.support.asgi_client import ask
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
@@ -74,15 +76,42 @@ REQUESTS = [
     texts("another one", "a longer text", "x", "abcde"),
     texts("abcde", input_type="query"),
     texts("abcde", input_type=None),
+    texts(*map(str, range(33))),  # large ones are looked up part by part
+    texts("34", *map(str, range(32))),
 ]
 
 
 def test_answers_are_those_without_a_cache_and_only_what_is_missing_is_computed():
     answered, counts, answerer = given(REQUESTS, 1 << 20)
     assert answered == given(REQUESTS, 0)[0]
-    assert counts == [[0, 2, 0, 1], [2, 2, 1, 0]]
-    assert set(answerer.asked[-3:]) == {"another one", "x", "abcde"}
-    assert answerer.asked.count("abcde") == 2 + 1  # cut with another text, alone, and as a query
+    assert [sum(some) for some in counts] == [2 + 1 + 32, 2 + 2 + 1 + 33 + 1]
+    assert answerer.asked[-1] == "34"
+    assert len(answerer.asked) == sum(counts[1])  # nothing is cut twice
+
+
+def test_the_event_loop_looks_no_large_request_up_and_refused_ones_are_not_counted():
+    counts, loops = [Steps(), Steps()], []
+
+    class Watched(AnswerCache):
+        def find(self, model, instances):
+            loops.append((len(instances), threading.current_thread() is threading.main_thread()))
+            return super().find(model, instances)
+
+    batcher = Batcher(ToyAnswerer(seconds=0.02), 40, cache=Watched(1 << 20, *counts))
+
+    async def body():
+        asked = [batcher.ask(texts("a")), batcher.ask(texts(*["b"] * 33))]
+        with pytest.raises(RequestError):
+            batcher.ask(texts(*["c"] * 30))
+        await asyncio.gather(*asked)
+
+    try:
+        asyncio.run(body())
+    finally:
+        batcher.close()
+    assert sum(map(sum, (one.steps for one in counts))) == 1 + 33
+    assert all(count < 33 for count, is_of_loop in loops if is_of_loop)
+    assert any(not is_of_loop for _, is_of_loop in loops)
 
 
 def test_what_was_not_asked_for_longest_goes_first():

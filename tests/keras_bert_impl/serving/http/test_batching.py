@@ -291,9 +291,13 @@ def test_an_error_in_what_undoes_rows_is_told_as_the_servers_own():
 class Logging(ToyAnswerer):
     """Takes as long as a batch has positions; keeps of each batch the lengths of its rows."""
 
-    def __init__(self, seconds_a_position, **more):
+    def __init__(self, seconds_a_position, preparing=0, **more):
         super().__init__(tokens_at_once=1024, **more)
-        self.pace, self.batches = seconds_a_position, []
+        self.pace, self.preparing, self.batches = seconds_a_position, preparing, []
+
+    def prepare(self, instances):
+        time.sleep(self.preparing * len(instances))
+        return super().prepare(instances)
 
     def compute(self, rows):
         lengths = [row["input_ids"].size for row in rows]
@@ -329,8 +333,9 @@ def test_beside_greedy_clients_a_small_one_waits_only_for_what_is_being_computed
     assert sum(large) > 0.6 * 1024 * len(large)  # and the engine is full between
 
 
-def test_small_requests_cannot_keep_a_large_one_from_its_turn():
-    answerer, done = Logging(1e-6), []
+@pytest.mark.parametrize("preparing", [0, 2e-4])
+def test_small_requests_cannot_keep_a_large_one_from_its_turn(preparing):
+    answerer, done = Logging(1e-6, preparing=preparing), []
 
     async def small(batcher):
         while not done:
@@ -339,7 +344,7 @@ def test_small_requests_cannot_keep_a_large_one_from_its_turn():
     async def body(batcher):
         others = [asyncio.create_task(small(batcher)) for _ in range(200)]
         try:
-            await asyncio.wait_for(batcher.ask(instances(*["a" * 50] * 100)), 20)
+            await asyncio.wait_for(batcher.ask(instances(*["a" * 50] * 100)), 3)
         finally:
             done.append(True)
             await asyncio.gather(*others)
@@ -396,3 +401,117 @@ def test_of_500_clients_only_those_are_refused_who_would_wait_too_long(
     assert len(accepted) > 100
     for seconds in refused:
         assert max(accepted) / 1.5 < seconds < max(accepted) * 1.5
+
+
+class Held(ToyAnswerer):
+    """Is held at each batch, or at each text of so many characters, until it may go on."""
+
+    def __init__(self, at=None, **more):
+        super().__init__(**more)
+        self.at, self.may_go_on = at, threading.Event()
+
+    def prepare(self, instances):
+        if self.at and max(len(one["text"]) for one in instances) >= self.at:
+            self.may_go_on.wait(5)
+        return super().prepare([{"text": one["text"][:50]} for one in instances])
+
+    def compute(self, rows):
+        if self.at is None:
+            self.may_go_on.wait(5)
+        return super().compute(rows)
+
+
+def statuses(batcher, requests):
+    """Asks; gives 200 for what waits, else why it does not."""
+    for texts in requests:
+        try:
+            batcher.ask(instances(*texts))
+            yield 200
+        except RequestError as refused:
+            yield refused.status_code
+
+
+MIDDLE, LONG = ["a"] * 33, ["a" * 16_400]
+
+
+@pytest.mark.parametrize(
+    ("most_characters", "before", "then"),
+    [
+        (1 << 28, [["a"] * 2048] * 4 + [MIDDLE] * 8, [200] * 3 + [429] + [200] * 7 + [429]),
+        (20_000, [["a"] * 10, LONG, LONG, ["a"] * 10], [200, 200, 429, 200]),
+        (20_000, [LONG * 2], [200]),
+    ],
+)
+def test_what_waits_leaves_room_for_smaller_requests(monkeypatch, most_characters, before, then):
+    monkeypatch.setattr(batching, "_MOST_CHARACTERS", most_characters)
+    answerer = Held(tokens_at_once=4096)
+
+    async def body(batcher):
+        assert [*statuses(batcher, before)] == then
+        if most_characters > 20_000:  # beside the greedy ones
+            assert [*statuses(batcher, [LONG, ["a"]])] == [200, 200]
+        answerer.may_go_on.set()
+        while batcher.waiting:
+            await asyncio.sleep(0.005)
+
+    run(answerer, body, most=2048)
+
+
+@pytest.mark.parametrize("batches_at_once", [1, 3])
+@pytest.mark.parametrize("large", [20_000, 1 << 20])
+def test_long_texts_that_are_being_cut_hold_no_small_request_up(
+    monkeypatch, batches_at_once, large
+):
+    monkeypatch.setattr(batching, "_LARGE", large)
+    answerer = Held(at=20_000, batches_at_once=batches_at_once)
+
+    async def body(batcher):
+        long = []
+        for _ in range(6):
+            long.append(batcher.ask(instances("a" * 20_000)))
+            await asyncio.sleep(0.005)
+        try:
+            assert await asyncio.wait_for(scores(batcher, "abc"), 1) == [3.0]
+            assert not any(one.done() for one in long)
+        finally:
+            answerer.may_go_on.set()
+            await asyncio.gather(*long)
+
+    run(answerer, body)
+
+
+def test_what_a_large_request_is_told_is_when_it_is_answered(monkeypatch):
+    answerer, done, large = Clocked(1024), [], instances(*["a" * 60] * 200)
+    monkeypatch.setattr(batching, "_clock", lambda: answerer.now)
+
+    async def small(batcher):
+        while not done:
+            await scores(batcher, "a" * 60)
+
+    async def told_and_true(batcher):
+        asked = batcher.ask(large)
+        told, begun = batcher.retry_after(asked), answerer.now
+        await batcher.ask(large)
+        return told, answerer.now - begun
+
+    async def body(batcher):
+        answerer.may_begin.set()
+        await asyncio.gather(*(batcher.ask(large) for _ in range(2)))
+        alone = await told_and_true(batcher)
+        others = [asyncio.create_task(small(batcher)) for _ in range(100)]
+        await asyncio.sleep(0.05)
+        beside = await told_and_true(batcher)
+        done.append(True)
+        await asyncio.gather(*others)
+        answerer.may_begin.clear()
+        begun, greedy = answerer.now, [batcher.ask(large * 5) for _ in range(3)]
+        with pytest.raises(RequestError) as refused:
+            batcher.ask(large * 2)
+        answerer.may_begin.set()
+        await asyncio.wait(greedy, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.gather(*greedy)
+        ended = answerer.now - begun
+        return alone, beside, (int(refused.value.headers["Retry-After"]), ended)
+
+    for told, true in run(answerer, body, most=1200):
+        assert true / 1.6 < told < true * 1.6

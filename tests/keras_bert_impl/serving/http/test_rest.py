@@ -7,9 +7,9 @@ import pytest
 
 from keras_bert_impl.serving.answerer import Input
 from keras_bert_impl.serving.http import rest as form
-from keras_bert_impl.serving.http.batching import Answered
 from keras_bert_impl.serving.http.bodies import RequestError
 from keras_bert_impl.serving.http.openapi import openapi_document
+from keras_bert_impl.serving.http.waiting import Answered
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
 
 _answerer = functools.partial(SimpleNamespace, options=())

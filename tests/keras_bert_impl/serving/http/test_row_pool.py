@@ -21,7 +21,7 @@ def test_every_row_leaves_once_and_no_batch_is_too_large(requests, most):
     rows = [(row.owner, row.number) for batch in batches for row in batch]
     expected = {(name, at) for name, lengths in enumerate(requests) for at in range(len(lengths))}
     assert sorted(rows) == sorted(expected)
-    assert pool.positions == len(pool) == 0
+    assert pool.positions == len(pool) == len(pool._turns) == 0  # nor any owner
     for batch in batches:
         assert len(batch) == 1 or len(batch) * batch[-1].length <= most
         assert batch[-1].length == max(row.length for row in batch)
@@ -33,6 +33,7 @@ def test_rows_of_a_dropped_request_are_gone(requests, dropped):
     for name, lengths in enumerate(requests):
         pool.add(name, lengths)
     pool.drop(dropped.__eq__)
+    assert not pool._turns or pool._turns[0].owner != dropped
     assert dropped not in {row.owner for batch in taken(pool, 64) for row in batch}
     assert pool.positions == 0
 
