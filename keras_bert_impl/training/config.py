@@ -127,7 +127,8 @@ class TrainingConfig:
     gcp_project: str | None = option(None, "The TPU's project.", resume=FREE)
     save_checkpoints_steps: int | None = option(
         None,
-        "Steps between two checkpoints; by default a tenth of the run, at least 10 and at most 1000.",
+        "Steps between two checkpoints; by default a tenth of the run, at least 10 and at most "
+        "1000.",
         at_least=1,
         resume=FREE,
     )
