@@ -55,7 +55,7 @@ def test_what_a_run_knows_stands_in_the_card():
 
 def test_a_model_of_vectors_has_the_peers_own_tags():
     data = ModelCard(model_card(TINY, TEXT, sentences=True)).data
-    assert data.library_name == "sentence-transformers"
+    assert data.to_dict()["library_name"] == "sentence-transformers"
     assert data.pipeline_tag == "sentence-similarity"
     assert data.tags[:3] == ["sentence-transformers", "sentence-similarity", "feature-extraction"]
 
@@ -63,7 +63,7 @@ def test_a_model_of_vectors_has_the_peers_own_tags():
 def test_vectors_that_the_peer_would_compute_otherwise_are_not_called_its_own():
     config = TINY.replace(anticausal=True)
     data = ModelCard(model_card(config, TEXT, sentences=True)).data
-    assert data.library_name == "keras_bert_impl"
+    assert data.to_dict()["library_name"] == "keras_bert_impl"
     assert "sentence-transformers" not in data.tags
 
 
