@@ -14,7 +14,6 @@ from tests.support.model_folders import tiny_config
 from tests.support.pretraining_corpus import RECIPE, make_shards
 from tests.support.pretraining_run import GOLDEN, config_with_dropout
 
-
 SMALL = {}
 
 
