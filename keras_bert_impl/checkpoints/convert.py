@@ -68,12 +68,7 @@ _LABEL_HEADS = {
 class PortableModel:
     """A model as plain arrays.
 
-    Attributes:
-        weights: arrays by our names, shaped as our variables are, of the type in the file.
-        config: the model's configuration.
-        text: the vocabulary, the casing and the accents.
-        report: what was read and what was left out.
-        foreign_tokenizer: what cuts the text, where BERT's own rules do not.
+    Arrays have our names and our variables' shapes, and the type that the file has.
     """
 
     weights: dict[str, np.ndarray]
@@ -103,11 +98,7 @@ def read_portable(
 
 
 def write_portable(model: PortableModel, output: str | os.PathLike[str], form: str) -> None:
-    """Writes a model as a model directory, or as a TF1 checkpoint with its configuration beside.
-
-    Args:
-        output: a folder; for "google_tf1" a prefix such as "folder/bert_model.ckpt".
-    """
+    """Writes a model as a model directory, or as a TF1 checkpoint with its configuration beside."""
     check_weights(model.weights, model.report.location)
     check_apart(model.report.location, output)
     if form == "hugging_face":
@@ -194,11 +185,7 @@ class ConvertConfig(CheckpointOptions):
 
 
 def convert_checkpoint(config: ConvertConfig) -> str:
-    """Converts; no number is changed, and no type.
-
-    Returns:
-        A short table: what was converted, what was left out and why, where it lies.
-    """
+    """Converts; no number is changed, and no type."""
     model = read_input(config)
     form = write_output(model, config)
     table = model.report.table().replace("loaded from", "converted from", 1)
@@ -224,13 +211,7 @@ def write_output(model: PortableModel, config: ConvertConfig) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class NewToken:
-    """A token that was added.
-
-    Attributes:
-        token: the new token.
-        id: its id.
-        made_from: the old tokens whose rows' mean it starts as.
-    """
+    """A token that was added; its row starts as the mean of those of `made_from`."""
 
     token: str
     id: int
@@ -245,15 +226,7 @@ def grow_vocabulary(
     Words that the vocabulary has, or that come twice, are skipped and counted in the log: a whole
     vocabulary that was learned on other text may be given.
 
-    Args:
-        model: the model; it is not changed.
-        words: the new words as the tokenizer sees them (lower-cased for an uncased model); a word
-            that starts with "##" continues another.
-        fill_unused: whether `[unused…]` entries are used up before the tables are enlarged. Their
-            ids then mean words, the sizes stay, and the model stays compatible in shape.
-
-    Returns:
-        The grown model, and what was added.
+    Words are as the tokenizer sees them; one that starts with "##" continues another.
     """
     tokens = list(model.text.vocabulary.tokens)
     known = {token: number for number, token in enumerate(tokens)}
@@ -334,11 +307,7 @@ class GrowConfig(ConvertConfig):
 
 
 def grow_checkpoint(config: GrowConfig) -> list[NewToken]:
-    """Adds the words and writes the grown checkpoint.
-
-    Returns:
-        The new tokens with their ids and what their rows start as.
-    """
+    """Adds the words and writes the grown checkpoint."""
     model = read_input(config)
     words = [*config.words, *_read_words(config.words_file)]
     grown, new = grow_vocabulary(model, words, config.fill_unused)

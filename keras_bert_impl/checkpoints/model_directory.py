@@ -77,9 +77,6 @@ def write_model_directory(
     """Writes a model, its vocabulary and its casing as a Hugging Face directory.
 
     The folder appears when it is complete; an older model directory of that name is replaced.
-
-    Args:
-        config: what to write as its configuration; the model's own by default.
     """
     if len(text.vocabulary) > model.config.vocab_size:
         raise UserError(

@@ -87,16 +87,7 @@ class CheckpointOptions:
 
 @dataclasses.dataclass(frozen=True)
 class ModelSource:
-    """A model before it is built: everything but the numbers.
-
-    Attributes:
-        checkpoint: the weights: a model directory, the prefix of a TF1 checkpoint or the folder of
-            a run's one; None where the model is new.
-        config: the model's configuration.
-        found_text: `text`, or None where it is not needed and cannot be found.
-        opened: the open weights.
-        why_no_text: why there is no text.
-    """
+    """A model before it is built: everything but the numbers."""
 
     checkpoint: Path | None
     config: BertConfig
@@ -171,13 +162,8 @@ def find_model(
 ) -> ModelSource:
     """Finds a model and what belongs to it; sees that they fit together.
 
-    Args:
-        path_or_name: the model, in any form above; None for a new one.
-        do_lower_case: the casing, if no file says it; it must not contradict one that does.
-        told: what else says the casing, such as the description of the shards to train on; it
-            counts after the files next to the weights.
-        default_lower_case: the casing where nothing says it; None refuses to guess.
-        needs_text: False for a model that may go without its text settings.
+    `told` counts after the files next to the weights; where nothing says the casing,
+    `default_lower_case` does.
     """
     checkpoint = None if path_or_name is None else locate(path_or_name)
     tensors = None if checkpoint is None else open_source(checkpoint)
@@ -238,12 +224,7 @@ def locate(path_or_name: str | os.PathLike[str]) -> Path:
 
 
 def model_identity(path_or_name: str | os.PathLike[str]) -> str:
-    """Names a model the same from whatever folder: its whole path, or its name and commit.
-
-    Returns:
-        Such as "/models/bert", or "klue/bert-base@<commit>" for a model of the hub, wherever the
-        cache lies.
-    """
+    """Names a model the same from whatever folder: its whole path, or its name and commit."""
     found = locate(path_or_name)
     of_the_hub = found != find_checkpoint(_in_home(path_or_name))
     return f"{path_or_name}@{found.name}" if of_the_hub else str(real_path(found))

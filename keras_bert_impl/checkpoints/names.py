@@ -13,12 +13,7 @@ from itertools import product
 class Names:
     """The names of one weight.
 
-    Attributes:
-        ours: the variable's path, e.g. "layer_0/attention/query/kernel".
-        google: the variable's name in a TF1 checkpoint.
-        hugging_face: the tensor's name in a file of a model with heads (with the "bert." prefix).
-        google_transposed: whether google's matrix is the transpose of ours.
-        hugging_face_transposed: whether Hugging Face's is.
+    Hugging Face's is the name in a file of a model with heads, with the prefix "bert.".
     """
 
     ours: str
@@ -120,10 +115,6 @@ def encoder_names(blocks: int) -> list[Names]:
 
 def head_names(head: str) -> list[Names]:
     """The names of a head's weights; empty for a name that is no head.
-
-    Args:
-        head: "masked_lm", "next_sentence", "classifier", "span", "tagger", "choice" or
-            "feature_tagger"; or "bilstm", what may stand between the encoder and one of them.
 
     Example:
         >>> [row.hugging_face for row in head_names("classifier")]

@@ -99,14 +99,9 @@ _OTHER_NAMES = {
 class SentenceSettings:
     """How a text becomes one vector.
 
-    Attributes:
-        pooling: "mean", "cls" or "pooler"; see `models.head_settings`.
-        normalize: whether vectors are scaled to length 1.
-        max_seq_length: longer texts are truncated to this many tokens; None is all positions.
-        prompt: what is written in front of a text for which no prompt is named.
-        prompts: others, by their names.
-        dimensions: the sizes for which a model was trained whose vectors may be truncated.
-        similarity: what its vectors are to be compared by, "cosine" or "dot".
+    `prompt` is written in front of a text for which no prompt is named. Without
+    `max_seq_length` all positions are read. To `dimensions` the vectors may be truncated: the
+    model was trained for it.
     """
 
     pooling: str = MEAN
@@ -140,9 +135,7 @@ class SentenceSettings:
 class DenseWeights(NamedTuple):
     """The dense layer behind [CLS], which is the pooler here.
 
-    Attributes:
-        kernel: float [hidden, hidden], from the input to the output.
-        bias: float [hidden].
+    float [hidden, hidden], from the input to the output, and float [hidden].
     """
 
     kernel: NDArray[Any]
@@ -207,11 +200,7 @@ def read_dense(folder: Path) -> DenseWeights | None:
 
 
 def restore_pooler(weights: Sequence[Any], folder: Path) -> bool:
-    """Gives the pooler the weights of a directory's dense layer, where it has one.
-
-    Returns:
-        Whether it has one.
-    """
+    """Gives the pooler the weights of a directory's dense layer; tells whether it has one."""
     dense = read_dense(folder)
     if dense is None:
         return False
@@ -352,11 +341,7 @@ def write_sentence_files(
     pooler: DenseWeights,
     write_json: Callable[[Path, Any], None],
 ) -> None:
-    """Writes the files next to a model that is being written.
-
-    Args:
-        pooler: the pooler's weights; read where it is the pooling.
-    """
+    """Writes the files next to a model that is being written."""
     kinds = {"Transformer": "", "Pooling": _POOLING}
     if settings.pooling == POOLER:
         kinds["Dense"] = _DENSE

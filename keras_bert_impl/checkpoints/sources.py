@@ -155,12 +155,7 @@ def _tf1_of_folder(folder: Path) -> Path:
 
 @dataclasses.dataclass(frozen=True)
 class FoundTensor:
-    """A tensor of a checkpoint that answers to one of our weights.
-
-    Attributes:
-        name: its name in the checkpoint.
-        transposed: whether it is the transpose of our weight.
-    """
+    """A tensor of a checkpoint that answers to one of our weights."""
 
     name: str
     transposed: bool
@@ -207,12 +202,8 @@ class TranslatedSource(TensorSource):
     TensorFlow's libraries write matrices [in, out], as they stand here; some split the width of an
     attention by heads, which is only another shape of the same numbers.
 
-    Args:
-        location: where it lies, for messages.
-        files: that hold its numbers.
-        stored: the shapes of its tensors by the names that they have there.
-        translated: those names by Hugging Face's, with the "bert." prefix.
-        reader: gives a tensor by the name that it has there.
+    `stored` has the shapes by the names in the file, `translated` these names by Hugging Face's
+    (with "bert." in front); `reader` gives a tensor by its name in the file.
     """
 
     def __init__(

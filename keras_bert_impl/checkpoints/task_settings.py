@@ -52,9 +52,7 @@ def task_settings(
 ) -> dict[str, Any]:
     """Reads the settings of the task; empty for a model without any.
 
-    Args:
-        types: of the settings that the caller understands, see `typed`; those that it does not
-            understand are given as they are, and must not be used.
+    `types` are of the settings that the caller understands; it must not use others.
 
     Example:
         >>> task_settings(BertConfig(vocab_size=9))
@@ -117,10 +115,6 @@ def served_length(config: BertConfig, asked: int | None, default: int | None = N
     """The most tokens of a row of a served model: what is asked for, else as in training.
 
     Another length than that of the training is logged as a warning.
-
-    Args:
-        asked: the length that the user gives; None leaves it to the model.
-        default: of a model that does not say what it was trained with; None is its positions.
 
     Example:
         >>> config = with_task_settings(BertConfig(vocab_size=9), {"max_seq_length": 128})

@@ -60,12 +60,7 @@ class _Cutting(TypedDict, total=False):
 
 
 def read_casing(folder: Path, *, is_export: bool = False) -> Casing:
-    """Reads how a model's text is treated; what is not followed here is refused.
-
-    Args:
-        is_export: whether the folder is an export of ours, whose `tokenizer.json` has every rule
-            written out for its clients.
-    """
+    """Reads how a model's text is treated; what is not followed here is refused."""
     if keras_hub.is_preset_folder(folder):
         return keras_hub.read_casing(folder)
     path, fast = folder / TOKENIZER_FILE, folder / FAST_TOKENIZER_FILE

@@ -64,15 +64,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Input:
-    """A field of an instance.
-
-    Attributes:
-        name: what it is called, as in the SavedModel's signature.
-        is_list: whether it holds a list of texts (the endings of a context) instead of one.
-        needed: whether an instance must have it.
-        is_number: whether it is a whole number, no text.
-        about: what it is, in a few words, for people.
-    """
+    """A field of an instance."""
 
     name: str
     is_list: bool = False
@@ -154,12 +146,7 @@ def ask(answerer: Answerer, instances: Sequence[Instance]) -> list[Answer]:
     Rows of like length are computed together, and as many batches at the same time as the answerer
     likes.
 
-    Args:
-        answerer: who answers.
-        instances: what is asked; all of it is in memory at once.
-
-    Returns:
-        One answer each, in their order; that of a text which was cut has `NUM_TRUNCATED`.
+    The answer to a text which was cut has `NUM_TRUNCATED`.
     """
     prepared = answerer.prepare(instances)
     outputs: dict[int, RowOutputs] = {}
@@ -185,11 +172,7 @@ def ask(answerer: Answerer, instances: Sequence[Instance]) -> list[Answer]:
 
 
 def log_left_out(where: object, texts: int, *, empty: int, cut: int, most: int) -> None:
-    """Says of all texts of a run, a line each, how many were empty, and how many were cut.
-
-    Args:
-        most: the tokens that the model reads.
-    """
+    """Says of all texts of a run, a line each, how many were empty, and how many were cut."""
     if empty:
         _LOGGER.warning(
             "%s: %d of %d texts are empty; each is answered as it is, so that answers and texts "
@@ -217,11 +200,7 @@ def row_length(row: Row) -> int:
 def collate(rows: Sequence[Row]) -> dict[str, NDArray[np.int32]]:
     """Stacks rows, padded with 0 to the longest.
 
-    Args:
-        rows: of the same inputs; all but the last dimension are the same in all of them.
-
-    Returns:
-        int32 [rows, ..., longest] by name.
+    Gives int32 [rows, ..., longest] by name.
 
     Example:
         >>> rows = [{"input_ids": np.array(ids, np.int32)} for ids in ([5], [6, 7])]
@@ -267,13 +246,6 @@ def asked_answerer(
     """The answerer that is asked: the one of `signature`, else the first that all of it fits.
 
     Where nothing fits it is the default, which then says what it is asked with (`read_fields`).
-
-    Args:
-        answerers: by signature, in the order of `default_first`.
-        asked: texts, tuples of texts or instances; see `instances_of`.
-
-    Raises:
-        UserError: the model has no such signature.
     """
     if signature is not None and signature not in answerers:
         raise UserError(
@@ -288,11 +260,6 @@ def asked_answerer(
 
 def instances_of(answerer: HasInputs, texts: Sequence[Any]) -> list[Instance]:
     """Texts, pairs of texts or instances as instances.
-
-    Args:
-        answerer: whose inputs name them.
-        texts: of each thing that is asked a text, a tuple of texts in the order of the inputs, or
-            an instance.
 
     Example:
         >>> from types import SimpleNamespace

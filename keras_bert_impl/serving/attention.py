@@ -33,10 +33,7 @@ _MOST_PROBABILITIES = 10_000_000  # 20 MB as a page holds them
 class TextAttention:
     """How the tokens of a row attend to each other.
 
-    Attributes:
-        tokens: of the row, [CLS] and [SEP] included, composed as people read them.
-        segments: 0 or 1 of each token.
-        probabilities: float32 [layers, heads, from, to].
+    `probabilities` are float32 [layers, heads, from, to]; tokens are as people read them.
     """
 
     tokens: tuple[str, ...]
@@ -59,11 +56,7 @@ class AttentionModel:
     def open(
         cls, path_or_name: str | os.PathLike[str], *, engine: str = TENSORFLOW, **description: Any
     ) -> "AttentionModel":
-        """Finds a model, in any form that has its weights by their names.
-
-        Args:
-            engine: what computes; see the class.
-        """
+        """Finds a model, in any form that has its weights by their names."""
         if is_openvino_export(Path(path_or_name)):
             raise UserError(
                 f"{path_or_name}: is an export, which gives its outputs and not its attention; "

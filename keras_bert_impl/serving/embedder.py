@@ -186,11 +186,7 @@ class Embedder:
 
     @property
     def model(self) -> "BertEmbedder":
-        """The encoder with its pooling; built now if it was not yet.
-
-        Raises:
-            UserError: it is an export, which gives a graph's outputs only.
-        """
+        """The encoder with its pooling; built now if it was not yet."""
         if isinstance(self._model, ExportedModel):
             raise UserError(
                 f"{self._model.checkpoint}: is an export, which has no weights by their names; "
@@ -202,11 +198,7 @@ class Embedder:
 
     @property
     def source(self) -> ModelSource | ExportedModel:
-        """Where the weights are from.
-
-        Raises:
-            ValueError: the model was made in Python.
-        """
+        """Where the weights are from."""
         if self._source is None:
             raise ValueError("this model was not opened by `from_pretrained`")
         return self._source

@@ -99,12 +99,7 @@ _ANSWERS = {
 def serve_model(
     opened: OpenedModel, top_k: int = 10, max_seq_length: int | None = None
 ) -> ServedModel:
-    """Gives the signatures that fit a model's heads.
-
-    Args:
-        max_seq_length: texts are truncated to this many tokens; None is what the model was
-            fine-tuned with, else its positions.
-    """
+    """Gives the signatures that fit a model's heads."""
     config = opened.model.config
     length = served_length(config, max_seq_length)
     if isinstance(opened.model, BertPretrainer):
@@ -126,12 +121,8 @@ def serve_model(
 class ExportResult:
     """The files that were written.
 
-    Attributes:
-        signatures: each signature's name and what goes in and comes out.
-        answers: what the client answers, a name of `exported`; None where there is no client,
-            because the model takes more than texts are: positions of masks, choices.
-        size: bytes of all files.
-        verification: what the comparison found; None where it was not asked for.
+    `answers` is what the client answers, a name of `exported`; None where there is no client,
+    because the model takes more than texts.
     """
 
     signatures: dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
@@ -199,11 +190,7 @@ def export_portable(
     max_seq_length: int | None = None,
     verify: bool = True,
 ) -> ExportResult:
-    """Writes a model of ids for another runtime.
-
-    Args:
-        max_seq_length: the client truncates texts to it; by default as in fine-tuning.
-    """
+    """Writes a model of ids for another runtime."""
     if form not in _PACKAGES:
         raise UserError(f"`format={form}` is unknown; choose {', '.join(_PACKAGES)}.")
     need_tensorflow(f"the format {form}")
@@ -357,12 +344,7 @@ def _asks_of_ids(opened: OpenedModel, answers: str | None) -> dict[str, Any]:
 
 
 def label_settings(opened: OpenedModel) -> dict[str, Any]:
-    """The names of a model's labels in the order of its logits, and its thresholds.
-
-    Returns:
-        JSON values: `labels`, where there are several; `threshold`, the probability from which on
-        a label holds, where each is a question of its own; and the thresholds of its task.
-    """
+    """The names of a model's labels in the order of its logits, and its thresholds."""
     settings: dict[str, Any] = {}
     if len(opened.labels) > 1:
         settings["labels"] = list(opened.labels)

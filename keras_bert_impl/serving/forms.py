@@ -90,16 +90,7 @@ class Form(ABC):
 
 
 class EngineAnswerer:
-    """Answers by an engine; see `Answerer`.
-
-    Args:
-        form: what is asked.
-        engine: what computes the model.
-        positions: the most that a row may have.
-        deterministic: compute every row alone.
-        origin: the model, as messages call it.
-        refuses_long: a text that is longer than the model reads is a mistake.
-    """
+    """Answers by an engine; see `Answerer`."""
 
     def __init__(
         self,
@@ -246,12 +237,7 @@ _OF_VECTORS = {"embedding": "the text's vector"}
 class VectorForm(Form):
     """A vector a text.
 
-    Args:
-        model: of vectors.
-        sentence: the prompts, whether vectors are scaled, and the sizes that may be asked for.
-        max_seq_length: the most tokens of a text, with [CLS] and [SEP].
-        any_size: whether any other size may be asked for, too.
-        of_tokens: whether the model gives vectors of tokens, whose mean is taken.
+    `of_tokens`: the model gives vectors of tokens, whose mean is taken.
     """
 
     signature, kind = "embed", "vector"
@@ -348,12 +334,7 @@ _OF_MASKED_WORDS = {
 class MaskedWordsForm(Form):
     """The words that may stand at [MASK].
 
-    Args:
-        model: with a masked-LM head.
-        tokenizer: keeps special tokens.
-        max_seq_length: the most tokens of a text, with [CLS] and [SEP]; of a longer one those
-            around its first [MASK] are read.
-        top_k: how many words are given for a mask.
+    Of a text longer than `max_seq_length` the tokens around its first [MASK] are read.
     """
 
     signature, kind = "fill_mask_text", "masked_words"
@@ -451,13 +432,7 @@ _OF_NEXT_SENTENCES = {
 
 
 class NextSentenceForm(Form):
-    """Whether a text follows another one.
-
-    Args:
-        model: with the head for next sentences.
-        tokenizer: keeps special tokens.
-        max_seq_length: the most tokens of a pair; the longer text loses tokens first.
-    """
+    """Whether a text follows another one."""
 
     signature, kind = "next_sentence_text", "next_sentence"
     inputs = (Input("text_a", about="a text"), Input("text_b", about="what may follow"))

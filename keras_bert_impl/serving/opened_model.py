@@ -28,10 +28,7 @@ _PARTS_OF_OUTPUTS = {
 class OpenedModel:
     """A model with its weights, its vocabulary and its casing.
 
-    Attributes:
-        model: a `BertPretrainer`, `BertClassifier` or `BertEncoder`.
-        source: where it comes from, with its configuration and its labels.
-        untrained: parts that the directory has no weights for, e.g. "pooler".
+    `untrained` are parts that the directory has no weights for, e.g. "pooler".
     """
 
     model: "keras.Model"

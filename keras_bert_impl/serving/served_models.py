@@ -36,9 +36,8 @@ GraphTokenize = Callable[[tf.Tensor], tf.RaggedTensor]
 class TextRows(NamedTuple):
     """Packs a batch of texts into the model's inputs.
 
-    Attributes:
-        inputs: input_ids, input_mask and segment_ids, int32 [rows, length].
-        text: int64 [rows], the number of the text that a row is of; never falling.
+    `inputs` are int32 [rows, length] each; `text`, int64 [rows], is the number of a row's text
+    and never falls.
     """
 
     inputs: list[tf.Tensor]
@@ -50,10 +49,6 @@ class TextPacker:
 
     Rows are as long as the longest of the batch: a served text is seldom near the limit. A second
     text without tokens counts as none.
-
-    Args:
-        tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)].
-        long_texts: what becomes of longer texts; truncated by default.
 
     Example:
         >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
@@ -107,9 +102,8 @@ class TextPacker:
 def join_in_graph(logits: tf.Tensor, text: tf.Tensor, window_answers: str) -> tf.Tensor:
     """One answer a text: the mean of its windows' logits, or of each label the highest.
 
-    Args:
-        logits: float32 [rows, labels].
-        text: int64 [rows], never falling; every text has a row.
+    `logits` are float32 [rows, labels]; `text`, int64 [rows], never falls, and every text has a
+    row.
 
     Example:
         >>> logits = tf.constant([[0.0, 1.0], [2.0, 3.0], [5.0, 5.0]])
@@ -145,9 +139,6 @@ class MaskedTextPacker:
     """Tokenizes texts with [MASK] in them and packs `[CLS] text [SEP]`.
 
     A text that is too long keeps the tokens around its first [MASK].
-
-    Args:
-        tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)], where [MASK] is one.
 
     Example:
         >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
@@ -208,11 +199,6 @@ class ServedClassifier(ServedModel):
     names where the probability is a half or more, "" elsewhere; probabilities do not add up to 1.
 
     A text that was trained on in windows is answered so: one answer of the logits of all of them.
-
-    Args:
-        opened: a fine-tuned model with its vocabulary and its labels; one label is a regression.
-        tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)].
-        long_texts: what becomes of longer texts; truncated by default.
     """
 
     def __init__(
@@ -273,9 +259,6 @@ class ServedEncoder(ServedModel):
 
     `embed`, where the model directory says how a text becomes one vector: text, strings [batch] →
     embedding, float32 [batch, hidden], as `Embedder` gives it.
-
-    Args:
-        tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)].
     """
 
     def __init__(
@@ -330,10 +313,6 @@ class ServedPretrainer(ServedModel):
     both text signatures all special tokens are recognised.
 
     An output that would come from weights which the model directory does not hold is left out.
-
-    Args:
-        tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)], where [MASK] is one.
-        max_length: the most tokens of a text, with [CLS] and [SEP].
     """
 
     def __init__(

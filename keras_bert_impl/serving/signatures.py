@@ -16,12 +16,7 @@ Function = Callable[..., dict[str, tf.Tensor]]
 class TextSignature(NamedTuple):
     """A signature that takes texts.
 
-    Attributes:
-        name: its name.
-        inputs: the names of its inputs, in the order of the task: a question, then a passage.
-        outputs: the names of what it gives.
-        endings: how many texts the last input of each example holds: the endings of a context;
-            0 where it is one text.
+    `endings` is how many texts the last input of each example holds; 0 where it is one text.
     """
 
     name: str
@@ -75,9 +70,6 @@ class ServedModel(tf.Module):
     """A model as a SavedModel holds it: its weights and one function a signature.
 
     A subclass adds its functions by `add_signature`.
-
-    Args:
-        model: a built model; signatures run it without dropout.
     """
 
     def __init__(self, model: keras.Model) -> None:

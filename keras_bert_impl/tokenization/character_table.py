@@ -132,9 +132,6 @@ class CharacterTable:
 def character_class(chosen: np.ndarray) -> str:
     r"""A regular expression for one of some characters.
 
-    Args:
-        chosen: not 0 for those, [0x110000].
-
     Example:
         >>> print(character_class(np.isin(np.arange(CODE_POINTS), [0x61, 0x62, 0x10FFFF])))
         [\x{61}-\x{62}\x{10ffff}-\x{10ffff}]

@@ -20,12 +20,7 @@ def pack_in_graph(
 
     A row without ids of a second segment is [CLS] A [SEP], as in training.
 
-    Args:
-        ids_a: int32 [batch, (length)].
-        ids_b: int32 [batch, (length)], or None for one segment in every row.
-
-    Returns:
-        `input_ids`, `input_mask` and `segment_ids`, int32 [batch, max_seq_length] each.
+    Gives `input_ids`, `input_mask` and `segment_ids`, int32 [batch, max_seq_length] each.
 
     Example:
         >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
@@ -113,10 +108,6 @@ class GraphWindows(NamedTuple):
 
 def windows_in_graph(lengths: Any, size: Any, stride: int) -> GraphWindows:
     """Covers documents with windows that overlap; see `long_texts.make_windows`.
-
-    Args:
-        lengths: int [documents], the tokens of each document.
-        size: the most tokens of a window, 1 or more; a number, or int [documents].
 
     Example:
         >>> windows = windows_in_graph(tf.constant([7, 0, 3]), size=4, stride=2)

@@ -221,12 +221,7 @@ def read_added_tokens(
 
 
 class TokenizerFile(NamedTuple):
-    """The content of a `tokenizer.json`.
-
-    Attributes:
-        tokens: all tokens in the order of their ids.
-        added: those of them that are taken out of a text, with their ids.
-    """
+    """The content of a `tokenizer.json`."""
 
     tokens: tuple[str, ...]
     do_lower_case: bool

@@ -43,11 +43,6 @@ class CharacterRules:
       a word of its own for the kernel, and as long in UTF-8 as the two forms. So a real "§" is
       written with a private-use character, too.
 
-    Args:
-        table: the facts about characters.
-        kernel_splits: the characters that the WordPiece kernel makes words of their own.
-        in_vocabulary: the characters that occur in the vocabulary.
-
     Example:
         >>> rules = CharacterRules(CharacterTable.load(), True, True, set("!;§"), set("abc"))
         >>> rules.replacement("É"), rules.replacement("!"), rules.replacement("¿")
@@ -131,9 +126,6 @@ def build_double_array(entries: Mapping[bytes, int]) -> np.ndarray:
     Args:
         entries: a value of 31 bits for each key. All bytes of a key but the first are at least
             0x80, as in a character of UTF-8 or the beginning of one.
-
-    Returns:
-        The units, uint32 [a multiple of 256].
 
     Example:
         >>> units = build_double_array({b"a": 1, "é".encode(): 2})

@@ -81,13 +81,7 @@ def _shortened(ids: Sequence[int] | np.ndarray, kept: int, long_text: str) -> li
 def truncated_lengths(length_a: Any, length_b: Any, budget: Any, xp: Any = np) -> tuple[Any, Any]:
     """The lengths of both segments after truncation.
 
-    Args:
-        length_a: tokens of A, an integer or integers [pairs].
-        budget: how many tokens both may have together, an integer or integers [pairs].
-        xp: the functions to compute with: `numpy`, or `tensorflow` for int32 tensors [pairs].
-
-    Returns:
-        Two integers or integers [pairs], whose sum is at most `budget`.
+    `xp` computes: `numpy`, or `tensorflow` for int32 tensors [pairs].
 
     Example:
         >>> a, b = truncated_lengths(np.array([3, 9, 9, 5]), np.array([4, 2, 8, 6]), 10)

@@ -215,10 +215,6 @@ class _Part(NamedTuple):
 class PlainTokenizer:
     """Cuts lines into ids: the same ids as `Tokenizer` gives. Several threads may ask at once.
 
-    Args:
-        special_tokens: whether a literal "[MASK]" in a line is text ("split") or the one token
-            ("keep"); the other four special tokens likewise.
-
     Example:
         >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "word", "##s", "."]
         >>> tokenizer = PlainTokenizer(TextSettings(Vocabulary(tokens)))

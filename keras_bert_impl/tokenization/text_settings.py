@@ -17,12 +17,7 @@ _LONGEST_WORD = "max_input_chars_per_word"
 
 
 class Casing(NamedTuple):
-    """Casing, accents and form as a file, or a caller, gives them; None is "nothing is said".
-
-    Attributes:
-        added: the tokens that are taken out of a text; they may lack in the vocabulary.
-        longest_word: see `TextSettings`.
-    """
+    """Casing, accents and form as a file, or a caller, gives them; None is "nothing is said"."""
 
     do_lower_case: bool | None = None
     strip_accents: bool | None = None

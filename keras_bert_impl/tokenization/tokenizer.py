@@ -23,9 +23,7 @@ _LONGEST = 512  # tokens of a row where nothing says it
 class TokenBlock(NamedTuple):
     """The ids of many lines as one flat array.
 
-    Attributes:
-        ids: the ids of all lines one after the other, int32 [tokens].
-        offsets: line i has the ids from offsets[i] to offsets[i + 1], int64 [lines + 1].
+    Line i has the ids from offsets[i] to offsets[i + 1]: int32 [tokens], int64 [lines + 1].
     """
 
     ids: np.ndarray
@@ -35,11 +33,8 @@ class TokenBlock(NamedTuple):
 class SpanBlock(NamedTuple):
     """The ids of many lines with the part of the line that each came from.
 
-    Attributes:
-        ids: the ids of all lines one after the other, int32 [tokens].
-        offsets: line i has the tokens from offsets[i] to offsets[i + 1], int64 [lines + 1].
-        starts: where in its line a token begins, int64 [tokens].
-        ends: where in its line a token ends (the next position), int64 [tokens].
+    Ids and offsets are as in `TokenBlock`; a token stands from `starts` to before `ends` in its
+    line, int64 [tokens] each.
     """
 
     ids: np.ndarray
@@ -336,12 +331,7 @@ def _offsets(counts: list[np.ndarray]) -> np.ndarray:
 def _characters_before(
     lines: Sequence[str | bytes], counts: np.ndarray, positions: list[np.ndarray]
 ) -> list[np.ndarray]:
-    """Turns positions in bytes into positions in characters.
-
-    Args:
-        counts: how many tokens each line has, int64 [lines].
-        positions: positions in bytes, int64 [tokens] each.
-    """
+    """Turns positions in bytes into positions in characters."""
     encoded = [_encoded(line) if isinstance(line, str) else line for line in lines]
     text = np.frombuffer(b"".join(encoded), np.uint8)
     first_bytes = np.cumsum((text & 0xC0) != 0x80)  # a character has one byte that is none of these

@@ -94,11 +94,7 @@ def _encoder_prefix(names: Iterable[str]) -> str:
 def write_google_checkpoint(
     prefix: str | os.PathLike[str], variables: Mapping[str, np.ndarray]
 ) -> None:
-    """Writes a TF1 checkpoint; its index, without which it is none, appears last.
-
-    Args:
-        variables: arrays by google's names; the types are kept.
-    """
+    """Writes a TF1 checkpoint; its index, without which it is none, appears last."""
     import tensorflow as tf
 
     final, names = Path(prefix), sorted(variables)

@@ -66,9 +66,8 @@ def make_app(
 ) -> Starlette:
     """Makes the application that asks models, and indexes of their vectors.
 
-    Returns:
-        An ASGI application. Its `state.service` is the `Service`; when the application's lifespan
-        ends, what waits is answered, and the models are closed.
+    Its `state.service` is the `Service`; when its lifespan ends, what waits is answered, and
+    the models are closed.
     """
     service = Service(models, config, indexes or {})
     handlers: Mapping[Any, Any] = {

@@ -24,9 +24,7 @@ _TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 class RequestError(HTTPException):
     """A request that is not answered.
 
-    Args:
-        detail: what is wrong, and what to do; never a path of the machine.
-        retry_after: in how many seconds to try again.
+    `detail` says what is wrong and what to do; never a path of the machine.
     """
 
     def __init__(
@@ -74,13 +72,7 @@ def fault_body(fault: RequestError, openai: bool) -> dict[str, object]:
 
 @dataclasses.dataclass
 class BodyReader:
-    """Reads bodies, of which all together have bounds.
-
-    Attributes:
-        seconds: how long a body may take to arrive.
-        mebibytes: the largest body.
-        held: bytes of the bodies that are being read now.
-    """
+    """Reads bodies, of which all together have bounds."""
 
     seconds: float
     mebibytes: int = 16

@@ -55,13 +55,7 @@ _Write = Callable[[Answered], Any]
 
 
 class Asked(NamedTuple):
-    """What a request asks.
-
-    Attributes:
-        instances: texts by field.
-        write: makes the body of the reply.
-        is_long: whether that takes its time.
-    """
+    """What a request asks."""
 
     answerer: Answerer
     instances: Sequence[Instance]
@@ -526,10 +520,6 @@ def capabilities_of(model: AnsweringModel) -> list[str]:
 
 
 def model_entry(name: str, model: AnsweringModel, created: int) -> dict[str, Any]:
-    """A model as OpenAI's list has it, with what it can be asked.
-
-    Args:
-        created: seconds since 1970.
-    """
+    """A model as OpenAI's list has it, with what it can be asked."""
     known = {"id": name, "object": "model", "created": created, "owned_by": "keras_bert_impl"}
     return {**known, "capabilities": capabilities_of(model)}

@@ -15,12 +15,7 @@ _LITTLE = 64  # positions of padding that cost less than another batch
 class WaitingRow:
     """A row that waits.
 
-    Attributes:
-        length: the positions that it takes.
-        owner: whose it is.
-        number: which of its owner's rows.
-        turn: it is to be computed after so many rows.
-        taken: it is in a batch, or not wanted any more.
+    `taken`: it is in a batch, or not wanted any more.
     """
 
     length: int
@@ -36,9 +31,6 @@ _BY_LENGTH = attrgetter("length", "turn")
 @dataclass
 class RowPool:
     """Rows by length and by turn: the oldest leaves next, so that none waits for ever.
-
-    Attributes:
-        positions: of all waiting rows.
 
     Example:
         >>> pool = RowPool()
@@ -68,11 +60,7 @@ class RowPool:
     def take(self, most: int) -> list[WaitingRow]:
         """Takes the row whose turn it is, and those of like length that fit beside it.
 
-        Args:
-            most: positions of the batch, padding included; a longer row is taken alone.
-
-        Returns:
-            Rows, the shortest first; none where none waits.
+        A row of more than `most` positions is taken alone. The shortest rows come first.
         """
         if not self._turns:
             return []

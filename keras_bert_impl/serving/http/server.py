@@ -39,9 +39,6 @@ def serve(app: Starlette, config: ServerConfig, listening: socket.socket) -> Non
     """Serves an application until a stop (`interrupts.STOPS`), and then finishes what was begun.
 
     A second Ctrl-C ends it at once. One line of the log says where it listens.
-
-    Args:
-        listening: of `listen`; it is closed.
     """
     _allow_files(config.max_connections + _FILES_BESIDE)
     host, port = listening.getsockname()[:2]

@@ -19,10 +19,7 @@ _OF_BEFORE = 0.9  # the measured speed changes slowly
 class Answered(NamedTuple):
     """Answers, and what they took.
 
-    Attributes:
-        answers: one for each instance.
-        tokens: of all their rows, without padding.
-        num_truncated: of each instance the tokens that were not read; () where all were.
+    `tokens` are of all rows, without padding.
     """
 
     answers: list[Answer]
@@ -91,14 +88,7 @@ class Request:
 
 @dataclass(eq=False, slots=True)
 class Part:
-    """Instances of a request that are prepared and finished at once.
-
-    Attributes:
-        numbers: which of the request's instances.
-        prepared: their rows, as soon as they are made.
-        outputs: of the rows.
-        missing: how many rows are not computed yet.
-    """
+    """Instances of a request that are prepared and finished at once."""
 
     request: Request
     numbers: list[int]
@@ -183,11 +173,7 @@ class Line:
 
 @dataclass
 class Pace:
-    """How fast it goes, by the last batches.
-
-    Attributes:
-        batches: how many were measured.
-    """
+    """How fast it goes, by the last batches."""
 
     batches: int = 0
     _prepared: float = 0.0
