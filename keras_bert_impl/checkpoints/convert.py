@@ -135,12 +135,7 @@ def write_portable(model: PortableModel, output: str | os.PathLike[str], form: s
 
 
 def format_of(output: str | os.PathLike[str]) -> str:
-    """The format that an output path means: a name ending with ".ckpt" is a TF1 prefix.
-
-    Example:
-        >>> format_of("folder/bert_model.ckpt"), format_of("folder/model")
-        ('google_tf1', 'hugging_face')
-    """
+    """The format that an output path means: a name ending with ".ckpt" is a TF1 prefix."""
     return "google_tf1" if ".ckpt" in Path(output).name else "hugging_face"
 
 

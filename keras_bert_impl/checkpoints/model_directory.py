@@ -161,12 +161,7 @@ def _write_description(
 
 
 def heads_of(paths: Any) -> tuple[str, ...]:
-    """The heads among some weights' paths, in a fixed order.
-
-    Example:
-        >>> heads_of(["layer_0/output/bias", "classifier/dense/bias"])
-        ('classifier',)
-    """
+    """The heads among some weights' paths, in a fixed order."""
     return tuple(head for head in HEADS if any(path.startswith(f"{head}/") for path in paths))
 
 
@@ -228,12 +223,7 @@ def write_json(path: Path, values: dict[str, Any]) -> None:
 
 
 def check_folder(folder: str | os.PathLike[str], also: Collection[str] = ()) -> None:
-    """Sees that a model directory may appear at a path: nothing is there, or an older one.
-
-    Example:
-        >>> import tempfile
-        >>> check_folder(tempfile.mkdtemp())  # empty
-    """
+    """Sees that a model directory may appear at a path: nothing is there, or an older one."""
     folder = Path(folder)
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
@@ -250,11 +240,7 @@ def check_nothing_else(folder: Path, known: Collection[str]) -> None:
 
 
 def check_apart(source: str | os.PathLike[str], output: str | os.PathLike[str]) -> None:
-    """Sees that writing a checkpoint does not replace the one that it was made of.
-
-    Example:
-        >>> check_apart("downloads/bert", "medical_bert")
-    """
+    """Sees that writing a checkpoint does not replace the one that it was made of."""
     read = real_path(find_checkpoint(source))
     if real_path(Path(output)) in (read, *read.parents):
         raise UserError(

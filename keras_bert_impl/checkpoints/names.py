@@ -86,14 +86,7 @@ def _norm(ours: str, google: str) -> list[Names]:
 
 
 def encoder_names(blocks: int) -> list[Names]:
-    """The names of an encoder's weights, pooler included.
-
-    Example:
-        >>> len(encoder_names(12))
-        199
-        >>> encoder_names(1)[0].google
-        'bert/embeddings/word_embeddings'
-    """
+    """The names of an encoder's weights, pooler included."""
     rows = [
         Names(f"embeddings/{ours}", f"bert/embeddings/{theirs}", f"bert.embeddings.{theirs}.weight")
         for ours, theirs in _EMBEDDINGS.items()
@@ -114,12 +107,7 @@ def encoder_names(blocks: int) -> list[Names]:
 
 
 def head_names(head: str) -> list[Names]:
-    """The names of a head's weights; empty for a name that is no head.
-
-    Example:
-        >>> [row.hugging_face for row in head_names("classifier")]
-        ['classifier.weight', 'classifier.bias']
-    """
+    """The names of a head's weights; empty for a name that is no head."""
     if head == "masked_lm":
         return [
             Names("masked_lm/output_bias", "cls/predictions/output_bias", "cls.predictions.bias"),

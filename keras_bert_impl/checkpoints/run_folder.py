@@ -37,23 +37,12 @@ def check_state_files(folder: Path) -> None:
 
 
 def variable_key(group: str, number: int) -> str:
-    """The name that TensorFlow gives a variable of a group in a checkpoint's files.
-
-    Example:
-        >>> variable_key("weights", 3)
-        'weights/3/.ATTRIBUTES/VARIABLE_VALUE'
-    """
+    """The name that TensorFlow gives a variable of a group in a checkpoint's files."""
     return f"{group}/{number}/.ATTRIBUTES/VARIABLE_VALUE"
 
 
 def steps_in(folder: Path) -> list[int]:
-    """The steps of all complete checkpoints in a folder, the newest first.
-
-    Example:
-        >>> import tempfile
-        >>> steps_in(Path(tempfile.mkdtemp()))
-        []
-    """
+    """The steps of all complete checkpoints in a folder, the newest first."""
     if not folder.is_dir():
         return []
     found = (_STEP.match(child.name) for child in folder.iterdir())
@@ -61,12 +50,7 @@ def steps_in(folder: Path) -> list[int]:
 
 
 def step_folder(folder: Path, step: int) -> Path:
-    """The checkpoint of a step.
-
-    Example:
-        >>> step_folder(Path("run/checkpoints"), 1200).as_posix()
-        'run/checkpoints/step-00001200'
-    """
+    """The checkpoint of a step."""
     return folder / f"step-{step:08d}"
 
 
@@ -90,13 +74,6 @@ def finished_steps(run: Path) -> tuple[int | None, int | None]:
     """The last step of a finished run, and the step whose weights are the best and in `model/`.
 
     None where the run is not finished, or its model has the weights of the last step.
-
-    Example:
-        >>> import tempfile
-        >>> run = Path(tempfile.mkdtemp())
-        >>> _ = (run / FINISHED_FILE).write_text("20 15")
-        >>> finished_steps(run)
-        (20, 15)
     """
     with reading(run / FINISHED_FILE, "the mark of a finished run", "remove it and resume the run"):
         words = path.read_text().split() if (path := run / FINISHED_FILE).is_file() else []

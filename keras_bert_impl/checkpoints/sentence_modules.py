@@ -143,12 +143,7 @@ class DenseWeights(NamedTuple):
 
 
 def read_sentence_settings(folder: Path) -> SentenceSettings | None:
-    """Reads the settings of a sentence model; None where the directory has no `modules.json`.
-
-    Example:
-        >>> read_sentence_settings(Path("/no/such/folder")) is None
-        True
-    """
+    """Reads the settings of a sentence model; None where the directory has no `modules.json`."""
     path = folder / MODULES_FILE
     if not is_named(path):
         return _of_keras_hub(folder)
@@ -176,12 +171,7 @@ def _of_keras_hub(folder: Path) -> SentenceSettings | None:
 
 
 def module_files(folder: Path) -> list[Path]:
-    """The files of a model directory with weights that are not the encoder's, and what names them.
-
-    Example:
-        >>> module_files(Path("/no/such/folder"))
-        []
-    """
+    """The files with weights that are not the encoder's, and what names them."""
     path = folder / MODULES_FILE
     dense = _read_modules(path).get("Dense") if is_named(path) else None
     return [] if dense is None else [path, folder / dense / WEIGHTS_FILE]

@@ -87,22 +87,12 @@ def _has_weights(folder: Path) -> bool:
 
 
 def is_saved_model(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds a SavedModel and no weights of another form.
-
-    Example:
-        >>> is_saved_model("/no/such/folder")
-        False
-    """
+    """Whether a folder holds a SavedModel and no weights of another form."""
     return (Path(path) / "saved_model.pb").is_file() and not _has_weights(Path(path))
 
 
 def is_pickle(path: Path) -> bool:
-    """Whether a file of this name is a pickle.
-
-    Example:
-        >>> is_pickle(Path("model.pt")), is_pickle(Path("model.safetensors"))
-        (True, False)
-    """
+    """Whether a file of this name is a pickle."""
     return path.name in PICKLE_FILES or path.suffix in _PICKLE_ENDINGS
 
 
@@ -224,12 +214,10 @@ class TranslatedSource(TensorSource):
         self._translated = translated
 
     def find(self, names: Names) -> FoundTensor | None:
-        """The tensor that answers to a weight."""
         found = self._translated.get(names.hugging_face)
         return None if found is None else FoundTensor(found, transposed=False)
 
     def read(self, name: str) -> np.ndarray:
-        """A tensor of its own type, its width whole."""
         return self._reader(name).reshape(self.shapes[name])
 
 

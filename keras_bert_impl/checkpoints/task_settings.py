@@ -53,10 +53,6 @@ def task_settings(
     """Reads the settings of the task; empty for a model without any.
 
     `types` are of the settings that the caller understands; it must not use others.
-
-    Example:
-        >>> task_settings(BertConfig(vocab_size=9))
-        {}
     """
     place = f"{config.origin}: {_PLACE}.{_OWN}"
     remedy = "correct it, or export the model again"
@@ -134,12 +130,7 @@ def served_length(config: BertConfig, asked: int | None, default: int | None = N
 
 
 def num_texts(config: BertConfig) -> int | None:
-    """How many texts an example had in training: 1, 2 for pairs, or None where nothing says it.
-
-    Example:
-        >>> num_texts(with_task_settings(BertConfig(vocab_size=9), {"num_texts": 2}))
-        2
-    """
+    """How many texts an example had in training: 1, 2 for pairs, or None where nothing says it."""
     settings = task_settings(config)
     if settings.get("num_texts") in (1, 2):
         return int(settings["num_texts"])

@@ -159,12 +159,7 @@ def _added_tokens(
 
 
 def foreign_tokenizer(folder: Path) -> tuple[Path, str] | None:
-    """The tokenizer of a model whose text BERT's own rules do not cut, and the file that names it.
-
-    Example:
-        >>> import tempfile
-        >>> foreign_tokenizer(Path(tempfile.mkdtemp()))  # nothing says anything
-    """
+    """The tokenizer that cuts by other rules than BERT's, and the file that names it."""
     for path in (folder / TOKENIZER_FILE, folder / CONFIG_FILE):
         values = read_typed(path, _Cutting, "get the model again") if is_named(path) else _Cutting()
         name, words = values.get("tokenizer_class"), values.get("word_tokenizer_type", "basic")

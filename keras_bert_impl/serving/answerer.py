@@ -188,12 +188,7 @@ def log_left_out(where: object, texts: int, *, empty: int, cut: int, most: int) 
 
 
 def row_length(row: Row) -> int:
-    """The positions that a row takes in a batch of its like: its tokens, of choices all of them.
-
-    Example:
-        >>> row_length({"input_ids": np.zeros([4, 7], np.int32)})
-        28
-    """
+    """The positions that a row takes in a batch of its like: its tokens, of choices all of them."""
     return int(row["input_ids"].size)
 
 
@@ -259,14 +254,7 @@ def asked_answerer(
 
 
 def instances_of(answerer: HasInputs, texts: Sequence[Any]) -> list[Instance]:
-    """Texts, pairs of texts or instances as instances.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> asked = SimpleNamespace(inputs=[Input("text"), Input("text_pair", needed=False)])
-        >>> instances_of(asked, ["a", ("b", "c"), {"text": "d"}])
-        [{'text': 'a'}, {'text': 'b', 'text_pair': 'c'}, {'text': 'd'}]
-    """
+    """Texts, pairs of texts or instances as instances."""
     names = [field.name for field in answerer.inputs]
     for number, text in enumerate(texts, start=1):
         if isinstance(text, tuple) and len(text) > len(names):
@@ -291,14 +279,7 @@ def asked_otherwise(where: str, given: str, inputs: Sequence[Input]) -> UserErro
 
 
 def fits(answerer: HasInputs, asked: Any) -> bool:
-    """Whether something has an answerer's inputs: an instance by their names, else as many texts.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> pairs = SimpleNamespace(inputs=[Input("text_a"), Input("text_b")])
-        >>> fits(pairs, "a"), fits(pairs, ("a", "b")), fits(pairs, {"text": "a"})
-        (False, True, False)
-    """
+    """Whether something has an answerer's inputs: by their names, else as many texts."""
     if isinstance(asked, Mapping):
         return set(asked) == {one.name for one in answerer.inputs}
     return (len(asked) if isinstance(asked, tuple) else 1) == len(answerer.inputs)

@@ -6,13 +6,13 @@ task stand here: vectors, masked words, next sentences. Those of tasks stand wit
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
-from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.engine import Engine, NotFiniteError, check_finite
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.serving.answerer import (
@@ -25,31 +25,14 @@ from keras_bert_impl.serving.answerer import (
     asked_otherwise,
     collate,
 )
+from keras_bert_impl.serving.exported import ExportedModel
 from keras_bert_impl.serving.smaller_vectors import FLOAT32, UBINARY, quantized, truncated
 from keras_bert_impl.serving.token_batches import rounded_length, rounded_rows
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS, pack_batch, text_ids
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
-from keras_bert_impl.tokenization.text_settings import TextSettings
 
-
-class KnownModel(Protocol):
-    """All that is known of a model but its numbers: a `ModelSource`, or an export."""
-
-    @property
-    def config(self) -> BertConfig:
-        """Its configuration, with the settings of its task."""
-
-    @property
-    def text(self) -> TextSettings:
-        """The vocabulary, the casing and the accents."""
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The names of its labels in the order of the classes; () where it has none."""
-
-    @property
-    def is_multi_label(self) -> bool:
-        """Whether each label is a question of its own."""
+KnownModel = ModelSource | ExportedModel
+"""All that is known of a model but its numbers."""
 
 
 class Form(ABC):
@@ -77,16 +60,14 @@ class Form(ABC):
     has_windows = False
 
     @abstractmethod
-    def prepare(self, instances: Sequence[Instance]) -> Prepared:
-        """See `Answerer.prepare`."""
+    def prepare(self, instances: Sequence[Instance]) -> Prepared: ...
 
     def reduced(self, outputs: RowOutputs) -> RowOutputs:
         """What `finish` needs of a row's outputs, where that is less."""
         return outputs
 
     @abstractmethod
-    def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        """See `Answerer.finish`."""
+    def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]: ...
 
 
 class EngineAnswerer:
@@ -110,7 +91,6 @@ class EngineAnswerer:
         self.batches_at_once = engine.batches_at_once
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
-        """See `Answerer.prepare`."""
         prepared = self._form.prepare(instances) if instances else Prepared([])
         for number, cut in enumerate(prepared.num_truncated, start=1):
             if not (self._refuses_long and cut):
@@ -122,7 +102,6 @@ class EngineAnswerer:
         return prepared
 
     def compute(self, rows: Sequence[Row]) -> list[RowOutputs]:
-        """See `Answerer.compute`."""
         features = collate(rows)
         if self._engine.few_lengths:
             features = _of_few_shapes(features, self._positions)
@@ -141,7 +120,6 @@ class EngineAnswerer:
         return self._form.reduced(outputs)
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        """See `Answerer.finish`."""
         for one in outputs:
             if isinstance(one, _NotFinite):
                 raise one.error
@@ -269,7 +247,6 @@ class VectorForm(Form):
         self.token_outputs = self.model_outputs if of_tokens else ()
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
-        """See `Answerer.prepare`."""
         fields = read_fields(self.inputs, instances, self.options)
         texts, names, sizes, kinds = fields.values()
         for size in sizes:
@@ -303,7 +280,6 @@ class VectorForm(Form):
         return {"embedding": vectors.astype(np.float32).mean(axis=0)}
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        """See `Answerer.finish`."""
         answers = list[Answer]()
         for one, (size, kind) in zip(outputs, prepared.state, strict=True):
             vector = one["embedding"].astype(np.float32)
@@ -350,7 +326,6 @@ class MaskedWordsForm(Form):
         self._top_k = min(top_k, len(self._vocabulary))
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
-        """See `Answerer.prepare`."""
         block = self._tokenizer.encode_lines(read_fields(self.inputs, instances)["text"])
         texts = np.split(block.ids, block.offsets[1:-1]) if instances else []
         kept = [text[self._around_first_mask(text)] for text in texts]
@@ -382,7 +357,6 @@ class MaskedWordsForm(Form):
         }
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        """See `Answerer.finish`."""
         tokens = self._vocabulary.tokens
         return [
             {
@@ -415,12 +389,7 @@ def _best(logits: NDArray[np.float32], count: int) -> NDArray[np.int64]:
 
 
 def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Probabilities along the last dimension, float32.
-
-    Example:
-        >>> softmax(np.zeros([1, 2], np.float32)).tolist()
-        [[0.5, 0.5]]
-    """
+    """Probabilities along the last dimension, float32."""
     powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return powers / powers.sum(axis=-1, keepdims=True)
 
@@ -444,7 +413,6 @@ class NextSentenceForm(Form):
         self.max_seq_length = max_seq_length
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
-        """See `Answerer.prepare`."""
         fields = read_fields(self.inputs, instances)
         blocks = [self._tokenizer.encode_lines(fields[one.name]) for one in self.inputs]
         if not instances:
@@ -460,7 +428,6 @@ class NextSentenceForm(Form):
         return {name: array[0] for name, array in packed.items()}
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        """See `Answerer.finish`."""
         del prepared
         logits = [one["next_sentence_logits"].astype(np.float32) for one in outputs]
         return [

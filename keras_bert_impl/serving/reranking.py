@@ -66,13 +66,7 @@ class PairScoring(NamedTuple):
 
 
 def pairs_of(model: AnsweringModel) -> Answerer | None:
-    """Who answers pairs of texts with labels or a number; None where nobody does.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> pairs_of(SimpleNamespace(answerers={})) is None
-        True
-    """
+    """Who answers pairs of texts with labels or a number; None where nobody does."""
     answerers = model.answerers.values()
     return next((x for x in answerers if x.kind in _SCORED and len(x.inputs) == 2), None)
 

@@ -26,22 +26,12 @@ class TextSignature(NamedTuple):
 
 
 def ids_specs(*names: str) -> list[tf.TensorSpec]:
-    """Inputs of ids: int32 [batch, length] each, both of any size.
-
-    Example:
-        >>> ids_specs("input_ids")
-        [TensorSpec(shape=(None, None), dtype=tf.int32, name='input_ids')]
-    """
+    """Inputs of ids: int32 [batch, length] each, both of any size."""
     return [tf.TensorSpec([None, None], tf.int32, name=name) for name in names]
 
 
 def text_specs(*names: str) -> list[tf.TensorSpec]:
-    """Inputs of texts: UTF-8 strings [batch] each.
-
-    Example:
-        >>> text_specs("text")
-        [TensorSpec(shape=(None,), dtype=tf.string, name='text')]
-    """
+    """Inputs of texts: UTF-8 strings [batch] each."""
     return [tf.TensorSpec([None], tf.string, name=name) for name in names]
 
 

@@ -191,11 +191,6 @@ def build_normalizer_model(changes: Iterable[tuple[str, str]]) -> np.ndarray:
     """Builds the kernel's model, a flatbuffer, of characters' replacements (63 bytes at most).
 
     All other characters stay; NUL and bytes that are no UTF-8 are dropped.
-
-    Example:
-        >>> model = build_normalizer_model([("A", "a")])
-        >>> str(model.dtype), model.size > 1000
-        ('uint8', True)
     """
     # `_CHANGED` alone is "replaced by nothing": position and length are 0.
     entries = dict.fromkeys(_ill_formed(), _CHANGED)

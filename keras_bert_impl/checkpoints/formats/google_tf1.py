@@ -80,7 +80,6 @@ class GoogleSource(TensorSource):
         return None
 
     def read(self, name: str) -> np.ndarray:
-        """A variable, of its own type."""
         with reading_variables(self.location, "a TF1 checkpoint", "download it again"):
             return np.asarray(self._reader.get_tensor(name))
 

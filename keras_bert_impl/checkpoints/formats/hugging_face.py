@@ -78,7 +78,6 @@ class HuggingFaceSource(TensorSource):
         return spellings
 
     def read(self, name: str) -> np.ndarray:
-        """A tensor, of its own type."""
         return safetensors_file.read_tensor(self._files[name], self._entries[name])
 
 

@@ -57,12 +57,7 @@ def translated(source: TensorSource) -> TranslatedSource:
 
 
 def is_tensorflows(names: Iterable[str]) -> bool:
-    """Whether the tensors of a safetensors file have the names of TensorFlow's variables.
-
-    Example:
-        >>> is_tensorflows(["bert/pooler/dense/kernel:0"]), is_tensorflows(["bert.pooler.dense"])
-        (True, False)
-    """
+    """Whether the tensors of a safetensors file have the names of TensorFlow's variables."""
     return any(name.endswith("/kernel:0") for name in names)
 
 

@@ -48,14 +48,7 @@ def bad_request(sentence: str, parameter: str | None = None) -> RequestError:
 
 
 def fault_body(fault: RequestError, openai: bool) -> dict[str, object]:
-    """The JSON of a fault, in TensorFlow Serving's form or in OpenAI's.
-
-    Example:
-        >>> fault_body(bad_request("`input` is empty.", "input"), openai=False)
-        {'error': '`input` is empty.'}
-        >>> fault_body(bad_request("`input` is empty.", "input"), openai=True)["error"]["type"]
-        'invalid_request_error'
-    """
+    """The JSON of a fault, in TensorFlow Serving's form or in OpenAI's."""
     if not openai:
         return {"error": fault.detail}
     kinds = {401: "authentication_error", 429: "rate_limit_error"}
@@ -140,12 +133,7 @@ def _signs_of(content: bytes | bytearray) -> int:
 
 
 def to_json(value: Any) -> bytes:
-    """JSON in UTF-8; a number that is not finite is a `ValueError`.
-
-    Example:
-        >>> to_json({"score": 0.5})
-        b'{"score":0.5}'
-    """
+    """JSON in UTF-8; a number that is not finite is a `ValueError`."""
     if isinstance(value, dict) and any(map(_is_long, value.values())):
         entries = (orjson.dumps(name) + b":" + to_json(one) for name, one in value.items())
         return b"{" + b",".join(entries) + b"}"

@@ -113,17 +113,7 @@ class Versions:
 
 
 def read(model: AnsweringModel, method: str, body: Any) -> Asked:
-    """Reads what a method of a model got.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> known = {"inputs": [Input("text")], "options": [], "outputs": {"score": "a number"}}
-        >>> asked = SimpleNamespace(**known)
-        >>> model = SimpleNamespace(answerers={"text": asked})
-        >>> found = read(model, "predict", {"inputs": {"text": ["a", "b"]}})
-        >>> found.instances, found.write(Answered([{"score": 1.0}, {"score": 2.0}], 2))
-        ([{'text': 'a'}, {'text': 'b'}], {'outputs': [1.0, 2.0]})
-    """
+    """Reads what a method of a model got."""
     form = ("encoding_format",) if method == "predict" else ()
     _check_entries(body, (*METHODS[method], "signature_name", *form))
     rows = _examples(body) if method != "predict" else _rows(body)

@@ -70,13 +70,7 @@ def serve(app: Starlette, config: ServerConfig, listening: socket.socket) -> Non
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens.
-
-    Example:
-        >>> with listen("127.0.0.1", 0) as listening:
-        ...     listening.getsockname()[0]
-        '127.0.0.1'
-    """
+    """A socket that listens."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
