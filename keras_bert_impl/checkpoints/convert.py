@@ -15,10 +15,8 @@ import numpy as np
 from keras_bert_impl.checkpoints.formats import google_tf1, keras_hub
 from keras_bert_impl.checkpoints.model_directory import (
     check_apart,
-    check_beside,
+    files_beside,
     heads_of,
-    tokenizer_config,
-    write_json,
     write_tensors_directory,
 )
 from keras_bert_impl.checkpoints.model_source import (
@@ -35,9 +33,6 @@ from keras_bert_impl.checkpoints.restore import (
     check_weights,
 )
 from keras_bert_impl.checkpoints.sources import (
-    GOOGLE_CONFIG_FILE,
-    TOKENIZER_FILE,
-    VOCABULARY_FILE,
     TensorSource,
     find_checkpoint,
     read_weight,
@@ -47,7 +42,6 @@ from keras_bert_impl.checkpoints.text_files import foreign_tokenizer, refuse_for
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import make_folder, open_whole, text_lines
-from keras_bert_impl.json_files import json_text
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.tokenization.reference import longest_tokens
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -113,24 +107,17 @@ def write_portable(model: PortableModel, output: str | os.PathLike[str], form: s
         return
     for part in model.config.unknown_to_google():
         _LOGGER.warning(f"{output}: google's programs open this checkpoint without {part}.")
-    folder = Path(output).parent
     names = all_names(model.config.num_hidden_layers, (BILSTM, *heads_of(model.weights)))
     variables = {
         row.google: model.weights[row.ours].T if row.google_transposed else model.weights[row.ours]
         for row in names
         if row.ours in model.weights
     }
-    check_beside(output, model.config, model.text)
-    make_folder(folder)
-    if not (folder / VOCABULARY_FILE).exists():
-        model.text.vocabulary.write(folder / VOCABULARY_FILE)
-    if not (folder / GOOGLE_CONFIG_FILE).exists():
-        with open_whole(folder / GOOGLE_CONFIG_FILE) as file:
-            file.write(json_text(model.config.to_google(), indent=2) + "\n")
-    if not (folder / TOKENIZER_FILE).exists():  # the casing, which google's programs do not write
-        said = tokenizer_config(model.config, model.text)
-        foreign = {"tokenizer_class": model.foreign_tokenizer} if model.foreign_tokenizer else {}
-        write_json(folder / TOKENIZER_FILE, {**said, **foreign})
+    beside = files_beside(Path(output), model.config, model.text, model.foreign_tokenizer)
+    make_folder(Path(output).parent)
+    for path, content in beside.items():
+        with open_whole(path, "wb") as file:
+            file.write(content)
     google_tf1.write_google_checkpoint(output, variables)
 
 
