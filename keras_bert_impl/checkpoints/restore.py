@@ -114,12 +114,7 @@ def _open_folder(folder: Path) -> TensorSource:
 
 def restore(model: Any, checkpoint: str | os.PathLike[str] | TensorSource) -> RestoreReport:
     """Fills a model's weights from a checkpoint, which may be open."""
-    if isinstance(checkpoint, str | os.PathLike):
-        checkpoint = open_source(checkpoint)
-    return _restore(model, checkpoint)
-
-
-def _restore(model: Any, source: TensorSource) -> RestoreReport:
+    source = checkpoint if isinstance(checkpoint, TensorSource) else open_source(checkpoint)
     variables = {variable.path: variable for variable in model.weights}
     rows = [row for row in names_of(model) if row.ours in variables]
     found = {row.ours: hit for row in rows if (hit := source.find(row))}

@@ -14,7 +14,6 @@ import re
 from pathlib import Path
 
 from keras_bert_impl.errors import reading
-from keras_bert_impl.files import check_file
 
 STATE, STEP_FILE, NAMES_FILE = "state", "checkpoint.json", "weights.json"
 CHECKPOINTS, BEST_CHECKPOINT, MODEL = "checkpoints", "best_checkpoint", "model"
@@ -28,12 +27,6 @@ _STEP = re.compile(r"^step-([0-9]{1,18})$")
 def is_run_checkpoint(folder: Path) -> bool:
     """Whether a folder is one checkpoint of a run, of whatever version of this package."""
     return (folder / STEP_FILE).is_file()
-
-
-def check_state_files(folder: Path) -> None:
-    """Sees that a checkpoint's files of variables are files, before TensorFlow opens them."""
-    for file in (folder / f"{STATE}.index", *folder.glob(f"{STATE}.data-*")):
-        check_file(file)
 
 
 def variable_key(group: str, number: int) -> str:

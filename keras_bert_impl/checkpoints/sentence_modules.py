@@ -15,11 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.formats import keras_hub
-from keras_bert_impl.checkpoints.formats.safetensors_file import (
-    read_header,
-    read_tensor,
-    write_safetensors,
-)
+from keras_bert_impl.checkpoints.formats.safetensors_file import read_tensor, write_safetensors
 from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
     LENGTH_FILE,
@@ -183,10 +179,8 @@ def read_dense(folder: Path) -> DenseWeights | None:
     if not files:
         return None
     weights = files[-1]
-    header = read_header(weights)
-    with reading(weights, "a dense layer", _AGAIN):
-        kernel, bias = header["linear.weight"], header["linear.bias"]
-    return DenseWeights(read_tensor(weights, kernel).T, read_tensor(weights, bias))
+    kernel, bias = (read_tensor(weights, f"linear.{name}") for name in ("weight", "bias"))
+    return DenseWeights(kernel.T, bias)
 
 
 def restore_pooler(weights: Sequence[Any], folder: Path) -> bool:

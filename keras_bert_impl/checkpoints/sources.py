@@ -6,7 +6,7 @@ import glob
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -236,6 +236,18 @@ def _without_heads(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         kept = 1 if name.endswith(".weight") else 0
         return (*shape[:kept], math.prod(shape[kept:]))
     return shape
+
+
+def encoder_prefix(names: Iterable[str], roots: Sequence[str], usual: str) -> str:
+    """What stands before an encoder's names in a file; `usual` where there is no sign of it."""
+    found = [name.removesuffix(root) for name in names for root in roots if name.endswith(root)]
+    return min(found, key=len, default=usual)
+
+
+def spellings(name: str, usual: str, prefix: str) -> list[str]:
+    """A name behind a file's prefix, as it stands, and without its usual prefix."""
+    bare, outer = name.removeprefix(usual), prefix.removesuffix(usual)
+    return [outer + name if bare == name else prefix + bare, name, bare]
 
 
 def read_weight(source: TensorSource, found: FoundTensor) -> np.ndarray:

@@ -3,14 +3,20 @@
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from keras_bert_impl.checkpoints.names import Names
-from keras_bert_impl.checkpoints.sources import FoundTensor, TensorSource, parts_of
+from keras_bert_impl.checkpoints.sources import (
+    FoundTensor,
+    TensorSource,
+    encoder_prefix,
+    parts_of,
+    spellings,
+)
 from keras_bert_impl.errors import reading, reason_of
 from keras_bert_impl.files import check_parts, not_written, whole_files
 
@@ -64,17 +70,14 @@ class GoogleSource(TensorSource):
             self._reader = load(self.location)
             found = self._reader.get_variable_to_shape_map()
         self.shapes = {name: tuple(shape) for name, shape in found.items()}
-        self._prefix = _encoder_prefix(self.shapes)
+        self._prefix = encoder_prefix(self.shapes, (_ROOT,), _ENCODER)
 
     def find(self, names: Names) -> FoundTensor | None:
         """The variable that answers to a weight.
 
         Before its name may stand "bert/", nothing, or an outer scope.
         """
-        bare, outer = names.google.removeprefix(_ENCODER), self._prefix.removesuffix(_ENCODER)
-        in_encoder = bare != names.google
-        given = self._prefix + bare if in_encoder else outer + names.google
-        for candidate in (given, names.google, bare):
+        for candidate in spellings(names.google, _ENCODER, self._prefix):
             if candidate in self.shapes:
                 return FoundTensor(candidate, names.google_transposed)
         return None
@@ -82,12 +85,6 @@ class GoogleSource(TensorSource):
     def read(self, name: str) -> np.ndarray:
         with reading_variables(self.location, "a TF1 checkpoint", "download it again"):
             return np.asarray(self._reader.get_tensor(name))
-
-
-def _encoder_prefix(names: Iterable[str]) -> str:
-    """Finds the prefix of the encoder's names in a file; "bert/" where there is no sign of it."""
-    found = [name.removesuffix(_ROOT) for name in names if name.endswith(_ROOT)]
-    return min(found, key=len, default=_ENCODER)
 
 
 def write_google_checkpoint(
