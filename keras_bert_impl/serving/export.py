@@ -167,17 +167,14 @@ def export_saved_model(
         asks["endings"] = first.endings
 
     def fill(aside: Path) -> None:
-        tf.saved_model.save(served, str(aside), signatures=served.signatures())
+        tf.saved_model.save(served, str(aside), signatures=served.functions)
         make_folder(aside / _ASSETS)
         settings = {"answers": answers, **label_settings(opened), **asks}
         _write_beside(opened, aside, aside / _ASSETS, settings)
 
     specs = {
-        name: {
-            one.name: InputSpec(one.shape.as_list(), one.dtype == tf.string)
-            for one in served.specs(name)
-        }
-        for name in served.names
+        name: {one.name: InputSpec(one.shape.as_list(), one.dtype == tf.string) for one in inputs}
+        for name, inputs in served.specs.items()
     }
     written = _write(opened, Path(folder), SAVED_MODEL, fill, specs, served.call, verify)
     return ExportResult(served.interface(), answers, *written)

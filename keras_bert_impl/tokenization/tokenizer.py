@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -13,7 +13,10 @@ from keras_bert_impl.tokenization.long_texts import TRUNCATE
 from keras_bert_impl.tokenization.packing import as_texts, pack_batch
 from keras_bert_impl.tokenization.reference import as_text
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
+from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS
+
+if TYPE_CHECKING:
+    from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 
 SpecialTokens = Literal["split", "keep"]
 _LINES_AT_ONCE = 1024
@@ -43,21 +46,8 @@ class SpanBlock(NamedTuple):
     ends: np.ndarray
 
 
-class LineTokenizer(Protocol):
-    """What cuts lines into ids: `Tokenizer`, or `PlainTokenizer` where TensorFlow is not loaded."""
-
-    settings: TextSettings
-    vocabulary: Vocabulary
-
-    def encode_lines(self, lines: Sequence[str | bytes]) -> TokenBlock:
-        """See `Tokenizer.encode_lines`."""
-        ...
-
-    def encode_lines_with_spans(
-        self, lines: Sequence[str | bytes], unit: Literal["characters"]
-    ) -> SpanBlock:
-        """See `Tokenizer.encode_lines_with_spans`."""
-        ...
+LineTokenizer: TypeAlias = "Tokenizer | PlainTokenizer"
+"""What cuts lines into ids, with TensorFlow or before it is loaded."""
 
 
 class PackingAsTrained:

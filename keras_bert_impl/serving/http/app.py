@@ -205,18 +205,20 @@ class Service:
     def routes(self) -> list[BaseRoute]:
         """The paths of the service."""
         routes: list[BaseRoute] = [
-            Route("/v1/embeddings", self._counted(self._embed, "embeddings"), methods=["POST"]),
             Route("/v1/models", self._list_models),
             Route("/healthz", self._health),
             Route("/readyz", self._ready),
             Route("/metrics", self._metrics),
             Route("/openapi.json", self._openapi),
         ]
+        asked: dict[str, tuple[str, Any]] = {"/v1/embeddings": ("embeddings", rest.read_embeddings)}
         if self._indexes:
-            search = self._counted(self._search, "search")
-            routes.append(Route("/search", search, methods=["POST"]))
-        reranked = self._counted(self._rerank, "rerank")
-        routes += [Route(path, reranked, methods=["POST"]) for path in rest.RERANK_PATHS]
+            search = functools.partial(rest.read_search, indexes=self._indexes)
+            asked["/search"] = ("search", search)
+        asked |= dict.fromkeys(rest.RERANK_PATHS, ("rerank", rest.read_rerank))
+        for path, (method, read) in asked.items():
+            counted = self._counted(functools.partial(self._ask_named, read), method)
+            routes.append(Route(path, counted, methods=["POST"]))
         for which in ("", "/versions/{version:name}", "/labels/{label:name}"):
             path = f"/v1/models/{{name:name}}{which}"
             for method in rest.METHODS:
@@ -281,20 +283,9 @@ class Service:
         _, _, model = self._model(request)
         return await self._ask(request, rest.read(model, method, body))
 
-    async def _embed(self, request: Request) -> Response:
-        name, asked = rest.read_embeddings(self._models, await self._bodies.json(request))
-        request.scope[_MODEL] = name
-        return await self._ask(request, asked)
-
-    async def _search(self, request: Request) -> Response:
-        body = await self._bodies.json(request)
-        name, asked = rest.read_search(self._models, self._indexes, body)
-        request.scope[_MODEL] = name
-        return await self._ask(request, asked)
-
-    async def _rerank(self, request: Request) -> Response:
-        name, asked = rest.read_rerank(self._models, await self._bodies.json(request))
-        request.scope[_MODEL] = name
+    async def _ask_named(self, read: Callable[..., Any], request: Request) -> Response:
+        """Asks the model that the body names."""
+        request.scope[_MODEL], asked = read(self._models, await self._bodies.json(request))
         return await self._ask(request, asked)
 
     async def _status(self, request: Request) -> Response:

@@ -357,7 +357,7 @@ def read_embeddings(models: Mapping[str, AnsweringModel], body: Any) -> tuple[st
 
 
 def read_search(
-    models: Mapping[str, AnsweringModel], indexes: Mapping[str, ServedIndex], body: Any
+    models: Mapping[str, AnsweringModel], body: Any, indexes: Mapping[str, ServedIndex]
 ) -> tuple[str, Asked]:
     """Reads what `/search` got: the name of the index' model, and what it is asked."""
     body = _given(body, _OF_SEARCH)
