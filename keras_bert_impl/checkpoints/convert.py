@@ -60,10 +60,7 @@ _LABEL_HEADS = {
 
 @dataclasses.dataclass(frozen=True)
 class PortableModel:
-    """A model as plain arrays.
-
-    Arrays have our names and our variables' shapes, and the type that the file has.
-    """
+    """A model as plain arrays, with our names and our variables' shapes, of the file's type."""
 
     weights: dict[str, np.ndarray]
     config: BertConfig

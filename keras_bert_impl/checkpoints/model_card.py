@@ -125,10 +125,7 @@ def model_card(
     *,
     sentences: bool = False,
 ) -> str:
-    """The card of a model; the same model has the same, whatever its folder is called.
-
-    One of `sentences` has the files by which sentence-transformers opens it.
-    """
+    """The card of a model; the same model has the same, whatever its folder is called."""
     facts = facts or TrainingFacts()
     kind = _SENTENCES if sentences else _KINDS.get(architecture_of(config), _ENCODER)
     parts = [

@@ -129,10 +129,7 @@ class SentenceSettings:
 
 
 class DenseWeights(NamedTuple):
-    """The dense layer behind [CLS], which is the pooler here.
-
-    float [hidden, hidden], from the input to the output, and float [hidden].
-    """
+    """The dense layer behind [CLS], which is the pooler here: float [in, out] and float [out]."""
 
     kernel: NDArray[Any]
     bias: NDArray[Any]
@@ -195,10 +192,7 @@ def restore_pooler(weights: Sequence[Any], folder: Path) -> bool:
 
 
 def _read_modules(path: Path) -> dict[str, str]:
-    """The folder of each module, by the last part of its class' name.
-
-    Their classes are never imported: a name only says which of the modules here is meant.
-    """
+    """The folder of each module, by the last part of its class' name; no class is imported."""
     modules = read_typed(path, list[_Module], _AGAIN)
     for module in modules:
         check_keys(path, module, MODULES_FILE)

@@ -50,10 +50,7 @@ def task_settings(
     types: Mapping[str, Any] = MappingProxyType({}),
     needed: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Reads the settings of the task; empty for a model without any.
-
-    `types` are of the settings that the caller understands; it must not use others.
-    """
+    """Reads the settings of the task, of the `types` that the caller understands."""
     place = f"{config.origin}: {_PLACE}.{_OWN}"
     remedy = "correct it, or export the model again"
     settings = typed(_entries(config.extra.get(_PLACE)).get(_OWN, {}), dict, place, remedy)
@@ -109,8 +106,6 @@ def keep_task_settings(folder: str | os.PathLike[str], settings: Mapping[str, An
 
 def served_length(config: BertConfig, asked: int | None, default: int | None = None) -> int:
     """The most tokens of a row of a served model: what is asked for, else as in training.
-
-    Another length than that of the training is logged as a warning.
 
     Example:
         >>> config = with_task_settings(BertConfig(vocab_size=9), {"max_seq_length": 128})

@@ -129,10 +129,7 @@ class AnsweringModel(Protocol):
 
     @property
     def description(self) -> Mapping[str, Any]:
-        """What people want to know of it, as JSON values; never a path of the machine.
-
-        The kind of model, layers, sizes, labels, longest row, engine, precision.
-        """
+        """What people want to know of it, as JSON values; never a path of the machine."""
         ...
 
     def close(self) -> None:
@@ -193,9 +190,7 @@ def row_length(row: Row) -> int:
 
 
 def collate(rows: Sequence[Row]) -> dict[str, NDArray[np.int32]]:
-    """Stacks rows, padded with 0 to the longest.
-
-    Gives int32 [rows, ..., longest] by name.
+    """Stacks rows, padded with 0 to the longest: int32 [rows, ..., longest] by name.
 
     Example:
         >>> rows = [{"input_ids": np.array(ids, np.int32)} for ids in ([5], [6, 7])]
@@ -223,10 +218,7 @@ _Asked = TypeVar("_Asked", bound=HasInputs)
 
 
 def default_first(names: Iterable[str]) -> list[str]:
-    """The names of signatures, those that are asked by default first.
-
-    Every door (a command, Python, the server and its page, the client beside an export) asks the
-    first one that takes as many texts as are given.
+    """The names of signatures, those that every door asks by default first.
 
     Example:
         >>> default_first(["text", "text_pair", "raw_text"])

@@ -31,10 +31,7 @@ _MOST_PROBABILITIES = 10_000_000  # 20 MB as a page holds them
 
 @dataclass(frozen=True)
 class TextAttention:
-    """How the tokens of a row attend to each other.
-
-    `probabilities` are float32 [layers, heads, from, to]; tokens are as people read them.
-    """
+    """How the tokens of a row attend to each other: float32 [layers, heads, from, to]."""
 
     tokens: tuple[str, ...]
     segments: tuple[int, ...]
@@ -42,10 +39,7 @@ class TextAttention:
 
 
 class AttentionModel:
-    """An encoder that gives its attention; it is opened when it is first asked.
-
-    May be asked by several threads.
-    """
+    """An encoder that gives its attention to several threads; it is opened when first asked."""
 
     def __init__(self, source: ModelSource, engine: str = TENSORFLOW) -> None:
         self._source, self._engine_name, self._lock = source, engine, threading.Lock()

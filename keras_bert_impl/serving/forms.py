@@ -154,8 +154,6 @@ def read_fields(
 ) -> dict[str, list[Any]]:
     """The texts of instances by the names of their fields; None where one is left out.
 
-    `options` are fields that say how an instance is answered.
-
     Example:
         >>> read_fields([Input("text")], [{"text": "It rains."}])
         {'text': ['It rains.']}
@@ -213,10 +211,7 @@ _OF_VECTORS = {"embedding": "the text's vector"}
 
 
 class VectorForm(Form):
-    """A vector a text.
-
-    `of_tokens`: the model gives vectors of tokens, whose mean is taken.
-    """
+    """A vector a text; with `of_tokens` the mean of its tokens' vectors."""
 
     signature, kind = "embed", "vector"
     inputs = (Input("text", about="a text"),)

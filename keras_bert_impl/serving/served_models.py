@@ -188,18 +188,7 @@ class MaskedTextPacker:
 
 
 class ServedClassifier(ServedModel):
-    """The signatures of a `BertClassifier`.
-
-    `serving_default`: input_ids, input_mask, segment_ids, int32 [batch, length]; `text`: text,
-    strings [batch]; `text_pair`: text_a and text_b, strings [batch]; of a model that says which of
-    them it was trained on, only that one. Each gives, with labels,
-    label (strings [batch]), probabilities [batch, labels] and logits [batch, labels]; of a
-    regression, score [batch]. Where each label is a question of its own (`problem_type` is
-    "multi_label_classification"), labels (strings [batch, labels]) replaces label: its
-    names where the probability is a half or more, "" elsewhere; probabilities do not add up to 1.
-
-    A text that was trained on in windows is answered so: one answer of the logits of all of them.
-    """
+    """The signatures of a `BertClassifier`; see docs/how_to/exporting.md."""
 
     def __init__(
         self,
@@ -251,15 +240,7 @@ class ServedClassifier(ServedModel):
 
 
 class ServedEncoder(ServedModel):
-    """The signatures of a `BertEncoder`.
-
-    `serving_default`: input_ids, input_mask, segment_ids, int32 [batch, length] → sequence_output
-    [batch, length, hidden], pooled_output [batch, hidden]; `text`: text, strings [batch] → these
-    and input_mask [batch, length], which tells tokens from padding.
-
-    `embed`, where the model directory says how a text becomes one vector: text, strings [batch] →
-    embedding, float32 [batch, hidden], as `Embedder` gives it.
-    """
+    """The signatures of a `BertEncoder`; see docs/how_to/exporting.md."""
 
     def __init__(
         self,
@@ -296,24 +277,7 @@ class ServedEncoder(ServedModel):
 
 
 class ServedPretrainer(ServedModel):
-    """The signatures of a `BertPretrainer`.
-
-    `serving_default`: input_ids, input_mask, segment_ids, int32 [batch, length] →
-    sequence_output [batch, length, hidden], pooled_output [batch, hidden].
-
-    `masked_lm`: these and masked_lm_positions, int32 [batch, masks] → masked_lm_logits
-    [batch, masks, vocabulary], next_sentence_logits [batch, 2].
-
-    `fill_mask_text`: text, strings [batch] → tokens and probabilities [batch, masks, top_k], the
-    best first; mask_counts [batch] (rows with fewer masks are padded with "" and 0);
-    num_truncated [batch] (more than 0 where the text was longer than the model's positions).
-
-    `next_sentence_text`: text_a, text_b, strings [batch] → probability, float32 [batch], that
-    text_b follows text_a, and next_sentence_logits [batch, 2] (0: it follows; 1: it does not). In
-    both text signatures all special tokens are recognised.
-
-    An output that would come from weights which the model directory does not hold is left out.
-    """
+    """The signatures of a `BertPretrainer`; see docs/how_to/exporting.md."""
 
     def __init__(
         self,

@@ -35,10 +35,7 @@ Specs = Mapping[str, Mapping[str, InputSpec]]
 
 @dataclass(frozen=True)
 class Verification:
-    """The result of a comparison.
-
-    `milliseconds` is a call with a row of 32 tokens, the fastest of five.
-    """
+    """The result of a comparison; `milliseconds` is the fastest of five calls of 32 tokens."""
 
     calls: int
     largest_difference: float

@@ -190,10 +190,7 @@ def read_added_token(
 def read_added_tokens(
     values: Mapping[str, Any], path: str | os.PathLike[str]
 ) -> tuple[AddedToken, ...]:
-    """The added tokens of a `tokenizer_config.json` or `special_tokens_map.json`.
-
-    Those that say their ids come first; the five special tokens must be BERT's.
-    """
+    """The added tokens of a file of settings; those that say their ids come first."""
     for token in SPECIAL_TOKENS:
         name = f"{token[1:-1].lower()}_token"
         given = values.get(name)

@@ -114,10 +114,7 @@ class TextSettings:
         return self.do_lower_case if self.strip_accents is None else self.strip_accents
 
     def as_json(self) -> dict[str, Any]:
-        """What `tokenizer_config.json` says of it, and the form where that is another than usual.
-
-        `transformers` leaves the form alone.
-        """
+        """What `tokenizer_config.json` says of it, and the form where it is not the usual one."""
         form = {"unicode_form": self.unicode_form} if self.composes else {}
         added = {str(token.id): token.as_json() for token in self.added}
         usual = self.longest_word == MAX_CHARACTERS_PER_WORD

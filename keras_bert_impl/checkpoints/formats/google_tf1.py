@@ -73,10 +73,7 @@ class GoogleSource(TensorSource):
         self._prefix = encoder_prefix(self.shapes, (_ROOT,), _ENCODER)
 
     def find(self, names: Names) -> FoundTensor | None:
-        """The variable that answers to a weight.
-
-        Before its name may stand "bert/", nothing, or an outer scope.
-        """
+        """Before its name may stand "bert/", nothing, or an outer scope."""
         for candidate in spellings(names.google, _ENCODER, self._prefix):
             if candidate in self.shapes:
                 return FoundTensor(candidate, names.google_transposed)

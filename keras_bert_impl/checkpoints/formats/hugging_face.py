@@ -48,10 +48,7 @@ class HuggingFaceSource(TensorSource):
         self._prefix = encoder_prefix(self.shapes, _ROOTS, _ENCODER)
 
     def find(self, names: Names) -> FoundTensor | None:
-        """The tensor that answers to a weight.
-
-        Before its name may stand "bert.", nothing, or what a wrapper such as "module." adds.
-        """
+        """Before its name may stand "bert.", nothing, or what a wrapper such as "module." adds."""
         spelled = [
             one
             for twin in filter(None, (names.hugging_face, _TWINS.get(names.hugging_face)))

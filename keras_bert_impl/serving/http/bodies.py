@@ -22,10 +22,7 @@ _TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 
 class RequestError(HTTPException):
-    """A request that is not answered.
-
-    `detail` says what is wrong and what to do; never a path of the machine.
-    """
+    """A request that is not answered; `detail` never holds a path of the machine."""
 
     def __init__(
         self,

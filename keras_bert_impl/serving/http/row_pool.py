@@ -13,10 +13,7 @@ _LITTLE = 64  # positions of padding that cost less than another batch
 
 @dataclass(eq=False, slots=True)
 class WaitingRow:
-    """A row that waits.
-
-    `taken`: it is in a batch, or not wanted any more.
-    """
+    """A row that waits."""
 
     length: int
     owner: Any

@@ -17,10 +17,7 @@ _OF_BEFORE = 0.9  # the measured speed changes slowly
 
 
 class Answered(NamedTuple):
-    """Answers, and what they took.
-
-    `tokens` are of all rows, without padding.
-    """
+    """Answers, and the tokens of all their rows, without padding."""
 
     answers: list[Answer]
     tokens: int
