@@ -97,7 +97,6 @@ class ModelSource:
 
     @property
     def text(self) -> TextSettings:
-        """The vocabulary, the casing and the accents."""
         if self.found_text is None:
             raise ValueError(self.why_no_text)
         return self.found_text
@@ -135,7 +134,6 @@ class ModelSource:
         )
 
     def tensors(self) -> TensorSource:
-        """The weights, open."""
         if self.opened is None:
             raise ValueError("a new model has no weights")
         return self.opened

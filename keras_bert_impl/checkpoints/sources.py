@@ -178,7 +178,6 @@ class TensorSource(abc.ABC):
         """A tensor as it lies there, of its own type."""
 
     def names(self) -> list[str]:
-        """All names in the checkpoint, sorted."""
         return sorted(self.shapes)
 
     def reason_to_ignore(self, name: str) -> str | None:

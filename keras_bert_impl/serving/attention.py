@@ -60,11 +60,9 @@ class AttentionModel:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The tokens of its ids."""
         return self._source.text.vocabulary
 
     def of_texts(self, texts: Sequence[str | tuple[str, str]]) -> list[TextAttention]:
-        """The attention of texts or pairs of texts."""
         longest = self._source.config.max_position_embeddings
         rows = []
         for number, text in enumerate(texts, start=1):

@@ -37,12 +37,10 @@ class OpenedModel:
 
     @property
     def text(self) -> TextSettings:
-        """The vocabulary, the casing and the accents."""
         return self.source.text
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names of a classifier's labels, in the order of the classes."""
         return self.source.labels
 
     @property
@@ -145,7 +143,6 @@ def _check_labels(source: ModelSource) -> None:
 
 
 def _heads(source: ModelSource, tensors: TensorSource) -> tuple[str, ...]:
-    """The heads that a model is opened with."""
     if all(tensors.find(names) for names in head_names("masked_lm")):
         return ("masked_lm", "next_sentence")
     has_labels = tensors.find(head_names("classifier")[0]) is not None

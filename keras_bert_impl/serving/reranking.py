@@ -60,7 +60,6 @@ class PairScoring(NamedTuple):
     raw: Callable[[Answer], float]
 
     def instances(self, query: str, documents: Sequence[str]) -> list[Instance]:
-        """The query with each document."""
         first, second = (one.name for one in self.answerer.inputs)
         return [{first: query, second: document} for document in documents]
 

@@ -84,7 +84,6 @@ class ServedModel(tf.Module):
         return self.functions[name](*(tf.constant(inputs[s.name]) for s in self.specs[name]))
 
     def interface(self) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-        """Gives the names of each signature's inputs and outputs."""
         return {
             name: (
                 tuple(spec.name for spec in self.specs[name]),

@@ -366,8 +366,6 @@ class _Numbers(dict[str, int]):
 
 
 class _WordIds:
-    """The ids of words."""
-
     def __init__(self, vocabulary: Vocabulary, longest_word: int) -> None:
         self._tokens, self._longest_word = vocabulary.tokens, longest_word
         self._ids = {token: number for number, token in enumerate(vocabulary.tokens)}
@@ -375,7 +373,6 @@ class _WordIds:
         self._unknown = (vocabulary.unk_id,)
 
     def of(self, word: str) -> Sequence[int]:
-        """The ids of a word."""
         if len(word) > self._longest_word:
             return self._unknown
         whole = self._ids.get(word)

@@ -116,7 +116,6 @@ def check_words(
 
 
 def _sample(texts: Iterable[str | bytes]) -> Iterator[str]:
-    """The first texts, up to the size of a sample."""
     room = _SAMPLE_CHARACTERS
     for text in islice(texts, _SAMPLE_LINES):
         yield reference.as_text(text)[:room]

@@ -44,7 +44,6 @@ class AnswerCache:
         return [None if one is None else Known(*orjson.loads(one)) for one in found]
 
     def count(self, found: int, missed: int) -> None:
-        """Counts the instances of a request that is taken."""
         self._hits.inc(found)
         self._misses.inc(missed)
 

@@ -106,7 +106,6 @@ class _Pages(CORSMiddleware):
     """Answers what browsers ask before they ask; refuses in our form."""
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """What a page may ask."""
         response = super().preflight_response(request_headers)
         if response.status_code < 400:
             return response
@@ -190,7 +189,6 @@ class Service:
 
     @contextlib.asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
-        """From the server's start to its end."""
         self._loop = asyncio.get_running_loop()
         yield
         self._loop = None
@@ -203,7 +201,6 @@ class Service:
                 self._close(model)
 
     def routes(self) -> list[BaseRoute]:
-        """The paths of the service."""
         routes: list[BaseRoute] = [
             Route("/v1/models", self._list_models),
             Route("/healthz", self._health),
@@ -347,12 +344,10 @@ class Figures:
         self._waiting = add(Gauge, "waiting_instances", about, ours)
 
     def request(self, model: str, method: str, status: int, seconds: float) -> None:
-        """Counts a request that was answered."""
         self._requests.labels(model, method, str(status)).inc()
         self._seconds.labels(model, method).observe(seconds)
 
     def watch(self, model: str, signature: str, waiting: Callable[[], int]) -> Observer:
-        """What counts the batches of one answerer."""
         labels = (model, signature)
         self._waiting.labels(*labels).set_function(waiting)
         rows, duration = self._rows.labels(*labels), self._batch_seconds.labels(*labels)
@@ -373,7 +368,6 @@ class Figures:
         return cache
 
     def text(self) -> bytes:
-        """All figures as Prometheus reads them."""
         return generate_latest(self._registry)
 
 

@@ -101,7 +101,6 @@ class Batcher:
 
     @property
     def waiting(self) -> int:
-        """How many instances wait for their answers."""
         return self._waiting
 
     def ask(self, instances: Sequence[Instance]) -> asyncio.Future[Answered]:
@@ -203,7 +202,6 @@ class Batcher:
         return request.tokens_left + self._pace.tokens(request.characters)
 
     def _wait(self, request: Request, is_full: bool = False) -> int:
-        """In how many seconds a client should ask again."""
         return max(1, round(self._seconds_until(request, is_full)))
 
     def _forget(self, request: Request) -> None:
@@ -253,7 +251,6 @@ class Batcher:
         return None
 
     def _is_due(self) -> bool:
-        """Whether it is the turn of large requests."""
         return self._small_computed >= _BATCHES_OF_SMALL * self._answerer.tokens_at_once
 
     def _parts_of_large(self) -> list[Part]:

@@ -69,7 +69,6 @@ class BodyReader:
     held: int = 0
 
     async def json(self, request: Request) -> Any:
-        """Reads the JSON value of a request."""
         packing = request.headers.get("content-encoding", "").lower()
         if packing not in ("", "identity", *_PACKINGS):
             raise RequestError(
@@ -144,7 +143,6 @@ def to_json(value: Any) -> bytes:
 
 
 def _is_long(value: Any) -> bool:
-    """Whether a value is a list of many lists or objects."""
     return isinstance(value, list) and len(value) > _AT_ONCE and isinstance(value[0], dict | list)
 
 

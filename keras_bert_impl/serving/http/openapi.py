@@ -91,7 +91,6 @@ def openapi_document(
 
 
 def _paths_of(name: str, model: AnsweringModel) -> dict[str, Any]:
-    """The paths of one model."""
     main = next(iter(model.answerers.values()))
     signatures = [f"{one} gives {', '.join(x.outputs)}" for one, x in model.answerers.items()]
     rows, columns = list[Any](), list[Any]()

@@ -97,11 +97,9 @@ class Versions:
 
     @property
     def newest(self) -> int:
-        """The version that answers where none is named."""
         return max(self.models)
 
     def named(self, name: str, version: str | None, label: str | None) -> int:
-        """The version that a path of a model names by its number or its label."""
         numbers = {str(one): one for one in self.models}
         what, known = ("version", numbers) if label is None else ("label", self.labels)
         found = label or version or str(self.newest)

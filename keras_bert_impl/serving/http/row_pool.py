@@ -46,7 +46,6 @@ class RowPool:
         return len(self._by_length)
 
     def add(self, owner: Any, lengths: Sequence[int]) -> None:
-        """Lets the rows of one owner wait."""
         for number, length in enumerate(lengths):
             row = WaitingRow(length, owner, number, self._arrivals)
             bisect.insort(self._by_length, row, key=_BY_LENGTH)
@@ -72,7 +71,6 @@ class RowPool:
         return rows
 
     def drop(self, is_unwanted: Callable[[Any], bool]) -> None:
-        """Forgets the rows of some owners."""
         for row in self._by_length:
             if is_unwanted(row.owner):
                 row.taken = True

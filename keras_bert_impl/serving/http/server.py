@@ -153,7 +153,6 @@ class BoundedProtocol(H11Protocol):
             self._count_head(begun=True)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stops counting."""
         _stop(self._head_timer)
         _stop(self._reader_timer)
         self._is_cut = self.flow.write_paused or not self._is_idle()
@@ -176,7 +175,6 @@ class BoundedProtocol(H11Protocol):
         self._watch_reader(-1, self.loop.time())
 
     def resume_writing(self) -> None:
-        """It is read."""
         _stop(self._reader_timer)
         super().resume_writing()
 
@@ -205,7 +203,6 @@ class BoundedProtocol(H11Protocol):
         return not self._is_cut
 
     def send_400_response(self, msg: str) -> None:
-        """Tells that something is no HTTP."""
         del msg
         self._refuse(400)
 

@@ -62,7 +62,6 @@ class Request:
     is_small: bool = True
 
     def answered(self) -> Answered:
-        """What it is answered once nothing is missing."""
         return Answered(self.answers, self.tokens, self.truncated)
 
     def divide(self) -> None:
@@ -96,11 +95,9 @@ class Part:
 
     @property
     def instances(self) -> list[Instance]:
-        """What is asked."""
         return [self.request.instances[number] for number in self.numbers]
 
     def row(self, number: int) -> Row:
-        """One of its rows."""
         assert self.prepared is not None
         return self.prepared.rows[number]
 
@@ -126,7 +123,6 @@ class Line:
     preparing: int = 0
 
     def add(self, request: Request) -> None:
-        """Lets a request wait."""
         self.requests[request.answer] = request
         self.characters += request.characters
         self.counted += request.counted
@@ -151,13 +147,11 @@ class Line:
         return taken
 
     def leave(self, part: Part) -> None:
-        """A part is prepared."""
         if not part.request.over:
             part.request.characters -= part.characters
             self.characters -= part.characters
 
     def drop(self, request: Request) -> None:
-        """Forgets a request that is over."""
         self.requests.pop(request.answer, None)
         self.characters -= request.characters
         self.counted -= request.counted
