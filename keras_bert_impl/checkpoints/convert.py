@@ -23,7 +23,6 @@ from keras_bert_impl.checkpoints.model_source import (
     CheckpointOptions,
     architecture_of,
     find_model,
-    folder_of,
 )
 from keras_bert_impl.checkpoints.names import BILSTM, all_names
 from keras_bert_impl.checkpoints.restore import (
@@ -34,11 +33,9 @@ from keras_bert_impl.checkpoints.restore import (
 )
 from keras_bert_impl.checkpoints.sources import (
     TensorSource,
-    find_checkpoint,
     read_weight,
 )
 from keras_bert_impl.checkpoints.task_settings import task_settings
-from keras_bert_impl.checkpoints.text_files import foreign_tokenizer, refuse_foreign_tokenizer
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import make_folder, open_whole, text_lines
@@ -66,7 +63,6 @@ class PortableModel:
     config: BertConfig
     text: TextSettings
     report: RestoreReport
-    foreign_tokenizer: str | None = None
 
 
 def read_portable(
@@ -81,11 +77,9 @@ def read_portable(
         bert_config_file=bert_config_file,
         vocab_file=vocab_file,
         do_lower_case=do_lower_case,
-        any_tokenizer=True,
     )
-    foreign = foreign_tokenizer(folder_of(Path(str(source.checkpoint))))
     weights, report = _read_weights(source.tensors(), str(source.checkpoint), source.config)
-    return PortableModel(weights, source.config, source.text, report, foreign and foreign[1])
+    return PortableModel(weights, source.config, source.text, report)
 
 
 def write_portable(model: PortableModel, output: str | os.PathLike[str], form: str) -> None:
@@ -93,7 +87,6 @@ def write_portable(model: PortableModel, output: str | os.PathLike[str], form: s
     check_weights(model.weights, model.report.location)
     check_apart(model.report.location, output)
     if form == "hugging_face":
-        refuse_foreign_tokenizer(folder_of(find_checkpoint(model.report.location)))
         write_tensors_directory(output, model.weights, model.config, model.text)
         return
     if form == "keras_hub":
@@ -110,7 +103,7 @@ def write_portable(model: PortableModel, output: str | os.PathLike[str], form: s
         for row in names
         if row.ours in model.weights
     }
-    beside = files_beside(Path(output), model.config, model.text, model.foreign_tokenizer)
+    beside = files_beside(Path(output), model.config, model.text)
     make_folder(Path(output).parent)
     for path, content in beside.items():
         with open_whole(path, "wb") as file:
