@@ -324,7 +324,9 @@ def write_sentence_files(
     if settings.pooling == POOLER:
         kinds["Dense"] = _DENSE
         make_folder(folder / _DENSE)
-        write_json(folder / _DENSE / CONFIG_FILE, _dense(hidden_size))
+        sizes = {"in_features": hidden_size, "out_features": hidden_size}
+        dense = {**sizes, "bias": True, "activation_function": _TANH}
+        write_json(folder / _DENSE / CONFIG_FILE, dense)
         tensors = {
             "linear.weight": np.ascontiguousarray(pooler.kernel.T),
             "linear.bias": np.asarray(pooler.bias),
@@ -339,7 +341,15 @@ def write_sentence_files(
     ]
     write_json(folder / MODULES_FILE, modules)
     make_folder(folder / _POOLING)
-    write_json(folder / _POOLING / CONFIG_FILE, _pooling(settings, hidden_size))
+    modes = {
+        "cls_token": settings.pooling != MEAN,
+        "mean_tokens": settings.pooling == MEAN,
+        "max_tokens": False,
+        "mean_sqrt_len_tokens": False,
+    }
+    named = {f"pooling_mode_{mode}": on for mode, on in modes.items()}
+    pooling = {"word_embedding_dimension": hidden_size, **named}
+    write_json(folder / _POOLING / CONFIG_FILE, pooling)
     if settings.max_seq_length is not None:
         length = {"max_seq_length": settings.max_seq_length, "do_lower_case": False}
         write_json(folder / LENGTH_FILE, length)
@@ -359,23 +369,3 @@ def _prompts(settings: SentenceSettings) -> dict[str, Any]:
     if settings.similarity != COSINE:
         written["similarity_fn_name"] = settings.similarity
     return written
-
-
-def _pooling(settings: SentenceSettings, hidden_size: int) -> dict[str, Any]:
-    modes = {
-        "cls_token": settings.pooling != MEAN,
-        "mean_tokens": settings.pooling == MEAN,
-        "max_tokens": False,
-        "mean_sqrt_len_tokens": False,
-    }
-    named = {f"pooling_mode_{mode}": on for mode, on in modes.items()}
-    return {"word_embedding_dimension": hidden_size, **named}
-
-
-def _dense(hidden_size: int) -> dict[str, Any]:
-    return {
-        "in_features": hidden_size,
-        "out_features": hidden_size,
-        "bias": True,
-        "activation_function": _TANH,
-    }

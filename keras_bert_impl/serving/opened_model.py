@@ -143,7 +143,7 @@ def _check_labels(source: ModelSource) -> None:
 
 
 def _heads(source: ModelSource, tensors: TensorSource) -> tuple[str, ...]:
-    if all(tensors.find(names) for names in head_names("masked_lm")):
+    if not lacks(source, "masked_lm"):
         return ("masked_lm", "next_sentence")
     has_labels = tensors.find(head_names("classifier")[0]) is not None
     # google's configurations name no architecture: their programs for labels are classifiers.

@@ -116,15 +116,10 @@ def join_in_graph(logits: tf.Tensor, text: tf.Tensor, window_answers: str) -> tf
 
 
 class MaskedInputs(NamedTuple):
-    """Packs a batch of texts into the model's inputs, and says where its answers belong.
+    """A batch of texts as the model's inputs, int32 [batch, length] each, and where its masks are.
 
-    Attributes:
-        input_ids: int32 [batch, length].
-        input_mask: int32 [batch, length], 1 for a token and 0 for padding.
-        segment_ids: int32 [batch, length], zeros.
-        masked_lm_positions: int32 [batch, masks]: where each [MASK] stands; padded with 0.
-        mask_counts: int32 [batch]: how many of a text's positions are real.
-        num_truncated: int32 [batch]: tokens of a long text that the model does not see.
+    `masked_lm_positions`, int32 [batch, masks], are padded with 0; of each text `mask_counts` are
+    real, and `num_truncated` tokens are not read.
     """
 
     input_ids: tf.Tensor

@@ -148,7 +148,9 @@ def build_double_array(entries: Mapping[bytes, int]) -> np.ndarray:
     units: dict[int, int] = {}
     for node, position in positions.items():
         node_base = base[node] if node in base else next(leaf_bases)
-        unit = _encode_offset(position ^ node_base) | (node[-1] if node else 0)
+        offset = position ^ node_base
+        assert offset < _MAX_DIRECT_OFFSET, "the trie has more units than the kernel reads"
+        unit = offset << 10 | (node[-1] if node else 0)
         if node in entries:
             unit |= _VALUE_BELOW
             units[node_base] = entries[node] | _IS_VALUE
@@ -169,12 +171,6 @@ def look_up(units: np.ndarray, key: bytes) -> int | None:
     if not unit & _VALUE_BELOW:
         return None
     return int(units[position ^ _decode_offset(unit)]) & ~_IS_VALUE
-
-
-def _encode_offset(offset: int) -> int:
-    if offset < _MAX_DIRECT_OFFSET:
-        return offset << 10
-    raise ValueError(f"the trie has more than {_MAX_DIRECT_OFFSET} units")
 
 
 def _decode_offset(unit: int) -> int:

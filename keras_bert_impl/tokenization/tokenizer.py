@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -230,8 +230,8 @@ class Tokenizer(PackingAsTrained):
     def _encoded(self, lines: Sequence[str | bytes], unit: str | None) -> SpanBlock:
         """Cuts lines; without positions where no unit for them is given."""
         ids, counts, starts, ends = [], [], [], []
-        for lines_of_batch in _batches(lines):
-            batch: Sequence[str | bytes] = lines_of_batch
+        for start in range(0, len(lines), _LINES_AT_ONCE):
+            batch = lines[start : start + _LINES_AT_ONCE]
             if unit == "characters":
                 batch = [as_text(x) if isinstance(x, bytes) else x for x in batch]
             tokens = self._cut(batch, with_spans=unit is not None)
@@ -290,15 +290,6 @@ class Tokenizer(PackingAsTrained):
         return self._cutter.cut(tensor, *self._models, with_spans)
 
 
-def _encoded(line: str) -> bytes:
-    return line.encode("utf-8", "surrogatepass")
-
-
-def _batches(lines: Sequence[str | bytes]) -> Iterator[Sequence[str | bytes]]:
-    for start in range(0, len(lines), _LINES_AT_ONCE):
-        yield lines[start : start + _LINES_AT_ONCE]
-
-
 def _view(tensor: Any) -> np.ndarray:
     """The numbers of a tensor in its own memory; it must not be changed or outlive the tensor."""
     return np.asarray(memoryview(tensor))
@@ -322,7 +313,7 @@ def _characters_before(
     lines: Sequence[str | bytes], counts: np.ndarray, positions: list[np.ndarray]
 ) -> list[np.ndarray]:
     """Turns positions in bytes into positions in characters."""
-    encoded = [_encoded(line) if isinstance(line, str) else line for line in lines]
+    encoded = [x.encode("utf-8", "surrogatepass") if isinstance(x, str) else x for x in lines]
     text = np.frombuffer(b"".join(encoded), np.uint8)
     first_bytes = np.cumsum((text & 0xC0) != 0x80)  # a character has one byte that is none of these
     characters = np.concatenate([[0], first_bytes])

@@ -102,9 +102,5 @@ def write_google_checkpoint(
                     tensors=[tf.constant(variables[name]) for name in names],
                 )
         except tf.errors.OpError as error:
-            raise not_written(final, _reason(error)) from error
-
-
-def _reason(error: Exception) -> str:
-    """Cuts the system's reason out of an error, without TensorFlow's operation and file."""
-    return reason_of(error).rpartition("; ")[2].partition(" [Op:")[0]
+            reason = reason_of(error).rpartition("; ")[2].partition(" [Op:")[0]
+            raise not_written(final, reason) from error
