@@ -27,7 +27,7 @@ from keras_bert_impl.files import is_named, make_folder
 from keras_bert_impl.json_files import read_json_object, read_typed, typed
 from keras_bert_impl.models.head_settings import CLS, MEAN, POOLER, POOLINGS
 from keras_bert_impl.options import Rules
-from keras_bert_impl.tokenization.model_files import check_keys
+from keras_bert_impl.tokenization.model_files import check_keys, read_checked
 
 MODULES_FILE = "modules.json"
 PROMPTS_FILE = "config_sentence_transformers.json"
@@ -144,9 +144,8 @@ def read_sentence_settings(folder: Path) -> SentenceSettings | None:
     if "Pooling" not in modules:
         return None
     pooling = _read_pooling(folder / modules["Pooling"] / CONFIG_FILE)
-    scaled = folder / modules.get("Normalize", "") / CONFIG_FILE
-    if "Normalize" in modules and is_named(scaled):
-        check_keys(scaled, read_json_object(scaled), "Normalize")
+    if "Normalize" in modules:
+        read_checked(folder / modules["Normalize"] / CONFIG_FILE, "Normalize")
     if "Dense" in modules:
         _check_dense(folder / modules["Dense"] / CONFIG_FILE, pooling)
         pooling = POOLER
@@ -222,8 +221,7 @@ def _is_outside(name: str) -> bool:
 
 
 def _check_dense(path: Path, pooling: str) -> None:
-    values = read_json_object(path)
-    check_keys(path, values, "Dense")
+    values = read_checked(path, "Dense")
     sizes = values.get("in_features"), values.get("out_features")
     activation = values.get("activation_function")
     if (
@@ -241,8 +239,7 @@ def _check_dense(path: Path, pooling: str) -> None:
 
 
 def _read_pooling(path: Path) -> str:
-    values = read_json_object(path)
-    check_keys(path, values, "Pooling")
+    values = read_checked(path, "Pooling")
     if "pooling_mode" in values:  # the later form names the mode
         named = typed(values["pooling_mode"], str | list[str], f"{path}: pooling_mode")
         modes = [named] if isinstance(named, str) else named

@@ -18,15 +18,15 @@ from keras_bert_impl.checkpoints.sources import (
 )
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import is_named, real_path
-from keras_bert_impl.json_files import read_json_object, read_typed, typed_entries
+from keras_bert_impl.json_files import read_typed, typed_entries
 from keras_bert_impl.options import bounded
 from keras_bert_impl.tokenization.added_tokens import AddedToken
 from keras_bert_impl.tokenization.model_files import (
     TokenizerFile,
     WordLength,
-    check_keys,
     check_reachable,
     read_added_tokens,
+    read_checked,
     read_tokenizer_json,
 )
 from keras_bert_impl.tokenization.text_settings import AS_IS, NFC, Casing
@@ -64,8 +64,7 @@ def read_casing(folder: Path, *, is_export: bool = False) -> Casing:
     if keras_hub.is_preset_folder(folder):
         return keras_hub.read_casing(folder)
     path, fast = folder / TOKENIZER_FILE, folder / FAST_TOKENIZER_FILE
-    values = read_json_object(path) if is_named(path) else {}
-    check_keys(path, values, TOKENIZER_FILE)
+    values = read_checked(path, TOKENIZER_FILE)
     said = typed_entries(values, _SAID, str(path), "correct it")
     lower, accents, form, longest_word = map(said.get, _SAID)
     archive = _GOOGLE_FOLDER.match(real_path(folder).name)
@@ -76,7 +75,8 @@ def read_casing(folder: Path, *, is_export: bool = False) -> Casing:
     if lower is None and archive:
         lower = archive[1] not in _CASED_FOLDERS
     own = Casing(lower, accents, form)
-    if _sentence_settings(folder).get("do_lower_case") and lower is False:
+    sentence = read_checked(folder / LENGTH_FILE, LENGTH_FILE)
+    if sentence.get("do_lower_case") and lower is False:
         # sentence-transformers lower-cases before its tokenizer, which then keeps the accents.
         lower, accents = True, bool(accents)
     tokens = _own_tokens(folder)
@@ -87,13 +87,6 @@ def read_casing(folder: Path, *, is_export: bool = False) -> Casing:
     added = _added_tokens(folder, values, described)
     check_reachable(added, tokens or [token.content for token in added], bool(lower), folder)
     return Casing(lower, accents, form, added, longest_word)
-
-
-def _sentence_settings(folder: Path) -> dict[str, Any]:
-    path = folder / LENGTH_FILE
-    values = read_json_object(path) if is_named(path) else {}
-    check_keys(path, values, LENGTH_FILE)
-    return values
 
 
 def _own_tokens(folder: Path) -> tuple[str, ...]:
@@ -132,8 +125,7 @@ def _added_tokens(
 ) -> tuple[AddedToken, ...]:
     """All tokens that are taken out of a text; of what two files say of one the first counts."""
     special, plain = folder / SPECIAL_TOKENS_FILE, folder / ADDED_TOKENS_FILE
-    mapped = read_json_object(special) if is_named(special) else {}
-    check_keys(special, mapped, SPECIAL_TOKENS_FILE)
+    mapped = read_checked(special, SPECIAL_TOKENS_FILE)
     found = [*(described.added if described else ())]
     found += read_added_tokens(values, folder / TOKENIZER_FILE)
     found += read_added_tokens(mapped, special)

@@ -8,9 +8,11 @@ sentence-transformers 6.2, and of the versions before them.
 import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from keras_bert_impl.errors import UserError, reading, shown
+from keras_bert_impl.files import is_named
 from keras_bert_impl.json_files import read_json_object, typed
 from keras_bert_impl.options import Rules
 from keras_bert_impl.tokenization.added_tokens import AddedToken
@@ -157,6 +159,13 @@ def check_keys(
                 f"{path}: {where}{name} ({shown(value)}) is not known here and may change the "
                 "tokens of a text; remove it where it changes none, or name another model."
             )
+
+
+def read_checked(path: Path, kind: str) -> dict[str, Any]:
+    """What a JSON file of a model says, {} where it is not there; see `check_keys`."""
+    values = read_json_object(path) if is_named(path) else {}
+    check_keys(path, values, kind)
+    return values
 
 
 class _Entry(TypedDict):
