@@ -196,8 +196,7 @@ def export_portable(
     model = _model_of_ids(opened, sentence)
     answers, config = _answers_of_ids(opened, model), opened.model.config
     length = served_length(config, max_seq_length, sentence.max_seq_length if sentence else None)
-    settings = {"answers": answers, **_text_settings(opened, length), **label_settings(opened)}
-    settings |= _asks_of_ids(opened, answers)
+    settings = _settings_of_ids(opened, answers, length)
     if answers == EMBEDDING and sentence is not None:
         for name in ("prompt", "prompts", "normalize", "dimensions"):
             settings[name] = getattr(sentence, name)
@@ -330,13 +329,22 @@ def _answers_of_ids(opened: OpenedModel, model: Any) -> str | None:
     return LABELS if opened.is_multi_label else LABEL
 
 
-def _asks_of_ids(opened: OpenedModel, answers: str | None) -> dict[str, Any]:
-    """How many texts a client takes, and what it does with long ones."""
-    texts = 1 if answers == EMBEDDING else num_texts(opened.source.config)
+def _settings_of_ids(opened: OpenedModel, answers: str | None, length: int) -> dict[str, Any]:
+    """How texts become ids, and a model's numbers answers, for clients in any language."""
+    text, texts = opened.text, 1 if answers == EMBEDDING else num_texts(opened.source.config)
     asks = [["", "text"], ["", "text_a", "text_b"]]
     return {
+        "answers": answers,
         "asks": asks if texts is None else [asks[texts - 1]],
         "long_text": long_texts_of(opened.source.config).long_text,
+        "max_seq_length": length,
+        "pad_id": text.vocabulary.pad_id,
+        "tokenizer": {
+            "lowercase": text.do_lower_case,
+            "strip_accents": text.removes_accents,
+            "unicode_form": text.unicode_form,
+        },
+        **label_settings(opened),
     }
 
 
@@ -349,20 +357,6 @@ def label_settings(opened: OpenedModel) -> dict[str, Any]:
         settings["threshold"] = 0.5
     own = task_settings(opened.source.config)
     return {**settings, **{name: x for name, x in own.items() if name.endswith("_threshold")}}
-
-
-def _text_settings(opened: OpenedModel, max_seq_length: int) -> dict[str, Any]:
-    """How a text becomes ids, for clients in any language."""
-    text = opened.text
-    return {
-        "max_seq_length": max_seq_length,
-        "pad_id": text.vocabulary.pad_id,
-        "tokenizer": {
-            "lowercase": text.do_lower_case,
-            "strip_accents": text.removes_accents,
-            "unicode_form": text.unicode_form,
-        },
-    }
 
 
 def _write_onnx(model: Any, path: Path) -> None:
