@@ -167,7 +167,7 @@ def export_saved_model(
         asks["endings"] = first.endings
 
     def fill(aside: Path) -> None:
-        tf.saved_model.save(served, str(aside), signatures=served.functions)
+        tf.saved_model.save(served, str(aside), signatures=dict(served.functions))
         make_folder(aside / _ASSETS)
         settings = {"answers": answers, **label_settings(opened), **asks}
         _write_beside(opened, aside, aside / _ASSETS, settings)

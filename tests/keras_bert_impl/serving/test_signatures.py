@@ -65,7 +65,7 @@ def test_a_client_knows_that_a_text_has_several_endings(served):
 
 
 def test_a_loaded_model_has_its_weights_and_needs_no_keras(served, tmp_path):
-    tf.saved_model.save(served, str(tmp_path), signatures=served.functions)
+    tf.saved_model.save(served, str(tmp_path), signatures=dict(served.functions))
     loaded = tf.saved_model.load(str(tmp_path))
     answer = loaded.signatures["add"](input_ids=tf.constant([[5]]))
     assert answer["sum"].numpy().tolist() == [[6.0]]
