@@ -246,7 +246,7 @@ class Tokenizer(PackingAsTrained):
                 ends.append(spans[1])
         return SpanBlock(
             ids=_joined(ids, np.int32),
-            offsets=_offsets(counts),
+            offsets=np.concatenate([[0], np.cumsum(_joined(counts, np.int64))]),
             starts=_joined(starts, np.int64),
             ends=_joined(ends, np.int64),
         )
@@ -303,10 +303,6 @@ def _joined(parts: list[np.ndarray], dtype: type) -> np.ndarray:
     if len(parts) == 1:  # the usual case needs no copy
         return parts[0]
     return np.concatenate(parts) if parts else np.zeros(0, dtype)
-
-
-def _offsets(counts: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(_joined(counts, np.int64))])
 
 
 def _characters_before(
