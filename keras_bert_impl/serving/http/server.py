@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import fcntl
-import functools
 import http
 import logging
 import os
@@ -62,7 +61,7 @@ def serve(app: Starlette, config: ServerConfig, listening: socket.socket) -> Non
         timeout_keep_alive=max(1, round(config.idle_seconds)),
         timeout_graceful_shutdown=max(1, round(config.stop_seconds)),
     )
-    _Server(settings, app, config.read_seconds).run(sockets=[listening])
+    _Server(settings, app).run(sockets=[listening])
     if cut_off := app.state.service.cut_off:
         _LOGGER.warning("Stopped; of the requests that were begun %d were cut off.", cut_off)
     else:
@@ -92,18 +91,9 @@ def _allow_files(count: int) -> None:
 class _Server(uvicorn.Server):
     """uvicorn's server with our stops: a signal that was heeded is not raised again."""
 
-    def __init__(self, config: uvicorn.Config, app: Starlette, handshake_seconds: float) -> None:
+    def __init__(self, config: uvicorn.Config, app: Starlette) -> None:
         super().__init__(config)
-        self._app, self._handshake_seconds = app, handshake_seconds
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listens; a handshake has the time of a head, which uvicorn cannot be told."""
-        loop = asyncio.get_running_loop()
-        if self.config.is_ssl:
-            loop.create_server = functools.partial(  # type: ignore[method-assign]
-                loop.create_server, ssl_handshake_timeout=self._handshake_seconds
-            )
-        await super().startup(sockets)
+        self._app = app
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
