@@ -61,7 +61,7 @@ def serve(app: Starlette, config: ServerConfig, listening: socket.socket) -> Non
         timeout_keep_alive=max(1, round(config.idle_seconds)),
         timeout_graceful_shutdown=max(1, round(config.stop_seconds)),
     )
-    _Server(settings, app).run(sockets=[listening])
+    _Server(settings).run(sockets=[listening])
     if cut_off := app.state.service.cut_off:
         _LOGGER.warning("Stopped; of the requests that were begun %d were cut off.", cut_off)
     else:
@@ -91,10 +91,6 @@ def _allow_files(count: int) -> None:
 class _Server(uvicorn.Server):
     """uvicorn's server with our stops: a signal that was heeded is not raised again."""
 
-    def __init__(self, config: uvicorn.Config, app: Starlette) -> None:
-        super().__init__(config)
-        self._app = app
-
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Inside the block a stop ends the server, unless the process ignores it."""
@@ -111,7 +107,7 @@ class _Server(uvicorn.Server):
         if self.should_exit and sig == signal.SIGINT:
             sys.stderr.write("\nEnded at once.\n")
             os._exit(128 + sig)
-        self._app.state.service.stopping = True
+        self.config.app.state.service.stopping = True  # type: ignore[union-attr]
         super().handle_exit(sig, frame)
 
 
