@@ -149,7 +149,8 @@ def build_double_array(entries: Mapping[bytes, int]) -> np.ndarray:
     for node, position in positions.items():
         node_base = base[node] if node in base else next(leaf_bases)
         offset = position ^ node_base
-        assert offset < _MAX_DIRECT_OFFSET, "the trie has more units than the kernel reads"
+        if offset >= _MAX_DIRECT_OFFSET:
+            raise ValueError(f"the trie has more than {_MAX_DIRECT_OFFSET} units")
         unit = offset << 10 | (node[-1] if node else 0)
         if node in entries:
             unit |= _VALUE_BELOW
