@@ -119,7 +119,8 @@ def format_of(output: str | os.PathLike[str]) -> str:
 def _read_weights(
     source: TensorSource, location: str, config: BertConfig
 ) -> tuple[dict[str, np.ndarray], RestoreReport]:
-    found = check_sizes(source, config, _possible_heads(config))
+    labels = _LABEL_HEADS.get(architecture_of(config), "classifier")
+    found = check_sizes(source, config, ("masked_lm", "next_sentence", labels, "span"))
     check_tied_decoder(source)
     weights = {path: read_weight(source, hit) for path, hit in found.items()}
     used = {hit.name for hit in found.values()}
@@ -129,11 +130,6 @@ def _read_weights(
         if name not in used
     ]
     return weights, RestoreReport(location, tuple(sorted(weights)), (), tuple(left))
-
-
-def _possible_heads(config: BertConfig) -> tuple[str, ...]:
-    labels = _LABEL_HEADS.get(architecture_of(config), "classifier")
-    return ("masked_lm", "next_sentence", labels, "span")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -281,17 +277,12 @@ class GrowConfig(ConvertConfig):
 def grow_checkpoint(config: GrowConfig) -> list[NewToken]:
     """Adds the words and writes the grown checkpoint."""
     model = read_input(config)
-    words = [*config.words, *_read_words(config.words_file)]
+    lines = text_lines(config.words_file) if config.words_file else ()
+    words = [*config.words, *filter(None, map(str.strip, lines))]
     grown, new = grow_vocabulary(model, words, config.fill_unused)
     _check_reachable(grown.text, [one.token for one in new])
     write_output(grown, config)
     return new
-
-
-def _read_words(path: str | None) -> list[str]:
-    if path is None:
-        return []
-    return [line.strip() for line in text_lines(path) if line.strip()]
 
 
 def _check_reachable(text: TextSettings, words: Sequence[str]) -> None:

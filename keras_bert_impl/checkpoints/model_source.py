@@ -211,8 +211,13 @@ def locate(path_or_name: str | os.PathLike[str]) -> Path:
         )
     if is_google_checkpoint(found) or found.is_dir():
         return found
+    if found.is_file() and is_pickle(found):
+        raise pickle_refused(found, f"name the folder if {WEIGHTS_FILE} lies there too")
     if found.is_file():
-        raise _not_a_checkpoint(found)
+        raise UserError(
+            f"{found}: is no file of a model that can be read here; name the folder with "
+            "model.safetensors, or a TF1 checkpoint's prefix."
+        )
     if may_be_hub_name(str(path_or_name)):
         return find_on_hub(str(path_or_name))
     raise UserError(
@@ -229,19 +234,7 @@ def model_identity(path_or_name: str | os.PathLike[str]) -> str:
 
 
 def _in_home(path: str | os.PathLike[str]) -> Path:
-    try:
-        return Path(path).expanduser()
-    except RuntimeError:  # there is no such user, but there may be such a file
-        return Path(path)
-
-
-def _not_a_checkpoint(file: Path) -> UserError:
-    if is_pickle(file):
-        return pickle_refused(file, f"name the folder if {WEIGHTS_FILE} lies there too")
-    return UserError(
-        f"{file}: is no file of a model that can be read here; name the folder with "
-        "model.safetensors, or a TF1 checkpoint's prefix."
-    )
+    return Path(os.path.expanduser(path))  # noqa: PTH111  # pathlib's refuses a file called "~x"
 
 
 def label_names(config: BertConfig) -> dict[str, str]:

@@ -139,7 +139,8 @@ def read_sentence_settings(folder: Path) -> SentenceSettings | None:
     """Reads the settings of a sentence model; None where the directory has no `modules.json`."""
     path = folder / MODULES_FILE
     if not is_named(path):
-        return _of_keras_hub(folder)
+        found = keras_hub.read_pooling(folder) if keras_hub.is_preset_folder(folder) else None
+        return found and SentenceSettings(*found, read_length(folder))
     modules = _read_modules(path)
     if "Pooling" not in modules:
         return None
@@ -155,11 +156,6 @@ def read_sentence_settings(folder: Path) -> SentenceSettings | None:
         max_seq_length=read_length(folder),
         **_read_prompts(folder / PROMPTS_FILE),
     )
-
-
-def _of_keras_hub(folder: Path) -> SentenceSettings | None:
-    found = keras_hub.read_pooling(folder) if keras_hub.is_preset_folder(folder) else None
-    return found and SentenceSettings(*found, read_length(folder))
 
 
 def module_files(folder: Path) -> list[Path]:
@@ -208,16 +204,10 @@ def _read_modules(path: Path) -> dict[str, str]:
             f"{path}: the encoder lies in the folder {shown(folders['Transformer'])}; move its "
             f"files beside {MODULES_FILE}, and leave its path empty there."
         )
-    outside = [name for name in folders.values() if _is_outside(name)]
-    if outside:
-        raise UserError(
-            f"{path}: the module {shown(outside[0])} lies outside of the model's folder."
-        )
+    for name in folders.values():
+        if Path(name).is_absolute() or ".." in name or not name.isprintable():
+            raise UserError(f"{path}: the module {shown(name)} lies outside of the model's folder.")
     return folders
-
-
-def _is_outside(name: str) -> bool:
-    return Path(name).is_absolute() or ".." in name or not name.isprintable()
 
 
 def _check_dense(path: Path, pooling: str) -> None:

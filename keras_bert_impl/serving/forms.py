@@ -322,7 +322,7 @@ class MaskedWordsForm(Form):
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         block = self._tokenizer.encode_lines(read_fields(self.inputs, instances)["text"])
-        texts = np.split(block.ids, block.offsets[1:-1]) if instances else []
+        texts = np.split(block.ids, block.offsets[1:-1])
         kept = [text[self._around_first_mask(text)] for text in texts]
         ends = [np.array([x], np.int32) for x in (self._vocabulary.cls_id, self._vocabulary.sep_id)]
         rows = [_row(np.concatenate([ends[0], text, ends[1]])) for text in kept]
@@ -410,17 +410,15 @@ class NextSentenceForm(Form):
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         fields = read_fields(self.inputs, instances)
         blocks = [self._tokenizer.encode_lines(fields[one.name]) for one in self.inputs]
-        if not instances:
-            return Prepared([])
         pairs = zip(*(np.split(one.ids, one.offsets[1:-1]) for one in blocks), strict=True)
-        rows = [with_masks(self._pair(*pair), np.zeros(0, np.int32)) for pair in pairs]
+        rows = list[Row]()
+        for first, second in pairs:
+            packed = pack_batch([first], [second], self._vocabulary, self.max_seq_length)
+            row = {name: array[0] for name, array in packed.items()}
+            rows.append(with_masks(row, np.zeros(0, np.int32)))
         needed = sum(np.diff(one.offsets) for one in blocks) + 3
         cut = np.maximum(needed - self.max_seq_length, 0).tolist()
         return Prepared(rows, None, cut)
-
-    def _pair(self, first: NDArray[np.int32], second: NDArray[np.int32]) -> Row:
-        packed = pack_batch([first], [second], self._vocabulary, self.max_seq_length)
-        return {name: array[0] for name, array in packed.items()}
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         del prepared
