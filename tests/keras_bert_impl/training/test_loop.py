@@ -96,7 +96,7 @@ def test_a_run_in_instalments_ends_with_the_bits_of_one_in_one_go(tmp_path):
 
 def test_a_run_with_a_plateau_gets_a_later_end_as_if_it_had_had_it_from_the_beginning(tmp_path):
     told = []
-    plateau = {"schedule": "wsd", "keep_checkpoint_max": 1, "iterations_per_loop": 3}
+    plateau = {"schedule": "wsd", "keep_checkpoint_max": 1}
     run(tmp_path / "longer", **plateau)
     assert saved(tmp_path / "longer") == [16, 20]  # the one before the decay stays
     longer, weights = run(tmp_path / "longer", **plateau, num_train_steps=40, reports=told)
@@ -122,12 +122,12 @@ class Growing(ArrayBatches):
 def test_a_ramp_joins_more_and_more_micro_batches(tmp_path):
     ramp = {"accumulation_steps": 3, "batch_ramp": 0.75, "num_train_steps": 8}
     sizes = {"batch_size": 10}
-    one, ramped = run(tmp_path / "ramp", **ramp, **sizes)
+    _, ramped = run(tmp_path / "ramp", **ramp, **sizes)
     _, by_hand = run(tmp_path / "hand", source=Growing, **sizes, num_train_steps=8)
     for found, expected in zip(ramped, by_hand, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-6)
     run(tmp_path / "parts", **ramp, **sizes, stop_after_step=3)
-    two, resumed = run(tmp_path / "parts", **ramp, **sizes)
+    _, resumed = run(tmp_path / "parts", **ramp, **sizes)
     assert same(ramped, resumed)
     with pytest.raises(UserError, match="`accumulation_steps` was 3 and is 2"):
         run(tmp_path / "parts", **{**ramp, "accumulation_steps": 2})
@@ -169,7 +169,7 @@ def test_a_run_of_hours_follows_the_clock_to_the_end_of_its_schedule(tmp_path, m
     for line in figures(tmp_path):
         share = spent / usable
         assert line["learning_rate"] == pytest.approx(1e-2 * min(share / 0.1, 1, (1 - share) / 0.2))
-        spent += 10 if spent + 10 < usable / 2 else 20
+        spent += 10 if spent < usable / 2 else 20
     assert abs(spent - usable) <= 10  # half a step
     again, _ = run(tmp_path, **config)
     assert (again.finished, again.is_new) == (True, False)
