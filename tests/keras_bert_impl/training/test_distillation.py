@@ -133,7 +133,8 @@ def test_relations_are_those_of_the_last_layers_queries_keys_and_values():
         for own, other in zip(*sides, strict=True):
             for head in range(heads):
                 at = slice(head * size, (head + 1) * size)
-                (s, t) = (x[row, :count, at] @ x[row, :count, at].T / size**0.5 for x in (own, other))
+                (s, t) = (
+                    x[row, :count, at] @ x[row, :count, at].T / size**0.5 for x in (own, other)
+                )
                 of_relations.append(kl(s, t, 1.0).mean())
         assert found[row] == pytest.approx(np.mean(of_relations), rel=1e-3)
-
