@@ -125,7 +125,9 @@ class Study:
             "output_dir": config.output_dir / folder,
             **named,
         }
-        ours |= {"num_train_epochs": 4, "learning_rate": 2e-4, "eval_steps": 0, **named}
+        sentence = read_sentence_settings(self._teacher.folder)
+        ours |= {"max_seq_length": None if sentence is None else sentence.max_seq_length, **named}
+        ours |= {"num_train_epochs": 4, "learning_rate": 2e-4, "eval_steps": 0}
         given = [flag(name, value) for name, value in ours.items() if value is not None]
         more = words_of("task_flags", config.task_flags)
         asked = self._tools.config_of(self._tool, overriding([*given, flag("do_eval")], more))

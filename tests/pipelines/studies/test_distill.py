@@ -50,11 +50,13 @@ def test_a_student_begins_with_layers_of_its_teacher(write, tmp_path):
 def test_a_student_is_trained_compared_and_resumed(tmp_path, monkeypatch):
     monkeypatch.setattr(distill, "_PRECISIONS", (FLOAT32,))
     teacher = write_classifier(tmp_path / "teacher", ["a", "b"], num_hidden_layers=2)
-    asked = config(tmp_path, teacher, lessons="relations", label_weight=0.5)
+    flags = f"--teacher={teacher}\n"
+    asked = config(tmp_path, teacher, lessons="relations", label_weight=0.5, flags=flags)
     lines, files = Study(asked, ToolPrograms()).run()
     assert [line.split("|")[1].strip() for line in lines[2:4]] == ["teacher", "layers 1"]
     assert files[0] == tmp_path / "small" / "layers-1" / "model"
     assert BertClassifier.from_pretrained(files[0], num_labels=2).config.num_hidden_layers == 1
+    assert f" from `{teacher}`" in (files[0] / "README.md").read_text()
     begun = read_portable(tmp_path / "small" / "layers-1-cut").weights
     trained = read_portable(files[0]).weights
     assert any(np.any(trained[name] != begun[name]) for name in begun)
