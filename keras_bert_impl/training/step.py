@@ -203,7 +203,7 @@ class TrainingStep:
         """One micro-batch: gradients of the scaled loss, and the metrics as one vector."""
         with random_address(address), tf.GradientTape() as tape:
             inputs = {name: rows[name] for name in self._objective.input_names}
-            outputs = self._model(inputs, training=True)
+            outputs = self._objective.outputs(self._model, inputs)
             loss, metrics = self._objective.loss(outputs, rows, numbers)
             scaled = loss * scale
             gradients = tape.gradient(scaled, self._variables)

@@ -184,7 +184,7 @@ class TrainingRun:
         )
         facts = TrainingFacts(
             flags,
-            words.get("init_checkpoint", ""),
+            words.get("teacher") or words.get("init_checkpoint", ""),
             run.finished_step() or 0,
             seconds / 3600,
             figures,
