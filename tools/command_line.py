@@ -27,6 +27,7 @@ from keras_bert_impl.interrupts import (
     take_stop,
     what_is_kept,
 )
+from keras_bert_impl.kept_programs import keep_programs
 
 if TYPE_CHECKING:
     from tools.config_flags import ConfigFlags
@@ -82,6 +83,8 @@ def _run(
         flag_set.parse(words, keep_unknown=keep_unknown)
         show_lines(flag_set)
         choose_tensorflow()
+        if flag_set.keeps_programs:
+            keep_programs()
         main()
     except UserError as error:
         if stops.number is not None:
