@@ -70,7 +70,8 @@ def train(
     The last phase goes on to the end of the run, if no signal and no `stop_after_step` ends it.
     """
     run = _start(state, phases, config, directory, settings or {}, options, log)
-    step = make_step(state, objective, config)
+    open_features = frozenset[str]().union(*(one.batches.open_features for one in phases))
+    step = make_step(state, objective, config, open_features)
     hooks = standard_hooks() if hooks is None else hooks
 
     def tell(event: str) -> None:

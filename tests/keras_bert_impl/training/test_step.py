@@ -92,3 +92,20 @@ def test_weights_and_moments_are_let_go_with_the_step_that_trained_them():
     gc.collect()
     assert len(memory) > 50
     assert sum(held() is not None for held in memory) == 0
+
+
+def test_batches_of_several_lengths_take_one_trace_and_the_steps_of_one_each():
+    tokens = frozenset({"input_ids", "input_mask", "segment_ids"})
+    weights, traced = [], []
+    for open_features in (frozenset(), tokens):
+        config = config_of(train_batch_size=6)
+        devices = make_devices(config)
+        state, step = training_step(devices, config, 0.1, open_features=open_features)
+        for number, length in enumerate((16, 12, 9, 16)):
+            given = batch(6, number)
+            given |= {name: given[name][:, :length] for name in tokens}
+            step.run(*step.prepare([given], number, [1e-3]))
+        weights.append(np.concatenate([one.numpy().ravel() for one in state.model.weights]))
+        traced.append(step._one.experimental_get_tracing_count())
+    assert traced == [3, 1]
+    np.testing.assert_allclose(*weights, rtol=0, atol=WEIGHTS_WITHIN)
