@@ -170,12 +170,12 @@ def _imported_lightly() -> Iterator[None]:
 
 
 class _QuietFinder(importlib.abc.MetaPathFinder):
-    """Finds the package `tensorflow` as Python does, and loads it quietly."""
+    """Finds TensorFlow and Keras as Python does, and loads them quietly."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname != "tensorflow":
+        if fullname not in ("keras", "tensorflow"):  # each imports the other
             return None
         # Not `importlib.util.find_spec`, which would ask this finder again.
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
