@@ -22,7 +22,7 @@ from keras_bert_impl.checkpoints.model_directory import (
     write_tensors_directory,
 )
 from keras_bert_impl.checkpoints.model_source import (
-    CheckpointOptions,
+    AdaptedOptions,
     architecture_of,
     find_model,
     folder_of,
@@ -88,6 +88,7 @@ def read_portable(
     bert_config_file: str | os.PathLike[str] | None = None,
     vocab_file: str | os.PathLike[str] | None = None,
     do_lower_case: bool | None = None,
+    adapter: str | os.PathLike[str] | None = None,
 ) -> PortableModel:
     """Reads a checkpoint of any format."""
     source = find_model(
@@ -95,6 +96,7 @@ def read_portable(
         bert_config_file=bert_config_file,
         vocab_file=vocab_file,
         do_lower_case=do_lower_case,
+        adapter=adapter,
         any_tokenizer=True,
     )
     foreign = foreign_tokenizer(folder_of(Path(str(source.checkpoint))))
@@ -174,7 +176,7 @@ def _possible_heads(config: BertConfig) -> tuple[str, ...]:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ConvertConfig(CheckpointOptions):
+class ConvertConfig(AdaptedOptions):
     """The options of a conversion."""
 
     input: str = option(
@@ -210,9 +212,7 @@ def convert_checkpoint(config: ConvertConfig) -> str:
 
 def read_input(config: ConvertConfig) -> PortableModel:
     """Reads the checkpoint that a configuration names."""
-    return read_portable(
-        config.input, config.bert_config_file, config.vocab_file, config.do_lower_case
-    )
+    return read_portable(config.input, **config.description())
 
 
 def write_output(model: PortableModel, config: ConvertConfig) -> str:
