@@ -35,7 +35,6 @@ def activate(inputs: Any, name: str) -> Any:
     return ops.cast(_FUNCTIONS[name](ops.cast(inputs, "float32")), inputs.dtype)
 
 
-
 class LowRank(NamedTuple):
     """A kernel that an adapter changes: kernel [in, out] + scale * a [in, rank] @ b [rank, out]."""
 

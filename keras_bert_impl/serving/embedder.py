@@ -156,7 +156,7 @@ class Embedder:
                 does not exist here, or the engine is not installed.
         """
         vector: dict[str, Any] = {"pooling": pooling, "normalize": normalize}
-        told = {"do_lower_case": do_lower_case, "adapter": adapter}
+        told: dict[str, Any] = {"do_lower_case": do_lower_case, "adapter": adapter}
         exported = find_exported(path_or_name, engine, **vector, **told)
         engine = engine or (OPENVINO if exported else TENSORFLOW)
         check_engine(engine, precision)

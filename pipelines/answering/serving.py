@@ -118,8 +118,8 @@ class ServeConfig(ServerConfig):
                     f"two models are called {shown(name)}; give each a `model_name` of its own."
                 )
             is_model = place < len(self.model)
-            how = {"model": folder} if is_model else {"model": base, "adapter": folder}
-            found[name] = dataclasses.replace(self.answering, **how)
+            model, adapter = (folder, None) if is_model else (base, folder)
+            found[name] = dataclasses.replace(self.answering, model=model, adapter=adapter)
         return found
 
 

@@ -275,10 +275,10 @@ class _Job:
 
     def _write_model(self, result: TrainingResult) -> None:
         def write(folder: Path) -> None:
-            model, text, config = self._head.model, self._start.text, self._config
-            if config.adapters.lora_rank:
-                base, folder_of_it = model_identity(config.init_checkpoint), self._directory.adapter
-                write_adapter(folder_of_it, model, text, config.adapters, base, self._sentence)
+            model, text, how = self._head.model, self._start.text, self._config.adapters
+            if how.lora_rank:
+                base = model_identity(str(self._config.init_checkpoint))
+                write_adapter(self._directory.adapter, model, text, how, base, self._sentence)
             write_model_directory(folder, model, text, sentence=self._sentence)
 
         self._run.write_model(result, write)

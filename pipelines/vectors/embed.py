@@ -152,7 +152,7 @@ def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> Embedder:
 
 def known_model(config: VectorModelConfig) -> ModelSource | ExportedModel:
     """What is known of the model of the options before it is opened."""
-    own = {"do_lower_case": config.do_lower_case, "adapter": config.adapter}
+    own: dict[str, Any] = {"do_lower_case": config.do_lower_case, "adapter": config.adapter}
     told = {"pooling": config.pooling, "normalize": config.normalize, **own}
     exported = find_exported(config.model, config.engine, **told)
     return exported or find_model(config.model, **own)

@@ -254,7 +254,7 @@ class AdapterSource(TensorSource):
 
 
 def _sha256(kernel: Any) -> str:
-    return hashlib.sha256(np.ascontiguousarray(kernel, dtype="<f4")).hexdigest()
+    return hashlib.sha256(np.ascontiguousarray(kernel, dtype="<f4").data).hexdigest()
 
 
 def write_adapter_files(
