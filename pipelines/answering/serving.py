@@ -165,7 +165,7 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
         # A base and its adapters compute with one encoder, as long as one of them is open.
         encoders = weakref.WeakValueDictionary[str, SharedEncoder]() if config.adapter else None
         versions = [
-            ModelVersions(name, how, functools.partial(_open, indexes, encoders, name))
+            ModelVersions(name, how, functools.partial(_open, indexes, name, encoders=encoders))
             for name, how in config.models().items()
         ]
         models: dict[str, OpenAnsweringModel] = {}
@@ -206,9 +206,9 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
 
 def _open(
     indexes: "Mapping[str, ServedIndex]",
-    encoders: "weakref.WeakValueDictionary[str, SharedEncoder] | None",
     name: str,
     how: AnsweringConfig,
+    encoders: "weakref.WeakValueDictionary[str, SharedEncoder] | None" = None,
 ) -> "OpenAnsweringModel":
     """Opens a model and asks it once; counts what clients ask it, until it is closed."""
     from keras_bert_impl.serving.http.rest import vectors_of
