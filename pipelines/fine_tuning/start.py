@@ -24,7 +24,6 @@ from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.checkpoints.run_folder import newest_checkpoint
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.options import options_of
 from keras_bert_impl.tokenization.text_settings import NFC, Casing, TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
@@ -69,17 +68,17 @@ def check_run(
         config = replace(config, max_seq_length=task.max_seq_length)
     start.config.check_length(config.max_seq_length, at_least=5)
     if config.do_train and config.adapters.lora_rank:
-        _check_adapters(config, task, start)
+        _check_adapters(config, start)
     # Some examples of each split are read here, the others when their rows are made.
     check_vocabulary(task, wanted_splits(config, task), start.text, config.unknown)
     _tell_of_high_rate(config, start)
     return CheckedRun(config, task, start)
 
 
-def _check_adapters(config: FineTuningConfig, task: Task[Any, Any], start: ModelSource) -> None:
+def _check_adapters(config: FineTuningConfig, start: ModelSource) -> None:
     """Refuses adapters of what has no trained encoder, or is no matrix of their rank."""
-    rank, bert = config.adapters.lora_rank, task.configure(start.config)
-    size = min(bert.hidden_size, bert.intermediate_size)
+    rank = config.adapters.lora_rank
+    size = min(start.config.hidden_size, start.config.intermediate_size)
     if start.checkpoint is None:
         raise UserError(
             f"`lora_rank={rank}` trains no encoder; name a trained one with `init_checkpoint`."
@@ -93,11 +92,6 @@ def _check_adapters(config: FineTuningConfig, task: Task[Any, Any], start: Model
         raise UserError(
             f"`lora_rank={rank}`: the matrices of {start.checkpoint} have {size} rows or columns; "
             f"take at most {size}."
-        )
-    if frozen_features(bert) is not None:
-        raise UserError(
-            f"`lora_rank={rank}` trains in the encoder, which stays as it is under a BiLSTM over "
-            "its features; leave one of both out."
         )
 
 
