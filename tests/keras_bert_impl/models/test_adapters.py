@@ -2,9 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.cpu_kernels.training import TrainingKernels
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.layers.kernels import PLAIN
 from keras_bert_impl.models.adapters import AdapterConfig, add_adapters, freeze_loaded
 from keras_bert_impl.models.classifier import BertClassifier
 from tests.support.model_folders import tiny_config
@@ -22,14 +20,11 @@ def adapted(targets, **options):
     return scatter_weights(model)
 
 
-def test_adapters_the_head_and_what_is_new_learn_the_same_by_every_set_of_kernels():
+def test_adapters_the_head_and_what_is_new_learn():
     model = adapted(("all",), use_rslora=True)
-    gradients = []
-    for kernels in (PLAIN, TrainingKernels()):
-        model.kernels = kernels
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(model({"input_ids": IDS}, training=True)["logits"][:, 0] ** 2)
-        gradients.append(tape.gradient(loss, [x.value for x in model.trainable_variables]))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(model({"input_ids": IDS}, training=True)["logits"][:, 0] ** 2)
+    gradients = tape.gradient(loss, [x.value for x in model.trainable_variables])
     learn = [weight.path for weight in model.trainable_variables]
     adapters = [path for path in learn if "lora_" in path]
     assert len(adapters) == 12
@@ -38,9 +33,7 @@ def test_adapters_the_head_and_what_is_new_learn_the_same_by_every_set_of_kernel
         for layer in ("pooler/dense", "classifier/dense")
         for part in ("kernel", "bias")
     }
-    for plain, fast in zip(*gradients, strict=True):
-        assert np.abs(plain).max() > 0
-        np.testing.assert_allclose(plain, fast, rtol=2e-3, atol=1e-5)
+    assert all(np.abs(gradient).max() > 0 for gradient in gradients)
 
 
 def test_adapters_change_nothing_at_first_and_are_what_plain_weights_hold():

@@ -142,7 +142,7 @@ def test_a_run_of_adapters_in_instalments_ends_where_one_in_one_go_ends(encoder,
             np.testing.assert_allclose(weight, trained[path], atol=1e-6, err_msg=path)
     state = dict(tf.train.list_variables(str(tmp_path / "whole/checkpoints/step-00000006/state")))
     moments = [shape for name, shape in state.items() if name.startswith("adam_m")]
-    assert sorted(moments) == sorted([[16, 2], [2, 16]] * 2 + [[24, 2], [2, 16], [2, 16], [2]])
+    assert sorted(moments) == sorted([[16, 2], [2, 16]] * 2 + [[24, 2], [2, 16], [16, 2], [2]])
     scored = configuration(cola, tmp_path / "x", do_eval=True)
     model, adapter = (
         run_classifier(dataclasses.replace(scored, init_checkpoint=str(tmp_path / "whole" / one)))

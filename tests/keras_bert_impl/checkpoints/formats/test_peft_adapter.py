@@ -38,21 +38,22 @@ def real(array):
 def test_outputs_are_pefts_merged_and_over_a_shared_encoder(name):
     kind, output = CASES[name]
     base_folder, adapter = PEFT / name / "base", PEFT / name / "adapter"
-    merged = real(kind.from_pretrained(base_folder, adapter=adapter)(FEATURES)[output])
+    model = kind.from_pretrained(base_folder, adapter=adapter)
+    merged = real(model(FEATURES)[output])
     for state in ("with_adapter", "reloaded", "merged"):
         np.testing.assert_allclose(merged, real(OUTPUTS[f"{name}/{state}"]), atol=1e-5)
 
     shared, source = SharedEncoder(), find_model(base_folder, adapter=adapter).tensors()
-    base, model = (kind.from_pretrained(base_folder) for _ in range(2))
+    base = kind.from_pretrained(base_folder)
     shared.lend(base)
-    own = [row.ours for row in names_of(model) if source.owns(row)]
-    model.set_weights(kind.from_pretrained(base_folder, adapter=adapter).get_weights())
-    shared.join(model, source.adapters(), own)
-    for compute in (model, inference_function(model)):
-        np.testing.assert_allclose(real(compute(FEATURES)[output]), merged, atol=2e-6)
-    for compute in (base, inference_function(base)):
-        expected = real(OUTPUTS[f"{name}/base"])
-        np.testing.assert_allclose(real(compute(FEATURES)[output]), expected, atol=1e-5)
+    shared.join(model, source.adapters(), [x.ours for x in names_of(model) if source.owns(x)])
+    np.testing.assert_allclose(real(model(FEATURES)[output]), merged, atol=2e-6)
+    expected = real(OUTPUTS[f"{name}/base"])
+    np.testing.assert_allclose(real(base(FEATURES)[output]), expected, atol=1e-5)
+    if name == "all_linear_rslora":
+        for one, numbers in ((model, merged), (base, expected)):
+            outputs = inference_function(one)(FEATURES)[output]
+            np.testing.assert_allclose(real(outputs), numbers, atol=1e-5)
 
 
 @pytest.fixture
@@ -134,7 +135,7 @@ def shallower(tensors):
             lambda folder: (folder / "adapter" / "adapter_model.safetensors").write_bytes(
                 b"x" * 90
             ),
-            "is no whole safetensors file|should be a whole safetensors file",
+            "cannot be read as a whole safetensors file",
         ),
     ],
 )
