@@ -110,14 +110,6 @@ def built_layer_grows(layer: Any) -> Iterator[None]:
         layer._tracker.lock()
 
 
-def place_of(variable: Any) -> Any:
-    """What holds the numbers of a Keras variable; the public `value` may be a cast copy.
-
-    `_value`: seen in Keras 3.15.1.
-    """
-    return variable._value
-
-
 def share(variable: Any, other: Any) -> None:
     """Lets a Keras variable hold the numbers of another one, and lets its own go.
 

@@ -38,7 +38,7 @@ from keras_bert_impl.config import MASKED_LM_ENTRY, BertConfig, architecture_of
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import followed, open_whole, real_path, whole_folder
 from keras_bert_impl.json_files import json_text, read_json_object
-from keras_bert_impl.models.adapters import AdapterConfig, adapter_scales
+from keras_bert_impl.models.adapters import AdapterConfig, adapters_of
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
@@ -178,8 +178,8 @@ def describe_checkpoint(
     variables = {variable.path: variable for variable in model.weights}
     weights = {row.ours: variables[row.ours] for row in names_of(model) if row.ours in variables}
     _write_description(folder, weights, model.config, text)
-    description = weights_description(names, model.label_units, adapter_scales(model))
-    write_json(folder / NAMES_FILE, description)
+    scales = {path: one.scale for path, one in adapters_of(model).items()}
+    write_json(folder / NAMES_FILE, weights_description(names, model.label_units, scales))
     if sentence is not None:
         saved = state.get(AVERAGES) or state["weights"]
         _write_sentence(folder, sentence, model.config, dict(zip(names, saved, strict=True)))

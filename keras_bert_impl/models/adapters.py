@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_bert_impl.checkpoints.names import encoder_names
-from keras_bert_impl.compat import place_of, share
+from keras_bert_impl.compat import share
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.options import check_options, option
 
@@ -53,11 +53,6 @@ class AdapterConfig:
         return self.lora_alpha or 2 * self.lora_rank
 
     @property
-    def scale(self) -> float:
-        """What the product of an adapter's two matrices is multiplied with."""
-        return scale_of(self.alpha, self.lora_rank, self.use_rslora)
-
-    @property
     def targets(self) -> tuple[str, ...]:
         """The ends of the matrices' names."""
         return TARGETS if _ALL in self.lora_targets else self.lora_targets
@@ -95,9 +90,10 @@ def module_names(blocks: int) -> dict[str, str]:
 def add_adapters(model: Any, config: AdapterConfig) -> None:
     """Adds adapters to a model's encoder: at first they change nothing."""
     names = module_names(model.config.num_hidden_layers)
+    scale = scale_of(config.alpha, config.lora_rank, config.use_rslora)
     for path, dense in _dense_layers(model):
         if any(ends_with(names[path], end) for end in config.targets):
-            dense.add_adapter(config.lora_rank, config.scale)
+            dense.add_adapter(config.lora_rank, scale)
 
 
 def freeze_loaded(model: Any, loaded: Collection[str]) -> None:
@@ -130,17 +126,6 @@ def adapters_of(model: Any) -> dict[str, Adapter]:
     }
 
 
-def adapter_scales(model: Any) -> dict[str, float]:
-    """The scales of a model's adapters by the paths of their layers."""
-    return {path: one.scale for path, one in adapters_of(model).items()}
-
-
-def merged(weights: Mapping[str, np.ndarray], adapters: Mapping[str, Adapter]) -> dict[str, Any]:
-    """Weights by their paths, with what adapters add to them."""
-    kernels = {f"{path}/kernel": one.change for path, one in adapters.items()}
-    return {path: w + kernels[path] if path in kernels else w for path, w in weights.items()}
-
-
 def _dense_layers(model: Any) -> Iterator[tuple[str, Any]]:
     """The dense layers of the encoder's blocks, each with its path."""
     for block in getattr(getattr(model, "encoder", model), "blocks", ()):
@@ -158,14 +143,13 @@ class SharedEncoder:
 
     def __init__(self) -> None:
         self._weights: dict[str, Any] = {}
-        self._places: set[int] = set()
         self._casts: dict[Any, Any] = {}
 
     def lend(self, model: Any) -> None:
         """Takes a base model, whose weights others compute with."""
         model.shared_encoder = self
-        self._weights = {weight.path: weight for weight in model.weights}
-        self._places = {id(place_of(weight)) for weight in model.weights}
+        for weight in model.weights:
+            self._weights[weight.path], weight.is_lent = weight, True
 
     def join(self, model: Any, adapters: Mapping[str, Adapter], own: Collection[str]) -> None:
         """Makes the model of an adapter, which is merged, compute with the base's weights.
@@ -180,6 +164,7 @@ class SharedEncoder:
         for weight in model.weights:
             if weight.path not in own and weight.path in self._weights:
                 share(weight, self._weights[weight.path])
+                weight.is_lent = True
         for path, dense in _dense_layers(model):
             if one := adapters.get(path):
                 dense.add_adapter(one.a.shape[1], one.scale)
@@ -188,9 +173,8 @@ class SharedEncoder:
 
     def kept(self, weight: Any, how: Any, make: Callable[[], Any]) -> Any:
         """What `make` makes of a weight; of one of the base's it is made once for each `how`."""
-        place = id(place_of(weight))
-        if place not in self._places:
+        if not getattr(weight, "is_lent", False):
             return make()
-        if (place, how) not in self._casts:
-            self._casts[place, how] = make()
-        return self._casts[place, how]
+        if (weight.path, how) not in self._casts:
+            self._casts[weight.path, how] = make()
+        return self._casts[weight.path, how]

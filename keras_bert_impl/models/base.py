@@ -22,7 +22,7 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.cpu_kernels.xla_programs import safe_in_threads
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers import kernels
-from keras_bert_impl.models.adapters import SharedEncoder, adapters_of, merged
+from keras_bert_impl.models.adapters import SharedEncoder, adapters_of
 from keras_bert_impl.models.head_settings import LabelUnits
 from keras_bert_impl.models.inputs import complete_inputs
 from keras_bert_impl.tokenization.long_texts import LongTexts
@@ -217,7 +217,9 @@ class ConfiguredModel(keras.Model):
     def plain_weights(self) -> dict[str, np.ndarray]:
         """The weights by their paths, as a model directory holds them: adapters are merged."""
         weights = {variable.path: np.asarray(variable) for variable in self.weights}
-        return merged(weights, adapters_of(self))
+        for path, adapter in adapters_of(self).items():
+            weights[f"{path}/kernel"] = weights[f"{path}/kernel"] + adapter.change
+        return weights
 
     def _known_text(self) -> TextSettings:
         if self._text is None:

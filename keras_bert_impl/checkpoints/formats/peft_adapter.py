@@ -203,7 +203,9 @@ class AdapterSource(TensorSource):
         if blocks and not chosen and self._base.find(rows[f"layer_{blocks}/output/kernel"]):
             raise self._another_base(f"changes {blocks} layers, which is fewer")
         self._check_patterns(modules)
-        noted = self._noted_digests()
+        words = safetensors_file.read_metadata(self.files[-1]).get(_BASE_SHA256, "{}")
+        value = parse_json(words, self.location, _ANOTHER)
+        noted: dict[str, str] = typed(value, dict[str, str], self.location, _ANOTHER)
         changed = dict[str, _Change]()
         for module in sorted(modules):
             path = paths.get(module, "")
@@ -213,12 +215,6 @@ class AdapterSource(TensorSource):
             adapter = self._adapter(module, weight_shape(self._base, hit))
             changed[hit.name] = _Change(module, path, adapter, hit.transposed, noted.get(module))
         return changed
-
-    def _noted_digests(self) -> dict[str, str]:
-        noted = safetensors_file.read_metadata(self.files[-1]).get(_BASE_SHA256, "{}")
-        value = parse_json(noted, self.location, _ANOTHER)
-        digests: dict[str, str] = typed(value, dict[str, str], self.location, _ANOTHER)
-        return digests
 
     def _check_patterns(self, modules: Collection[str]) -> None:
         for end in (*self._pattern("alpha_pattern"), *self._pattern("rank_pattern")):
