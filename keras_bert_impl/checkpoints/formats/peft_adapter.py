@@ -234,7 +234,7 @@ class AdapterSource(TensorSource):
         for name, found in patterns.items():
             said[name] = next((found[x] for x in found if ends_with(module, x)), said[name])
         rank, names = int(said["r"]), [f"{module}.lora_{part}.weight" for part in "AB"]
-        sizes = [self._own_shapes[name] if name in self._own_shapes else None for name in names]
+        sizes = [self._own_shapes.get(name) for name in names]
         if sizes != [(rank, shape[0]), (shape[1], rank)]:
             raise self._another_base(
                 f"changes {module} by matrices {sizes[0]} and {sizes[1]} and says r={rank}, which "
