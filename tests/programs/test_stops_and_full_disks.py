@@ -29,7 +29,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "KERAS_BERT_CACHE": ""}
 LETTERS = "etaoinshrdlu"
 
 
-def made_text(folder, documents=120):
+def made_text(folder, documents=200):
     draw = np.random.default_rng(1)
     words = ["".join(draw.choice(list(LETTERS), draw.integers(2, 9))) for _ in range(4000)]
     lines = [" ".join(draw.choice(words, 9)) + "." for _ in range(8 * documents)]
