@@ -123,15 +123,13 @@ def test_classes_are_trained_and_judged_by_what_is_near(folder, tmp_path):
     assert math.isfinite(figures_of(tmp_path / "run")["eval_nearest_accuracy"])
 
 
-def test_random_weights_are_trained_and_the_length_of_a_trained_model_is_kept(folder, tmp_path):
+def test_random_weights_are_trained(folder, tmp_path):
     of_start = {"bert_config_file": "config.json", "vocab_file": "vocab.txt"}
     config = [f"--{name}={folder}/start/{file}" for name, file in of_start.items()]
     scratch = [*config, f"--train_file={folder}/train.jsonl", f"--output_dir={tmp_path}/new"]
     steps = ["--do_train", "--train_batch_size=4", "--num_train_epochs=0.2", "--max_seq_length=7"]
     assert run_embedder.main([*scratch, *steps]) == 0
-    start = f"--init_checkpoint={tmp_path}/new/model"
-    assert run_embedder.main([scratch[2], start, f"--output_dir={tmp_path}/on", *steps[:3]]) == 0
-    assert Embedder.from_pretrained(tmp_path / "on" / "model").max_seq_length == 7
+    assert Embedder.from_pretrained(tmp_path / "new" / "model").max_seq_length == 7
 
 
 @pytest.mark.parametrize(

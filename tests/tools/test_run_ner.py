@@ -3,17 +3,17 @@
 import json
 
 import pytest
-import tensorflow as tf
 
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
 from keras_bert_impl.models.token_models import BertFeatureTagger
 from pipelines.metrics.entities import EntityScorer
+from pipelines.tasks.register import open_and_serve
 from pipelines.tasks.tagging.schemes import SCHEMES
 from tests.support.model_folders import write_encoder
 from tests.support.tagged_files import write_tagged
-from tools import export_saved_model, run_ner
+from tools import run_ner
 
 ONE_LENGTH = "--notrim_padding"  # each length of a batch costs seconds of tracing
 RATES = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
@@ -61,8 +61,8 @@ def official_report(path):
     return scorer.report()
 
 
-def served_entities(loaded, texts):
-    found = loaded(text=tf.constant(texts))
+def served_entities(served, texts):
+    found = served.call("text", {"text": texts})
     rows = {name: array.numpy() for name, array in found.items()}
     return [
         [
@@ -126,12 +126,9 @@ def test_a_saved_tagger_over_a_frozen_encoder_scores_tags_and_serves(inputs, tmp
     assert run_ner.main(scored) == 0
     lines = (tmp_path / "run" / "dev_entities.jsonl").read_text().splitlines()
     answers = [json.loads(line) for line in lines]
-    saved = tmp_path / "saved"
-    exported = [f"--model={tmp_path}/model", f"--output_dir={saved}", "--noverify"]
-    assert export_saved_model.main(exported) == 0
-    loaded = tf.saved_model.load(str(saved)).signatures["text"]
+    _, served = open_and_serve(tmp_path / "model")
     texts = [line["text"] for line in answers]
-    assert [line["entities"] for line in answers] == served_entities(loaded, texts)
+    assert [line["entities"] for line in answers] == served_entities(served, texts)
 
 
 @pytest.mark.parametrize(
