@@ -57,7 +57,7 @@ def tags(folder):
         turned = [f"{x[1]}\tx\t{x[0]}" if len(x) > 1 else "" for x in lines]
         path.write_text("\n".join(turned) + "\n")
     options = ["--word_column=3", "--tag_column=1", "--context=sentence", "--doc_stride=2"]
-    return [f"--data_dir={folder}"], [*options, "--num_train_epochs=12"]  # until it finds some
+    return [f"--data_dir={folder}"], [*options, "--num_train_epochs=20"]  # until it finds some
 
 
 def check_labels(output, call):
