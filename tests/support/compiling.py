@@ -7,6 +7,6 @@ QUICKLY = "--xla_llvm_disable_expensive_passes=true --xla_backend_optimization_l
 
 
 def anew():
-    """The environment of a process that compiles as a user's does, all by itself (see conftest.py)."""
+    """The environment of a process that compiles as a user's does, all by itself."""
     ours = ("TF_XLA_FLAGS", "TF_NUM_INTRAOP_THREADS")
     return {name: value for name, value in os.environ.items() if name not in ours}
