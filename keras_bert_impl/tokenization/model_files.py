@@ -16,6 +16,7 @@ from keras_bert_impl.files import is_named
 from keras_bert_impl.json_files import read_json_object, typed
 from keras_bert_impl.options import Rules
 from keras_bert_impl.tokenization.added_tokens import AddedToken
+from keras_bert_impl.tokenization.text_settings import NFC, Casing
 from keras_bert_impl.tokenization.vocabulary import CLS, CONTINUATION, SEP, SPECIAL_TOKENS, UNK
 
 WordLength = Annotated[int, Rules(sentence="", at_least=1, at_most=1 << 20)]
@@ -227,14 +228,10 @@ def read_added_tokens(
 
 
 class TokenizerFile(NamedTuple):
-    """The content of a `tokenizer.json`."""
+    """What a `tokenizer.json` says: all tokens in the order of their ids, and the rest."""
 
     tokens: tuple[str, ...]
-    do_lower_case: bool
-    strip_accents: bool | None
-    composes: bool
-    added: tuple[AddedToken, ...]
-    longest_word: int | None
+    casing: Casing
 
 
 class _Model(TypedDict):
@@ -281,8 +278,8 @@ def read_tokenizer_json(path: str | os.PathLike[str]) -> TokenizerFile:
     added_tokens = tuple(token for token in tokens if token.content not in SPECIAL_TOKENS)
     check_reachable(added_tokens, known, lower, path)
     ordered = tuple(sorted(ids, key=ids.__getitem__))
-    longest_word = model.get("max_input_chars_per_word")
-    return TokenizerFile(ordered, lower, accents, composes, added_tokens, longest_word)
+    longest_word, form = model.get("max_input_chars_per_word"), NFC if composes else None
+    return TokenizerFile(ordered, Casing(lower, accents, form, added_tokens, longest_word))
 
 
 def check_reachable(
