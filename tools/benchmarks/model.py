@@ -254,8 +254,7 @@ def torch_model(workload: Workload, name: str, **more: Any) -> Any:
         num_attention_heads=ours.num_attention_heads,
         hidden_size=ours.hidden_size,
         intermediate_size=ours.intermediate_size,
-        attn_implementation="sdpa",
-        **more,
+        **{"attn_implementation": "sdpa", **more},
     )
     return getattr(transformers, name)(config)
 
