@@ -47,9 +47,9 @@ def keep_programs() -> None:
         folder.mkdir(mode=0o700)
         machine = _machine()
         _take(store, folder, machine)
-        os.environ["TF_XLA_FLAGS"] = (
-            f'--tf_xla_persistent_cache_directory="{folder}" '
-            "--tf_xla_persistent_cache_device_types=CPU"
+        flags = {"directory": f'"{folder}"', "device_types": "CPU"}
+        os.environ["TF_XLA_FLAGS"] = " ".join(
+            f"--tf_xla_persistent_cache_{name}={value}" for name, value in flags.items()
         )
         atexit.register(_give, store, folder, machine, os.getpid())
 
