@@ -28,6 +28,7 @@ from keras_bert_impl.interrupts import (
     what_is_kept,
 )
 from keras_bert_impl.kept_programs import keep_programs
+from keras_bert_impl.training.time_budget import counting_hours
 
 if TYPE_CHECKING:
     from tools.config_flags import ConfigFlags
@@ -65,7 +66,9 @@ def run(
     words = list(sys.argv[1:] if arguments is None else arguments)
     files.appeared.clear()
     take_stop()  # of an earlier call in this process
-    return run_to_an_end(lambda stops: _run(flag_set, main, words, keep_unknown, stops), continues)
+    with counting_hours():
+        work = functools.partial(_run, flag_set, main, words, keep_unknown)
+        return run_to_an_end(work, continues)
 
 
 def _run(

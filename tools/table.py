@@ -118,6 +118,7 @@ _TASKS = {
     "run_classifier": "labels.task",
     "run_squad": "questions.task",
     "run_ner": "tagging.task",
+    "run_embedder": "vectors.task",
     "run_reranker": "vectors.ranking",
     "run_swag": "choices.task",
 }
@@ -132,12 +133,18 @@ class ToolPrograms:
         flag_set.parse(list(flags))
         return flag_set.config()
 
+    def task_of(self, tool: str) -> Callable[[Any], Any]:
+        """What makes the task of a config of a fine-tuning."""
+        made: Callable[[Any], Any] = importlib.import_module(
+            f"pipelines.tasks.{_TASKS[tool]}"
+        ).task_of
+        return made
+
     def check(self, tool: str, flags: Sequence[str]) -> None:
         """Looks at the files and the model of a fine-tuning, as its run does first."""
         from pipelines.fine_tuning.start import check_run
 
-        tasks = importlib.import_module(f"pipelines.tasks.{_TASKS[tool]}")
-        check_run(self.config_of(tool, flags), tasks.task_of)
+        check_run(self.config_of(tool, flags), self.task_of(tool))
 
     def run(self, tool: str, flags: Sequence[str]) -> int:
         """Runs a tool; what it prints goes to standard error, beside what it logs."""

@@ -204,11 +204,14 @@ class Phase:
     batches: BatchSource  # whose own step 0 is the phase's first step
     num_steps: int
     learning_rate: float  # the peak that the run's schedule is scaled by while it lasts
+    epoch: int | None = None  # the examples of one, where they are known
 
 
-def one_phase(batches: BatchSource, config: TrainingConfig) -> list[Phase]:
+def one_phase(
+    batches: BatchSource, config: TrainingConfig, epoch: int | None = None
+) -> list[Phase]:
     """A run of one phase, with the steps and the learning rate of its configuration."""
-    return [Phase(batches, config.num_train_steps, config.learning_rate)]
+    return [Phase(batches, config.num_train_steps, config.learning_rate, epoch)]
 
 
 class PhasedBatches:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.model_directory import write_adapter, write_model_directory
 from keras_bert_impl.checkpoints.model_source import ModelSource, model_identity
 from keras_bert_impl.checkpoints.task_settings import (
     keep_task_settings,
@@ -18,6 +18,7 @@ from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.json_files import read_log
+from keras_bert_impl.models.adapters import add_adapters, freeze_loaded
 from keras_bert_impl.options import made_settings, settings_of
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.batches import BatchSource, one_phase
@@ -206,18 +207,23 @@ class _Job:
     def _build_head(self, source: ModelSource, config: BertConfig) -> Head:
         """Builds the task's model with a checkpoint's weights."""
         heads: list[Head] = []
+        adapts = self._config.do_train and self._config.adapters.lora_rank
 
         def make(dtype: str) -> Any:
             heads.append(self._task.head(config, dtype))
+            if adapts:
+                add_adapters(heads[-1].model, self._config.adapters)
             return heads[-1].model
 
-        _, report = self._run.build_model(make, source.checkpoint)
+        _, report = self._run.build_model(make, source.opened)
         if report is None:
             _LOGGER.warning("No `init_checkpoint`: the model starts from random weights.")
         else:
             if not self._config.do_train:
                 check_head_is_trained(report, source, self._task.name)
             self._task.restored(heads[-1].model, source)
+            if adapts:
+                freeze_loaded(heads[-1].model, report.loaded)
         return heads[-1]
 
     def train(self) -> TrainingResult:
@@ -230,7 +236,7 @@ class _Job:
         return self._run.train(
             self._head.model,
             self._head.objective,
-            one_phase(batches, training),
+            one_phase(batches, training, self._task.num_training_rows(rows)),
             self._settings(rows),
             self._write_model,
             [DescribeModel(self._head.model, self._start.text, self._sentence), *self._hooks()],
@@ -268,12 +274,14 @@ class _Job:
         return {name: one for name, one in own.items() if name in self._task.compared_figures}
 
     def _write_model(self, result: TrainingResult) -> None:
-        self._run.write_model(
-            result,
-            lambda folder: write_model_directory(
-                folder, self._head.model, self._start.text, sentence=self._sentence
-            ),
-        )
+        def write(folder: Path) -> None:
+            model, text, how = self._head.model, self._start.text, self._config.adapters
+            if how.lora_rank:
+                base = model_identity(str(self._config.init_checkpoint))
+                write_adapter(self._directory.adapter, model, text, how, base, self._sentence)
+            write_model_directory(folder, model, text, sentence=self._sentence)
+
+        self._run.write_model(result, write)
         if not self._config.do_eval:  # which draws it with the last evaluation
             self._draw()
 
@@ -343,15 +351,18 @@ class _Job:
 
     def _hooks(self) -> list[Hook]:
         """Gives the hooks; `eval_steps` scores the main evaluation split."""
-        asked = self._config.training.chooses_best
-        if not (self._config.do_eval and self._run.config.steps_between_evaluations):
+        asked, training = self._config.training.chooses_best, self._run.config
+        evaluates = training.steps_between_evaluations or training.train_hours
+        if not (self._config.do_eval and evaluates):
             return standard_hooks()
         split = self._task.evaluation_splits[0]
+        answered = sum(len(self._rows[one]) for one in set(self._rows) - {self._task.train_split})
         return standard_hooks(
             lambda: self._score(split),
             held_out=self._identity(split),
             best_by=self._best_by,
             keep_best=asked,
+            at_end=answered / max(len(self._rows[split]), 1),
         )
 
     @property
@@ -373,7 +384,8 @@ class _Job:
             return LengthRule(fixed=self._config.max_seq_length)
         if training is None and not self._config.do_train and self._config.engine != TENSORFLOW:
             return LengthRule()  # which needs nothing for another length
-        steps = training.num_train_steps if training else None
+        # Hours are of an unknown number of steps: an epoch decides how many lengths pay.
+        steps = training.num_train_steps if training and not training.train_hours else None
         return LengthRule.of_model(self._start.config, steps)
 
     def _training_config(self) -> TrainingConfig:
@@ -381,6 +393,8 @@ class _Job:
         config, training = self._config, self._config.training
         if not config.do_train:
             return training
+        if training.train_hours:
+            return replace(training, warmup_proportion=config.warmup_proportion)
         rows = self._rows[self._task.train_split]
         count = self._task.num_training_rows(rows)
         steps = int(count / training.train_batch_size * config.num_train_epochs)

@@ -23,13 +23,15 @@ from keras_bert_impl.checkpoints.model_directory import (
 )
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
+from keras_bert_impl.checkpoints.run_folder import step_folder
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
+from keras_bert_impl.checkpoints.sources import TensorSource
 from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.json_files import read_log
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.batches import Phase
-from keras_bert_impl.training.checkpoints import read_best
-from keras_bert_impl.training.config import TrainingConfig, dtype_policy
+from keras_bert_impl.training.checkpoints import read_best, read_description
+from keras_bert_impl.training.config import TrainingConfig, dtype_policy, with_later_end
 from keras_bert_impl.training.hooks import badness, standard_hooks
 from keras_bert_impl.training.learning_curve import read_guesses
 from keras_bert_impl.training.loop import TrainingResult, train
@@ -62,12 +64,12 @@ class TrainingRun:
     flags: str = ""
 
     def build_model(
-        self, make: Callable[[str], Any], checkpoint: Path | None = None
+        self, make: Callable[[str], Any], checkpoint: Path | TensorSource | None = None
     ) -> tuple[Any, RestoreReport | None]:
         """Builds a model with the run's seed, on its devices; gives it and what was restored.
 
         `make` gets the Keras dtype policy. `checkpoint` is a model directory or the prefix of a TF1
-        checkpoint.
+        checkpoint, or is open.
         """
         keras.utils.set_random_seed(self.config.seed)
         with self.devices.strategy.scope():
@@ -183,7 +185,7 @@ class TrainingRun:
         )
         facts = TrainingFacts(
             flags,
-            words.get("init_checkpoint", ""),
+            words.get("teacher") or words.get("init_checkpoint", ""),
             run.finished_step() or 0,
             seconds / 3600,
             figures,
@@ -261,6 +263,10 @@ def is_finished(directory: RunDirectory, config: TrainingConfig) -> bool:
     """Whether the folder's model is the end of this run: not of fewer steps that were added to."""
     finished = directory.finished_step()
     if finished is None or not directory.model.is_dir() or directory.newest_step() > finished:
+        return False
+    newest = directory.newest_step()
+    before = read_description(step_folder(directory.checkpoints, newest)) if newest else {}
+    if before and with_later_end(before["settings"], config.mathematics()):
         return False
     more = finished < config.num_train_steps
     return not (more and config.allow_changed_flags)

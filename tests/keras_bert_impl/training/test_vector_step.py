@@ -23,7 +23,7 @@ from pipelines.tasks.vectors.batches import VectorBatches
 
 pytestmark = [pytest.mark.slow, pytest.mark.data]
 
-STEPS, BATCH, RATE = 8, 16, 2e-5
+STEPS, BATCH, RATE = 4, 16, 2e-5
 CURVES = Path(__file__).parents[2] / "golden" / "vectors" / "curves.json"
 
 
