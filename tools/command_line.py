@@ -27,6 +27,8 @@ from keras_bert_impl.interrupts import (
     take_stop,
     what_is_kept,
 )
+from keras_bert_impl.kept_programs import keep_programs
+from keras_bert_impl.training.time_budget import counting_hours
 
 if TYPE_CHECKING:
     from tools.config_flags import ConfigFlags
@@ -64,7 +66,9 @@ def run(
     words = list(sys.argv[1:] if arguments is None else arguments)
     files.appeared.clear()
     take_stop()  # of an earlier call in this process
-    return run_to_an_end(lambda stops: _run(flag_set, main, words, keep_unknown, stops), continues)
+    with counting_hours():
+        work = functools.partial(_run, flag_set, main, words, keep_unknown)
+        return run_to_an_end(work, continues)
 
 
 def _run(
@@ -82,6 +86,8 @@ def _run(
         flag_set.parse(words, keep_unknown=keep_unknown)
         show_lines(flag_set)
         choose_tensorflow()
+        if flag_set.keeps_programs:
+            keep_programs()
         main()
     except UserError as error:
         if stops.number is not None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tools.config_flags import ConfigFlags
+from tools.config_flags import ConfigFlags, add_compile_cache
 
 USE, TUNE, EXPORT = "Use a model", "Fine-tune it on labelled text", "Export it"
 PRETRAIN, SCORE = "Pre-train on your own text", "Score and submit"
@@ -34,6 +34,7 @@ class Tool:
         config: the config class as `module:Class`.
         continues: whether the same command continues where it was stopped.
         more_flags: adds flags that no option of the config is, such as google's.
+        compiles: whether it trains, so that what it compiles is worth keeping.
         passes_on: whether flags that the tool does not know are for another program.
     """
 
@@ -42,6 +43,7 @@ class Tool:
     config: str
     continues: bool = False
     more_flags: Callable[[ConfigFlags[Any]], None] | None = None
+    compiles: bool = False
     passes_on: Callable[[ConfigFlags[Any], list[str]], bool] | None = None
 
     @property
@@ -56,6 +58,8 @@ class Tool:
         flags = ConfigFlags[Any](self.job.__doc__, getattr(importlib.import_module(room), name))
         if self.more_flags:
             self.more_flags(flags)
+        if self.compiles:
+            add_compile_cache(flags)
         return flags
 
     def main(self, arguments: Sequence[str] | None = None) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pipelines.studies.seeds import TaskOf
 
 _OF_MANY = ("num_seeds", "search")
-_trainer = partial(tool, TUNE, continues=True, more_flags=add_tpu_flags)
+_trainer = partial(tool, TUNE, continues=True, more_flags=add_tpu_flags, compiles=True)
 
 
 def fine_tuning_job(
@@ -346,6 +346,7 @@ def plan_run(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     "pipelines.runs.pretraining_config:RunPretrainingConfig",
     continues=True,
     more_flags=add_tpu_flags,
+    compiles=True,
 )
 def run_pretraining(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     """Pre-trains BERT on shards of create_pretraining_data.
@@ -380,7 +381,7 @@ def run_pretraining(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
         yield f"wrote {config.output_dir}/model"
 
 
-@tool(PRETRAIN, "pipelines.studies.adapt:AdaptConfig", continues=True)
+@tool(PRETRAIN, "pipelines.studies.adapt:AdaptConfig", continues=True, compiles=True)
 def adapt(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     """Adapts a BERT to your own text: adds words that it lacks and goes on with its pre-training.
 

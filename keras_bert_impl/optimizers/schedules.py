@@ -1,4 +1,4 @@
-"""Learning rates: a linear warm-up, then one of four ways to go on."""
+"""Learning rates: a linear warm-up, then one of five ways to go on."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,29 +9,34 @@ from keras import ops
 
 from keras_bert_impl.errors import UserError
 
-# Each takes the functions to compute with (`numpy` or `keras.ops`), the step, the steps of the
-# whole run and those of the warm-up, and gives the share of the peak.
-Decay = Callable[[Any, Any, int, int], Any]
+# Each takes the functions to compute with (`numpy` or `keras.ops`), the step and the schedule, and
+# gives the share of the peak.
+Decay = Callable[[Any, Any, "WarmupSchedule"], Any]
 
 
-def _linear(xp: Any, step: Any, total: int, _warmup: int) -> Any:
+def _linear(xp: Any, step: Any, of: "WarmupSchedule") -> Any:
     # As the original: the line starts at step 0, so the warm-up cuts its beginning off.
-    return xp.maximum(0.0, 1.0 - step / total)
+    return xp.maximum(0.0, 1.0 - step / of.num_train_steps)
 
 
-def _constant(xp: Any, step: Any, _total: int, _warmup: int) -> Any:
+def _constant(xp: Any, step: Any, _of: "WarmupSchedule") -> Any:
     return xp.ones_like(step)
 
 
-def _cosine(xp: Any, step: Any, total: int, warmup: int) -> Any:
-    done = (step - warmup) / max(1, total - warmup)
+def _cosine(xp: Any, step: Any, of: "WarmupSchedule") -> Any:
+    done = (step - of.num_warmup_steps) / max(1, of.num_train_steps - of.num_warmup_steps)
     return 0.5 * (1.0 + xp.cos(np.pi * xp.minimum(1.0, xp.maximum(0.0, done))))
 
 
-def _inverse_sqrt(xp: Any, step: Any, _total: int, warmup: int) -> Any:
+def _inverse_sqrt(xp: Any, step: Any, of: "WarmupSchedule") -> Any:
     # Joins the warm-up's end at the peak; without a warm-up it falls from step 1 on.
-    first = float(max(1, warmup))
+    first = float(max(1, of.num_warmup_steps))
     return xp.sqrt(first / xp.maximum(first, step))
+
+
+def _wsd(xp: Any, step: Any, of: "WarmupSchedule") -> Any:
+    left = (of.num_train_steps - step) / (of.decay_share * of.num_train_steps)
+    return xp.minimum(1.0, xp.maximum(0.0, left))
 
 
 _DECAYS: dict[str, Decay] = {
@@ -39,6 +44,7 @@ _DECAYS: dict[str, Decay] = {
     "constant": _constant,
     "cosine": _cosine,
     "inverse_sqrt": _inverse_sqrt,
+    "wsd": _wsd,
 }
 
 
@@ -47,14 +53,16 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
     """Learning rate with a linear warm-up, as a function of the steps already done.
 
     During the warm-up it is `peak * step / num_warmup_steps`, so the very first step has rate 0 and
-    only fills the optimizer's moments, as in the original.
+    only fills the optimizer's moments, as in the original. Anything that grows may stand for
+    steps: the seconds of a run, say.
 
     Args:
         peak: the rate that the warm-up ends at.
         num_train_steps: steps of the whole run; `epochs * batches` in `fit`.
         num_warmup_steps: steps of the warm-up.
         decay: what follows it: "linear" (to 0 at `num_train_steps`, as the original does),
-            "constant", "cosine" or "inverse_sqrt".
+            "constant", "cosine", "inverse_sqrt" or "wsd" (the peak, and a line to 0 at the end).
+        decay_share: the share of the steps that the decay of "wsd" takes.
 
     Raises:
         UserError: an unknown `decay`.
@@ -69,20 +77,21 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
     def __init__(
         self,
         peak: float,
-        num_train_steps: int,
-        num_warmup_steps: int = 0,
+        num_train_steps: float,
+        num_warmup_steps: float = 0,
         decay: str = "linear",
+        decay_share: float = 0.2,
     ) -> None:
         if decay not in _DECAYS:
             raise UserError(f"schedule={decay!r} is unknown; choose {' or '.join(_DECAYS)}.")
-        self.peak, self.decay = peak, decay
+        self.peak, self.decay, self.decay_share = peak, decay, decay_share
         self.num_train_steps, self.num_warmup_steps = num_train_steps, num_warmup_steps
 
     def __call__(self, step: Any) -> Any:
         """The rate of a step, float32."""
         return self._rate(ops, ops.cast(step, "float32"))
 
-    def at(self, step: int) -> float:
+    def at(self, step: float) -> float:
         """The rate of a step, computed in Python's own precision.
 
         Example:
@@ -95,7 +104,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         decay = _DECAYS[self.decay]
         # `where` computes both sides: the warm-up's must be a number without a warm-up, too.
         rising = self.peak * step / max(1, self.num_warmup_steps)
-        falling = self.peak * decay(xp, step, self.num_train_steps, self.num_warmup_steps)
+        falling = self.peak * decay(xp, step, self)
         return xp.where(step < self.num_warmup_steps, rising, falling)
 
     def get_config(self) -> dict[str, Any]:
@@ -105,4 +114,5 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
             "num_train_steps": self.num_train_steps,
             "num_warmup_steps": self.num_warmup_steps,
             "decay": self.decay,
+            "decay_share": self.decay_share,
         }

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from keras_bert_impl.backend import JAX, has_tensorflow, need_tensorflow
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
-from keras_bert_impl.checkpoints.names import encoder_names
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.checkpoints.sentence_modules import (
     SentenceSettings,
@@ -31,6 +30,7 @@ from keras_bert_impl.engines.openvino_graph import CALIBRATION_ROWS, evenly_spre
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.serving.exported import ExportedModel, find_exported
+from keras_bert_impl.serving.opened_model import lacks
 from keras_bert_impl.serving.smaller_vectors import Vectors, check_size, truncated
 from keras_bert_impl.serving.token_batches import even_budget, rounded_rows, token_batches
 from keras_bert_impl.tokenization.packing import as_texts, text_ids
@@ -186,11 +186,7 @@ class Embedder:
 
     @property
     def model(self) -> "BertEmbedder":
-        """The encoder with its pooling; built now if it was not yet.
-
-        Raises:
-            UserError: it is an export, which gives a graph's outputs only.
-        """
+        """The encoder with its pooling; built now if it was not yet."""
         if isinstance(self._model, ExportedModel):
             raise UserError(
                 f"{self._model.checkpoint}: is an export, which has no weights by their names; "
@@ -202,11 +198,7 @@ class Embedder:
 
     @property
     def source(self) -> ModelSource | ExportedModel:
-        """Where the weights are from.
-
-        Raises:
-            ValueError: the model was made in Python.
-        """
+        """Where the weights are from."""
         if self._source is None:
             raise ValueError("this model was not opened by `from_pretrained`")
         return self._source
@@ -385,22 +377,14 @@ def _within(settings: SentenceSettings | None, config: BertConfig) -> SentenceSe
 
 def unbuilt_embedder(source: ModelSource, settings: SentenceSettings, policy: str) -> UnbuiltModel:
     """The encoder with its pooling, built where it is needed."""
-    if settings.pooling == POOLER:
-        _check_pooler(source)
-    shape = {"pooling": settings.pooling, "normalize": settings.normalize}
-    build = functools.partial(_build, source, settings, policy)
-    return UnbuiltModel(build, source, "BertEmbedder", shape)
-
-
-def _check_pooler(source: ModelSource) -> None:
-    names = encoder_names(source.config.num_hidden_layers)
-    pooler = [row for row in names if row.ours.startswith("pooler/")]
-    tensors = source.tensors()
-    if not all(map(tensors.find, pooler)) and not module_files(source.folder):
+    if settings.pooling == POOLER and lacks(source, "pooler") and not module_files(source.folder):
         raise UserError(
             f"{source.checkpoint}: has no weights of the pooler; take `pooling=mean` or "
             "`pooling=cls`."
         )
+    shape = {"pooling": settings.pooling, "normalize": settings.normalize}
+    build = functools.partial(_build, source, settings, policy)
+    return UnbuiltModel(build, source, "BertEmbedder", shape)
 
 
 def _build(source: ModelSource, settings: SentenceSettings, policy: str) -> "BertEmbedder":

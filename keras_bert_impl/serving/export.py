@@ -99,12 +99,7 @@ _ANSWERS = {
 def serve_model(
     opened: OpenedModel, top_k: int = 10, max_seq_length: int | None = None
 ) -> ServedModel:
-    """Gives the signatures that fit a model's heads.
-
-    Args:
-        max_seq_length: texts are truncated to this many tokens; None is what the model was
-            fine-tuned with, else its positions.
-    """
+    """Gives the signatures that fit a model's heads."""
     config = opened.model.config
     length = served_length(config, max_seq_length)
     if isinstance(opened.model, BertPretrainer):
@@ -126,12 +121,8 @@ def serve_model(
 class ExportResult:
     """The files that were written.
 
-    Attributes:
-        signatures: each signature's name and what goes in and comes out.
-        answers: what the client answers, a name of `exported`; None where there is no client,
-            because the model takes more than texts are: positions of masks, choices.
-        size: bytes of all files.
-        verification: what the comparison found; None where it was not asked for.
+    `answers` is what the client answers, a name of `exported`; None where there is no client,
+    because the model takes more than texts.
     """
 
     signatures: dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
@@ -176,17 +167,14 @@ def export_saved_model(
         asks["endings"] = first.endings
 
     def fill(aside: Path) -> None:
-        tf.saved_model.save(served, str(aside), signatures=served.signatures())
+        tf.saved_model.save(served, str(aside), signatures=dict(served.functions))
         make_folder(aside / _ASSETS)
         settings = {"answers": answers, **label_settings(opened), **asks}
         _write_beside(opened, aside, aside / _ASSETS, settings)
 
     specs = {
-        name: {
-            one.name: InputSpec(one.shape.as_list(), one.dtype == tf.string)
-            for one in served.specs(name)
-        }
-        for name in served.names
+        name: {one.name: InputSpec(one.shape.as_list(), one.dtype == tf.string) for one in inputs}
+        for name, inputs in served.specs.items()
     }
     written = _write(opened, Path(folder), SAVED_MODEL, fill, specs, served.call, verify)
     return ExportResult(served.interface(), answers, *written)
@@ -199,11 +187,7 @@ def export_portable(
     max_seq_length: int | None = None,
     verify: bool = True,
 ) -> ExportResult:
-    """Writes a model of ids for another runtime.
-
-    Args:
-        max_seq_length: the client truncates texts to it; by default as in fine-tuning.
-    """
+    """Writes a model of ids for another runtime."""
     if form not in _PACKAGES:
         raise UserError(f"`format={form}` is unknown; choose {', '.join(_PACKAGES)}.")
     need_tensorflow(f"the format {form}")
@@ -212,8 +196,7 @@ def export_portable(
     model = _model_of_ids(opened, sentence)
     answers, config = _answers_of_ids(opened, model), opened.model.config
     length = served_length(config, max_seq_length, sentence.max_seq_length if sentence else None)
-    settings = {"answers": answers, **_text_settings(opened, length), **label_settings(opened)}
-    settings |= _asks_of_ids(opened, answers)
+    settings = _settings_of_ids(opened, answers, length)
     if answers == EMBEDDING and sentence is not None:
         for name in ("prompt", "prompts", "normalize", "dimensions"):
             settings[name] = getattr(sentence, name)
@@ -346,23 +329,27 @@ def _answers_of_ids(opened: OpenedModel, model: Any) -> str | None:
     return LABELS if opened.is_multi_label else LABEL
 
 
-def _asks_of_ids(opened: OpenedModel, answers: str | None) -> dict[str, Any]:
-    """How many texts a client takes, and what it does with long ones."""
-    texts = 1 if answers == EMBEDDING else num_texts(opened.source.config)
+def _settings_of_ids(opened: OpenedModel, answers: str | None, length: int) -> dict[str, Any]:
+    """How texts become ids, and a model's numbers answers, for clients in any language."""
+    text, texts = opened.text, 1 if answers == EMBEDDING else num_texts(opened.source.config)
     asks = [["", "text"], ["", "text_a", "text_b"]]
     return {
+        "answers": answers,
         "asks": asks if texts is None else [asks[texts - 1]],
         "long_text": long_texts_of(opened.source.config).long_text,
+        "max_seq_length": length,
+        "pad_id": text.vocabulary.pad_id,
+        "tokenizer": {
+            "lowercase": text.do_lower_case,
+            "strip_accents": text.removes_accents,
+            "unicode_form": text.unicode_form,
+        },
+        **label_settings(opened),
     }
 
 
 def label_settings(opened: OpenedModel) -> dict[str, Any]:
-    """The names of a model's labels in the order of its logits, and its thresholds.
-
-    Returns:
-        JSON values: `labels`, where there are several; `threshold`, the probability from which on
-        a label holds, where each is a question of its own; and the thresholds of its task.
-    """
+    """The names of a model's labels in the order of its logits, and its thresholds."""
     settings: dict[str, Any] = {}
     if len(opened.labels) > 1:
         settings["labels"] = list(opened.labels)
@@ -370,20 +357,6 @@ def label_settings(opened: OpenedModel) -> dict[str, Any]:
         settings["threshold"] = 0.5
     own = task_settings(opened.source.config)
     return {**settings, **{name: x for name, x in own.items() if name.endswith("_threshold")}}
-
-
-def _text_settings(opened: OpenedModel, max_seq_length: int) -> dict[str, Any]:
-    """How a text becomes ids, for clients in any language."""
-    text = opened.text
-    return {
-        "max_seq_length": max_seq_length,
-        "pad_id": text.vocabulary.pad_id,
-        "tokenizer": {
-            "lowercase": text.do_lower_case,
-            "strip_accents": text.removes_accents,
-            "unicode_form": text.unicode_form,
-        },
-    }
 
 
 def _write_onnx(model: Any, path: Path) -> None:

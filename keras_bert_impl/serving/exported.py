@@ -55,16 +55,7 @@ class ExportSettings(TypedDict, total=False):
 class ExportedModel:
     """All that is known of an exported model but its graph; a `KnownModel`.
 
-    Attributes:
-        checkpoint: its folder.
-        config: its configuration, with the settings of its task.
-        text: the vocabulary, the casing and the accents.
-        labels: the names of its labels; ("score",) where it gives a number.
-        is_multi_label: whether each label is a question of its own.
-        gives_vectors: whether its graph gives the vector of a text.
-        sentence: how a text becomes its vector: the prompts, the sizes, the most tokens.
-        max_seq_length: the most tokens of a text.
-        is_whole: whether the configuration is the model's; that of an older export is not there.
+    `is_whole`: the configuration is the model's; an older export has none.
     """
 
     checkpoint: Path
@@ -94,12 +85,7 @@ def is_openvino_export(folder: Path) -> bool:
 def find_exported(
     path: str | os.PathLike[str], engine: str | None = None, **options: Any
 ) -> ExportedModel | None:
-    """The export for OpenVINO at a path; None where something else is there.
-
-    Args:
-        engine: what shall compute it; None for what can.
-        options: what a model with its weights can be told besides; an export says it itself.
-    """
+    """The export for OpenVINO at a path; None where something else is there."""
     folder = Path(path).expanduser()
     if not is_openvino_export(folder):
         return None

@@ -28,10 +28,7 @@ _PARTS_OF_OUTPUTS = {
 class OpenedModel:
     """A model with its weights, its vocabulary and its casing.
 
-    Attributes:
-        model: a `BertPretrainer`, `BertClassifier` or `BertEncoder`.
-        source: where it comes from, with its configuration and its labels.
-        untrained: parts that the directory has no weights for, e.g. "pooler".
+    `untrained` are parts that the directory has no weights for, e.g. "pooler".
     """
 
     model: "keras.Model"
@@ -40,12 +37,10 @@ class OpenedModel:
 
     @property
     def text(self) -> TextSettings:
-        """The vocabulary, the casing and the accents."""
         return self.source.text
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names of a classifier's labels, in the order of the classes."""
         return self.source.labels
 
     @property
@@ -148,8 +143,7 @@ def _check_labels(source: ModelSource) -> None:
 
 
 def _heads(source: ModelSource, tensors: TensorSource) -> tuple[str, ...]:
-    """The heads that a model is opened with."""
-    if all(tensors.find(names) for names in head_names("masked_lm")):
+    if not lacks(source, "masked_lm"):
         return ("masked_lm", "next_sentence")
     has_labels = tensors.find(head_names("classifier")[0]) is not None
     # google's configurations name no architecture: their programs for labels are classifiers.

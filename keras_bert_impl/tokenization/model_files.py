@@ -8,9 +8,11 @@ sentence-transformers 6.2, and of the versions before them.
 import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from keras_bert_impl.errors import UserError, reading, shown
+from keras_bert_impl.files import is_named
 from keras_bert_impl.json_files import read_json_object, typed
 from keras_bert_impl.options import Rules
 from keras_bert_impl.tokenization.added_tokens import AddedToken
@@ -159,6 +161,13 @@ def check_keys(
             )
 
 
+def read_checked(path: Path, kind: str) -> dict[str, Any]:
+    """What a JSON file of a model says, {} where it is not there; see `check_keys`."""
+    values = read_json_object(path) if is_named(path) else {}
+    check_keys(path, values, kind)
+    return values
+
+
 class _Entry(TypedDict):
     content: str
     id: NotRequired[int]
@@ -190,10 +199,7 @@ def read_added_token(
 def read_added_tokens(
     values: Mapping[str, Any], path: str | os.PathLike[str]
 ) -> tuple[AddedToken, ...]:
-    """The added tokens of a `tokenizer_config.json` or `special_tokens_map.json`.
-
-    Those that say their ids come first; the five special tokens must be BERT's.
-    """
+    """The added tokens of a file of settings; those that say their ids come first."""
     for token in SPECIAL_TOKENS:
         name = f"{token[1:-1].lower()}_token"
         given = values.get(name)
@@ -221,12 +227,7 @@ def read_added_tokens(
 
 
 class TokenizerFile(NamedTuple):
-    """The content of a `tokenizer.json`.
-
-    Attributes:
-        tokens: all tokens in the order of their ids.
-        added: those of them that are taken out of a text, with their ids.
-    """
+    """The content of a `tokenizer.json`."""
 
     tokens: tuple[str, ...]
     do_lower_case: bool

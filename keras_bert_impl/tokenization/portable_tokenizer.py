@@ -37,10 +37,6 @@ def client_tokenizer(text: TextSettings, max_seq_length: int, keeps_special_toke
     for no text, and truncates otherwise. Spacing marks of Unicode 13 and 14 are not sorted where
     accents are removed, which shows if the vocabulary has such marks of two classes.
 
-    Args:
-        max_seq_length: the most tokens of a row, with [CLS] and [SEP].
-        keeps_special_tokens: whether "[MASK]" in a text is one token; else it is text.
-
     Example:
         >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
         >>> text = TextSettings(Vocabulary([*SPECIAL_TOKENS, "dog", "##s"]))

@@ -4,6 +4,7 @@ import contextlib
 import copy
 import shutil
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -114,6 +115,8 @@ class Checkpoints:
         self._folder, self._state, self._keep, self._writes = folder, state, keep, writes
         self._log = log
         self.describe_model: Callable[[Path, State], None] = lambda _folder, _state: None
+        self.lasting: int | None = None  # the step of one that stays, however old
+        self.seconds = 0.0  # what writing the last one took
         self._newest: int | None = None  # the step that was restored, or saved last
         self._broken = set[int]()  # could not be read, and drive out no good one
         self._copy: dict[str, list[Any]] = {}
@@ -162,6 +165,23 @@ class Checkpoints:
             target=self._write, args=(folders, description), name="checkpoint writer"
         )
         self._thread.start()
+
+    def go_back(self, gets_later_end: Callable[[Mapping[str, Any]], Any]) -> None:
+        """Removes what was saved after the plateau of a run whose settings get a later end."""
+        newest, *earlier = self.steps() or [0]
+        description: dict[str, Any] = {}
+        with contextlib.suppress(UserError):  # said when it is restored
+            description = read_description(self.path(newest))
+        plateau = description.get("kept", {}).get("plateau")
+        if not (self._writes and plateau in earlier and gets_later_end(description["settings"])):
+            return
+        self._log(
+            f"{self._folder}: the run gets a later end and goes on from step {plateau:,}, before "
+            f"its decay; the steps of the decay, up to {newest:,}, are done again."
+        )
+        for step in self.steps():  # the newest first: a kill leaves the rest for the next start
+            if step > plateau:
+                self._remove(step)
 
     def settle(self) -> None:
         """Returns when no checkpoint is being written; `wait` raises what went wrong."""
@@ -248,22 +268,29 @@ class Checkpoints:
                     )
 
     def _write(self, folders: Sequence[Path], description: Mapping[str, Any]) -> None:
+        start = time.monotonic()
         try:
             for folder in folders:
                 write_checkpoint(folder, self._copy, description, self.describe_model)
             self._broken.discard(description["step"])
+            self.seconds = (time.monotonic() - start) / len(folders)
             self._rotate()
         except BaseException as error:  # whatever it is: training must not go on without saves
             self._failure = error
 
     def _rotate(self) -> None:
-        """Lets the oldest checkpoints go; a kill leaves none that looks whole but is not."""
+        """Lets the oldest checkpoints go."""
         for step in self.steps()[self._keep :]:
-            leaving = self._folder / f".{self.path(step).name}.incomplete"
-            remove(leaving)
-            with contextlib.suppress(OSError):  # another process was faster
-                self.path(step).rename(leaving)
-            remove(leaving)
+            if step != self.lasting:
+                self._remove(step)
+
+    def _remove(self, step: int) -> None:
+        """Removes a checkpoint; a kill leaves none that looks whole but is not."""
+        leaving = self._folder / f".{self.path(step).name}.incomplete"
+        remove(leaving)
+        with contextlib.suppress(OSError):  # another process was faster
+            self.path(step).rename(leaving)
+        remove(leaving)
 
     def _copy_state(self) -> None:
         if not self._copy:

@@ -1,9 +1,11 @@
 """How a model is trained, in one flat record."""
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import FREE, ONCE, check_options, option, settings_of
+from keras_bert_impl.options import FREE, MOST_COUNTED, ONCE, check_options, option, settings_of
 
 _POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}
 
@@ -28,7 +30,9 @@ MOST_EXAMPLES = 2**24
 """The largest batch: the numbers of its examples alone have 128 MB."""
 LOW_IS_GOOD = ("loss", "error")
 """The ends of the names of figures that are to be low."""
-SCHEDULES = ("linear", "constant", "cosine", "inverse_sqrt")
+SCHEDULES = ("linear", "constant", "cosine", "inverse_sqrt", "wsd")
+WSD = SCHEDULES[-1]
+_HOUR = 3600.0  # seconds
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,6 +51,20 @@ class TrainingConfig:
     num_warmup_steps: int = option(
         10_000, "Steps over which the learning rate rises from 0 to its peak.", at_least=0
     )
+    warmup_proportion: float | None = option(
+        None,
+        "Share of the run over which the learning rate rises, in place of num_warmup_steps; with "
+        "train_hours 0.1 by default.",
+        at_least=0,
+        at_most=0.99,
+    )
+    train_hours: float | None = option(
+        None,
+        "End after so many hours, whatever the number of steps or epochs. They count from the "
+        "start of the command, with evaluations and saves; the schedule runs over them.",
+        more_than=0,
+        at_most=1e5,
+    )
     train_batch_size: int = option(
         32,
         "Examples of one optimizer step, over all devices and micro-batches.",
@@ -60,7 +78,20 @@ class TrainingConfig:
         "adamw", "How weights are updated; lamb is for huge batches.", choices=OPTIMIZERS
     )
     schedule: str = option(
-        "linear", "How the learning rate falls after the warm-up.", choices=SCHEDULES
+        "linear",
+        "How the learning rate falls after the warm-up. wsd stays at the peak until the decay at "
+        "the end; the same command with a later end goes on from before the decay.",
+        choices=SCHEDULES,
+    )
+    decay_share: float = option(
+        0.2, "Share of the run that the decay of wsd takes, down to 0.", more_than=0, at_most=1
+    )
+    batch_ramp: float | None = option(
+        None,
+        "Share of the run over which the batch grows, from one of its accumulation_steps "
+        "micro-batches to all of them; by default every batch has all.",
+        more_than=0,
+        at_most=1,
     )
     weight_decay: float = option(
         0.01, "Decoupled weight decay of all weights but biases and LayerNorm.", at_least=0
@@ -194,6 +225,58 @@ class TrainingConfig:
         steps = self.profile_steps
         if steps is not None and not (len(steps) == 2 and 0 < steps[0] <= steps[1]):
             raise UserError("`profile_steps` needs two rising step numbers, e.g. 100,110.")
+        several = self.distribution_strategy == "multi_worker_mirrored"
+        for name in ("train_hours", "batch_ramp") if several else ():
+            if getattr(self, name):
+                raise UserError(
+                    f"`{name}` is for one machine; leave it out with "
+                    "`distribution_strategy=multi_worker_mirrored`."
+                )
+        parts = self.accumulation_steps
+        if self.batch_ramp and (parts == 1 or self.train_batch_size % parts):
+            raise UserError(
+                f"`batch_ramp={self.batch_ramp}` needs a `train_batch_size` of equal micro-batches;"
+                f" {self.train_batch_size} in `accumulation_steps={parts}` is none."
+            )
+
+    @property
+    def length(self) -> float:
+        """What the schedule runs over: steps, or the seconds of `train_hours`."""
+        return self.train_hours * _HOUR if self.train_hours else self.num_train_steps
+
+    @property
+    def warmup(self) -> float:
+        """What the warm-up takes of the `length`."""
+        share = self.warmup_proportion
+        if share is None and self.train_hours:
+            share = 0.1
+        return self.num_warmup_steps if share is None else share * self.length
+
+    @property
+    def plateau_end(self) -> float:
+        """Where in the `length` the decay of wsd begins; that of others lies beyond any end."""
+        # Rounded: 100 * (1 - 0.9) is a little less than 10.
+        end = round(self.length * (1 - self.decay_share), 6)
+        return end if self.schedule == WSD else MOST_COUNTED
+
+    def parts_at(self, position: float) -> int:
+        """The micro-batches of the batch at a position of the `length`.
+
+        Example:
+            >>> ramp = TrainingConfig(num_train_steps=10, batch_ramp=0.5, accumulation_steps=2)
+            >>> [ramp.parts_at(step) for step in (0, 2, 3, 9)]
+            [1, 1, 2, 2]
+        """
+        parts = self.accumulation_steps
+        if not self.batch_ramp:
+            return parts
+        return min(parts, 1 + int(position * parts / (self.batch_ramp * self.length)))
+
+    @property
+    def rows_read_at_once(self) -> int:
+        """The rows that the data are read in: batches, or the parts of which a ramp joins some."""
+        whole = self.train_batch_size
+        return whole // self.accumulation_steps if self.batch_ramp else whole
 
     @property
     def steps_between_saves(self) -> int:
@@ -213,7 +296,8 @@ class TrainingConfig:
             >>> [TrainingConfig(num_train_steps=n).steps_between_logs for n in (5, 200, 10**6)]
             [1, 2, 100]
         """
-        return self.log_steps or _share_of(self.num_train_steps, 100, 100)
+        usual = 10 if self.train_hours else _share_of(self.num_train_steps, 100, 100)
+        return self.log_steps or usual
 
     @property
     def steps_between_evaluations(self) -> int:
@@ -243,7 +327,23 @@ class TrainingConfig:
 
     def mathematics(self) -> dict[str, object]:
         """The settings that fix what is computed: a resumed run must have the same."""
-        return settings_of(self)
+        of_ramp = ("accumulation_steps", "iterations_per_loop") if self.batch_ramp else ()
+        return {**settings_of(self), **{name: getattr(self, name) for name in of_ramp}}
+
+
+_LENGTHS = ("num_train_steps", "train_hours")
+
+
+def with_later_end(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A run's settings with the later end that a command gives it, if its rate had a plateau.
+
+    None where the command does not give it a later end. What follows from the end changes, too.
+    """
+    ends = [(before.get(name), now.get(name)) for name in _LENGTHS]
+    later = [old < new for old, new in ends if old and new and old != new]
+    if not (before.get("schedule") == now["schedule"] == WSD and later and all(later)):
+        return None
+    return {**before, **{name: now[name] for name in (*_LENGTHS, "num_warmup_steps")}}
 
 
 def _share_of(steps: int, parts: int, at_most: int) -> int:

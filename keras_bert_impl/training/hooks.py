@@ -28,6 +28,7 @@ def standard_hooks(
     held_out: str | None = None,
     best_by: str = "loss",
     keep_best: bool = True,
+    at_end: float = 1.0,
 ) -> list[Hook]:
     """Gives the hooks of a run, in the order in which they are called; see `EvaluateHeldOut`."""
     return [
@@ -36,7 +37,7 @@ def standard_hooks(
         ShowProgress(),
         Profile(),
         SaveCheckpoints(),  # before the evaluation, which may take minutes
-        *([EvaluateHeldOut(evaluate, held_out, best_by, keep_best)] if evaluate else []),
+        *([EvaluateHeldOut(evaluate, held_out, best_by, keep_best, at_end)] if evaluate else []),
     ]
 
 
@@ -45,7 +46,7 @@ class CheckFinite(Hook):
 
     def after_step(self, run: Run) -> None:
         scaled = run.config.precision == "float16"
-        check_finite(run.step, run.metrics, scaled, run.batches.where)
+        check_finite(run.step, run.metrics, scaled, run.where)
 
     def end(self, run: Run) -> None:
         if skipped := run.metrics.get("skipped_steps"):
@@ -126,7 +127,7 @@ class ShowProgress(Hook):
             # Evaluations are no part of the steps' time.
             self._progress = Progress(
                 "train",
-                run.config.num_train_steps,
+                None if run.budget else run.config.num_train_steps,
                 "steps",
                 clock=lambda: self._clock() - run.paused_seconds,
             )
@@ -145,6 +146,8 @@ class ShowProgress(Hook):
         skipped = run.metrics["skipped_steps"]
         mean = sum(self._losses) / len(self._losses)
         note = f"loss {mean:.4f}" + (f", {skipped:.0f} skipped" if skipped else "")
+        if run.budget:
+            note = f"{run.budget.in_words()}, {note}"
         if self._progress.advance(run.step - self._shown, note, compiled=compiled):
             self._losses = []
         self._shown = run.step
@@ -179,6 +182,7 @@ class Profile(Hook):
 
 SECONDS_BETWEEN_SAVES = 600.0
 """A power cut costs no more than that."""
+_SAVES_OF_HOURS = 10  # that a run with hours has at least
 _OLD_BEFORE_EVALUATION = 60.0  # seconds
 
 
@@ -193,14 +197,19 @@ class SaveCheckpoints(Hook):
         self._clock = clock
         self._saved_at = 0.0
 
-    def begin(self, run: Run) -> None:  # noqa: ARG002
+    def begin(self, run: Run) -> None:
         self._saved_at = self._clock()
+        self._keep_plateau(run)
 
     def before_call(self, run: Run) -> None:
-        old = self._clock() - self._saved_at >= SECONDS_BETWEEN_SAVES
+        longest = SECONDS_BETWEEN_SAVES
+        if run.config.train_hours:
+            longest = min(longest, run.config.length / _SAVES_OF_HOURS)
+        old = self._clock() - self._saved_at >= longest
         run.wants_save = run.is_chief and old
 
     def after_call(self, run: Run) -> None:
+        self._keep_plateau(run)
         by_time = run.metrics.get("save_votes", 0.0) > 0
         by_steps = run.is_due(run.config.steps_between_saves)
         if run.is_due(run.config.steps_between_evaluations):  # which may take long
@@ -209,13 +218,20 @@ class SaveCheckpoints(Hook):
             run.save()
             self._saved_at = self._clock()
 
+    def _keep_plateau(self, run: Run) -> None:
+        """Keeps for good the state before the rate falls: a later end is reached from there."""
+        if run.step and "plateau" not in run.kept and run.position >= run.config.plateau_end:
+            run.kept["plateau"] = run.checkpoints.lasting = run.step
+            run.save()
+
 
 class EvaluateHeldOut(Hook):
     """Evaluates every `eval_steps` and at the end; keeps the best variables, or ends the run early.
 
     An evaluation that a stop interrupts, or that a kill cut short, is made up for when the run is
     resumed. What is best, and for how long nothing was better, follows from `evaluations.jsonl`,
-    where figures of data that is not `held_out` are not compared.
+    where figures of data that is not `held_out` are not compared. A run with hours is evaluated by
+    the clock; what comes `at_end` takes so many times as long as one of these evaluations.
     """
 
     def __init__(
@@ -224,8 +240,10 @@ class EvaluateHeldOut(Hook):
         held_out: str | None = None,
         best_by: str = "loss",
         keep_best: bool = True,
+        at_end: float = 1.0,
     ) -> None:
         self._evaluate, self._best_by = evaluate, best_by
+        self._at_end = at_end + int(keep_best)
         self._name = {"held_out": held_out} if held_out else {}
         self._keep_best = keep_best
         self._badness: dict[int, float] = {}  # on this held-out set, by step
@@ -235,10 +253,11 @@ class EvaluateHeldOut(Hook):
         self._badness = self._read_badness(run)
         if run.stopping or run.step == 0:
             return
-        if self._is_due(run) and run.step not in self._badness:
+        due = self._is_due(run)
+        if due and run.step not in self._badness:
             self._measure(run)
             return
-        if self._is_due(run) and self._badness[run.step] < self._least_badness(run):
+        if due and self._badness[run.step] < self._least_badness(run):
             self._save_best(run)
         self._end_early(run)
 
@@ -247,10 +266,11 @@ class EvaluateHeldOut(Hook):
             self._measure(run)
 
     def _is_due(self, run: Run) -> bool:
-        every = run.config.steps_between_evaluations
-        if run.step == run.config.num_train_steps:
-            return every > 0 and self._keep_best
-        return run.is_due(every)
+        every, budget = run.config.steps_between_evaluations, run.budget
+        if run.step == run.goal:
+            return (every > 0 or budget is not None) and self._keep_best
+        by_time = budget is not None and budget.is_evaluation_due(run.config.eval_steps is None)
+        return run.is_due(every) or by_time
 
     def _measure(self, run: Run) -> None:
         start = time.monotonic()
@@ -262,7 +282,10 @@ class EvaluateHeldOut(Hook):
             run.stopping = True
             run.save()
             return
-        run.paused_seconds += time.monotonic() - start
+        seconds = time.monotonic() - start
+        run.paused_seconds += seconds
+        if run.budget:
+            run.budget.evaluated(seconds, self._at_end)
         self._badness[run.step] = badness(results, self._best_by)
         if self._badness[run.step] < self._least_badness(run):
             self._save_best(run)
@@ -278,8 +301,8 @@ class EvaluateHeldOut(Hook):
 
     def _end_early(self, run: Run) -> None:
         """Ends the run where the last evaluations were not better than the best one before."""
-        patience, last = run.config.early_stopping_evals, run.config.num_train_steps
-        if not (patience and self._badness) or run.step == last:
+        patience = run.config.early_stopping_evals
+        if not (patience and self._badness) or run.step == run.goal:
             return
         best = min(sorted(self._badness), key=self._badness.__getitem__)  # of equals the first
         if sum(step > best for step in self._badness) < patience:
@@ -287,7 +310,7 @@ class EvaluateHeldOut(Hook):
         run.ended_early = True
         run.save()
         run.log(
-            f"Step {run.step:,} of {last:,}: training ends early, because the held-out "
+            f"Step {run.so_far()}: training ends early, because the held-out "
             f"{self._best_by.replace('_', ' ')} was the best at step {best:,} and in none of the "
             f"{patience} evaluations since."
         )

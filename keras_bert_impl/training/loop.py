@@ -13,15 +13,16 @@ from keras_bert_impl.optimizers.schedules import WarmupSchedule
 from keras_bert_impl.options import default_settings, made_settings
 from keras_bert_impl.training.batches import Phase, PhasedBatches, prefetched
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
-from keras_bert_impl.training.config import TrainingConfig
+from keras_bert_impl.training.config import TrainingConfig, with_later_end
 from keras_bert_impl.training.hooks import check_finite, standard_hooks
 from keras_bert_impl.training.metric_writers import MetricWriter
 from keras_bert_impl.training.objectives import Objective
 from keras_bert_impl.training.run import Hook, Run
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
-from keras_bert_impl.training.step import chunks, make_step
+from keras_bert_impl.training.step import Chunk, chunks, make_step
 from keras_bert_impl.training.strategy import check_same_step
+from keras_bert_impl.training.time_budget import TimeBudget
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -69,8 +70,10 @@ def train(
 
     The last phase goes on to the end of the run, if no signal and no `stop_after_step` ends it.
     """
-    run = _start(state, phases, config, directory, settings or {}, options, log)
-    step = make_step(state, objective, config)
+    settings = {**config.mathematics(), **(settings or {})}
+    run = _start(state, phases, config, directory, settings, options, log)
+    open_features = frozenset[str]().union(*(one.batches.open_features for one in phases))
+    step = make_step(state, objective, config, open_features)
     hooks = standard_hooks() if hooks is None else hooks
 
     def tell(event: str) -> None:
@@ -78,12 +81,20 @@ def train(
             getattr(hook, event)(run)
 
     # One schedule over all phases, scaled by the peak of each.
-    schedule = WarmupSchedule(1.0, config.num_train_steps, config.num_warmup_steps, config.schedule)
+    schedule = WarmupSchedule(
+        1.0, config.length, config.warmup, config.schedule, config.decay_share
+    )
 
     def rate(done: int) -> float:
-        return run.batches.phase_of(done)[0].learning_rate * schedule.at(done)
+        # By the clock a call gets its rate when it begins, see `_begun`.
+        now = run.position if run.budget else done
+        return run.batches.phase_of(done)[0].learning_rate * schedule.at(now)
 
-    inputs = chunks(step, run.batches, config, rate, run.step, run.last_step)
+    def parts(done: int) -> int:
+        return config.parts_at(run.position if run.budget else done)
+
+    ramp = (parts, run.kept.get("read", 0)) if config.batch_ramp else ()
+    inputs = chunks(step, run.batches, config, rate, run.step, run.last_step, *ramp)
     with (
         on_stop() as run.stop,
         prefetched(inputs, _calls_ahead(config.iterations_per_loop)) as ready,
@@ -93,24 +104,45 @@ def train(
     ):
         for hook in hooks:  # all of them, though another one fails
             closing.callback(hook.close, run)
-        if 0 < run.first_step < config.num_train_steps:
-            goal = f"{config.num_train_steps:,}"
-            _LOGGER.info("resuming from step %s of %s", f"{run.first_step:,}", goal)
+        if 0 < run.first_step < run.goal:
+            _LOGGER.info("resuming from step %s", run.so_far())
         run.stopping = run.stop_requested()
         tell("begin")
-        while not (run.stopping or run.ended_early) and (chunk := next(ready, None)):
-            run.chunk = chunk
+        while not (run.stopping or run.ended_early or run.step >= run.last_step):
+            run.chunk = chunk = _begun(run, next(ready), rate)
             tell("before_call")
             asked = {"stop": run.stop.requested, "save": run.wants_save}
             for row in step.run(chunk.features, chunk.numbers, **asked):
                 state.step, run.metrics = state.step + 1, step.metrics(row)
                 tell("after_step")
+            _ended(run, chunk)
             run.stopping = run.stop_requested()
             tell("after_call")
         tell("end")
         run.checkpoints.wait()  # whichever hook saved last: a failure ends the run as one
-    finished = (run.step >= config.num_train_steps or run.ended_early) and not run.stopping
+    finished = (run.step >= run.goal or run.ended_early) and not run.stopping
+    if run.budget and run.is_chief:
+        examples = run.budget.kept["examples"]
+        epochs = f", {examples / phases[0].epoch:.3g} epochs" if phases[0].epoch else ""
+        _LOGGER.info("trained steps: %s; examples: %s%s", run.so_far(), f"{examples:,}", epochs)
     return TrainingResult(run.step, finished, run.first_step, run.metrics, state)
+
+
+def _begun(run: Run, chunk: Chunk, rate: Callable[[int], float]) -> Chunk:
+    """The inputs of a call that begins now; of a run with hours the clock says rate and end."""
+    if run.budget is None:
+        return chunk
+    run.budget.begin_call(run.step + len(chunk.learning_rates))
+    run.last_step = min(run.last_step, run.goal)
+    return chunk.at_rate(rate(run.step))
+
+
+def _ended(run: Run, chunk: Chunk) -> None:
+    """Notes what a call has done."""
+    if run.config.batch_ramp:
+        run.kept["read"] = chunk.read
+    if run.budget:
+        run.budget.end_call(chunk.examples * len(chunk.learning_rates))
 
 
 def _calls_ahead(steps_per_call: int) -> int:
@@ -140,14 +172,18 @@ def _start(
     checkpoints = Checkpoints(
         directory.checkpoints, state.variables(), config.keep_checkpoint_max, devices.is_chief, log
     )
-    settings = {**config.mathematics(), **settings}
     defaults = {**default_settings(TrainingConfig), **default_settings(options)}
 
     def accept(description: Mapping[str, Any]) -> None:
+        before, kept = description["settings"], description.get("kept", {})
+        later = with_later_end(before, settings)
+        if later and kept.get("plateau", description["step"]) == description["step"]:
+            before = later
+            kept.pop("plateau", None)
         if not config.allow_changed_flags:
-            before = description["settings"]
             check_settings(before, settings, str(directory.path), defaults, made_settings(options))
 
+    checkpoints.go_back(lambda before: with_later_end(before, settings))
     description = checkpoints.restore_newest(accept) or {}
     if description:
         state.step = description["step"]
@@ -156,6 +192,12 @@ def _start(
         if not description["settings"].get("ema_decay"):
             state.start_averages()  # the run had none so far
     check_same_step(devices, state.step)
+    if devices.is_chief and state.step < (directory.finished_step() or 0):
+        directory.forget_end()
+    kept = dict(description.get("kept", {}))
+    checkpoints.lasting = kept.get("plateau")
+    budget = TimeBudget(config.train_hours, kept.get("budget", {})) if config.train_hours else None
+    goal = budget.kept["goal"] if budget else config.num_train_steps
     return Run(
         config=config,
         directory=directory,
@@ -166,8 +208,9 @@ def _start(
         writer=MetricWriter(directory, devices.is_chief),
         log=log,
         first_step=state.step,
-        last_step=min(config.num_train_steps, config.stop_after_step or config.num_train_steps),
-        kept=dict(description.get("kept", {})),
+        last_step=min(goal, config.stop_after_step or goal),
+        kept=kept,
+        budget=budget,
     )
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.interrupts import Stops
@@ -12,6 +13,7 @@ from keras_bert_impl.training.metric_writers import MetricWriter
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import Chunk
+from keras_bert_impl.training.time_budget import TimeBudget
 
 
 @dataclasses.dataclass
@@ -42,11 +44,28 @@ class Run:
     wants_save: bool = False
     kept: dict[str, Any] = dataclasses.field(default_factory=dict)
     paused_seconds: float = 0.0  # not spent on steps, and part of no rate
+    budget: TimeBudget | None = None  # of a run that ends by the clock
 
     @property
     def step(self) -> int:
         """The steps done; inside of `after_step`, the number of that step."""
         return self.state.step
+
+    @property
+    def goal(self) -> int:
+        """The last step of the whole run; a run that ends by the clock knows it at its end."""
+        return self.budget.kept["goal"] if self.budget else self.config.num_train_steps
+
+    @property
+    def position(self) -> float:
+        """How far the run is in what its schedule runs over: steps, or seconds."""
+        return self.budget.share() * self.config.length if self.budget else self.step
+
+    def so_far(self) -> str:
+        """The steps done, and of how many, or after how many hours."""
+        if self.budget:
+            return f"{self.step:,} after {self.budget.in_words()}"
+        return f"{self.step:,} of {self.config.num_train_steps:,}"
 
     @property
     def is_chief(self) -> bool:
@@ -61,8 +80,7 @@ class Run:
     @property
     def is_logged(self) -> bool:
         """Whether the figures of the present step are logged."""
-        at_the_end = self.step == self.config.num_train_steps
-        return self.is_due(self.config.steps_between_logs) or at_the_end
+        return self.is_due(self.config.steps_between_logs) or self.step == self.goal
 
     def is_due(self, every: int) -> bool:
         """Whether the present step is a multiple of `every`; 0 is never."""
@@ -80,12 +98,26 @@ class Run:
 
     def save(self) -> None:
         """Saves a checkpoint of the present step, unless there is one."""
-        self.checkpoints.save(self.step, self.settings, self.kept)
+        self._save()
 
     def save_best(self) -> None:
         """Saves the present variables as the best ones so far."""
-        best = self.directory.best_checkpoint
-        self.checkpoints.save(self.step, self.settings, self.kept, regular=False, best=best)
+        self._save(regular=False, best=self.directory.best_checkpoint)
+
+    def _save(self, regular: bool = True, best: Path | None = None) -> None:
+        if self.budget:
+            self.budget.kept["save"] = self.checkpoints.seconds or self.budget.kept["save"]
+            self.kept["budget"] = {**self.budget.kept, "spent": self.budget.spent()}
+        self.checkpoints.save(self.step, self.settings, self.kept, regular, best)
+
+    def where(self, step: int) -> str:
+        """Names the examples of the batch after so many steps, for a person."""
+        if not (self.config.batch_ramp and self.chunk):
+            return self.batches.where(step)
+        each = self.chunk.examples // self.batches.batch_size
+        end = self.chunk.first_step + len(self.chunk.learning_rates)
+        first = self.chunk.read - (end - step) * each
+        return ", ".join(self.batches.where(one) for one in range(first, first + each))
 
 
 class Hook:

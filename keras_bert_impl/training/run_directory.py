@@ -81,6 +81,10 @@ class RunDirectory:
         with open_whole(self.path / FINISHED_FILE) as file:
             file.write(f"{step}\n" if best_step is None else f"{step} {best_step}\n")
 
+    def forget_end(self) -> None:
+        """Takes the note away that the run ended: it goes on."""
+        (self.path / FINISHED_FILE).unlink(missing_ok=True)
+
     def evaluated_step(self) -> int | None:
         """The step that `eval_results.txt` is of; None without one."""
         step = self.read_eval_results().get("global_step")

@@ -1,8 +1,10 @@
 """One optimizer step, the same mathematics however the batch is split, and its inputs."""
 
 import dataclasses
+import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import tensorflow as tf
@@ -19,6 +21,7 @@ from keras_bert_impl.training.batches import (
     share_of,
     split_batch,
     stack_batches,
+    traced_open,
 )
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.objectives import Objective
@@ -37,8 +40,15 @@ class TrainingStep:
     They are clipped by the global norm *after* the sum, and each replica applies the same update.
     """
 
-    def __init__(self, state: TrainingState, objective: Objective, config: TrainingConfig) -> None:
+    def __init__(
+        self,
+        state: TrainingState,
+        objective: Objective,
+        config: TrainingConfig,
+        open_features: frozenset[str] = frozenset(),
+    ) -> None:
         self._model, self._objective = state.model, objective
+        self._open_features = open_features
         self._optimizer, self._loss_scale = state.optimizer, state.loss_scale
         self.devices, self._config = state.devices, config
         self._variables = [variable.value for variable in state.model.trainable_variables]
@@ -50,8 +60,10 @@ class TrainingStep:
         self._part = tf.function(
             self._part_gradients, jit_compile=self.devices.use_xla or None, autograph=False
         )
-        self._one = tf.function(self._one_step, autograph=False)
-        self._many = tf.function(self._many_steps, autograph=False)
+        # With a ramp the number of micro-batches is open after two traces.
+        ramp = bool(config.batch_ramp)
+        self._one = tf.function(self._one_step, autograph=False, reduce_retracing=ramp)
+        self._many = tf.function(self._many_steps, autograph=False, reduce_retracing=ramp)
 
     def run(
         self,
@@ -70,7 +82,9 @@ class TrainingStep:
         votes = np.array([[stop, save]], np.float32) / self.devices.replicas
         numbers = {**numbers, "votes": tf.constant(np.repeat(votes, count, axis=0))}
         if count == 1:
-            return [self._one(features, numbers)]
+            strategy, names = self.devices.strategy, self._open_features
+            one = traced_open(self._one, strategy, names, features, numbers)
+            return [one(features, numbers)]
         return tf.unstack(self._many(features, numbers), num=count)
 
     def metrics(self, row: Any) -> dict[str, float]:
@@ -92,6 +106,9 @@ class TrainingStep:
         `whole` says that every worker has whole batches, of which it takes its share.
         """
         devices, micro_batches = self.devices, self._config.accumulation_steps
+        if self._config.batch_ramp:
+            rows = len(next(iter(batches[0].values())))
+            micro_batches = rows // self._config.rows_read_at_once
         if whole:
             batches = [share_of(batch, devices.worker, devices.workers) for batch in batches]
         parts = [split_batch(batch, devices.own_replicas, micro_batches) for batch in batches]
@@ -174,7 +191,9 @@ class TrainingStep:
 
         total = part(tf.constant(0))
         count = self._config.accumulation_steps
-        if count == 1:
+        if self._config.batch_ramp:
+            count = tf.shape(next(iter(features.values())))[0]
+        elif count == 1:
             return total
         # Without this TensorFlow may compute the first two parts at once.
         with tf.control_dependencies([*total[0], total[1]]):
@@ -262,6 +281,13 @@ class Chunk:
     examples: int  # rows of each batch, those of other workers included
     tokens: int  # positions of each batch, padding included; 0 where there is no `input_mask`
     padding_share: float  # of this worker's positions
+    read: int = 0  # the batches that were read up to its end, or the parts of them with a ramp
+
+    def at_rate(self, rate: float) -> Self:
+        """The same with another learning rate."""
+        rates = (rate,) * len(self.learning_rates)
+        numbers = {**self.numbers, "learning_rate": tf.constant(rates, tf.float32)}
+        return dataclasses.replace(self, numbers=numbers, learning_rates=rates)
 
 
 def chunks(
@@ -271,22 +297,38 @@ def chunks(
     rate: Callable[[int], float],
     start: int,
     end: int,
+    parts: Callable[[int], int] = lambda _step: 1,
+    read: int | None = None,
 ) -> Iterator[Chunk]:
-    """Prepares the inputs of the steps from `start` to `end`; a thread may run this."""
-    stream = batches.batches_from(start)
+    """Prepares the inputs of the steps from `start` to `end`; a thread may run this.
+
+    With a ramp a batch is several `parts` of the data, of which so many were `read` before.
+    """
+    read = start if read is None else read
+    stream = batches.batches_from(read)
     devices = step.devices
     whole = batches.num_workers == 1 and devices.workers > 1
     stops = (config.steps_between_saves, config.steps_between_evaluations)
-    for count in chunk_lengths(start, end, config.iterations_per_loop, stops, batches.boundaries):
-        chunk: list[Batch] = [next(stream) for _ in range(count)]
+    turns = (*batches.boundaries, math.ceil(config.plateau_end))
+    for count in chunk_lengths(start, end, config.iterations_per_loop, stops, turns):
+        each = parts(start)
+        chunk = [_joined(list(itertools.islice(stream, each))) for _ in range(count)]
         rates = tuple(rate(done) for done in range(start, start + count))
         features, numbers = step.prepare(chunk, start, rates, whole)
         positions, padding = _sizes(chunk[0])
-        examples = batches.phase_of(start)[0].batches.batch_size
+        examples = each * batches.phase_of(start)[0].batches.batch_size
         if not whole:
             positions *= batches.num_workers  # those of other workers are of about the same length
-        yield Chunk(start, features, numbers, rates, examples, positions, padding)
+        read += count * each
+        yield Chunk(start, features, numbers, rates, examples, positions, padding, read)
         start += count
+
+
+def _joined(parts: Sequence[Batch]) -> Batch:
+    """One batch of the rows of several."""
+    if len(parts) == 1:
+        return parts[0]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _sizes(batch: Batch) -> tuple[int, float]:
@@ -297,10 +339,19 @@ def _sizes(batch: Batch) -> tuple[int, float]:
     return positions, 1.0 - tokens / positions if positions else 0.0
 
 
-def make_step(state: TrainingState, objective: Objective, config: TrainingConfig) -> TrainingStep:
-    """The step of an objective: its own one where rows of a batch are compared with each other."""
+def make_step(
+    state: TrainingState,
+    objective: Objective,
+    config: TrainingConfig,
+    open_features: frozenset[str] = frozenset(),
+) -> TrainingStep:
+    """The step of an objective: its own one where rows of a batch are compared with each other.
+
+    Args:
+        open_features: those of the `BatchSource`.
+    """
     if not objective.couples_rows:
-        return TrainingStep(state, objective, config)
+        return TrainingStep(state, objective, config, open_features)
     from keras_bert_impl.training.vector_step import VectorStep
 
-    return VectorStep(state, objective, config)
+    return VectorStep(state, objective, config, open_features)

@@ -53,6 +53,7 @@ _WORDS = 62  # of a text: with [CLS] and [SEP] 64 tokens
 _MOST_TOKENS = 1024  # of a batch
 _ENOUGH = 200  # words of a few texts say little of those to come
 
+_FILL_AFTER_SECONDS = 0.5  # who starts a server for one answer wants that first
 _POLL_SECONDS = 2.0  # between two looks at the folders of versions
 
 
@@ -176,8 +177,9 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
 
         service.is_warm = False
         answerers = [x for one in models.values() for x in one.answerers.values()]
-        filling = threading.Thread(target=_fill_up, args=(answerers, service))
+        filling = threading.Timer(_FILL_AFTER_SECONDS, _fill_up, (answerers, service))
         stack.callback(filling.join)
+        stack.callback(filling.cancel)
         filling.start()
         if watched := [one for one in versions if one.is_watched]:
             # A stop does not wait for a version that is being opened, which may take minutes.

@@ -219,7 +219,8 @@ class FineTuningConfig:
         "the paper's left-to-right ablation.",
     )
     training: TrainingConfig = nested(
-        TrainingConfig, without=("num_train_steps", "num_warmup_steps")
+        TrainingConfig,
+        without=("num_train_steps", "num_warmup_steps", "warmup_proportion", "batch_ramp"),
     )
     unknown: UnknownWords = nested(UnknownWords)
     many: ManyRunsConfig = nested(ManyRunsConfig)

@@ -230,7 +230,7 @@ class _Job:
         return self._run.train(
             self._head.model,
             self._head.objective,
-            one_phase(batches, training),
+            one_phase(batches, training, self._task.num_training_rows(rows)),
             self._settings(rows),
             self._write_model,
             [DescribeModel(self._head.model, self._start.text, self._sentence), *self._hooks()],
@@ -343,15 +343,18 @@ class _Job:
 
     def _hooks(self) -> list[Hook]:
         """Gives the hooks; `eval_steps` scores the main evaluation split."""
-        asked = self._config.training.chooses_best
-        if not (self._config.do_eval and self._run.config.steps_between_evaluations):
+        asked, training = self._config.training.chooses_best, self._run.config
+        evaluates = training.steps_between_evaluations or training.train_hours
+        if not (self._config.do_eval and evaluates):
             return standard_hooks()
         split = self._task.evaluation_splits[0]
+        answered = sum(len(self._rows[one]) for one in set(self._rows) - {self._task.train_split})
         return standard_hooks(
             lambda: self._score(split),
             held_out=self._identity(split),
             best_by=self._best_by,
             keep_best=asked,
+            at_end=answered / max(len(self._rows[split]), 1),
         )
 
     @property
@@ -373,7 +376,8 @@ class _Job:
             return LengthRule(fixed=self._config.max_seq_length)
         if training is None and not self._config.do_train and self._config.engine != TENSORFLOW:
             return LengthRule()  # which needs nothing for another length
-        steps = training.num_train_steps if training else None
+        # Hours are of an unknown number of steps: an epoch decides how many lengths pay.
+        steps = training.num_train_steps if training and not training.train_hours else None
         return LengthRule.of_model(self._start.config, steps)
 
     def _training_config(self) -> TrainingConfig:
@@ -381,6 +385,8 @@ class _Job:
         config, training = self._config, self._config.training
         if not config.do_train:
             return training
+        if training.train_hours:
+            return replace(training, warmup_proportion=config.warmup_proportion)
         rows = self._rows[self._task.train_split]
         count = self._task.num_training_rows(rows)
         steps = int(count / training.train_batch_size * config.num_train_epochs)

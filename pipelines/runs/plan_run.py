@@ -75,11 +75,13 @@ class PlanRunConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.price_per_hour and not (self.examples_per_second or self.measure_steps):
-            raise UserError(
-                f"`price_per_hour={self.price_per_hour}` needs the rate of the run; give "
-                "`examples_per_second`, or `measure_steps` on the machine that will train."
-            )
+        asked = {"price_per_hour": self.price_per_hour, "train_hours": self.training.train_hours}
+        for name, value in asked.items():
+            if value and not (self.examples_per_second or self.measure_steps):
+                raise UserError(
+                    f"`{name}={value}` needs the rate of the run; give `examples_per_second`, or "
+                    "`measure_steps` on the machine that will train."
+                )
 
 
 def plan(config: PlanRunConfig) -> tuple[dict[str, str], list[str]]:
@@ -92,8 +94,9 @@ def plan(config: PlanRunConfig) -> tuple[dict[str, str], list[str]]:
     length, predictions = config.max_seq_length, config.max_predictions_per_seq
     model.check_length(length)
     rate = measure_rate(model, config) if config.measure_steps else config.examples_per_second
-    steps = (training.num_train_steps, training.train_batch_size)
-    epochs = None if config.num_examples is None else Epochs(*steps, config.num_examples)
+    steps, examples = steps_and_examples(training, rate or 0.0)
+    size = round(examples / max(steps, 1))
+    epochs = None if config.num_examples is None else Epochs(steps, size, config.num_examples)
     # A run may be planned far from the machine that trains: the replicas are those given.
     told = remarks(training, config.num_replicas, [epochs] if epochs else [])
     sizes = (model, training, length, predictions, config.on_cpu, config.num_replicas)
@@ -105,8 +108,8 @@ def plan(config: PlanRunConfig) -> tuple[dict[str, str], list[str]]:
     rows |= {f"  {name}": format_bytes(x) if x else "in activations" for name, x in memory.items()}
     if room := config.device_memory_gb:
         rows["largest batch that fits"] = f"{largest_batch(*sizes, room * 1e9):,}"
-    examples = training.train_batch_size * training.num_train_steps
     flops = float(examples) * training_flops(model, length, predictions)
+    rows["steps"] = f"{steps:,}"
     rows |= {"examples": f"{examples:,}", "tokens": f"{examples * length:,}"}
     rows["operations"] = f"{flops:.3g}"
     if epochs:
@@ -121,6 +124,25 @@ def plan(config: PlanRunConfig) -> tuple[dict[str, str], list[str]]:
         if config.price_per_hour:
             rows["price"] = f"{hours * config.price_per_hour:,.2f}"
     return rows, told
+
+
+def steps_and_examples(training: TrainingConfig, rate: float) -> tuple[int, int]:
+    """How many steps a run takes of how many examples, at a rate where it ends by the clock.
+
+    Example:
+        >>> ramp = {"batch_ramp": 0.5, "accumulation_steps": 4, "train_batch_size": 40}
+        >>> steps_and_examples(TrainingConfig(num_train_steps=80, **ramp), 0.0)
+        (80, 2600)
+    """
+    size, parts, ramp = training.train_batch_size, training.accumulation_steps, training.batch_ramp
+    each, ramp = [part / parts for part in range(1, parts + 1)], ramp or 0.0
+    if training.train_hours:
+        examples = rate * training.length
+        # In equal times as many examples, in more steps where batches are smaller.
+        turns = 1 - ramp + ramp * sum(1 / share for share in each) / parts
+        return round(examples / size * turns), round(examples)
+    steps = training.num_train_steps
+    return steps, round(size * steps * (1 - ramp + ramp * sum(each) / parts))
 
 
 def measure_rate(model_config: BertConfig, config: PlanRunConfig) -> float:

@@ -164,7 +164,8 @@ def open_phases(
                 num_workers=num_workers,
                 targets=targets,
             )
-        phases.append(Phase(batches, config.num_train_steps, config.learning_rate))
+        sizes = (config.num_train_steps, config.learning_rate, batches.num_examples)
+        phases.append(Phase(batches, *sizes))
     return phases
 
 
@@ -200,10 +201,10 @@ class _Job:
             devices.workers,
             config.targets(),
         )
-        if config.do_eval:
+        if config.do_eval and not config.training.train_hours:
             (first, *_) = epochs_of(self._phases)
-            each = config.training.evaluated_each(-(-first.examples // first.batch_size))
-            self._run = replace(self._run, config=each)
+            steps = -(-first.examples // config.training.train_batch_size)
+            self._run = replace(self._run, config=config.training.evaluated_each(steps))
         if config.do_train and devices.is_chief:
             self._tell_of_the_run()
         self._held_out = self._open_held_out()
@@ -224,7 +225,9 @@ class _Job:
 
     def _tell_of_the_run(self) -> None:
         """Says how often the data are read, and what is probably a mistake."""
-        epochs = epochs_of(self._phases)
+        training = self._config.training
+        unknown = training.train_hours or training.batch_ramp
+        epochs = [] if unknown else epochs_of(self._phases)
         told = remarks(self._config.training, self._run.devices.replicas, epochs)
         for number, one in enumerate(epochs, start=1):
             if not any(one.describe() in remark for remark in told):

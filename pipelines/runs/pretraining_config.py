@@ -216,6 +216,12 @@ class RunPretrainingConfig:
         check_options(self)
         if self.mask_probabilities is not None:
             check_shares(self.mask_probabilities)
+        for name in ("train_hours", "batch_ramp") if self.phase2.input_file else ():
+            if getattr(self.training, name):
+                raise UserError(
+                    f"`{name}` is for runs of one phase; train the second one in a run of its own, "
+                    "from the model of the first."
+                )
         between = self.training.steps_between_saves
         if self.save_model_steps % between:
             raise UserError(
@@ -228,7 +234,7 @@ class RunPretrainingConfig:
         whole = PhaseConfig(
             input_file=self.input_file,
             num_train_steps=self.training.num_train_steps,
-            train_batch_size=self.training.train_batch_size,
+            train_batch_size=self.training.rows_read_at_once,
             learning_rate=self.training.learning_rate,
             max_seq_length=self.max_seq_length,
             max_predictions_per_seq=self.max_predictions_per_seq,

@@ -87,7 +87,7 @@ def device_remarks(training: TrainingConfig, replicas: int) -> list[str]:
 
 def _of_warmup(training: TrainingConfig) -> Iterator[str]:
     warmup, steps = training.num_warmup_steps, training.num_train_steps
-    if warmup >= steps:
+    if training.warmup >= training.length:
         highest = training.learning_rate * (steps - 1) / warmup
         yield (
             f"`num_warmup_steps={warmup}` with `num_train_steps={steps}`: the warm-up is not over "

@@ -23,13 +23,14 @@ from keras_bert_impl.checkpoints.model_directory import (
 )
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
+from keras_bert_impl.checkpoints.run_folder import step_folder
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
 from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.json_files import read_log
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.batches import Phase
-from keras_bert_impl.training.checkpoints import read_best
-from keras_bert_impl.training.config import TrainingConfig, dtype_policy
+from keras_bert_impl.training.checkpoints import read_best, read_description
+from keras_bert_impl.training.config import TrainingConfig, dtype_policy, with_later_end
 from keras_bert_impl.training.hooks import badness, standard_hooks
 from keras_bert_impl.training.learning_curve import read_guesses
 from keras_bert_impl.training.loop import TrainingResult, train
@@ -261,6 +262,10 @@ def is_finished(directory: RunDirectory, config: TrainingConfig) -> bool:
     """Whether the folder's model is the end of this run: not of fewer steps that were added to."""
     finished = directory.finished_step()
     if finished is None or not directory.model.is_dir() or directory.newest_step() > finished:
+        return False
+    newest = directory.newest_step()
+    before = read_description(step_folder(directory.checkpoints, newest)) if newest else {}
+    if before and with_later_end(before["settings"], config.mathematics()):
         return False
     more = finished < config.num_train_steps
     return not (more and config.allow_changed_flags)

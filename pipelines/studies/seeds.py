@@ -17,6 +17,7 @@ from keras_bert_impl.json_files import bounded_loads, json_text
 from keras_bert_impl.options import ONCE, options_of
 from keras_bert_impl.training.learning_curve import read_guesses
 from keras_bert_impl.training.run_directory import RunDirectory
+from keras_bert_impl.training.time_budget import counting_hours
 from pipelines.fine_tuning.options import FineTuningConfig, ManyRunsConfig, Setting
 from pipelines.fine_tuning.task import Task, figure_prefixes
 from pipelines.studies.commands import forget_models, once
@@ -121,7 +122,8 @@ def _facts(config: FineTuningConfig, files: Mapping[str, str]) -> Any:
 def _train_and_score(config: FineTuningConfig, task_of: TaskOf) -> Mapping[str, Any]:
     from pipelines.fine_tuning.run import fine_tune  # TensorFlow
 
-    results = fine_tune(config, task_of)
+    with counting_hours():
+        results = fine_tune(config, task_of)
     forget_models()
     if results.training is None or not results.training.finished:
         raise _Stopped

@@ -171,7 +171,7 @@ def torch_training_step(workload: Workload) -> Step:
     """Hugging Face's BERT under bfloat16 autocast, fused AdamW, masked positions only."""
     import torch
 
-    model = _torch_model(workload, "BertForMaskedLM").train()
+    model = torch_model(workload, "BertForMaskedLM").train()
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4, weight_decay=0.01, fused=True)
     features = {name: torch.tensor(array).long() for name, array in workload.features().items()}
     positions = features["masked_lm_positions"][..., None]
@@ -201,7 +201,7 @@ def torch_inference(workload: Workload) -> Step:
     """Hugging Face's encoder on one batch, its weights in bfloat16 (faster than autocast)."""
     import torch
 
-    model = _torch_model(workload, "BertModel").eval()
+    model = torch_model(workload, "BertModel").eval()
     if workload.precision == "bfloat16":
         model = model.to(torch.bfloat16)
     features = {name: torch.tensor(array).long() for name, array in workload.features().items()}
@@ -243,7 +243,8 @@ def _keras_hub_inputs(features: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _torch_model(workload: Workload, name: str) -> Any:
+def torch_model(workload: Workload, name: str, **more: Any) -> Any:
+    """Hugging Face's model of that name and of the workload's sizes."""
     import transformers
 
     ours = workload.config
@@ -254,6 +255,7 @@ def _torch_model(workload: Workload, name: str) -> Any:
         hidden_size=ours.hidden_size,
         intermediate_size=ours.intermediate_size,
         attn_implementation="sdpa",
+        **more,
     )
     return getattr(transformers, name)(config)
 

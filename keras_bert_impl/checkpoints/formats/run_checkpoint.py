@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -14,7 +14,6 @@ from keras_bert_impl.checkpoints.run_folder import (
     AVERAGES,
     NAMES_FILE,
     STATE,
-    check_state_files,
     variable_key,
 )
 from keras_bert_impl.checkpoints.sources import FoundTensor, TensorSource, parts_of
@@ -47,11 +46,12 @@ class RunCheckpointSource(TensorSource):
         self.location, folder = str(folder), Path(folder)
         self.files = parts_of(folder / STATE)
         names, self._units = _read_names(folder)
-        check_state_files(folder)
         with reading_variables(folder, _WHAT, _ANOTHER) as load:
             self._reader = load(str(folder / STATE))
             self._shapes = self._reader.get_variable_to_shape_map()
-            self._keys = self._find_keys(names, self._reader.get_variable_to_dtype_map())
+            averages = variable_key(AVERAGES, 0) in self._shapes
+            group = AVERAGES if averages else _WEIGHTS
+            self._keys = {name: variable_key(group, n) for n, name in enumerate(names)}
             # The data file is opened now: what the run removes later can still be read.
             self._reader.get_tensor(min(self._keys.values(), key=self._size))
         self.shapes = {name: tuple(self._shapes[key]) for name, key in self._keys.items()}
@@ -62,24 +62,8 @@ class RunCheckpointSource(TensorSource):
             if row.ours in self._keys
         }
 
-    def _find_keys(self, names: Sequence[str], types: Mapping[str, Any]) -> dict[str, str]:
-        """The names in the file by ours."""
-        group = AVERAGES if self._count(AVERAGES) == len(names) else _WEIGHTS
-        if self._count(group) != len(names):
-            raise ValueError(f"it holds {self._count(group)} weights, but names {len(names)}")
-        keys = {name: variable_key(group, n) for n, name in enumerate(names)}
-        if wrong := [name for name, key in keys.items() if not types[key].is_floating]:
-            raise ValueError(f"{wrong[0]} holds {types[keys[wrong[0]]].name} numbers")
-        return keys
-
     def _size(self, key: str) -> int:
         return math.prod(self._shapes[key])
-
-    def _count(self, group: str) -> int:
-        number = 0
-        while variable_key(group, number) in self._shapes:
-            number += 1
-        return number
 
     def find(self, names: Names) -> FoundTensor | None:
         """The variable that answers to a weight; as in a model directory, heads of labels are one.
@@ -105,8 +89,6 @@ def _read_names(folder: Path) -> tuple[list[str], LabelUnits | None]:
         )
     values = read_typed(path, _Description, _ANOTHER)
     names, units = values["names"], values.get("label_units")
-    if len({*names}) < len(names):
-        raise UserError(f"{path}: names a weight twice; {_ANOTHER}.")
     if _ROOT not in names:
         raise UserError(
             f"{folder}: holds only the head that learns over a frozen encoder, and no encoder; "

@@ -13,6 +13,7 @@ from keras_bert_impl.optimizers.schedules import WarmupSchedule
         ("constant", [0.0, 0.5, 1.0, 1.0, 1.0]),
         ("cosine", [0.0, 0.5, 1.0, 0.5868, 0.0]),
         ("inverse_sqrt", [0.0, 0.5, 1.0, 0.4472, 0.3162]),
+        ("wsd", [0.0, 0.5, 1.0, 1.0, 0.0]),
     ],
 )
 def test_rates_at_start_half_warmup_peak_middle_and_end(name, rates):
@@ -29,7 +30,15 @@ def test_an_unknown_schedule_is_refused():
         WarmupSchedule(1.0, 10, 0, "square")
 
 
-@pytest.mark.parametrize("decay", ["linear", "constant", "cosine", "inverse_sqrt"])
+def test_wsd_falls_on_a_line_over_its_share_and_with_the_rest_of_a_warmup_is_a_triangle():
+    plateau = WarmupSchedule(1.0, 100, 10, "wsd", decay_share=0.4).at
+    assert [plateau(step) for step in (60, 70, 90)] == pytest.approx([1.0, 0.75, 0.25])
+    triangle = WarmupSchedule(1.0, 100, 30, "wsd", decay_share=0.7).at
+    for step in range(100):
+        assert triangle(step) == pytest.approx(min(step / 30, (100 - step) / 70))
+
+
+@pytest.mark.parametrize("decay", ["linear", "constant", "cosine", "inverse_sqrt", "wsd"])
 def test_keras_sees_the_rates_of_our_own_loop(decay):
     rate = WarmupSchedule(2e-5, num_train_steps=345, num_warmup_steps=34, decay=decay)
     for step in (0, 1, 33, 34, 35, 200, 344, 345, 400):

@@ -32,6 +32,24 @@ def test_values_out_of_range_are_refused_by_name(name, value):
         toy_config(**{name: value})
 
 
+@pytest.mark.parametrize(
+    ("said", "changes"),
+    [
+        ("`train_hours` is for one machine", {"train_hours": 1.0}),
+        ("`batch_ramp` is for one machine", {"batch_ramp": 0.5, "accumulation_steps": 3}),
+    ],
+)
+def test_what_one_clock_decides_is_for_one_machine(said, changes):
+    with pytest.raises(UserError, match=said):
+        toy_config(distribution_strategy="multi_worker_mirrored", **changes)
+
+
+@pytest.mark.parametrize("parts", [1, 7])
+def test_a_ramp_needs_equal_micro_batches(parts):
+    with pytest.raises(UserError, match=r"`batch_ramp=0.5` needs a `train_batch_size`"):
+        toy_config(batch_ramp=0.5, accumulation_steps=parts)
+
+
 @pytest.mark.parametrize("steps", [(3,), (0, 4), (5, 4)])
 def test_a_profile_needs_two_rising_steps(steps):
     with pytest.raises(UserError, match="profile_steps"):

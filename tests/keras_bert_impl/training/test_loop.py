@@ -1,10 +1,12 @@
 import errno
+import itertools
 import json
 import os
 import shutil
 import signal
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.json_files import read_log
+from keras_bert_impl.training import loop, time_budget
 from keras_bert_impl.training.batches import one_phase
 from keras_bert_impl.training.checkpoints import write_checkpoint
 from keras_bert_impl.training.config import dtype_policy
@@ -21,24 +24,35 @@ from keras_bert_impl.training.loop import train
 from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
+from keras_bert_impl.training.time_budget import TimeBudget
 from tests.support.array_batches import ArrayBatches, ArrayEvaluation
 from tests.support.toy_training import ToyObjective, toy_config, toy_features, toy_model
 
 
 def run(
-    folder, evaluated=False, reports=None, features=None, measure=None, held_out=None, **changes
+    folder,
+    evaluated=False,
+    reports=None,
+    features=None,
+    measure=None,
+    held_out=None,
+    source=ArrayBatches,
+    batch_size=None,
+    more=(),
+    **changes,
 ):
     config = toy_config(**changes)
+    size = batch_size or config.train_batch_size
     model, features = toy_model(dtype_policy(config.precision)), features or toy_features()
     if evaluated:
         measure = lambda: Evaluation(model, ToyObjective())(ArrayEvaluation(features, 32))  # noqa: E731
     result = train(
         TrainingState(model, config),
         ToyObjective(),
-        one_phase(ArrayBatches(features, config.train_batch_size, seed=1), config),
+        one_phase(source(features, size, seed=1), config),
         config,
         RunDirectory.open(folder),
-        hooks=standard_hooks(measure, held_out),
+        hooks=[*more, *standard_hooks(measure, held_out)],
         log=(reports if reports is not None else []).append,
     )
     return result, [*model.get_weights(), *moments(result)]
@@ -78,6 +92,88 @@ def test_a_run_in_instalments_ends_with_the_bits_of_one_in_one_go(tmp_path):
     assert same(whole, parts)
     assert same(averages(one), averages(second))
     assert figures(tmp_path / "whole") == figures(tmp_path / "parts")
+
+
+def test_a_run_with_a_plateau_gets_a_later_end_as_if_it_had_had_it_from_the_beginning(tmp_path):
+    told = []
+    plateau = {"schedule": "wsd", "keep_checkpoint_max": 1}
+    run(tmp_path / "longer", **plateau)
+    assert saved(tmp_path / "longer") == [16, 20]  # the one before the decay stays
+    longer, weights = run(tmp_path / "longer", **plateau, num_train_steps=40, reports=told)
+    _, whole = run(tmp_path / "whole", **plateau, num_train_steps=40)
+    assert longer.resumed_from == 16
+    assert "goes on from step 16, before its decay" in told[0]
+    assert same(weights, whole)
+    assert saved(tmp_path / "longer") == [32, 40]
+    with pytest.raises(UserError, match="`num_train_steps` was 40 and is 30"):
+        run(tmp_path / "longer", **plateau, num_train_steps=30)
+
+
+class Growing(ArrayBatches):
+    """Batches of 10, 10, 20, 20, 30, 30, ... rows, one after the other in the order of the set."""
+
+    def batches_from(self, step):
+        parts = super().batches_from(0)
+        for count in itertools.count():
+            rows = [next(parts) for _ in range(min(3, 1 + count // 2))]
+            yield {name: np.concatenate([part[name] for part in rows]) for name in rows[0]}
+
+
+def test_a_ramp_joins_more_and_more_micro_batches(tmp_path):
+    ramp = {"accumulation_steps": 3, "batch_ramp": 0.75, "num_train_steps": 8}
+    sizes = {"batch_size": 10}
+    _, ramped = run(tmp_path / "ramp", **ramp, **sizes)
+    _, by_hand = run(tmp_path / "hand", source=Growing, **sizes, num_train_steps=8)
+    for found, expected in zip(ramped, by_hand, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+    run(tmp_path / "parts", **ramp, **sizes, stop_after_step=3)
+    _, resumed = run(tmp_path / "parts", **ramp, **sizes)
+    assert same(ramped, resumed)
+    with pytest.raises(UserError, match="`accumulation_steps` was 3 and is 2"):
+        run(tmp_path / "parts", **{**ramp, "accumulation_steps": 2})
+
+
+class Clock:
+    """Seconds that pass in steps: ten each in the first half of the hours, then twenty."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+class TakeTime(Hook):
+    def __init__(self, clock, kill_at=None):
+        self._clock, self._kill_at = clock, kill_at
+
+    def after_step(self, run):
+        self._clock.now += 10 if run.budget.share() < 0.5 else 20
+        if run.step == self._kill_at:
+            raise KeyboardInterrupt
+
+    def after_call(self, run):
+        run.checkpoints.wait()
+
+
+def test_a_run_of_hours_follows_the_clock_to_the_end_of_its_schedule(tmp_path, monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(loop, "TimeBudget", partial(TimeBudget, clock=clock))
+    monkeypatch.setattr(time_budget, "_SAVES_AT_END", 0.0)  # they take real time
+    config = {"train_hours": 0.3, "schedule": "wsd", "save_checkpoints_steps": 5}
+    with pytest.raises(KeyboardInterrupt):  # the newest checkpoint is of step 65, after 900 s
+        run(tmp_path, **config, more=[TakeTime(clock, kill_at=69)])
+    clock.now += 1000.0  # nobody waits for it
+    result, _ = run(tmp_path, **config, more=[TakeTime(clock)])
+    assert result.finished
+    usable, spent = 0.3 * 3600 - 3, 0.0
+    for line in figures(tmp_path):
+        share = spent / usable
+        assert line["learning_rate"] == pytest.approx(1e-2 * min(share / 0.1, 1, (1 - share) / 0.2))
+        spent += 10 if spent < usable / 2 else 20
+    assert abs(spent - usable) <= 10  # half a step
+    again, _ = run(tmp_path, **config)
+    assert (again.finished, again.is_new) == (True, False)
+    assert run(tmp_path, **{**config, "train_hours": 0.4}, stop_after_step=70)[0].step == 70
 
 
 def test_a_line_holds_the_mean_since_the_line_before(tmp_path):

@@ -44,6 +44,7 @@ def configuration(data_dir, output_dir, epochs=2.0, training=(), **changes):
             "max_seq_length": 12,
             "num_train_epochs": epochs,
             "eval_batch_size": 16,
+            "trim_padding": False,  # each length of a batch costs seconds of tracing
             "training": TrainingConfig(num_train_steps=1, num_warmup_steps=0, **options),
             **changes,
         }
@@ -134,7 +135,7 @@ def own_numbers(folder, output_dir, count, splits=("train", "dev"), **changes):
     }
     columns = {"text_column": "2", "label_column": ("1",), "regression": True}
     own = LabelledTextsConfig(**files, **columns)
-    given = {"task_name": None, "own": own, "trim_padding": False, **changes}
+    given = {"task_name": None, "own": own, **changes}
     return configuration(folder, output_dir, **given)
 
 

@@ -11,6 +11,7 @@ from pipelines.runs.plan_run import (
     encoder_flops,
     largest_batch,
     plan,
+    steps_and_examples,
     training_flops,
     training_memory,
 )
@@ -23,6 +24,21 @@ def test_a_run_that_cannot_exist_is_not_planned():
     config = PlanRunConfig(model_size="base", max_seq_length=1024, training=training)
     with pytest.raises(UserError, match="`max_seq_length=1024` is more than the 512 positions"):
         plan(config)
+
+
+def test_hours_are_planned_from_the_rate():
+    training = TrainingConfig(train_hours=2.0, train_batch_size=10)
+    config = PlanRunConfig(model_size="tiny", examples_per_second=50.0, training=training)
+    rows, _ = plan(config)
+    assert (rows["steps"], rows["examples"], rows["hours"]) == ("36,000", "360,000", "2.0")
+    with pytest.raises(UserError, match=r"`train_hours=2.0` needs the rate of the run"):
+        dataclasses.replace(config, examples_per_second=None)
+
+
+def test_a_ramp_of_hours_takes_more_steps_of_fewer_examples():
+    ramp = {"batch_ramp": 0.5, "accumulation_steps": 2, "train_batch_size": 10}
+    # At 10 examples a second: 900 s of 5, 900 s of 10, 1,800 s of 10.
+    assert steps_and_examples(TrainingConfig(train_hours=1.0, **ramp), 10.0) == (4500, 36000)
 
 
 # size, batch, length, further settings, replicas, measured peak in GB; a checkpoint after each step

@@ -1,0 +1,85 @@
+"""The hours of a run that ends on time."""
+
+import collections
+import contextlib
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from keras_bert_impl.options import MOST_COUNTED
+
+_CLOSING = 3.0  # seconds: the learning curve, the model's card, the end of the process
+_SAVES_AT_END = 1.5  # a checkpoint and, without the moments, the model
+_TURNS = 4  # so often a run is evaluated, the last time at its end
+_CHEAP = 0.05  # of the hours; what costs more is done once before the end, to see what it costs
+
+_begun: list[float] = []
+
+
+@contextlib.contextmanager
+def counting_hours() -> Iterator[None]:
+    """Inside the block the hours of a run count from the beginning of the block."""
+    _begun.append(time.monotonic())
+    try:
+        yield
+    finally:
+        _begun.pop()
+
+
+class TimeBudget:
+    """How much of a run's hours is spent, and which call of the training step is the last.
+
+    What comes after the last step is no part of the hours of training: it is expected to take as
+    long as the last save and the last evaluation did. `kept` is what checkpoints keep, from which a
+    later process goes on: the last step (`goal`) is known when its call begins.
+    """
+
+    def __init__(
+        self, hours: float, kept: Mapping[str, Any], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._hours, self._clock = hours, clock
+        new = {"spent": 0.0, "save": 0.0, "ending": 0.0, "turn": 0, "examples": 0}
+        self.kept = {**new, "goal": MOST_COUNTED, **kept}
+        if kept.get("hours") != hours:
+            self.kept |= {"hours": hours, "goal": MOST_COUNTED}
+        self._start = (_begun[-1] if _begun else clock()) - self.kept["spent"]
+        self._calls = collections.deque[float](maxlen=5)
+
+    def spent(self) -> float:
+        """The seconds since the start, those of earlier processes up to the checkpoint included."""
+        return self._clock() - self._start
+
+    def in_words(self) -> str:
+        """What is spent of the hours."""
+        return f"{self.spent() / 3600:.3g} of {self._hours:g} hours"
+
+    def _for_training(self) -> float:
+        after = _SAVES_AT_END * self.kept["save"] + self.kept["ending"] + _CLOSING
+        return max(self._hours * 3600 - after, 1e-3)
+
+    def share(self) -> float:
+        """The share that is spent of the hours of training; 1 at the end."""
+        return min(1.0, self.spent() / self._for_training())
+
+    def begin_call(self, end: int) -> None:
+        """Notes that a call up to the step `end` begins; the last one ends nearest to the end."""
+        self._call_began = self.spent()
+        usual = statistics.median(self._calls) if self._calls else 0.0
+        if self._for_training() - self._call_began < 1.5 * usual:
+            self.kept["goal"] = end
+
+    def end_call(self, examples: int) -> None:
+        """Notes that the call is done, with so many examples."""
+        self._calls.append(self.spent() - self._call_began)
+        self.kept["examples"] += examples
+
+    def is_evaluation_due(self, each_turn: bool) -> bool:
+        """Whether it is time for an evaluation: once, to see what it takes, or `each_turn`."""
+        ending = self.kept["ending"]
+        wanted = not ending or (each_turn and ending < _CHEAP * self._hours * 3600)
+        return wanted and self.kept["turn"] < int(_TURNS * self.share()) < _TURNS
+
+    def evaluated(self, seconds: float, at_end: float) -> None:
+        """Notes what an evaluation took, and that the end takes `at_end` times as long."""
+        self.kept |= {"ending": seconds * at_end, "turn": int(_TURNS * self.share())}

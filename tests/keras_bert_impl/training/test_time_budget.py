@@ -1,0 +1,49 @@
+import time
+
+from keras_bert_impl.training.time_budget import TimeBudget, counting_hours
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_the_last_call_is_the_one_that_ends_nearest_to_the_end():
+    clock = Clock()
+    budget, step = TimeBudget(0.1, {}, clock), 0  # 357 seconds, and 3 after them
+    while step < budget.kept["goal"]:
+        step += 1
+        budget.begin_call(min(step, 99))
+        clock.now += 200 if step == 3 else 20  # a pause does not make calls seem long
+        budget.end_call(8)
+    assert (step, clock.now, budget.kept["examples"]) == (9, 360.0, 72)
+
+
+def test_the_end_takes_as_long_as_the_last_save_and_evaluation_took():
+    clock = Clock()
+    budget = TimeBudget(1.0, {}, clock)
+    clock.now = 900.0
+    assert budget.is_evaluation_due(each_turn=False)
+    clock.now = 950.0
+    budget.evaluated(50.0, at_end=2.0)
+    budget.kept["save"] = 4.0
+    assert budget.share() == 950.0 / (3600 - 100 - 6 - 3)
+    clock.now = 1900.0
+    assert budget.is_evaluation_due(each_turn=True)
+    assert not budget.is_evaluation_due(each_turn=False)  # once is enough to know
+    budget.evaluated(200.0, at_end=1.0)
+    clock.now = 2700.0
+    assert not budget.is_evaluation_due(each_turn=True)  # each costs too much
+
+
+def test_hours_count_from_the_command_and_go_on_from_what_a_checkpoint_keeps():
+    with counting_hours():
+        time.sleep(0.01)
+        assert TimeBudget(1.0, {}).spent() >= 0.01
+        assert 60.0 < TimeBudget(1.0, {"spent": 60.0}).spent() < 61.0
+    assert TimeBudget(1.0, {}).spent() < 0.01
+    kept = {"hours": 1.0, "goal": 7}
+    assert TimeBudget(1.0, kept).kept["goal"] == 7
+    assert TimeBudget(2.0, kept).kept["goal"] > 7  # more hours, another end
