@@ -124,6 +124,7 @@ class Study:
             "num_train_epochs": 4,
             "learning_rate": 2e-4,
             "eval_steps": 0,
+            "bias_correction": True,
         }
         if self._tool == "run_squad":
             ours["predict_file"] = files.get("test_file", config.dev_file)
