@@ -93,7 +93,7 @@ class Measured(NamedTuple):
     megabytes: float
 
 
-class Study:
+class Distillation:
     """The students of a teacher, trained one after the other; what was stopped goes on."""
 
     def __init__(self, config: DistillConfig, tools: Tools) -> None:
