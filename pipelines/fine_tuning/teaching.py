@@ -54,6 +54,8 @@ class TaughtTask:
     teacher are those that the student was cut from.
     """
 
+    evaluates_start = False  # a model that lacks layers
+
     def __init__(
         self,
         task: Any,
