@@ -97,6 +97,27 @@ def sublayers(layer: Any) -> list[Any]:
     return list(layer._flatten_layers(include_self=False, recursive=False))
 
 
+@contextlib.contextmanager
+def built_layer_grows(layer: Any) -> Iterator[None]:
+    """Inside the block a Keras layer that is built takes further weights, as for its own adapters.
+
+    `_tracker`: seen in Keras 3.15.1.
+    """
+    layer._tracker.unlock()
+    try:
+        yield
+    finally:
+        layer._tracker.lock()
+
+
+def share(variable: Any, other: Any) -> None:
+    """Lets a Keras variable hold the numbers of another one, and lets its own go.
+
+    `_value`: seen in Keras 3.15.1.
+    """
+    variable._value = other._value
+
+
 def text_operations(library: str) -> Any:
     """Loads one library of operations of TensorFlow Text.
 

@@ -20,7 +20,7 @@ from keras_bert_impl.checkpoints.model_directory import (
     write_tensors_directory,
 )
 from keras_bert_impl.checkpoints.model_source import (
-    CheckpointOptions,
+    AdaptedOptions,
     architecture_of,
     find_model,
 )
@@ -70,6 +70,7 @@ def read_portable(
     bert_config_file: str | os.PathLike[str] | None = None,
     vocab_file: str | os.PathLike[str] | None = None,
     do_lower_case: bool | None = None,
+    adapter: str | os.PathLike[str] | None = None,
 ) -> PortableModel:
     """Reads a checkpoint of any format."""
     source = find_model(
@@ -77,6 +78,7 @@ def read_portable(
         bert_config_file=bert_config_file,
         vocab_file=vocab_file,
         do_lower_case=do_lower_case,
+        adapter=adapter,
     )
     weights, report = _read_weights(source.tensors(), str(source.checkpoint), source.config)
     return PortableModel(weights, source.config, source.text, report)
@@ -133,7 +135,7 @@ def _read_weights(
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ConvertConfig(CheckpointOptions):
+class ConvertConfig(AdaptedOptions):
     """The options of a conversion."""
 
     input: str = option(
@@ -165,9 +167,7 @@ def convert_checkpoint(config: ConvertConfig) -> str:
 
 def read_input(config: ConvertConfig) -> PortableModel:
     """Reads the checkpoint that a configuration names."""
-    return read_portable(
-        config.input, config.bert_config_file, config.vocab_file, config.do_lower_case
-    )
+    return read_portable(config.input, **config.description())
 
 
 def write_output(model: PortableModel, config: ConvertConfig) -> str:

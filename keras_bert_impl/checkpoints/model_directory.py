@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert_impl.checkpoints.formats.peft_adapter import write_adapter_files
 from keras_bert_impl.checkpoints.formats.run_checkpoint import weights_description
 from keras_bert_impl.checkpoints.formats.safetensors_file import write_safetensors
 from keras_bert_impl.checkpoints.model_card import CARD_FILE, edited_card, model_card, write_card
@@ -23,6 +24,8 @@ from keras_bert_impl.checkpoints.sentence_modules import (
     write_sentence_files,
 )
 from keras_bert_impl.checkpoints.sources import (
+    ADAPTER_CONFIG,
+    ADAPTER_WEIGHTS,
     CONFIG_FILE,
     GOOGLE_CONFIG_FILE,
     TOKENIZER_FILE,
@@ -35,6 +38,7 @@ from keras_bert_impl.config import MASKED_LM_ENTRY, BertConfig, architecture_of
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import followed, open_whole, real_path, whole_folder
 from keras_bert_impl.json_files import json_text, read_json_object
+from keras_bert_impl.models.adapters import AdapterConfig, adapters_of
 from keras_bert_impl.tokenization.text_settings import TextSettings
 
 GRAPHS_FOLDER = "openvino_graphs"
@@ -129,6 +133,32 @@ def _write_sentence(
     )
 
 
+def write_adapter(
+    folder: Path,
+    model: Any,
+    text: TextSettings,
+    how: AdapterConfig,
+    base: str,
+    sentence: SentenceSettings | None = None,
+) -> None:
+    """Writes the adapters of a model as a folder that PEFT opens, and that says what a model says.
+
+    Args:
+        base: the base, as `model_identity` names it.
+    """
+    rows = names_of(model)
+    weights = {weight.path: weight for weight in model.weights}
+    weights = {row.ours: weights[row.ours] for row in rows if row.ours in weights}
+    if folder.is_dir():
+        known = {ADAPTER_CONFIG, ADAPTER_WEIGHTS, CONFIG_FILE, VOCABULARY_FILE, TOKENIZER_FILE}
+        check_nothing_else(folder, {*known, *SENTENCE_FILES, GRAPHS_FOLDER})
+    with whole_folder(folder) as aside:
+        write_adapter_files(aside, model, [row for row in rows if row.ours in weights], how, base)
+        _write_description(aside, weights, model.config, text)
+        if sentence is not None:
+            _write_sentence(aside, sentence, model.config, weights)
+
+
 def describe_checkpoint(
     folder: Path,
     state: Mapping[str, Sequence[Any]],
@@ -144,7 +174,8 @@ def describe_checkpoint(
     variables = {variable.path: variable for variable in model.weights}
     weights = {row.ours: variables[row.ours] for row in names_of(model) if row.ours in variables}
     _write_description(folder, weights, model.config, text)
-    write_json(folder / NAMES_FILE, weights_description(names, model.label_units))
+    scales = {path: one.scale for path, one in adapters_of(model).items()}
+    write_json(folder / NAMES_FILE, weights_description(names, model.label_units, scales))
     if sentence is not None:
         saved = state.get(AVERAGES) or state["weights"]
         _write_sentence(folder, sentence, model.config, dict(zip(names, saved, strict=True)))

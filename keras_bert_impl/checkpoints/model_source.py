@@ -10,6 +10,7 @@ Every tool and `from_pretrained` ask here, so all of them take a model in the sa
 - any one file of these, or the folder of a run: its `model/`, else its newest checkpoint;
 - a name on the Hugging Face hub such as "klue/bert-base" (`hub.py`; the package `huggingface_hub`
   is installed with this one);
+- an adapter in PEFT's form: its folder, which names its base, or its base and `adapter`;
 - no weights at all: a configuration, or one of the published sizes, with a vocabulary.
 
 What a file next to the weights says comes first; a parameter fills in what no file says.
@@ -24,6 +25,11 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.checkpoints.formats import keras_hub, tf_models
+from keras_bert_impl.checkpoints.formats.peft_adapter import (
+    AdapterSource,
+    is_adapter,
+    read_base_name,
+)
 from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
 from keras_bert_impl.checkpoints.names import label_names_of_heads
 from keras_bert_impl.checkpoints.restore import check_sizes, open_source
@@ -84,6 +90,21 @@ class CheckpointOptions:
         }
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AdaptedOptions(CheckpointOptions):
+    """Options of every job that only reads a model, perhaps changed by an adapter."""
+
+    adapter: str | None = option(
+        None,
+        "The folder of an adapter (LoRA, in PEFT's form) that changes the model. An adapter that "
+        "names its base may be given as the model itself.",
+    )
+
+    def description(self) -> dict[str, Any]:
+        """See `CheckpointOptions.description`."""
+        return {**super().description(), "adapter": self.adapter}
+
+
 @dataclasses.dataclass(frozen=True)
 class ModelSource:
     """A model before it is built: everything but the numbers."""
@@ -106,6 +127,11 @@ class ModelSource:
         if self.checkpoint is None:
             raise ValueError("a new model has no weights")
         return folder_of(self.checkpoint)
+
+    @property
+    def graphs_beside(self) -> Path:
+        """The folder that graphs of it are kept in: of an adapter not its base's."""
+        return self.tensors().keeps or self.folder
 
     @property
     def architecture(self) -> str:
@@ -155,19 +181,24 @@ def find_model(
     told: Casing = _NOTHING_SAID,
     default_lower_case: bool | None = None,
     needs_text: bool = True,
+    adapter: str | os.PathLike[str] | None = None,
 ) -> ModelSource:
-    """Finds a model and what belongs to it; sees that they fit together.
+    """Finds a model, perhaps changed by an adapter, and what belongs to it; sees that all fits.
 
     `told` counts after the files next to the weights; where nothing says the casing,
     `default_lower_case` does.
     """
     checkpoint = None if path_or_name is None else locate(path_or_name)
-    tensors = None if checkpoint is None else open_source(checkpoint)
+    tensors: TensorSource | None
+    if checkpoint is not None and (adapter or is_adapter(checkpoint)):
+        checkpoint, tensors = _open_adapter(checkpoint, adapter)
+    else:
+        tensors = None if checkpoint is None else open_source(checkpoint)
     config = _find_config(checkpoint, bert_config_file, model_size, vocab_file)
     if checkpoint is not None:
         config = _completed(config, folder_of(checkpoint))
     if tensors is not None:
-        config = config.replace(extra={**tensors.extra, **config.extra})
+        config = config.replace(extra={**tensors.extra, **config.extra, **tensors.overrides})
         # Before a model is made: a configuration may ask for more memory than there is.
         check_sizes(tensors, config)
     try:
@@ -194,6 +225,19 @@ def find_model(
             raise
         return ModelSource(checkpoint, config, None, tensors, str(error))
     return ModelSource(checkpoint, config, text, tensors)
+
+
+def _open_adapter(
+    checkpoint: Path, adapter: str | os.PathLike[str] | None
+) -> tuple[Path, AdapterSource]:
+    """The folder that describes an adapted model, and its weights."""
+    if adapter is None:
+        folder, base = checkpoint, locate(read_base_name(checkpoint))
+    else:
+        folder, base = find_checkpoint(_in_home(adapter)), checkpoint
+    tensors = AdapterSource(folder, open_source(base))
+    # One that was trained here says all that a model directory says.
+    return folder if (folder / CONFIG_FILE).is_file() else base, tensors
 
 
 def locate(path_or_name: str | os.PathLike[str]) -> Path:

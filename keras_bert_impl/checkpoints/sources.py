@@ -40,6 +40,7 @@ SAVE_AGAIN = (
 """How a pickle becomes a file that is opened here."""
 _PICKLE_ENDINGS = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 _PART_OF_TF1 = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
+ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 WHOLE_WEIGHTS = (WEIGHTS_FILE, INDEX_FILE, TF_WEIGHTS_FILE, TF_INDEX_FILE, KERAS_WEIGHTS_FILE)
 _PART_OF_NUMBERS = re.compile(r"\.(index|data-\d{5}-of-\d{5})")
 _PART_OF_DIRECTORY = (
@@ -49,6 +50,8 @@ _PART_OF_DIRECTORY = (
     VOCABULARY_FILE,
     TOKENIZER_FILE,
     FAST_TOKENIZER_FILE,
+    ADAPTER_CONFIG,
+    ADAPTER_WEIGHTS,
 )
 _PICKLE = "pytorch_model.bin"
 _SHARD = re.compile(r"(model-\d+-of-\d+\.safetensors|tf_model-\d+-of-\d+\.h5)")
@@ -161,6 +164,8 @@ class TensorSource(abc.ABC):
         reasons: why tensors that no model needs are there ("optimizer slot"), by their names.
         extra: entries of the configuration that only the checkpoint says, such as what its heads
             make of it (`architectures`).
+        overrides: entries that replace those of the configuration.
+        keeps: the folder that graphs are kept in where it is not that of the model.
     """
 
     location: str
@@ -168,6 +173,8 @@ class TensorSource(abc.ABC):
     shapes: Mapping[str, tuple[int, ...]]
     reasons: Sequence[tuple[re.Pattern[str], str]] = ()
     extra: Mapping[str, Any] = MappingProxyType({})
+    overrides: Mapping[str, Any] = MappingProxyType({})
+    keeps: Path | None = None
 
     @abc.abstractmethod
     def find(self, names: Names) -> FoundTensor | None:

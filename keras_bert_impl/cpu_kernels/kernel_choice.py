@@ -22,8 +22,9 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> kernels.Plain
     """Chooses between plain and fast kernels for a model.
 
     "auto" takes the fast ones where they are faster: on TensorFlow, without a GPU or TPU, where
-    the step as a whole is not compiled by XLA; on JAX with a GPU it takes `FlashKernels`. Where XLA was used before in this process, in a way
-    that threads cannot share its programs, the plain ones are taken whatever the choice.
+    the step as a whole is not compiled by XLA; on JAX with a GPU it takes `FlashKernels`. Where XLA
+    was used before in this process, in a way that threads cannot share its programs, the plain ones
+    are taken whatever the choice.
     """
     if choice not in CHOICES:
         raise UserError(f"kernels {choice!r}: no such choice; take one of {', '.join(CHOICES)}.")

@@ -175,7 +175,7 @@ class SelfAttention(ConfiguredLayer):
         Returns:
             [batch, length, hidden]
         """
-        query, key, value = ((part.kernel, part.bias) for part in self.projections)
+        query, key, value = (part.parts() for part in self.projections)
         return kernels.current().self_attention(
             hidden,
             (query, key, value),
@@ -280,7 +280,7 @@ class EncoderBlock(ConfiguredLayer):
         context = self.attention(hidden, mask, training=training)
         hidden = kernels.current().dense_add_norm(
             context,
-            (self.attention_output.kernel, self.attention_output.bias),
+            self.attention_output.parts(),
             hidden,
             self.attention_layer_norm.parts(),
             self.attention_dropout.draw(training),
@@ -288,7 +288,7 @@ class EncoderBlock(ConfiguredLayer):
         wide = self.intermediate(hidden)  # [batch, length, intermediate]
         return kernels.current().dense_add_norm(
             wide,
-            (self.output_dense.kernel, self.output_dense.bias),
+            self.output_dense.parts(),
             hidden,
             self.output_layer_norm.parts(),
             self.output_dropout.draw(training),

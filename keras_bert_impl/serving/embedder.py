@@ -128,6 +128,7 @@ class Embedder:
         deterministic: bool = False,
         calibration_texts: Iterable[str] = (),
         do_lower_case: bool | None = None,
+        adapter: str | os.PathLike[str] | None = None,
     ) -> "Embedder":
         """Opens a model, sentence-transformers' directories among them.
 
@@ -148,16 +149,18 @@ class Embedder:
             calibration_texts: texts like those to come; some hundred of them give the scales of
                 int8, once, which are kept next to the model.
             do_lower_case: the casing, if no file says it.
+            adapter: the folder of an adapter (LoRA, in PEFT's form) that changes the model.
 
         Raises:
             UserError: there is no such model, it is incomplete, its vector is made in a way that
                 does not exist here, or the engine is not installed.
         """
         vector: dict[str, Any] = {"pooling": pooling, "normalize": normalize}
-        exported = find_exported(path_or_name, engine, **vector, do_lower_case=do_lower_case)
+        told: dict[str, Any] = {"do_lower_case": do_lower_case, "adapter": adapter}
+        exported = find_exported(path_or_name, engine, **vector, **told)
         engine = engine or (OPENVINO if exported else TENSORFLOW)
         check_engine(engine, precision)
-        source = exported or find_model(path_or_name, do_lower_case=do_lower_case)
+        source = exported or find_model(path_or_name, **told)
         changes = {**vector, "max_seq_length": max_seq_length, "prompt": prompt}
         given = {name: value for name, value in changes.items() if value is not None}
         settings = dataclasses.replace(sentence_settings_of(source), **given)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from keras_bert_impl.checkpoints.model_card import CARD_FILE
-from keras_bert_impl.checkpoints.model_source import CheckpointOptions
+from keras_bert_impl.checkpoints.model_source import AdaptedOptions
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE, TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
@@ -177,7 +177,7 @@ def check_digests(folder: Path, needed: Collection[str]) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportConfig(CheckpointOptions):
+class ExportConfig(AdaptedOptions):
     """The options of an export."""
 
     model: Path = option(

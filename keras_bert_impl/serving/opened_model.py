@@ -64,6 +64,7 @@ def open_model(
     bert_config_file: str | os.PathLike[str] | None = None,
     vocab_file: str | os.PathLike[str] | None = None,
     do_lower_case: bool | None = None,
+    adapter: str | os.PathLike[str] | None = None,
 ) -> OpenedModel:
     """Opens a model: with a masked-LM head, else as a classifier, else as the bare encoder.
 
@@ -73,6 +74,7 @@ def open_model(
         bert_config_file: the configuration, if there is none beside the weights.
         vocab_file: the vocabulary, if there is none beside the weights.
         do_lower_case: the casing, where no file next to the weights says it.
+        adapter: the folder of an adapter that changes the model.
 
     Raises:
         UserError: there is no such model, its files do not fit together, or it has a head of
@@ -83,6 +85,7 @@ def open_model(
         bert_config_file=bert_config_file,
         vocab_file=vocab_file,
         do_lower_case=do_lower_case,
+        adapter=adapter,
     )
     model = (build or build_model)(source)
     report = restore(model, source.tensors())

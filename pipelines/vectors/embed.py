@@ -146,15 +146,16 @@ def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> Embedder:
         deterministic=config.deterministic,
         calibration_texts=texts,
         do_lower_case=config.do_lower_case,
+        adapter=config.adapter,
     )
 
 
 def known_model(config: VectorModelConfig) -> ModelSource | ExportedModel:
     """What is known of the model of the options before it is opened."""
-    lower = config.do_lower_case
-    told = {"pooling": config.pooling, "normalize": config.normalize, "do_lower_case": lower}
+    own: dict[str, Any] = {"do_lower_case": config.do_lower_case, "adapter": config.adapter}
+    told = {"pooling": config.pooling, "normalize": config.normalize, **own}
     exported = find_exported(config.model, config.engine, **told)
-    return exported or find_model(config.model, do_lower_case=lower)
+    return exported or find_model(config.model, **own)
 
 
 def model_of_vectors(

@@ -26,15 +26,23 @@ def read_tensor(path: str | os.PathLike[str], name: str) -> np.ndarray:
         return np.asarray(file.get_tensor(name))
 
 
-def write_safetensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray]) -> None:
-    """Writes tensors; the file appears when it is complete."""
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
+    """What a file says besides its tensors."""
+    with _opened(path) as file:
+        return dict(file.metadata() or {})
+
+
+def write_safetensors(
+    path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], **metadata: str
+) -> None:
+    """Writes tensors, and perhaps more metadata; the file appears when it is complete."""
     from safetensors.numpy import save_file
 
     path = Path(path)
     plain = {name: np.asarray(array, order="C") for name, array in tensors.items()}
     with whole_files(path.parent, path.name) as aside:
         # transformers asks for the metadata.
-        save_file(plain, aside / path.name, metadata={"format": "pt"})
+        save_file(plain, aside / path.name, metadata={"format": "pt", **metadata})
 
 
 @contextlib.contextmanager

@@ -6,8 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
+from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.names import all_names
+from keras_bert_impl.checkpoints.sources import read_weight
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.adapters import AdapterConfig
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import TrainingConfig
@@ -105,9 +110,17 @@ def test_training_scoring_and_answering_leave_their_files(encoder, cola, tmp_pat
     assert run_classifier(elsewhere).evaluation == pytest.approx(scored.evaluation)
 
 
+def weights_of(folder):
+    """The weights of a model of one layer, by our names."""
+    source = find_model(folder).tensors()
+    found = {row.ours: source.find(row) for row in all_names(1, ("classifier",))}
+    return {path: read_weight(source, hit) for path, hit in found.items() if hit}
+
+
 @pytest.mark.slow
-def test_a_run_in_instalments_ends_where_one_in_one_go_ends(encoder, cola, tmp_path):
-    steps = {"init_checkpoint": str(encoder), "do_train": True}
+def test_a_run_of_adapters_in_instalments_ends_where_one_in_one_go_ends(encoder, cola, tmp_path):
+    adapters = AdapterConfig(lora_rank=2, lora_targets=("value", "output.dense"))
+    steps = {"init_checkpoint": str(encoder), "do_train": True, "adapters": adapters}
     run_classifier(configuration(cola, tmp_path / "whole", **steps))
     parts = configuration(cola, tmp_path / "parts", training={"stop_after_step": 4}, **steps)
     first = run_classifier(parts)
@@ -119,6 +132,24 @@ def test_a_run_in_instalments_ends_where_one_in_one_go_ends(encoder, cola, tmp_p
         (tmp_path / n / "model" / "model.safetensors").read_bytes() for n in ("whole", "parts")
     ]
     assert weights[0] == weights[1]
+    base = weights_of(encoder)
+    trained = weights_of(tmp_path / "whole" / "model")
+    changed = {path for path in base if not np.array_equal(base[path], trained[path])}
+    assert changed == {
+        f"layer_0/{layer}/kernel" for layer in ("attention/value", "attention_output", "output")
+    }
+    for same in (tmp_path / "whole" / "adapter", tmp_path / "whole" / "checkpoints"):
+        for path, weight in weights_of(same).items():
+            np.testing.assert_allclose(weight, trained[path], atol=1e-6, err_msg=path)
+    state = dict(tf.train.list_variables(str(tmp_path / "whole/checkpoints/step-00000006/state")))
+    moments = [shape for name, shape in state.items() if name.startswith("adam_m")]
+    assert sorted(moments) == sorted([[16, 2], [2, 16]] * 2 + [[24, 2], [2, 16], [16, 2], [2]])
+    scored = configuration(cola, tmp_path / "x", do_eval=True)
+    model, adapter = (
+        run_classifier(dataclasses.replace(scored, init_checkpoint=str(tmp_path / "whole" / one)))
+        for one in ("model", "adapter")
+    )
+    assert adapter.evaluation == pytest.approx(model.evaluation)
     with pytest.raises(UserError, match="`max_seq_length` was 12 and is 10"):
         run_classifier(configuration(cola, tmp_path / "parts", max_seq_length=10, **steps))
 
