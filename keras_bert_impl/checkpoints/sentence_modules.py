@@ -221,31 +221,38 @@ def restore_pooler(weights: Sequence[Any], folder: Path) -> bool:
     return True
 
 
-def _read_modules(path: Path) -> dict[str, str]:
-    """The folder of each module, by the last part of its class' name.
+def module_folders(folder: Path) -> list[tuple[str, str]]:
+    """The modules that a directory names: the last part of each one's class' name, and its folder.
 
     Their classes are never imported: a name only says which of the modules here is meant.
     """
-    modules = read_typed(path, list[_Module], _AGAIN)
+    path = folder / MODULES_FILE
+    modules = read_typed(path, list[_Module], _AGAIN) if is_named(path) else []
     for module in modules:
         check_keys(path, module, MODULES_FILE)
-    kinds = [one["type"].rpartition(".")[2] for one in modules]
+    outside = [one["path"] for one in modules if _is_outside(one.get("path", ""))]
+    if outside:
+        raise UserError(
+            f"{path}: the module {shown(outside[0])} lies outside of the model's folder."
+        )
+    return [(one["type"].rpartition(".")[2], one.get("path", "")) for one in modules]
+
+
+def _read_modules(path: Path) -> dict[str, str]:
+    """The folder of each module, of a kind that exists here."""
+    modules = module_folders(path.parent)
+    kinds = [kind for kind, _ in modules]
     if kinds not in (_OF_CROSS_ENCODERS if _cross_encoder(path.parent) else _KNOWN):
         found = shown(", ".join(kinds))[1:-1] or "no module"
         raise UserError(
             f"{path}: a model of {found} cannot be opened here; name one "
             "of Transformer, Pooling and perhaps Dense and Normalize."
         )
-    folders = {kind: one.get("path", "") for kind, one in zip(kinds, modules, strict=True)}
+    folders = dict(modules)
     if folders["Transformer"] not in ("", "."):
         raise UserError(
             f"{path}: the encoder lies in the folder {shown(folders['Transformer'])}; move its "
             f"files beside {MODULES_FILE}, and leave its path empty there."
-        )
-    outside = [name for name in folders.values() if _is_outside(name)]
-    if outside:
-        raise UserError(
-            f"{path}: the module {shown(outside[0])} lies outside of the model's folder."
         )
     return folders
 

@@ -1,0 +1,185 @@
+"""A trained model written as static vectors, by Model2Vec's method with three changes.
+
+Each token goes through the encoder once; principal components; weights that fall with a token's
+frequency (SIF). The changes were chosen on STS-B's training pairs with all-MiniLM-L6-v2: a token's
+vector is that of [CLS] before it, though the model pools by the mean; only tokens that texts have
+are counted; and each component is divided by the square root of its standard deviation.
+"""
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.checkpoints.formats.safetensors_file import write_safetensors
+from keras_bert_impl.checkpoints.hub import may_be_hub_name
+from keras_bert_impl.checkpoints.model_card import sealed_card
+from keras_bert_impl.checkpoints.model_directory import write_json
+from keras_bert_impl.checkpoints.sentence_modules import MODULES_FILE
+from keras_bert_impl.checkpoints.sources import (
+    CONFIG_FILE,
+    FAST_TOKENIZER_FILE,
+    TOKENIZER_FILE,
+    VOCABULARY_FILE,
+    WEIGHTS_FILE,
+)
+from keras_bert_impl.engines.engine import Features
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import real_path
+from keras_bert_impl.models.embedder import BertEmbedder
+from keras_bert_impl.models.head_settings import CLS
+from keras_bert_impl.serving.embedder import Embedder
+from keras_bert_impl.serving.export import ExportResult, write_export
+from keras_bert_impl.serving.exported import EMBEDDING
+from keras_bert_impl.serving.opened_model import open_model
+from keras_bert_impl.serving.smaller_vectors import Vectors
+from keras_bert_impl.serving.static_vectors import (
+    MODEL_TYPE,
+    NO_LIMIT,
+    STATIC,
+    TABLE,
+    StaticEngine,
+)
+from keras_bert_impl.serving.verify import InputSpec
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
+from keras_bert_impl.tokenization.portable_tokenizer import client_tokenizer
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+_OF_RANKS, _OF_COUNTS = 2e-4, 1e-3  # SIF's a: with frequencies by Zipf's law, and with counted ones
+
+
+def export_static(
+    model: str | Path,
+    folder: Path,
+    dimensions: int | None = None,
+    texts: Iterable[str] | None = None,
+    verify: bool = True,
+    **description: Any,
+) -> ExportResult:
+    """Writes the static vectors of a model, in a folder that three libraries open alike.
+
+    Args:
+        dimensions: how many numbers a vector has; by default 256, or the model's if it has fewer.
+        texts: give the frequencies of tokens; by default their ranks in the vocabulary do.
+        description: further arguments of `find_model`, such as `vocab_file`.
+    """
+    opened = open_model(model, build=lambda one: BertEmbedder(one.config, CLS), **description)
+    hidden, vocabulary = opened.model.config.hidden_size, opened.text.vocabulary
+    width = dimensions or min(256, hidden)
+    if width > hidden:
+        raise UserError(f"`dimensions={width}`: the model's vectors have {hidden}; give fewer.")
+    embedder, words = Embedder(opened.model, opened.text), _words(vocabulary)
+    frames = np.array([vocabulary.cls_id, 0, vocabulary.sep_id], np.int32)
+    rows = np.tile(frames, (len(words), 1))
+    rows[:, 1] = words
+    vectors = embedder.embed_rows(list(rows))
+    shares, a = _zipf(len(words)), _OF_RANKS
+    if texts is not None:
+        shares, a = _shares(texts, embedder)[words], _OF_COUNTS
+    table = np.zeros((len(vocabulary), width), np.float32)
+    table[words] = components(vectors, width) * (a / (a + shares))[:, None]
+    silent = (vocabulary.pad_id, vocabulary.unk_id, vocabulary.cls_id, vocabulary.sep_id)
+    engine = StaticEngine(table, silent, normalize=True)
+    name = str(model) if may_be_hub_name(str(model)) else real_path(Path(model)).name
+
+    def expected(_: str, features: Features) -> Mapping[str, Any]:
+        return engine.compute_one(features)
+
+    def fill(aside: Path) -> None:
+        write_safetensors(aside / WEIGHTS_FILE, {TABLE: table})
+        tokenizer = client_tokenizer(opened.text, NO_LIMIT, keeps_special_tokens=False)
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        tokenizer.save(str(aside / FAST_TOKENIZER_FILE))
+        vocabulary.write(aside / VOCABULARY_FILE)
+        write_json(aside / TOKENIZER_FILE, opened.text.as_json())
+        modules = _module(0, "", "StaticEmbedding"), _module(1, "1_Normalize", "Normalize")
+        write_json(aside / MODULES_FILE, modules)
+        write_json(aside / CONFIG_FILE, {**_CONFIG, **_said(name, width, a)})
+
+    specs = {"serving_default": {one: InputSpec((None, None)) for one in ENCODER_INPUTS}}
+    card = _card(name, len(words), width)
+    written = write_export(opened, folder, STATIC, fill, specs, expected, verify, card)
+    return ExportResult({"serving_default": (ENCODER_INPUTS, (EMBEDDING,))}, None, *written)
+
+
+def components(vectors: Vectors, width: int) -> Vectors:
+    """The first principal components, each divided by the square root of its deviation.
+
+    Args:
+        vectors: float32 [tokens, hidden].
+
+    Example:
+        >>> components(np.array([[4, 1], [-4, 1], [0, 1]], np.float32), 1).ravel().round(3).tolist()
+        [2.213, -2.213, 0.0]
+    """
+    centred = vectors - vectors.mean(axis=0)
+    variances, axes = np.linalg.eigh(centred.T @ centred / len(centred))
+    variances, axes = variances[::-1][:width], axes[:, ::-1][:, :width]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(width)])  # on any machine
+    return centred @ axes / np.maximum(variances, 1e-9 * variances[0]) ** 0.25
+
+
+def _words(vocabulary: Vocabulary) -> NDArray[np.int64]:
+    """The ids of the tokens that texts have: all but the special and the unused ones."""
+    named = [len(one) > 1 and one[0] == "[" and one[-1] == "]" for one in vocabulary.tokens]
+    return np.flatnonzero(~np.array(named))
+
+
+def _zipf(count: int) -> NDArray[np.float64]:
+    """The frequencies of tokens that stand in the order of their frequency, by Zipf's law."""
+    inverse = 1 / np.arange(2, count + 2)
+    return inverse / inverse.sum()
+
+
+def _shares(texts: Iterable[str], embedder: Embedder) -> NDArray[np.float64]:
+    """The frequency of each token in texts."""
+    counts, source = np.zeros(len(embedder.text.vocabulary)), iter(texts)
+    while block := list(islice(source, embedder.texts_at_once)):
+        counts += np.bincount(np.concatenate(embedder.rows(block)), minlength=len(counts))
+    return counts / counts.sum()
+
+
+_CONFIG = {
+    "model_type": MODEL_TYPE,
+    "architectures": ["StaticModel"],
+    "pooling": "first",
+    "seq_length": NO_LIMIT,
+    "max_length": None,
+    "normalize": True,
+    "embedding_dtype": "float32",
+}
+
+
+def _said(name: str, width: int, a: float) -> dict[str, Any]:
+    sizes = {"apply_pca": width, "hidden_dim": width}
+    return {"tokenizer_name": name, **sizes, "sif_coefficient": a}
+
+
+def _module(number: int, path: str, kind: str) -> dict[str, Any]:
+    names = {"idx": number, "name": str(number), "path": path}
+    return {**names, "type": f"sentence_transformers.models.{kind}"}
+
+
+def _card(name: str, words: int, width: int) -> str:
+    hub = f"base_model: {name}\n" if "/" in name else ""
+    return sealed_card(
+        f"""---
+library_name: model2vec
+tags: [static-embeddings, sentence-transformers, keras_bert_impl]
+{hub}---
+# Static vectors of {name}
+
+A vector of {width} numbers for each of {words:,} tokens, made from `{name}`; the vector of a text
+is their mean, scaled to length 1. [UNK] is in no mean.
+
+```python
+keras_bert_impl.Embedder.from_pretrained(".").embed(["a text"])
+sentence_transformers.SentenceTransformer(".").encode(["a text"])
+model2vec.StaticModel.from_pretrained(".").encode(["a text"])
+```
+"""
+    )
