@@ -224,7 +224,7 @@ def tokenizer_config(config: BertConfig, text: TextSettings) -> dict[str, Any]:
     }
 
 
-def write_json(path: Path, values: dict[str, Any]) -> None:
+def write_json(path: Path, values: Any) -> None:
     """Writes a small file of JSON, its keys sorted."""
     with open_whole(path) as file:
         file.write(json_text(values, indent=2, sort_keys=True, ensure_ascii=False) + "\n")

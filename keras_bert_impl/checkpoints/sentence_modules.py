@@ -377,11 +377,7 @@ def write_sentence_files(
     if settings.normalize:
         kinds["Normalize"] = _NORMALIZE
         make_folder(folder / _NORMALIZE)
-    modules = [
-        {"idx": number, "name": str(number), "path": path, "type": f"{_CLASSES}.{kind}"}
-        for number, (kind, path) in enumerate(kinds.items())
-    ]
-    write_json(folder / MODULES_FILE, modules)
+    write_json(folder / MODULES_FILE, modules_of(kinds))
     make_folder(folder / _POOLING)
     write_json(folder / _POOLING / CONFIG_FILE, _pooling(settings, hidden_size))
     if settings.max_seq_length is not None:
@@ -389,6 +385,14 @@ def write_sentence_files(
         write_json(folder / LENGTH_FILE, length)
     if settings.prompt or settings.prompts or settings.dimensions or settings.similarity != COSINE:
         write_json(folder / PROMPTS_FILE, _prompts(settings))
+
+
+def modules_of(kinds: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What `modules.json` says of modules: their classes' names, and the folder of each."""
+    return [
+        {"idx": number, "name": str(number), "path": path, "type": f"{_CLASSES}.{kind}"}
+        for number, (kind, path) in enumerate(kinds.items())
+    ]
 
 
 def _prompts(settings: SentenceSettings) -> dict[str, Any]:

@@ -173,10 +173,8 @@ def _of_static(folder: Path) -> ExportedModel:
     tokens = len(found.text.vocabulary)
     config = BertConfig(tokens, found.width, 1, 1, max_position_embeddings=length)
     sentence = SentenceSettings(normalize=found.normalize, max_seq_length=length)
-    of_vectors = {"gives_vectors": True, "sentence": sentence, "max_seq_length": length}
-    return ExportedModel(
-        folder, config, found.text, (), False, **of_vectors, is_whole=False, static=found
-    )
+    facts = config, found.text, (), False, True, sentence, length, False
+    return ExportedModel(folder, *facts, static=found)
 
 
 def read_exported(folder: Path) -> ExportedModel:

@@ -18,7 +18,7 @@ from keras_bert_impl.checkpoints.formats.safetensors_file import write_safetenso
 from keras_bert_impl.checkpoints.hub import may_be_hub_name
 from keras_bert_impl.checkpoints.model_card import sealed_card
 from keras_bert_impl.checkpoints.model_directory import write_json
-from keras_bert_impl.checkpoints.sentence_modules import MODULES_FILE
+from keras_bert_impl.checkpoints.sentence_modules import MODULES_FILE, SentenceSettings, modules_of
 from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
     FAST_TOKENIZER_FILE,
@@ -45,10 +45,22 @@ from keras_bert_impl.serving.static_vectors import (
 )
 from keras_bert_impl.serving.verify import InputSpec
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
+from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.portable_tokenizer import client_tokenizer
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 _OF_RANKS, _OF_COUNTS = 2e-4, 1e-3  # SIF's a: with frequencies by Zipf's law, and with counted ones
+_TEXTS_AT_ONCE = 10_000
+_MODULES = {"StaticEmbedding": "", "Normalize": "1_Normalize"}
+_CONFIG = {
+    "model_type": MODEL_TYPE,
+    "architectures": ["StaticModel"],
+    "pooling": "first",
+    "seq_length": NO_LIMIT,
+    "max_length": None,
+    "normalize": True,
+}
 
 
 def export_static(
@@ -71,14 +83,16 @@ def export_static(
     width = dimensions or min(256, hidden)
     if width > hidden:
         raise UserError(f"`dimensions={width}`: the model's vectors have {hidden}; give fewer.")
-    embedder, words = Embedder(opened.model, opened.text), _words(vocabulary)
+    words, short = _words(vocabulary), SentenceSettings(CLS, max_seq_length=3)
     frames = np.array([vocabulary.cls_id, 0, vocabulary.sep_id], np.int32)
     rows = np.tile(frames, (len(words), 1))
     rows[:, 1] = words
-    vectors = embedder.embed_rows(list(rows))
-    shares, a = _zipf(len(words)), _OF_RANKS
+    vectors = Embedder(opened.model, opened.text, short).embed_rows(list(rows))
+    # Zipf's law, of tokens that stand in the order of their frequencies.
+    counts, a = 1 / np.arange(2, len(words) + 2), _OF_RANKS
     if texts is not None:
-        shares, a = _shares(texts, embedder)[words], _OF_COUNTS
+        counts, a = _counts(texts, opened.text)[words], _OF_COUNTS
+    shares = counts / max(counts.sum(), 1e-12)
     table = np.zeros((len(vocabulary), width), np.float32)
     table[words] = components(vectors, width) * (a / (a + shares))[:, None]
     silent = (vocabulary.pad_id, vocabulary.unk_id, vocabulary.cls_id, vocabulary.sep_id)
@@ -96,9 +110,9 @@ def export_static(
         tokenizer.save(str(aside / FAST_TOKENIZER_FILE))
         vocabulary.write(aside / VOCABULARY_FILE)
         write_json(aside / TOKENIZER_FILE, opened.text.as_json())
-        modules = _module(0, "", "StaticEmbedding"), _module(1, "1_Normalize", "Normalize")
-        write_json(aside / MODULES_FILE, modules)
-        write_json(aside / CONFIG_FILE, {**_CONFIG, **_said(name, width, a)})
+        write_json(aside / MODULES_FILE, modules_of(_MODULES))
+        said = {"tokenizer_name": name, "apply_pca": width, "hidden_dim": width}
+        write_json(aside / CONFIG_FILE, {**_CONFIG, **said, "sif_coefficient": a})
 
     specs = {"serving_default": {one: InputSpec((None, None)) for one in ENCODER_INPUTS}}
     card = _card(name, len(words), width)
@@ -129,39 +143,11 @@ def _words(vocabulary: Vocabulary) -> NDArray[np.int64]:
     return np.flatnonzero(~np.array(named))
 
 
-def _zipf(count: int) -> NDArray[np.float64]:
-    """The frequencies of tokens that stand in the order of their frequency, by Zipf's law."""
-    inverse = 1 / np.arange(2, count + 2)
-    return inverse / inverse.sum()
-
-
-def _shares(texts: Iterable[str], embedder: Embedder) -> NDArray[np.float64]:
-    """The frequency of each token in texts."""
-    counts, source = np.zeros(len(embedder.text.vocabulary)), iter(texts)
-    while block := list(islice(source, embedder.texts_at_once)):
-        counts += np.bincount(np.concatenate(embedder.rows(block)), minlength=len(counts))
-    return counts / counts.sum()
-
-
-_CONFIG = {
-    "model_type": MODEL_TYPE,
-    "architectures": ["StaticModel"],
-    "pooling": "first",
-    "seq_length": NO_LIMIT,
-    "max_length": None,
-    "normalize": True,
-    "embedding_dtype": "float32",
-}
-
-
-def _said(name: str, width: int, a: float) -> dict[str, Any]:
-    sizes = {"apply_pca": width, "hidden_dim": width}
-    return {"tokenizer_name": name, **sizes, "sif_coefficient": a}
-
-
-def _module(number: int, path: str, kind: str) -> dict[str, Any]:
-    names = {"idx": number, "name": str(number), "path": path}
-    return {**names, "type": f"sentence_transformers.models.{kind}"}
+def _counts(texts: Iterable[str], text: TextSettings) -> NDArray[np.float64]:
+    counts, source, tokenizer = np.zeros(len(text.vocabulary)), iter(texts), PlainTokenizer(text)
+    while block := list(islice(source, _TEXTS_AT_ONCE)):
+        counts += np.bincount(tokenizer.encode_lines(block).ids, minlength=len(counts))
+    return counts
 
 
 def _card(name: str, words: int, width: int) -> str:

@@ -50,6 +50,7 @@ class StaticVectors(NamedTuple):
     Attributes:
         file: that of the table.
         width: how many numbers a vector has.
+        tokens: how many tokens have one; special ones that were left out are added behind them.
         text: how a text is cut.
         normalize: whether vectors are scaled to length 1.
         most: how many tokens of a text are read.
@@ -58,6 +59,7 @@ class StaticVectors(NamedTuple):
 
     file: Path
     width: int
+    tokens: int
     text: TextSettings
     normalize: bool
     most: int
@@ -65,7 +67,7 @@ class StaticVectors(NamedTuple):
 
     def open(self) -> "StaticEngine":
         """Gives what computes them."""
-        tokens = len(self.text.vocabulary)
+        whole = np.zeros((len(self.text.vocabulary), self.width), np.float32)
         with reading(self.file, "the static vectors of its tokenizer", _AGAIN):
             found = {
                 entry.name: read_tensor(self.file, entry)
@@ -75,10 +77,11 @@ class StaticVectors(NamedTuple):
             table = (table[found[_MAPPING]] if _MAPPING in found else table).astype(np.float32)
             if _WEIGHTS in found:
                 table *= found[_WEIGHTS][:, None].astype(np.float32)
-            whole = np.zeros((tokens, self.width), np.float32)
-            if not tokens - len(SPECIAL_TOKENS) <= len(table) <= tokens:
-                raise ValueError(f"it has {len(table)} vectors, and there are {tokens} tokens")
-            whole[: len(table)] = table  # those that follow are special, and in no text
+            if len(table) != self.tokens:
+                raise ValueError(
+                    f"it has {len(table)} vectors, and its tokenizer {self.tokens} tokens"
+                )
+            whole[: self.tokens] = table
         return StaticEngine(whole, self.silent, self.normalize)
 
 
@@ -102,22 +105,22 @@ def read_static(folder: Path, is_ours: bool) -> StaticVectors:
     said = read_typed(config, _Settings, _AGAIN) if is_named(config) else _Settings()
     if is_ours:  # whose tokenizer.json has every rule written out for others
         vocabulary = Vocabulary.load(folder / VOCABULARY_FILE)
-        text = read_casing(folder, is_export=True).settings(vocabulary)
+        text, tokens = read_casing(folder, is_export=True).settings(vocabulary), len(vocabulary)
     else:
-        text = _text_of_others(fast)
+        text, tokens = _text_of_others(fast)
     limit = said.get("max_length", 512) if is_model2vec else _truncation(fast)
     ids = text.vocabulary
     silent = (ids.pad_id, ids.cls_id, ids.sep_id, *([ids.unk_id] if is_model2vec else []))
     normalize = "Normalize" in modules if modules else said.get("normalize", False)
-    return StaticVectors(file, width, text, normalize, limit or NO_LIMIT, silent)
+    return StaticVectors(file, width, tokens, text, normalize, limit or NO_LIMIT, silent)
 
 
-def _text_of_others(fast: Path) -> TextSettings:
+def _text_of_others(fast: Path) -> tuple[TextSettings, int]:
     found = read_tokenizer_json(fast, framed=False)
     tokens = [*found.tokens, *(one for one in SPECIAL_TOKENS if one not in found.tokens)]
     form = NFC if found.composes else AS_IS
     casing = Casing(found.do_lower_case, found.strip_accents, form, found.added, found.longest_word)
-    return casing.settings(Vocabulary(tokens, str(fast)))
+    return casing.settings(Vocabulary(tokens, str(fast))), len(found.tokens)
 
 
 def _truncation(fast: Path) -> int | None:

@@ -202,13 +202,6 @@ def text_ids(block: Any, vocabulary: Vocabulary, max_seq_length: int) -> list[np
     """The ids of each text as `[CLS] text [SEP]`, truncated: int32 [length] each."""
     if len(block.offsets) == 1:
         return []
-    held = np.diff(block.offsets)
-    lengths = np.minimum(held, max_seq_length - 2)
-    places = np.arange(len(block.ids)) - np.repeat(block.offsets[:-1], held)
-    ends = np.cumsum(lengths + 2)
-    ids = np.full(ends[-1], vocabulary.cls_id, np.int32)
-    is_text = np.ones(len(ids), bool)
-    is_text[ends - 1] = is_text[ends - 2 - lengths] = False
-    ids[is_text] = block.ids[places < np.repeat(lengths, held)]
-    ids[ends - 1] = vocabulary.sep_id
-    return np.split(ids, ends[:-1])
+    first, last = (np.array([x], np.int32) for x in (vocabulary.cls_id, vocabulary.sep_id))
+    texts = np.split(block.ids, block.offsets[1:-1])
+    return [np.concatenate([first, text[: max_seq_length - 2], last]) for text in texts]
