@@ -298,7 +298,7 @@ def write_export(
 def _loaded(form: str, folder: Path) -> Ask:
     """An export in its own runtime, as its client loads it."""
     if form == STATIC:
-        engine = read_static(folder, is_ours=True).open()
+        engine = read_static(folder).open()
         return lambda _, features: engine.compute_one(features)
     if form != SAVED_MODEL:
         file = _FILES[form][0]

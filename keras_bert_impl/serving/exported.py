@@ -13,7 +13,6 @@ from keras_bert_impl.checkpoints.model_card import CARD_FILE
 from keras_bert_impl.checkpoints.model_source import CheckpointOptions, locate
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE, TOKENIZER_FILE, VOCABULARY_FILE
-from keras_bert_impl.checkpoints.sources import WEIGHTS_FILE as TABLE_FILE
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.checkpoints.text_files import read_casing
 from keras_bert_impl.config import BertConfig
@@ -165,10 +164,9 @@ def find_exported(
 
 
 def _of_static(folder: Path) -> ExportedModel:
-    is_ours = is_named(folder / DIGESTS_FILE)
-    if is_ours:
-        check_digests(folder, (TABLE_FILE, VOCABULARY_FILE, TOKENIZER_FILE, CONFIG_FILE))
-    found = read_static(folder, is_ours)
+    if is_named(folder / DIGESTS_FILE):  # else it is another library's
+        check_digests(folder, ())
+    found = read_static(folder)
     length = found.most + 2  # [CLS] and [SEP] are counted, and not read
     tokens = len(found.text.vocabulary)
     config = BertConfig(tokens, found.width, 1, 1, max_position_embeddings=length)

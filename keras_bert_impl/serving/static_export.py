@@ -19,13 +19,7 @@ from keras_bert_impl.checkpoints.hub import may_be_hub_name
 from keras_bert_impl.checkpoints.model_card import sealed_card
 from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.sentence_modules import MODULES_FILE, SentenceSettings, modules_of
-from keras_bert_impl.checkpoints.sources import (
-    CONFIG_FILE,
-    FAST_TOKENIZER_FILE,
-    TOKENIZER_FILE,
-    VOCABULARY_FILE,
-    WEIGHTS_FILE,
-)
+from keras_bert_impl.checkpoints.sources import CONFIG_FILE, FAST_TOKENIZER_FILE, WEIGHTS_FILE
 from keras_bert_impl.engines.engine import Features
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import real_path
@@ -46,7 +40,7 @@ from keras_bert_impl.serving.static_vectors import (
 from keras_bert_impl.serving.verify import InputSpec
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
-from keras_bert_impl.tokenization.portable_tokenizer import client_tokenizer
+from keras_bert_impl.tokenization.portable_tokenizer import usual_tokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
@@ -104,12 +98,7 @@ def export_static(
 
     def fill(aside: Path) -> None:
         write_safetensors(aside / WEIGHTS_FILE, {TABLE: table})
-        tokenizer = client_tokenizer(opened.text, NO_LIMIT, keeps_special_tokens=False)
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        tokenizer.save(str(aside / FAST_TOKENIZER_FILE))
-        vocabulary.write(aside / VOCABULARY_FILE)
-        write_json(aside / TOKENIZER_FILE, opened.text.as_json())
+        usual_tokenizer(opened.text).save(str(aside / FAST_TOKENIZER_FILE))
         write_json(aside / MODULES_FILE, modules_of(_MODULES))
         said = {"tokenizer_name": name, "apply_pca": width, "hidden_dim": width}
         write_json(aside / CONFIG_FILE, {**_CONFIG, **said, "sif_coefficient": a})

@@ -13,20 +13,14 @@ import numpy as np
 
 from keras_bert_impl.checkpoints.formats.safetensors_file import read_header, read_tensor
 from keras_bert_impl.checkpoints.sentence_modules import module_folders
-from keras_bert_impl.checkpoints.sources import (
-    CONFIG_FILE,
-    FAST_TOKENIZER_FILE,
-    VOCABULARY_FILE,
-    WEIGHTS_FILE,
-)
-from keras_bert_impl.checkpoints.text_files import read_casing
+from keras_bert_impl.checkpoints.sources import CONFIG_FILE, FAST_TOKENIZER_FILE, WEIGHTS_FILE
 from keras_bert_impl.engines.engine import Features, Key, Outputs
 from keras_bert_impl.errors import reading
 from keras_bert_impl.files import is_named
 from keras_bert_impl.json_files import read_json_object, read_typed
 from keras_bert_impl.serving.smaller_vectors import Vectors, unit
 from keras_bert_impl.tokenization.model_files import read_tokenizer_json
-from keras_bert_impl.tokenization.text_settings import AS_IS, NFC, Casing, TextSettings
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 STATIC = "static"
@@ -93,7 +87,7 @@ def is_static(folder: Path) -> bool:
     return is_named(path) and read_json_object(path).get("model_type") == MODEL_TYPE
 
 
-def read_static(folder: Path, is_ours: bool) -> StaticVectors:
+def read_static(folder: Path) -> StaticVectors:
     """Reads what stands beside the table of static vectors."""
     modules = dict(module_folders(folder))
     module = folder / next(iter(modules.values()), "")
@@ -103,29 +97,15 @@ def read_static(folder: Path, is_ours: bool) -> StaticVectors:
         is_model2vec = TABLE in header
         _, width = header[TABLE if is_model2vec else _TABLE_OF_MODULES].shape
     said = read_typed(config, _Settings, _AGAIN) if is_named(config) else _Settings()
-    if is_ours:  # whose tokenizer.json has every rule written out for others
-        vocabulary = Vocabulary.load(folder / VOCABULARY_FILE)
-        text, tokens = read_casing(folder, is_export=True).settings(vocabulary), len(vocabulary)
-    else:
-        text, tokens = _text_of_others(fast)
-    limit = said.get("max_length", 512) if is_model2vec else _truncation(fast)
-    ids = text.vocabulary
+    cutting = read_tokenizer_json(fast, framed=False)
+    missing = [one for one in SPECIAL_TOKENS if one not in cutting.tokens]
+    ids = Vocabulary([*cutting.tokens, *missing], str(fast))
+    text = cutting.casing.settings(ids)
+    limit = said.get("max_length", 512) if is_model2vec else cutting.truncation
     silent = (ids.pad_id, ids.cls_id, ids.sep_id, *([ids.unk_id] if is_model2vec else []))
     normalize = "Normalize" in modules if modules else said.get("normalize", False)
-    return StaticVectors(file, width, tokens, text, normalize, limit or NO_LIMIT, silent)
-
-
-def _text_of_others(fast: Path) -> tuple[TextSettings, int]:
-    found = read_tokenizer_json(fast, framed=False)
-    tokens = [*found.tokens, *(one for one in SPECIAL_TOKENS if one not in found.tokens)]
-    form = NFC if found.composes else AS_IS
-    casing = Casing(found.do_lower_case, found.strip_accents, form, found.added, found.longest_word)
-    return casing.settings(Vocabulary(tokens, str(fast))), len(found.tokens)
-
-
-def _truncation(fast: Path) -> int | None:
-    with reading(fast, "a tokenizer", _AGAIN):
-        return (read_json_object(fast).get("truncation") or {}).get("max_length")
+    count = len(cutting.tokens)
+    return StaticVectors(file, width, count, text, normalize, limit or NO_LIMIT, silent)
 
 
 class StaticEngine:

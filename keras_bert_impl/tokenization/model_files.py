@@ -14,6 +14,7 @@ from keras_bert_impl.errors import UserError, reading, shown
 from keras_bert_impl.json_files import read_json_object, typed
 from keras_bert_impl.options import Rules
 from keras_bert_impl.tokenization.added_tokens import AddedToken
+from keras_bert_impl.tokenization.text_settings import AS_IS, NFC, Casing
 from keras_bert_impl.tokenization.vocabulary import CLS, CONTINUATION, SEP, SPECIAL_TOKENS, UNK
 
 WordLength = Annotated[int, Rules(sentence="", at_least=1, at_most=1 << 20)]
@@ -226,6 +227,7 @@ class TokenizerFile(NamedTuple):
     Attributes:
         tokens: all tokens in the order of their ids.
         added: those of them that are taken out of a text, with their ids.
+        truncation: how many tokens of a text are read; None is all.
     """
 
     tokens: tuple[str, ...]
@@ -234,6 +236,13 @@ class TokenizerFile(NamedTuple):
     composes: bool
     added: tuple[AddedToken, ...]
     longest_word: int | None
+    truncation: int | None
+
+    @property
+    def casing(self) -> Casing:
+        """All but the tokens."""
+        form = NFC if self.composes else AS_IS
+        return Casing(self.do_lower_case, self.strip_accents, form, self.added, self.longest_word)
 
 
 class _Model(TypedDict):
@@ -285,8 +294,9 @@ def read_tokenizer_json(path: str | os.PathLike[str], *, framed: bool = True) ->
     added_tokens = tuple(token for token in tokens if token.content not in SPECIAL_TOKENS)
     check_reachable(added_tokens, known, lower, path)
     ordered = tuple(sorted(ids, key=ids.__getitem__))
-    longest_word = model.get("max_input_chars_per_word")
-    return TokenizerFile(ordered, lower, accents, composes, added_tokens, longest_word)
+    longest_word, length = model.get("max_input_chars_per_word"), flat.get("truncation.max_length")
+    length = typed(length, int | None, f"{path}: truncation.max_length", _REMEDY)
+    return TokenizerFile(ordered, lower, accents, composes, added_tokens, longest_word, length)
 
 
 def check_reachable(

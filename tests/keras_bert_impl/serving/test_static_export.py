@@ -78,7 +78,7 @@ def test_the_tokenizer_beside_them_cuts_as_ours(model, tmp_path):
     export_static(model, tmp_path / "static", verify=False)
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "static" / "tokenizer.json"))
     ours = kb.Tokenizer.from_pretrained(model)
-    for text in [*TEXTS, "the \ue000dog", "a " * 600]:
+    for text in [*TEXTS, "the İ dog", "a " * 600]:
         assert theirs.encode(text, add_special_tokens=False).ids == ours.encode(text)
 
 
