@@ -290,3 +290,9 @@ class ExportModelConfig(ExportConfig):
         "Of static vectors: text, one a line, that gives the frequencies of tokens; by default "
         "their order in the vocabulary does, as in BERT's own.",
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("dimensions", "input_file"):
+            if self.format != STATIC and getattr(self, name) is not None:
+                raise UserError(f"`{name}` is for `format={STATIC}`; leave it out.")

@@ -6,7 +6,7 @@ vector is that of [CLS] before it, though the model pools by the mean; only toke
 are counted; and each component is divided by the square root of its standard deviation.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from keras_bert_impl.checkpoints.model_card import sealed_card
 from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.sentence_modules import MODULES_FILE, SentenceSettings, modules_of
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE, FAST_TOKENIZER_FILE, WEIGHTS_FILE
-from keras_bert_impl.engines.engine import Features
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import real_path
 from keras_bert_impl.models.embedder import BertEmbedder
@@ -37,7 +36,7 @@ from keras_bert_impl.serving.static_vectors import (
     TABLE,
     StaticEngine,
 )
-from keras_bert_impl.serving.verify import InputSpec
+from keras_bert_impl.serving.verify import Ask, InputSpec
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.portable_tokenizer import usual_tokenizer
@@ -67,10 +66,7 @@ def export_static(
 ) -> ExportResult:
     """Writes the static vectors of a model, in a folder that three libraries open alike.
 
-    Args:
-        dimensions: how many numbers a vector has; by default 256, or the model's if it has fewer.
-        texts: give the frequencies of tokens; by default their ranks in the vocabulary do.
-        description: further arguments of `find_model`, such as `vocab_file`.
+    `texts` give the frequencies of tokens; by default their ranks in the vocabulary do.
     """
     opened = open_model(model, build=lambda one: BertEmbedder(one.config, CLS), **description)
     hidden, vocabulary = opened.model.config.hidden_size, opened.text.vocabulary
@@ -93,9 +89,6 @@ def export_static(
     engine = StaticEngine(table, silent, normalize=True)
     name = str(model) if may_be_hub_name(str(model)) else real_path(Path(model)).name
 
-    def expected(_: str, features: Features) -> Mapping[str, Any]:
-        return engine.compute_one(features)
-
     def fill(aside: Path) -> None:
         write_safetensors(aside / WEIGHTS_FILE, {TABLE: table})
         usual_tokenizer(opened.text).save(str(aside / FAST_TOKENIZER_FILE))
@@ -105,15 +98,13 @@ def export_static(
 
     specs = {"serving_default": {one: InputSpec((None, None)) for one in ENCODER_INPUTS}}
     card = _card(name, len(words), width)
+    expected: Ask = lambda _, features: dict(engine.compute_one(features))  # noqa: E731
     written = write_export(opened, folder, STATIC, fill, specs, expected, verify, card)
     return ExportResult({"serving_default": (ENCODER_INPUTS, (EMBEDDING,))}, None, *written)
 
 
 def components(vectors: Vectors, width: int) -> Vectors:
     """The first principal components, each divided by the square root of its deviation.
-
-    Args:
-        vectors: float32 [tokens, hidden].
 
     Example:
         >>> components(np.array([[4, 1], [-4, 1], [0, 1]], np.float32), 1).ravel().round(3).tolist()
@@ -148,13 +139,7 @@ tags: [static-embeddings, sentence-transformers, keras_bert_impl]
 {hub}---
 # Static vectors of {name}
 
-A vector of {width} numbers for each of {words:,} tokens, made from `{name}`; the vector of a text
-is their mean, scaled to length 1. [UNK] is in no mean.
-
-```python
-keras_bert_impl.Embedder.from_pretrained(".").embed(["a text"])
-sentence_transformers.SentenceTransformer(".").encode(["a text"])
-model2vec.StaticModel.from_pretrained(".").encode(["a text"])
-```
+A vector of {width} numbers for each of {words:,} tokens, made from `{name}`; that of a text is
+their mean, scaled to length 1. keras_bert_impl, sentence-transformers and model2vec open this folder.
 """
     )

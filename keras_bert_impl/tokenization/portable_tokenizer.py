@@ -48,59 +48,54 @@ def client_tokenizer(text: TextSettings, max_seq_length: int, keeps_special_toke
         >>> tokenizer.encode("Dogs dog").tokens
         ['[CLS]', 'dog', '##s', '[SEP]']
     """
-    from tokenizers import processors
+    import tokenizers
+    from tokenizers import models, processors
 
-    vocabulary, table = text.vocabulary, CharacterTable.load()
-    tokenizer = _tokenizer(text, _normalizer(table, text), _pre_tokenizer(table))
+    vocabulary = text.vocabulary
+    ids = {token: number for number, token in enumerate(vocabulary.tokens)}
+    tokenizer = tokenizers.Tokenizer(
+        models.WordPiece(ids, unk_token=UNK, max_input_chars_per_word=text.longest_word)
+    )
+    table = CharacterTable.load()
+    tokenizer.normalizer = _normalizer(table, text)
+    tokenizer.pre_tokenizer = _pre_tokenizer(table)
     ends = (SEP, vocabulary.sep_id), (CLS, vocabulary.cls_id)
     tokenizer.post_processor = processors.BertProcessing(*ends)
     if keeps_special_tokens:
         tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
-    _add_tokens(tokenizer, text)
+    names = ("content", "lstrip", "rstrip", "normalized")
+    tokenizer.add_tokens(
+        [
+            tokenizers.AddedToken(**{name: getattr(token, name) for name in names})
+            for token in text.added
+        ]
+    )
     tokenizer.enable_truncation(max_seq_length)
     tokenizer.enable_padding(pad_id=vocabulary.pad_id, pad_token=PAD)
     return tokenizer
 
 
 def usual_tokenizer(text: TextSettings) -> Any:
-    """The tokenizer by the library's own rules for BERT, as others write it, without a frame.
+    """The tokenizer by the library's own rules for BERT, as others write and read it.
 
     Example:
         >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
         >>> text = TextSettings(Vocabulary([*SPECIAL_TOKENS, "dog", "##s"]))
         >>> usual_tokenizer(text).encode("Dogs").tokens
-        ['dog', '##s']
+        ['[CLS]', 'dog', '##s', '[SEP]']
     """
     from tokenizers import normalizers, pre_tokenizers
 
-    rules: Any = normalizers.BertNormalizer(
+    tokenizer = client_tokenizer(text, 512, keeps_special_tokens=False)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    rules = normalizers.BertNormalizer(
         lowercase=text.do_lower_case, strip_accents=text.removes_accents
     )
-    if text.composes:
-        rules = normalizers.Sequence([normalizers.NFC(), rules])
-    tokenizer = _tokenizer(text, rules, pre_tokenizers.BertPreTokenizer())
-    _add_tokens(tokenizer, text)
+    composing = normalizers.Sequence([normalizers.NFC(), rules])
+    tokenizer.normalizer = composing if text.composes else rules
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return tokenizer
-
-
-def _tokenizer(text: TextSettings, normalizer: Any, pre_tokenizer: Any) -> Any:
-    import tokenizers
-    from tokenizers import models
-
-    ids = {token: number for number, token in enumerate(text.vocabulary.tokens)}
-    tokenizer = tokenizers.Tokenizer(
-        models.WordPiece(ids, unk_token=UNK, max_input_chars_per_word=text.longest_word)
-    )
-    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, pre_tokenizer
-    return tokenizer
-
-
-def _add_tokens(tokenizer: Any, text: TextSettings) -> None:
-    from tokenizers import AddedToken
-
-    names = ("content", "lstrip", "rstrip", "normalized")
-    tokens = [{name: getattr(token, name) for name in names} for token in text.added]
-    tokenizer.add_tokens([AddedToken(**one) for one in tokens])
 
 
 def _normalizer(table: CharacterTable, text: TextSettings) -> Any:
