@@ -140,6 +140,6 @@ tags: [static-embeddings, sentence-transformers, keras_bert_impl]
 # Static vectors of {name}
 
 A vector of {width} numbers for each of {words:,} tokens, made from `{name}`; that of a text is
-their mean, scaled to length 1. keras_bert_impl, sentence-transformers and model2vec open this folder.
+their mean, scaled to length 1. keras_bert_impl, sentence-transformers and model2vec open it.
 """
     )
