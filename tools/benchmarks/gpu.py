@@ -138,13 +138,14 @@ def measure(config: GpuConfig, contender: str) -> dict[str, float]:
 def _run(config: GpuConfig) -> None:
     if config.child:
         os.environ["KERAS_BACKEND"] = JAX  # nothing has imported Keras yet
-        print(json.dumps(measure(config, json.loads(config.child))))
+        print(json.dumps(measure(config, **json.loads(config.child))))
         return
     about = dataclasses.asdict(config)
     about = {name: about[name] for name in about if name not in ("contenders", "child")}
     flags = [f"--{name}={value}" for name, value in about.items()]
     ways = {
-        name: partial(in_child, "tools.benchmarks.gpu", name, *flags) for name in config.contenders
+        name: partial(in_child, "tools.benchmarks.gpu", {"contender": name}, *flags)
+        for name in config.contenders
     }
     report(in_turns(ways), **about)
 
