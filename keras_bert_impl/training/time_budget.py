@@ -9,7 +9,9 @@ from typing import Any
 
 from keras_bert_impl.options import MOST_COUNTED
 
-_CLOSING = 3.0  # seconds: the learning curve, the model's card, the end of the process
+# Seconds for the learning curve, the model's card and the end of the process. On a busy machine they
+# are more: a share of what the start took, up to one of the hours.
+_CLOSING, _CLOSING_OF_START, _MOST_CLOSING = 3.0, 0.4, 0.01
 _SAVES_AT_END = 1.5  # a checkpoint and, without the moments, the model
 _TURNS = 4  # so often a run is evaluated, the last time at its end
 _CHEAP = 0.05  # of the hours; what costs more is done once before the end, to see what it costs
@@ -43,7 +45,10 @@ class TimeBudget:
         self.kept = {**new, "goal": MOST_COUNTED, **kept}
         if kept.get("hours") != hours:
             self.kept |= {"hours": hours, "goal": MOST_COUNTED}
-        self._start = (_begun[-1] if _begun else clock()) - self.kept["spent"]
+        began = _begun[-1] if _begun else clock()
+        self._start = began - self.kept["spent"]
+        usual = min(_CLOSING_OF_START * (clock() - began), _MOST_CLOSING * hours * 3600)
+        self._closing = max(_CLOSING, usual)
         self._calls = collections.deque[float](maxlen=5)
 
     def spent(self) -> float:
@@ -55,7 +60,7 @@ class TimeBudget:
         return f"{self.spent() / 3600:.3g} of {self._hours:g} hours"
 
     def _for_training(self) -> float:
-        after = _SAVES_AT_END * self.kept["save"] + self.kept["ending"] + _CLOSING
+        after = _SAVES_AT_END * self.kept["save"] + self.kept["ending"] + self._closing
         return max(self._hours * 3600 - after, 1e-3)
 
     def share(self) -> float:
