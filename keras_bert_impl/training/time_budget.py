@@ -9,8 +9,8 @@ from typing import Any
 
 from keras_bert_impl.options import MOST_COUNTED
 
-# Seconds for the learning curve, the model's card and the end of the process. On a busy machine they
-# are more: a share of what the start took, up to one of the hours.
+# Seconds for the learning curve, the card and the end of the process. On a busy machine they are
+# more: a share of what the start took, up to one of the hours.
 _CLOSING, _CLOSING_OF_START, _MOST_CLOSING = 3.0, 0.4, 0.01
 _SAVES_AT_END = 1.5  # a checkpoint and, without the moments, the model
 _TURNS = 4  # so often a run is evaluated, the last time at its end
