@@ -5,6 +5,7 @@ setting of its log level. They are caught at the file descriptor, and shown if t
 """
 
 import contextlib
+import gc
 import importlib.abc
 import importlib.machinery
 import importlib.metadata
@@ -142,13 +143,39 @@ def standard_error_held_back() -> Iterator[None]:
             os.close(kept)
 
 
+_LEFT_OUT = ("jax", "matplotlib", "sklearn")
+"""What TensorFlow and Keras import where it is installed, for uses that no tool makes of them."""
+
+
+@contextlib.contextmanager
+def _imported_lightly() -> Iterator[None]:
+    """Inside the block large packages that are not needed seem not to be installed.
+
+    They took two fifths of TensorFlow's import. What is imported is then left to itself by the
+    garbage collector: a million objects, which it would look through many times while a model is
+    traced.
+    """
+    hidden = [name for name in _LEFT_OUT if name not in sys.modules]
+    collects = gc.isenabled()
+    gc.disable()
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for name in hidden:
+            sys.modules.pop(name, None)
+        gc.freeze()
+        if collects:
+            gc.enable()
+
+
 class _QuietFinder(importlib.abc.MetaPathFinder):
-    """Finds the package `tensorflow` as Python does, and loads it quietly."""
+    """Finds TensorFlow and Keras as Python does, and loads them quietly."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname != "tensorflow":
+        if fullname not in ("keras", "tensorflow"):  # each imports the other
             return None
         # Not `importlib.util.find_spec`, which would ask this finder again.
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
@@ -156,7 +183,7 @@ class _QuietFinder(importlib.abc.MetaPathFinder):
             load = spec.loader.exec_module
 
             def load_quietly(module: ModuleType) -> None:
-                with standard_error_held_back():
+                with standard_error_held_back(), _imported_lightly():
                     load(module)
 
             spec.loader.exec_module = load_quietly  # type: ignore[method-assign]

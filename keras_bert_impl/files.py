@@ -68,7 +68,7 @@ class _Stream(io.FileIO):
         return self._position
 
 
-def _aside(path: Path, ending: str = "incomplete") -> Path:
+def aside_of(path: Path, ending: str = "incomplete") -> Path:
     """The name of `path` until it is complete; in the same folder, so that renaming is atomic.
 
     What killed processes of this machine left under such names is removed.
@@ -135,7 +135,7 @@ def check_output(path: str | os.PathLike[str], *, grows: bool = False) -> Path:
         if not is_special(named):
             place = real_path(final) if final.is_symlink() else final
             make_folder(place.parent)
-            aside = _aside(place)
+            aside = aside_of(place)
             aside.touch(exist_ok=False)
             aside.unlink(missing_ok=True)
     return final
@@ -207,7 +207,7 @@ def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
             return
         if named.is_dir() and not named.is_symlink():
             raise UserError(f"{named}: is a folder; name a file in it.")
-        aside = _aside(named)
+        aside = aside_of(named)
         try:
             with aside.open(mode.replace("w", "x"), **text) as file:  # type: ignore[call-overload]
                 yield file
@@ -242,14 +242,14 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
             # Its process was killed when the older folder had stepped aside and no other was there.
             if not final.exists():
                 older.rename(final)
-        aside = _aside(final)
+        aside = aside_of(final)
         aside.mkdir()
         try:
             yield aside
             _flush(aside)
             if is_named(final):
                 # A folder cannot be renamed over a full one: the old one steps aside first.
-                old = _aside(final, "replaced")
+                old = aside_of(final, "replaced")
                 final.rename(old)
                 aside.rename(final)
                 remove(old)
@@ -267,7 +267,7 @@ def whole_files(folder: str | os.PathLike[str], *names: str) -> Iterator[Path]:
     final = make_folder(folder)
     with writing(final / names[-1]):
         check_plain(final / name for name in names)
-        aside = _aside(final / names[-1])
+        aside = aside_of(final / names[-1])
         aside.mkdir()
         try:
             yield aside

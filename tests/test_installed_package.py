@@ -24,11 +24,9 @@ import numpy as np
 import pytest
 
 import keras_bert_impl as kb
-from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.serving.export import export_portable
 from keras_bert_impl.serving.opened_model import open_model
-from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests.support.model_folders import tiny_config, write_any, write_classifier, write_prompted
+from tests.support.model_folders import write_classifier, write_prompted
 from tests.support.pretraining_corpus import contents, make_config, make_shards
 from tools.table import tool_names
 
@@ -365,32 +363,6 @@ def test_an_environment_without_tensorflow_serves_with_its_page(server, models):
     assert processor_seconds() - begun < 3  # 1.2 were measured, among other work
 
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-PUBLISHED = "sentence-transformers/all-MiniLM-L6-v2"  # of README; here a folder of this name
-
-
-@pytest.mark.skipif(not importlib.util.find_spec("openvino"), reason="needs the extra `openvino`")
-def test_the_first_commands_of_readme_run_as_they_stand(site, tmp_path):
-    section = README[README.index("\n## From labelled texts to answers") :]
-    block = re.search(r"```sh\n(.*?)```", section, re.DOTALL)[1]
-    words = ["a", "moving", ",", "funny", "film", "waste", "of", "time", "so", "very"]
-    vocabulary = Vocabulary([*SPECIAL_TOKENS, *words])
-    shape = {"vocab_size": len(vocabulary), "max_position_embeddings": 64}
-    write_any(tmp_path / PUBLISHED, BertEncoder(tiny_config(**shape)), vocabulary)
-    for name, how in {"train.csv": "so", "dev.csv": "very"}.items():
-        rows = [f"a {how} funny film,good", f"{how} a funny waste,bad"]  # of one length
-        (tmp_path / name).write_text("\n".join(["text,label", *rows * 16, ""]))
-    path = os.pathsep.join(
-        [str(site / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
-    )
-    variables = {**os.environ, "PATH": path, "PYTHONPATH": str(site), "HF_HUB_OFFLINE": "1"}
-    done = run("bash", "-euc", block, cwd=tmp_path, env=variables)
-    for shown in ("eval_accuracy", "  good", "client.py: text -> label"):
-        assert shown in done.stdout
-    *_, first, second = done.stdout.splitlines()
-    assert first[:2] == second[:2] == "('"  # the client's: a label and its probabilities
-
-
 def test_the_command_works_with_worker_processes(tmp_path, expected, keras_bert):
     (tmp_path / "articles.txt").write_text("The fox ran. A hen saw the fox.\n\nHome. They ran.\n")
     keras_bert(
@@ -413,6 +385,6 @@ def test_beams_worker_processes_find_our_functions_by_name(tmp_path, expected, k
         *pretraining_flags(config),
         "--runner=DirectRunner",
         "--direct_running_mode=multi_processing",
-        "--direct_num_workers=2",
+        "--direct_num_workers=1",
     )
     assert contents(tmp_path / "out") == expected

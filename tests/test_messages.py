@@ -13,6 +13,7 @@ TOOLS_OF = {
     "pipelines/corpora/learn_vocabulary.py": ["learn_vocabulary"],
     "pipelines/corpora/split_sentences.py": ["split_sentences"],
     "pipelines/corpora/tokenize_text.py": ["tokenize_text"],
+    "pipelines/fine_tuning/teaching": ["distill"],
     "pipelines/fine_tuning": [
         *("run_classifier", "run_embedder", "run_ner", "run_reranker", "run_squad", "run_swag")
     ],
@@ -20,6 +21,7 @@ TOOLS_OF = {
     "pipelines/runs": ["run_pretraining", "plan_run"],
     "pipelines/studies/ablations.py": ["run_ablations"],
     "pipelines/studies/adapt": ["adapt", "run_classifier"],  # the flags of `task` are in its room
+    "pipelines/studies/distill.py": ["distill"],
     "pipelines/tasks/choices": ["run_swag"],
     "pipelines/tasks/labels": ["run_classifier", "glue_submission"],
     "pipelines/tasks/questions": ["run_squad", "score_answers"],

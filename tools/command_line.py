@@ -27,6 +27,7 @@ from keras_bert_impl.interrupts import (
     take_stop,
     what_is_kept,
 )
+from keras_bert_impl.kept_programs import keep_programs
 from keras_bert_impl.training.time_budget import counting_hours
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ def _run(
         flag_set.parse(words, keep_unknown=keep_unknown)
         show_lines(flag_set)
         choose_tensorflow()
+        if flag_set.keeps_programs:
+            keep_programs()
         main()
     except UserError as error:
         if stops.number is not None:

@@ -44,7 +44,14 @@ _SAME_FLAGS = (
 """Names of one thing: a tool that has one of them understands the others in its place."""
 
 _OF_FEW = {
-    *("allow_changed_flags", "allow_unknown_words", "bias_correction", "clip_norm", "dev_seed"),
+    *(
+        "allow_changed_flags",
+        "allow_unknown_words",
+        "bias_correction",
+        "clip_norm",
+        "compile_cache",
+        "dev_seed",
+    ),
     *("distribution_strategy", "early_stopping_evals", "ema_decay", "encoder_bilstm", "encoding"),
     *("eval_steps", "evidence_words", "gcp_project", "header", "iterations_per_loop"),
     *("keep_checkpoint_max", "kernels", "layer_decay", "log_steps", "loss_margin", "mine_from"),
@@ -222,6 +229,11 @@ class ConfigFlags(Generic[Config]):
         It prints what the job gives: nothing, a text, lines as they come, or named figures.
         """
         return functools.partial(run, self, lambda: _print(job(self.config())), **how)
+
+    @property
+    def keeps_programs(self) -> bool:
+        """Whether what is compiled is kept for the next run: see `add_compile_cache`."""
+        return "compile_cache" in self._sentences and self.value_of("compile_cache")
 
     def lists(self) -> list[SeveralFlag]:
         """The flags that hold several items."""
@@ -421,6 +433,12 @@ def add_recipe(tool: ConfigFlags[Any]) -> None:
     """Adds a flag file that all other flags override, wherever they stand."""
     sentence = "A file of these flags, one a line; flags of the command line override it."
     tool.define("recipe", str, None, sentence)
+
+
+def add_compile_cache(tool: ConfigFlags[Any]) -> None:
+    """Adds the switch of `keep_programs`, for a tool that trains."""
+    sentence = "Keep what is compiled for this processor in your cache; the next run takes it."
+    tool.define("compile_cache", bool, True, sentence)
 
 
 def add_tpu_flags(tool: ConfigFlags[Any]) -> None:

@@ -58,7 +58,13 @@ def glue_submission(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     yield f"wrote {config.output_file}"
 
 
-@tool(STUDY, "pipelines.studies.recipe:RunAblationsConfig", continues=True, more_flags=add_recipe)
+@tool(
+    STUDY,
+    "pipelines.studies.recipe:RunAblationsConfig",
+    continues=True,
+    more_flags=add_recipe,
+    compiles=True,
+)
 def run_ablations(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     """Makes the tables of the BERT paper's ablations in small: 5, 6 and 8 and the figure of steps.
 
@@ -95,7 +101,7 @@ def tokenize_text(config: Any, _: ConfigFlags[Any]) -> None:
     run_tokenize_text(config, sys.stdin.buffer, sys.stdout)
 
 
-@tool(STUDY, "tools.demo:DemoConfig", continues=True)
+@tool(STUDY, "tools.demo:DemoConfig", continues=True, compiles=True)
 def demo(config: Any, _: ConfigFlags[Any]) -> Any:
     """Does the whole main job on real text: from sentences to a model that fills in masked words.
 

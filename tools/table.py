@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tools.config_flags import ConfigFlags
+from tools.config_flags import ConfigFlags, add_compile_cache
 
 USE, TUNE, EXPORT = "Use a model", "Fine-tune it on labelled text", "Export it"
 PRETRAIN, SCORE = "Pre-train on your own text", "Score and submit"
@@ -34,6 +34,7 @@ class Tool:
         config: the config class as `module:Class`.
         continues: whether the same command continues where it was stopped.
         more_flags: adds flags that no option of the config is, such as google's.
+        compiles: whether it trains, so that what it compiles is worth keeping.
         passes_on: whether flags that the tool does not know are for another program.
     """
 
@@ -42,6 +43,7 @@ class Tool:
     config: str
     continues: bool = False
     more_flags: Callable[[ConfigFlags[Any]], None] | None = None
+    compiles: bool = False
     passes_on: Callable[[ConfigFlags[Any], list[str]], bool] | None = None
 
     @property
@@ -56,6 +58,8 @@ class Tool:
         flags = ConfigFlags[Any](self.job.__doc__, getattr(importlib.import_module(room), name))
         if self.more_flags:
             self.more_flags(flags)
+        if self.compiles:
+            add_compile_cache(flags)
         return flags
 
     def main(self, arguments: Sequence[str] | None = None) -> int:
@@ -114,6 +118,7 @@ _TASKS = {
     "run_classifier": "labels.task",
     "run_squad": "questions.task",
     "run_ner": "tagging.task",
+    "run_embedder": "vectors.task",
     "run_reranker": "vectors.ranking",
     "run_swag": "choices.task",
 }
@@ -128,12 +133,18 @@ class ToolPrograms:
         flag_set.parse(list(flags))
         return flag_set.config()
 
+    def task_of(self, tool: str) -> Callable[[Any], Any]:
+        """What makes the task of a config of a fine-tuning."""
+        made: Callable[[Any], Any] = importlib.import_module(
+            f"pipelines.tasks.{_TASKS[tool]}"
+        ).task_of
+        return made
+
     def check(self, tool: str, flags: Sequence[str]) -> None:
         """Looks at the files and the model of a fine-tuning, as its run does first."""
         from pipelines.fine_tuning.start import check_run
 
-        tasks = importlib.import_module(f"pipelines.tasks.{_TASKS[tool]}")
-        check_run(self.config_of(tool, flags), tasks.task_of)
+        check_run(self.config_of(tool, flags), self.task_of(tool))
 
     def run(self, tool: str, flags: Sequence[str]) -> int:
         """Runs a tool; what it prints goes to standard error, beside what it logs."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pipelines.studies.seeds import TaskOf
 
 _OF_MANY = ("num_seeds", "search")
-_trainer = partial(tool, TUNE, continues=True, more_flags=add_tpu_flags)
+_trainer = partial(tool, TUNE, continues=True, more_flags=add_tpu_flags, compiles=True)
 
 
 def fine_tuning_job(
@@ -211,6 +211,33 @@ def run_embedder(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     return fine_tuning_job(config, flags, task_of)
 
 
+@_trainer("pipelines.fine_tuning.teaching_options:DistillConfig")
+def distill(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+    """Makes small models of a trained one: fewer of its layers, taught by it, and in eight bits.
+
+    The teacher is any model that run_classifier, run_ner, run_squad, run_swag or run_embedder
+    trained, or a directory of sentence-transformers'. A student begins with some of its layers and
+    learns its outputs for the texts of --train_file and --unlabelled_file, and with --lessons what
+    it computes inside. The same command again resumes what was killed. The output folder gets
+    each student's run (layers-1-3-5/, with its model/ and in there the graph in int8) and
+    results.md: one table of the teacher, the students and their int8, with the task's figure, the
+    time of a text and the size.
+
+    Examples:
+      keras-bert distill --teacher=all-MiniLM-L6-v2 --train_file=sts/train.tsv --num_layers=3
+          --dev_file=sts/dev.tsv --unlabelled_file=sentences.txt --output_dir=small
+      keras-bert distill --teacher=run/model --train_file=train.csv --dev_file=dev.csv
+          --label_weight=0.5 --num_layers=4,3 --task_flags=--num_train_epochs=3 --output_dir=small
+    """
+    from pipelines.studies.distill import Distillation
+
+    lines, files = Distillation(replace(config, flags=flags.as_flagfile()), ToolPrograms()).run()
+    if not files:
+        tell_stopped(f"Stopped; finished runs and checkpoints are kept, and {CONTINUES}.")
+    yield from lines
+    yield from written(files)
+
+
 @tool(PRETRAIN, "pipelines.corpora.split_sentences:SplitSentencesConfig")
 def split_sentences(config: Any, _: ConfigFlags[Any]) -> str:
     """Splits documents into sentences: one sentence a line, an empty line between documents.
@@ -319,6 +346,7 @@ def plan_run(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     "pipelines.runs.pretraining_config:RunPretrainingConfig",
     continues=True,
     more_flags=add_tpu_flags,
+    compiles=True,
 )
 def run_pretraining(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     """Pre-trains BERT on shards of create_pretraining_data.
@@ -353,7 +381,7 @@ def run_pretraining(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
         yield f"wrote {config.output_dir}/model"
 
 
-@tool(PRETRAIN, "pipelines.studies.adapt:AdaptConfig", continues=True)
+@tool(PRETRAIN, "pipelines.studies.adapt:AdaptConfig", continues=True, compiles=True)
 def adapt(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     """Adapts a BERT to your own text: adds words that it lacks and goes on with its pre-training.
 

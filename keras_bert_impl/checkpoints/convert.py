@@ -15,17 +15,14 @@ import numpy as np
 from keras_bert_impl.checkpoints.formats import google_tf1, keras_hub
 from keras_bert_impl.checkpoints.model_directory import (
     check_apart,
-    check_beside,
+    files_beside,
     heads_of,
-    tokenizer_config,
-    write_json,
     write_tensors_directory,
 )
 from keras_bert_impl.checkpoints.model_source import (
-    CheckpointOptions,
+    AdaptedOptions,
     architecture_of,
     find_model,
-    folder_of,
 )
 from keras_bert_impl.checkpoints.names import BILSTM, all_names
 from keras_bert_impl.checkpoints.restore import (
@@ -35,19 +32,13 @@ from keras_bert_impl.checkpoints.restore import (
     check_weights,
 )
 from keras_bert_impl.checkpoints.sources import (
-    GOOGLE_CONFIG_FILE,
-    TOKENIZER_FILE,
-    VOCABULARY_FILE,
     TensorSource,
-    find_checkpoint,
     read_weight,
 )
 from keras_bert_impl.checkpoints.task_settings import task_settings
-from keras_bert_impl.checkpoints.text_files import foreign_tokenizer, refuse_foreign_tokenizer
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import make_folder, open_whole, text_lines
-from keras_bert_impl.json_files import json_text
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.tokenization.reference import longest_tokens
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -66,21 +57,12 @@ _LABEL_HEADS = {
 
 @dataclasses.dataclass(frozen=True)
 class PortableModel:
-    """A model as plain arrays.
-
-    Attributes:
-        weights: arrays by our names, shaped as our variables are, of the type in the file.
-        config: the model's configuration.
-        text: the vocabulary, the casing and the accents.
-        report: what was read and what was left out.
-        foreign_tokenizer: what cuts the text, where BERT's own rules do not.
-    """
+    """A model as plain arrays, with our names and our variables' shapes, of the file's type."""
 
     weights: dict[str, np.ndarray]
     config: BertConfig
     text: TextSettings
     report: RestoreReport
-    foreign_tokenizer: str | None = None
 
 
 def read_portable(
@@ -88,6 +70,7 @@ def read_portable(
     bert_config_file: str | os.PathLike[str] | None = None,
     vocab_file: str | os.PathLike[str] | None = None,
     do_lower_case: bool | None = None,
+    adapter: str | os.PathLike[str] | None = None,
 ) -> PortableModel:
     """Reads a checkpoint of any format."""
     source = find_model(
@@ -95,23 +78,17 @@ def read_portable(
         bert_config_file=bert_config_file,
         vocab_file=vocab_file,
         do_lower_case=do_lower_case,
-        any_tokenizer=True,
+        adapter=adapter,
     )
-    foreign = foreign_tokenizer(folder_of(Path(str(source.checkpoint))))
     weights, report = _read_weights(source.tensors(), str(source.checkpoint), source.config)
-    return PortableModel(weights, source.config, source.text, report, foreign and foreign[1])
+    return PortableModel(weights, source.config, source.text, report)
 
 
 def write_portable(model: PortableModel, output: str | os.PathLike[str], form: str) -> None:
-    """Writes a model as a model directory, or as a TF1 checkpoint with its configuration beside.
-
-    Args:
-        output: a folder; for "google_tf1" a prefix such as "folder/bert_model.ckpt".
-    """
+    """Writes a model as a model directory, or as a TF1 checkpoint with its configuration beside."""
     check_weights(model.weights, model.report.location)
     check_apart(model.report.location, output)
     if form == "hugging_face":
-        refuse_foreign_tokenizer(folder_of(find_checkpoint(model.report.location)))
         write_tensors_directory(output, model.weights, model.config, model.text)
         return
     if form == "keras_hub":
@@ -122,41 +99,30 @@ def write_portable(model: PortableModel, output: str | os.PathLike[str], form: s
         return
     for part in model.config.unknown_to_google():
         _LOGGER.warning(f"{output}: google's programs open this checkpoint without {part}.")
-    folder = Path(output).parent
     names = all_names(model.config.num_hidden_layers, (BILSTM, *heads_of(model.weights)))
     variables = {
         row.google: model.weights[row.ours].T if row.google_transposed else model.weights[row.ours]
         for row in names
         if row.ours in model.weights
     }
-    check_beside(output, model.config, model.text)
-    make_folder(folder)
-    if not (folder / VOCABULARY_FILE).exists():
-        model.text.vocabulary.write(folder / VOCABULARY_FILE)
-    if not (folder / GOOGLE_CONFIG_FILE).exists():
-        with open_whole(folder / GOOGLE_CONFIG_FILE) as file:
-            file.write(json_text(model.config.to_google(), indent=2) + "\n")
-    if not (folder / TOKENIZER_FILE).exists():  # the casing, which google's programs do not write
-        said = tokenizer_config(model.config, model.text)
-        foreign = {"tokenizer_class": model.foreign_tokenizer} if model.foreign_tokenizer else {}
-        write_json(folder / TOKENIZER_FILE, {**said, **foreign})
+    beside = files_beside(Path(output), model.config, model.text)
+    make_folder(Path(output).parent)
+    for path, content in beside.items():
+        with open_whole(path, "wb") as file:
+            file.write(content)
     google_tf1.write_google_checkpoint(output, variables)
 
 
 def format_of(output: str | os.PathLike[str]) -> str:
-    """The format that an output path means: a name ending with ".ckpt" is a TF1 prefix.
-
-    Example:
-        >>> format_of("folder/bert_model.ckpt"), format_of("folder/model")
-        ('google_tf1', 'hugging_face')
-    """
+    """The format that an output path means: a name ending with ".ckpt" is a TF1 prefix."""
     return "google_tf1" if ".ckpt" in Path(output).name else "hugging_face"
 
 
 def _read_weights(
     source: TensorSource, location: str, config: BertConfig
 ) -> tuple[dict[str, np.ndarray], RestoreReport]:
-    found = check_sizes(source, config, _possible_heads(config))
+    labels = _LABEL_HEADS.get(architecture_of(config), "classifier")
+    found = check_sizes(source, config, ("masked_lm", "next_sentence", labels, "span"))
     check_tied_decoder(source)
     weights = {path: read_weight(source, hit) for path, hit in found.items()}
     used = {hit.name for hit in found.values()}
@@ -168,13 +134,8 @@ def _read_weights(
     return weights, RestoreReport(location, tuple(sorted(weights)), (), tuple(left))
 
 
-def _possible_heads(config: BertConfig) -> tuple[str, ...]:
-    labels = _LABEL_HEADS.get(architecture_of(config), "classifier")
-    return ("masked_lm", "next_sentence", labels, "span")
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ConvertConfig(CheckpointOptions):
+class ConvertConfig(AdaptedOptions):
     """The options of a conversion."""
 
     input: str = option(
@@ -194,11 +155,7 @@ class ConvertConfig(CheckpointOptions):
 
 
 def convert_checkpoint(config: ConvertConfig) -> str:
-    """Converts; no number is changed, and no type.
-
-    Returns:
-        A short table: what was converted, what was left out and why, where it lies.
-    """
+    """Converts; no number is changed, and no type."""
     model = read_input(config)
     form = write_output(model, config)
     table = model.report.table().replace("loaded from", "converted from", 1)
@@ -210,9 +167,7 @@ def convert_checkpoint(config: ConvertConfig) -> str:
 
 def read_input(config: ConvertConfig) -> PortableModel:
     """Reads the checkpoint that a configuration names."""
-    return read_portable(
-        config.input, config.bert_config_file, config.vocab_file, config.do_lower_case
-    )
+    return read_portable(config.input, **config.description())
 
 
 def write_output(model: PortableModel, config: ConvertConfig) -> str:
@@ -224,13 +179,7 @@ def write_output(model: PortableModel, config: ConvertConfig) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class NewToken:
-    """A token that was added.
-
-    Attributes:
-        token: the new token.
-        id: its id.
-        made_from: the old tokens whose rows' mean it starts as.
-    """
+    """A token that was added; its row starts as the mean of those of `made_from`."""
 
     token: str
     id: int
@@ -245,15 +194,7 @@ def grow_vocabulary(
     Words that the vocabulary has, or that come twice, are skipped and counted in the log: a whole
     vocabulary that was learned on other text may be given.
 
-    Args:
-        model: the model; it is not changed.
-        words: the new words as the tokenizer sees them (lower-cased for an uncased model); a word
-            that starts with "##" continues another.
-        fill_unused: whether `[unused…]` entries are used up before the tables are enlarged. Their
-            ids then mean words, the sizes stay, and the model stays compatible in shape.
-
-    Returns:
-        The grown model, and what was added.
+    Words are as the tokenizer sees them; one that starts with "##" continues another.
     """
     tokens = list(model.text.vocabulary.tokens)
     known = {token: number for number, token in enumerate(tokens)}
@@ -334,23 +275,14 @@ class GrowConfig(ConvertConfig):
 
 
 def grow_checkpoint(config: GrowConfig) -> list[NewToken]:
-    """Adds the words and writes the grown checkpoint.
-
-    Returns:
-        The new tokens with their ids and what their rows start as.
-    """
+    """Adds the words and writes the grown checkpoint."""
     model = read_input(config)
-    words = [*config.words, *_read_words(config.words_file)]
+    lines = text_lines(config.words_file) if config.words_file else ()
+    words = [*config.words, *filter(None, map(str.strip, lines))]
     grown, new = grow_vocabulary(model, words, config.fill_unused)
     _check_reachable(grown.text, [one.token for one in new])
     write_output(grown, config)
     return new
-
-
-def _read_words(path: str | None) -> list[str]:
-    if path is None:
-        return []
-    return [line.strip() for line in text_lines(path) if line.strip()]
 
 
 def _check_reachable(text: TextSettings, words: Sequence[str]) -> None:

@@ -77,16 +77,7 @@ _SENTENCE_TRANSFORMERS = "sentence-transformers"
 
 @dataclasses.dataclass(frozen=True)
 class TrainingFacts:
-    """What a training run adds to a card.
-
-    Attributes:
-        flags: its command as a flag file.
-        base_model: what it started from; "" for random weights.
-        steps: of the optimizer.
-        hours: of training.
-        figures: of its evaluation, by their names.
-        guesses: what guessing reaches, by the figures' names.
-    """
+    """What a training run adds to a card."""
 
     flags: str = ""
     base_model: str = ""
@@ -134,10 +125,7 @@ def model_card(
     *,
     sentences: bool = False,
 ) -> str:
-    """The card of a model; the same model has the same, whatever its folder is called.
-
-    One of `sentences` has the files by which sentence-transformers opens it.
-    """
+    """The card of a model; the same model has the same, whatever its folder is called."""
     facts = facts or TrainingFacts()
     kind = _SENTENCES if sentences else _KINDS.get(architecture_of(config), _ENCODER)
     parts = [

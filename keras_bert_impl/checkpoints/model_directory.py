@@ -4,12 +4,13 @@ What we train is a Hugging Face directory, as theirs are.
 """
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from keras_bert_impl.checkpoints.formats.peft_adapter import write_adapter_files
 from keras_bert_impl.checkpoints.formats.run_checkpoint import weights_description
 from keras_bert_impl.checkpoints.formats.safetensors_file import write_safetensors
 from keras_bert_impl.checkpoints.model_card import CARD_FILE, edited_card, model_card, write_card
@@ -23,6 +24,8 @@ from keras_bert_impl.checkpoints.sentence_modules import (
     write_sentence_files,
 )
 from keras_bert_impl.checkpoints.sources import (
+    ADAPTER_CONFIG,
+    ADAPTER_WEIGHTS,
     CONFIG_FILE,
     GOOGLE_CONFIG_FILE,
     TOKENIZER_FILE,
@@ -35,8 +38,8 @@ from keras_bert_impl.config import MASKED_LM_ENTRY, BertConfig, architecture_of
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import followed, open_whole, real_path, whole_folder
 from keras_bert_impl.json_files import json_text, read_json_object
+from keras_bert_impl.models.adapters import AdapterConfig, adapters_of
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 GRAPHS_FOLDER = "openvino_graphs"
 """Where OpenVINO's graphs of a model are kept next to it; made again for other weights."""
@@ -77,9 +80,6 @@ def write_model_directory(
     """Writes a model, its vocabulary and its casing as a Hugging Face directory.
 
     The folder appears when it is complete; an older model directory of that name is replaced.
-
-    Args:
-        config: what to write as its configuration; the model's own by default.
     """
     if len(text.vocabulary) > model.config.vocab_size:
         raise UserError(
@@ -133,6 +133,32 @@ def _write_sentence(
     )
 
 
+def write_adapter(
+    folder: Path,
+    model: Any,
+    text: TextSettings,
+    how: AdapterConfig,
+    base: str,
+    sentence: SentenceSettings | None = None,
+) -> None:
+    """Writes the adapters of a model as a folder that PEFT opens, and that says what a model says.
+
+    Args:
+        base: the base, as `model_identity` names it.
+    """
+    rows = names_of(model)
+    weights = {weight.path: weight for weight in model.weights}
+    weights = {row.ours: weights[row.ours] for row in rows if row.ours in weights}
+    if folder.is_dir():
+        known = {ADAPTER_CONFIG, ADAPTER_WEIGHTS, CONFIG_FILE, VOCABULARY_FILE, TOKENIZER_FILE}
+        check_nothing_else(folder, {*known, *SENTENCE_FILES, GRAPHS_FOLDER})
+    with whole_folder(folder) as aside:
+        write_adapter_files(aside, model, [row for row in rows if row.ours in weights], how, base)
+        _write_description(aside, weights, model.config, text)
+        if sentence is not None:
+            _write_sentence(aside, sentence, model.config, weights)
+
+
 def describe_checkpoint(
     folder: Path,
     state: Mapping[str, Sequence[Any]],
@@ -148,7 +174,8 @@ def describe_checkpoint(
     variables = {variable.path: variable for variable in model.weights}
     weights = {row.ours: variables[row.ours] for row in names_of(model) if row.ours in variables}
     _write_description(folder, weights, model.config, text)
-    write_json(folder / NAMES_FILE, weights_description(names, model.label_units))
+    scales = {path: one.scale for path, one in adapters_of(model).items()}
+    write_json(folder / NAMES_FILE, weights_description(names, model.label_units, scales))
     if sentence is not None:
         saved = state.get(AVERAGES) or state["weights"]
         _write_sentence(folder, sentence, model.config, dict(zip(names, saved, strict=True)))
@@ -164,12 +191,7 @@ def _write_description(
 
 
 def heads_of(paths: Any) -> tuple[str, ...]:
-    """The heads among some weights' paths, in a fixed order.
-
-    Example:
-        >>> heads_of(["layer_0/output/bias", "classifier/dense/bias"])
-        ('classifier',)
-    """
+    """The heads among some weights' paths, in a fixed order."""
     return tuple(head for head in HEADS if any(path.startswith(f"{head}/") for path in paths))
 
 
@@ -224,19 +246,18 @@ def tokenizer_config(config: BertConfig, text: TextSettings) -> dict[str, Any]:
     }
 
 
-def write_json(path: Path, values: dict[str, Any]) -> None:
+def write_json(path: Path, values: Any) -> None:
     """Writes a small file of JSON, its keys sorted."""
-    with open_whole(path) as file:
-        file.write(json_text(values, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+    with open_whole(path, "wb") as file:
+        file.write(_json_file(values))
+
+
+def _json_file(values: dict[str, Any]) -> bytes:
+    return f"{json_text(values, indent=2, sort_keys=True, ensure_ascii=False)}\n".encode()
 
 
 def check_folder(folder: str | os.PathLike[str], also: Collection[str] = ()) -> None:
-    """Sees that a model directory may appear at a path: nothing is there, or an older one.
-
-    Example:
-        >>> import tempfile
-        >>> check_folder(tempfile.mkdtemp())  # empty
-    """
+    """Sees that a model directory may appear at a path: nothing is there, or an older one."""
     folder = Path(folder)
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
@@ -253,11 +274,7 @@ def check_nothing_else(folder: Path, known: Collection[str]) -> None:
 
 
 def check_apart(source: str | os.PathLike[str], output: str | os.PathLike[str]) -> None:
-    """Sees that writing a checkpoint does not replace the one that it was made of.
-
-    Example:
-        >>> check_apart("downloads/bert", "medical_bert")
-    """
+    """Sees that writing a checkpoint does not replace the one that it was made of."""
     read = real_path(find_checkpoint(source))
     if real_path(Path(output)) in (read, *read.parents):
         raise UserError(
@@ -265,39 +282,19 @@ def check_apart(source: str | os.PathLike[str], output: str | os.PathLike[str]) 
         )
 
 
-def check_beside(prefix: str | os.PathLike[str], config: BertConfig, text: TextSettings) -> None:
-    """Sees that the files beside a TF1 checkpoint are free, or say what would be written."""
-    folder = Path(prefix).parent
-    beside: list[tuple[str, Callable[[Path], Any], Any]] = [
-        (VOCABULARY_FILE, Vocabulary.load, text.vocabulary),
-        (GOOGLE_CONFIG_FILE, _settings, config.to_google()),
-    ]
-    for name, read, wanted in beside:
-        path = folder / name
-        if path.exists() and not _says(path, read, wanted):
-            raise UserError(f"{path}: exists and belongs to another model; {_OTHER_OUTPUT}.")
-        if not path.exists() and is_google_checkpoint(prefix):
-            raise UserError(f"{prefix}: exists, without its {name} beside it; {_OTHER_OUTPUT}.")
-    # google's archives have no file of this name: where it is missing, it may be added.
-    path = folder / TOKENIZER_FILE
-    if path.exists() and not _says(path, _casing, text.as_json()):
-        raise UserError(f"{path}: exists and belongs to another model; {_OTHER_OUTPUT}.")
-
-
-def _says(path: Path, read: Callable[[Path], Any], wanted: Any) -> bool:
-    try:
-        return bool(read(path) == wanted)
-    except UserError:
-        return False  # what cannot be read is something else
-
-
-def _casing(path: Path) -> dict[str, Any]:
-    values, usual = read_json_object(path), {"do_lower_case": None, "strip_accents": None}
-    further = ("unicode_form", "added_tokens_decoder", "max_input_chars_per_word")
-    return {
-        name: values.get(name) for name in (*usual, *further) if name in usual or name in values
+def files_beside(prefix: Path, config: BertConfig, text: TextSettings) -> dict[Path, bytes]:
+    """What is still to be written beside a TF1 checkpoint; what is there must be the same."""
+    files = {
+        prefix.parent / VOCABULARY_FILE: text.vocabulary.as_file(),
+        prefix.parent / GOOGLE_CONFIG_FILE: f"{json_text(config.to_google(), indent=2)}\n".encode(),
+        prefix.parent / TOKENIZER_FILE: _json_file(tokenizer_config(config, text)),
     }
-
-
-def _settings(path: Path) -> dict[str, Any]:
-    return BertConfig.from_google_file(path).to_google()
+    missing = {path: content for path, content in files.items() if not path.exists()}
+    for path in files.keys() - missing.keys():
+        if path.read_bytes() != files[path]:
+            raise UserError(f"{path}: exists and belongs to another model; {_OTHER_OUTPUT}.")
+    # google's archives have no file that says the casing: where it is missing, it is added.
+    lost = [path.name for path in missing if path.name != TOKENIZER_FILE]
+    if lost and is_google_checkpoint(prefix):
+        raise UserError(f"{prefix}: exists, without its {lost[0]} beside it; {_OTHER_OUTPUT}.")
+    return missing

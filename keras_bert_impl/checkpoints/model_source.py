@@ -10,6 +10,7 @@ Every tool and `from_pretrained` ask here, so all of them take a model in the sa
 - any one file of these, or the folder of a run: its `model/`, else its newest checkpoint;
 - a name on the Hugging Face hub such as "klue/bert-base" (`hub.py`; the package `huggingface_hub`
   is installed with this one);
+- an adapter in PEFT's form: its folder, which names its base, or its base and `adapter`;
 - no weights at all: a configuration, or one of the published sizes, with a vocabulary.
 
 What a file next to the weights says comes first; a parameter fills in what no file says.
@@ -24,6 +25,11 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.checkpoints.formats import keras_hub, tf_models
+from keras_bert_impl.checkpoints.formats.peft_adapter import (
+    AdapterSource,
+    is_adapter,
+    read_base_name,
+)
 from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
 from keras_bert_impl.checkpoints.names import label_names_of_heads
 from keras_bert_impl.checkpoints.restore import check_sizes, open_source
@@ -46,7 +52,6 @@ from keras_bert_impl.checkpoints.sources import (
 )
 from keras_bert_impl.checkpoints.task_settings import task_settings, with_task_settings
 from keras_bert_impl.checkpoints.text_files import (
-    foreign_tokenizer,
     read_casing,
     refuse_foreign_tokenizer,
 )
@@ -85,18 +90,24 @@ class CheckpointOptions:
         }
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AdaptedOptions(CheckpointOptions):
+    """Options of every job that only reads a model, perhaps changed by an adapter."""
+
+    adapter: str | None = option(
+        None,
+        "The folder of an adapter (LoRA, in PEFT's form) that changes the model. An adapter that "
+        "names its base may be given as the model itself.",
+    )
+
+    def description(self) -> dict[str, Any]:
+        """See `CheckpointOptions.description`."""
+        return {**super().description(), "adapter": self.adapter}
+
+
 @dataclasses.dataclass(frozen=True)
 class ModelSource:
-    """A model before it is built: everything but the numbers.
-
-    Attributes:
-        checkpoint: the weights: a model directory, the prefix of a TF1 checkpoint or the folder of
-            a run's one; None where the model is new.
-        config: the model's configuration.
-        found_text: `text`, or None where it is not needed and cannot be found.
-        opened: the open weights.
-        why_no_text: why there is no text.
-    """
+    """A model before it is built: everything but the numbers."""
 
     checkpoint: Path | None
     config: BertConfig
@@ -106,7 +117,6 @@ class ModelSource:
 
     @property
     def text(self) -> TextSettings:
-        """The vocabulary, the casing and the accents."""
         if self.found_text is None:
             raise ValueError(self.why_no_text)
         return self.found_text
@@ -117,6 +127,11 @@ class ModelSource:
         if self.checkpoint is None:
             raise ValueError("a new model has no weights")
         return folder_of(self.checkpoint)
+
+    @property
+    def graphs_beside(self) -> Path:
+        """The folder that graphs of it are kept in: of an adapter not its base's."""
+        return self.tensors().keeps or self.folder
 
     @property
     def architecture(self) -> str:
@@ -144,7 +159,6 @@ class ModelSource:
         )
 
     def tensors(self) -> TensorSource:
-        """The weights, open."""
         if self.opened is None:
             raise ValueError("a new model has no weights")
         return self.opened
@@ -167,33 +181,34 @@ def find_model(
     told: Casing = _NOTHING_SAID,
     default_lower_case: bool | None = None,
     needs_text: bool = True,
-    any_tokenizer: bool = False,
+    adapter: str | os.PathLike[str] | None = None,
 ) -> ModelSource:
-    """Finds a model and what belongs to it; sees that they fit together.
+    """Finds a model, perhaps changed by an adapter, and what belongs to it; sees that all fits.
 
-    Args:
-        path_or_name: the model, in any form above; None for a new one.
-        do_lower_case: the casing, if no file says it; it must not contradict one that does.
-        told: what else says the casing, such as the description of the shards to train on; it
-            counts after the files next to the weights.
-        default_lower_case: the casing where nothing says it; None refuses to guess.
-        needs_text: False for a model that may go without its text settings.
+    `told` counts after the files next to the weights; where nothing says the casing,
+    `default_lower_case` does.
     """
     checkpoint = None if path_or_name is None else locate(path_or_name)
-    tensors = None if checkpoint is None else open_source(checkpoint)
+    tensors: TensorSource | None
+    if checkpoint is not None and (adapter or is_adapter(checkpoint)):
+        checkpoint, tensors = _open_adapter(checkpoint, adapter)
+    else:
+        tensors = None if checkpoint is None else open_source(checkpoint)
     config = _find_config(checkpoint, bert_config_file, model_size, vocab_file)
     if checkpoint is not None:
-        config = _with_activation(_with_length(config, folder_of(checkpoint)), checkpoint)
+        config = _completed(config, folder_of(checkpoint))
     if tensors is not None:
-        config = config.replace(extra={**tensors.extra, **config.extra})
+        config = config.replace(extra={**tensors.extra, **config.extra, **tensors.overrides})
         # Before a model is made: a configuration may ask for more memory than there is.
         check_sizes(tensors, config)
     try:
-        if checkpoint is not None and not any_tokenizer:
+        if checkpoint is not None:
             refuse_foreign_tokenizer(folder_of(checkpoint))
         vocab_file = vocab_file or _find_vocabulary(checkpoint, bert_config_file)
-        vocabulary = _read_vocabulary(vocab_file, checkpoint)
-        own = _NOTHING_SAID if checkpoint is None else _own_casing(checkpoint, any_tokenizer)
+        vocabulary = Vocabulary.load(vocab_file)
+        if checkpoint is not None:
+            _check_same_tokens(vocabulary, vocab_file, folder_of(checkpoint))
+        own = _NOTHING_SAID if checkpoint is None else read_casing(folder_of(checkpoint))
         lower, accents = _find_casing(own, checkpoint, do_lower_case, told, default_lower_case)
         form = NFC if NFC in (own.unicode_form, told.unicode_form) else AS_IS
         text = Casing(lower, accents, form, own.added, own.longest_word).settings(vocabulary)
@@ -212,6 +227,19 @@ def find_model(
     return ModelSource(checkpoint, config, text, tensors)
 
 
+def _open_adapter(
+    checkpoint: Path, adapter: str | os.PathLike[str] | None
+) -> tuple[Path, AdapterSource]:
+    """The folder that describes an adapted model, and its weights."""
+    if adapter is None:
+        folder, base = checkpoint, locate(read_base_name(checkpoint))
+    else:
+        folder, base = find_checkpoint(_in_home(adapter)), checkpoint
+    tensors = AdapterSource(folder, open_source(base))
+    # One that was trained here says all that a model directory says.
+    return folder if (folder / CONFIG_FILE).is_file() else base, tensors
+
+
 def locate(path_or_name: str | os.PathLike[str]) -> Path:
     """The model directory, TF1 checkpoint's prefix or run's checkpoint that a user's words mean."""
     if not str(path_or_name).strip():
@@ -227,8 +255,13 @@ def locate(path_or_name: str | os.PathLike[str]) -> Path:
         )
     if is_google_checkpoint(found) or found.is_dir():
         return found
+    if found.is_file() and is_pickle(found):
+        raise pickle_refused(found, f"name the folder if {WEIGHTS_FILE} lies there too")
     if found.is_file():
-        raise _not_a_checkpoint(found)
+        raise UserError(
+            f"{found}: is no file of a model that can be read here; name the folder with "
+            "model.safetensors, or a TF1 checkpoint's prefix."
+        )
     if may_be_hub_name(str(path_or_name)):
         return find_on_hub(str(path_or_name))
     raise UserError(
@@ -238,31 +271,14 @@ def locate(path_or_name: str | os.PathLike[str]) -> Path:
 
 
 def model_identity(path_or_name: str | os.PathLike[str]) -> str:
-    """Names a model the same from whatever folder: its whole path, or its name and commit.
-
-    Returns:
-        Such as "/models/bert", or "klue/bert-base@<commit>" for a model of the hub, wherever the
-        cache lies.
-    """
+    """Names a model the same from whatever folder: its whole path, or its name and commit."""
     found = locate(path_or_name)
     of_the_hub = found != find_checkpoint(_in_home(path_or_name))
     return f"{path_or_name}@{found.name}" if of_the_hub else str(real_path(found))
 
 
 def _in_home(path: str | os.PathLike[str]) -> Path:
-    try:
-        return Path(path).expanduser()
-    except RuntimeError:  # there is no such user, but there may be such a file
-        return Path(path)
-
-
-def _not_a_checkpoint(file: Path) -> UserError:
-    if is_pickle(file):
-        return pickle_refused(file, f"name the folder if {WEIGHTS_FILE} lies there too")
-    return UserError(
-        f"{file}: is no file of a model that can be read here; name the folder with "
-        "model.safetensors, or a TF1 checkpoint's prefix."
-    )
+    return Path(os.path.expanduser(path))  # noqa: PTH111  # pathlib's refuses a file called "~x"
 
 
 def label_names(config: BertConfig) -> dict[str, str]:
@@ -323,18 +339,12 @@ def _find_config(
     raise UserError(f"{path}: no such file; name the configuration with `bert_config_file`.")
 
 
-def _with_length(config: BertConfig, folder: Path) -> BertConfig:
-    """The configuration with the length that a foreign model's files truncate texts to."""
+def _completed(config: BertConfig, folder: Path) -> BertConfig:
+    """The configuration with the length and the activation that a foreign model's files name."""
     kept, length = task_settings(config), read_length(folder)
-    if "max_seq_length" in kept or not length or length >= config.max_position_embeddings:
-        return config
-    return with_task_settings(config, {**kept, "max_seq_length": length})
-
-
-def _with_activation(config: BertConfig, checkpoint: Path) -> BertConfig:
-    """The configuration with the activation that a cross-encoder's other file names."""
-    name = read_activation(folder_of(checkpoint))
-    if name is None:
+    if "max_seq_length" not in kept and length and length < config.max_position_embeddings:
+        config = with_task_settings(config, {**kept, "max_seq_length": length})
+    if (name := read_activation(folder)) is None:
         return config
     return config.replace(extra={**config.extra, "sentence_transformers": {"activation_fn": name}})
 
@@ -374,23 +384,6 @@ def _vocabulary_in(folder: Path) -> Path | None:
     names = (VOCABULARY_FILE, keras_hub.VOCABULARY_PATH, FAST_TOKENIZER_FILE)
     paths = (folder / name for name in names)
     return next(filter(is_named, paths), None)
-
-
-def _own_casing(checkpoint: Path, any_tokenizer: bool) -> Casing:
-    """What the files beside the weights say; a foreign tokenizer's are only copied."""
-    folder = folder_of(checkpoint)
-    if not any_tokenizer or foreign_tokenizer(folder) is None:
-        return read_casing(folder)
-    path = folder / TOKENIZER_FILE
-    values = read_json_object(path) if is_named(path) else {}
-    return Casing(values.get("do_lower_case"), values.get("strip_accents"))
-
-
-def _read_vocabulary(path: str | os.PathLike[str], checkpoint: Path | None) -> Vocabulary:
-    vocabulary = Vocabulary.load(path)
-    if checkpoint is not None:
-        _check_same_tokens(vocabulary, path, folder_of(checkpoint))
-    return vocabulary
 
 
 def _check_same_tokens(vocabulary: Vocabulary, name: str | os.PathLike[str], folder: Path) -> None:

@@ -13,12 +13,7 @@ from itertools import product
 class Names:
     """The names of one weight.
 
-    Attributes:
-        ours: the variable's path, e.g. "layer_0/attention/query/kernel".
-        google: the variable's name in a TF1 checkpoint.
-        hugging_face: the tensor's name in a file of a model with heads (with the "bert." prefix).
-        google_transposed: whether google's matrix is the transpose of ours.
-        hugging_face_transposed: whether Hugging Face's is.
+    Hugging Face's is the name in a file of a model with heads, with the prefix "bert.".
     """
 
     ours: str
@@ -91,14 +86,7 @@ def _norm(ours: str, google: str) -> list[Names]:
 
 
 def encoder_names(blocks: int) -> list[Names]:
-    """The names of an encoder's weights, pooler included.
-
-    Example:
-        >>> len(encoder_names(12))
-        199
-        >>> encoder_names(1)[0].google
-        'bert/embeddings/word_embeddings'
-    """
+    """The names of an encoder's weights, pooler included."""
     rows = [
         Names(f"embeddings/{ours}", f"bert/embeddings/{theirs}", f"bert.embeddings.{theirs}.weight")
         for ours, theirs in _EMBEDDINGS.items()
@@ -119,16 +107,7 @@ def encoder_names(blocks: int) -> list[Names]:
 
 
 def head_names(head: str) -> list[Names]:
-    """The names of a head's weights; empty for a name that is no head.
-
-    Args:
-        head: "masked_lm", "next_sentence", "classifier", "span", "tagger", "choice" or
-            "feature_tagger"; or "bilstm", what may stand between the encoder and one of them.
-
-    Example:
-        >>> [row.hugging_face for row in head_names("classifier")]
-        ['classifier.weight', 'classifier.bias']
-    """
+    """The names of a head's weights; empty for a name that is no head."""
     if head == "masked_lm":
         return [
             Names("masked_lm/output_bias", "cls/predictions/output_bias", "cls.predictions.bias"),

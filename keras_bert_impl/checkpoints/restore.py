@@ -40,14 +40,7 @@ _TIED = {  # by the ends of the names
 
 @dataclasses.dataclass(frozen=True)
 class RestoreReport:
-    """The outcome of restoring weights.
-
-    Attributes:
-        location: the checkpoint.
-        loaded: the weights that were loaded, by our names.
-        new: the weights that keep their fresh values because the checkpoint has none for them.
-        ignored: the checkpoint's tensors that were not used, each with the reason.
-    """
+    """The outcome of restoring weights."""
 
     location: str
     loaded: tuple[str, ...]
@@ -120,17 +113,8 @@ def _open_folder(folder: Path) -> TensorSource:
 
 
 def restore(model: Any, checkpoint: str | os.PathLike[str] | TensorSource) -> RestoreReport:
-    """Fills a model's weights from a checkpoint, which may be open.
-
-    Returns:
-        What was loaded, what is new and what was ignored.
-    """
-    if isinstance(checkpoint, str | os.PathLike):
-        checkpoint = open_source(checkpoint)
-    return _restore(model, checkpoint)
-
-
-def _restore(model: Any, source: TensorSource) -> RestoreReport:
+    """Fills a model's weights from a checkpoint, which may be open."""
+    source = checkpoint if isinstance(checkpoint, TensorSource) else open_source(checkpoint)
     variables = {variable.path: variable for variable in model.weights}
     rows = [row for row in names_of(model) if row.ours in variables]
     found = {row.ours: hit for row in rows if (hit := source.find(row))}
@@ -233,11 +217,7 @@ def check_sizes(
 
     The number of a head's labels is free, but its two weights must agree on it.
 
-    Args:
-        heads: the heads that are wanted; a weight of theirs may be missing.
-
-    Returns:
-        The checkpoint's tensors by our names.
+    Weights of `heads` may be missing.
     """
     tensors = len(source.names())
     if config.num_hidden_layers > tensors:

@@ -14,7 +14,6 @@ import re
 from pathlib import Path
 
 from keras_bert_impl.errors import reading
-from keras_bert_impl.files import check_file
 
 STATE, STEP_FILE, NAMES_FILE = "state", "checkpoint.json", "weights.json"
 CHECKPOINTS, BEST_CHECKPOINT, MODEL = "checkpoints", "best_checkpoint", "model"
@@ -30,30 +29,13 @@ def is_run_checkpoint(folder: Path) -> bool:
     return (folder / STEP_FILE).is_file()
 
 
-def check_state_files(folder: Path) -> None:
-    """Sees that a checkpoint's files of variables are files, before TensorFlow opens them."""
-    for file in (folder / f"{STATE}.index", *folder.glob(f"{STATE}.data-*")):
-        check_file(file)
-
-
 def variable_key(group: str, number: int) -> str:
-    """The name that TensorFlow gives a variable of a group in a checkpoint's files.
-
-    Example:
-        >>> variable_key("weights", 3)
-        'weights/3/.ATTRIBUTES/VARIABLE_VALUE'
-    """
+    """The name that TensorFlow gives a variable of a group in a checkpoint's files."""
     return f"{group}/{number}/.ATTRIBUTES/VARIABLE_VALUE"
 
 
 def steps_in(folder: Path) -> list[int]:
-    """The steps of all complete checkpoints in a folder, the newest first.
-
-    Example:
-        >>> import tempfile
-        >>> steps_in(Path(tempfile.mkdtemp()))
-        []
-    """
+    """The steps of all complete checkpoints in a folder, the newest first."""
     if not folder.is_dir():
         return []
     found = (_STEP.match(child.name) for child in folder.iterdir())
@@ -61,12 +43,7 @@ def steps_in(folder: Path) -> list[int]:
 
 
 def step_folder(folder: Path, step: int) -> Path:
-    """The checkpoint of a step.
-
-    Example:
-        >>> step_folder(Path("run/checkpoints"), 1200).as_posix()
-        'run/checkpoints/step-00001200'
-    """
+    """The checkpoint of a step."""
     return folder / f"step-{step:08d}"
 
 
@@ -90,13 +67,6 @@ def finished_steps(run: Path) -> tuple[int | None, int | None]:
     """The last step of a finished run, and the step whose weights are the best and in `model/`.
 
     None where the run is not finished, or its model has the weights of the last step.
-
-    Example:
-        >>> import tempfile
-        >>> run = Path(tempfile.mkdtemp())
-        >>> _ = (run / FINISHED_FILE).write_text("20 15")
-        >>> finished_steps(run)
-        (20, 15)
     """
     with reading(run / FINISHED_FILE, "the mark of a finished run", "remove it and resume the run"):
         words = path.read_text().split() if (path := run / FINISHED_FILE).is_file() else []

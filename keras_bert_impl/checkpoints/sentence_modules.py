@@ -15,11 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.formats import keras_hub
-from keras_bert_impl.checkpoints.formats.safetensors_file import (
-    read_header,
-    read_tensor,
-    write_safetensors,
-)
+from keras_bert_impl.checkpoints.formats.safetensors_file import read_tensor, write_safetensors
 from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
     LENGTH_FILE,
@@ -31,7 +27,7 @@ from keras_bert_impl.files import is_named, make_folder
 from keras_bert_impl.json_files import read_json_object, read_typed, typed
 from keras_bert_impl.models.head_settings import CLS, MEAN, POOLER, POOLINGS
 from keras_bert_impl.options import Rules
-from keras_bert_impl.tokenization.model_files import check_keys
+from keras_bert_impl.tokenization.model_files import check_keys, read_checked
 
 MODULES_FILE = "modules.json"
 PROMPTS_FILE = "config_sentence_transformers.json"
@@ -99,14 +95,9 @@ _OTHER_NAMES = {
 class SentenceSettings:
     """How a text becomes one vector.
 
-    Attributes:
-        pooling: "mean", "cls" or "pooler"; see `models.head_settings`.
-        normalize: whether vectors are scaled to length 1.
-        max_seq_length: longer texts are truncated to this many tokens; None is all positions.
-        prompt: what is written in front of a text for which no prompt is named.
-        prompts: others, by their names.
-        dimensions: the sizes for which a model was trained whose vectors may be truncated.
-        similarity: what its vectors are to be compared by, "cosine" or "dot".
+    `prompt` is written in front of a text for which no prompt is named. Without
+    `max_seq_length` all positions are read. To `dimensions` the vectors may be truncated: the
+    model was trained for it.
     """
 
     pooling: str = MEAN
@@ -138,34 +129,24 @@ class SentenceSettings:
 
 
 class DenseWeights(NamedTuple):
-    """The dense layer behind [CLS], which is the pooler here.
-
-    Attributes:
-        kernel: float [hidden, hidden], from the input to the output.
-        bias: float [hidden].
-    """
+    """The dense layer behind [CLS], which is the pooler here: float [in, out] and float [out]."""
 
     kernel: NDArray[Any]
     bias: NDArray[Any]
 
 
 def read_sentence_settings(folder: Path) -> SentenceSettings | None:
-    """Reads the settings of a sentence model; None where the directory has no `modules.json`.
-
-    Example:
-        >>> read_sentence_settings(Path("/no/such/folder")) is None
-        True
-    """
+    """Reads the settings of a sentence model; None where the directory has no `modules.json`."""
     path = folder / MODULES_FILE
     if not is_named(path):
-        return _of_keras_hub(folder)
+        found = keras_hub.read_pooling(folder) if keras_hub.is_preset_folder(folder) else None
+        return found and SentenceSettings(*found, read_length(folder))
     modules = _read_modules(path)
     if "Pooling" not in modules:
         return None
     pooling = _read_pooling(folder / modules["Pooling"] / CONFIG_FILE)
-    scaled = folder / modules.get("Normalize", "") / CONFIG_FILE
-    if "Normalize" in modules and is_named(scaled):
-        check_keys(scaled, read_json_object(scaled), "Normalize")
+    if "Normalize" in modules:
+        read_checked(folder / modules["Normalize"] / CONFIG_FILE, "Normalize")
     if "Dense" in modules:
         _check_dense(folder / modules["Dense"] / CONFIG_FILE, pooling)
         pooling = POOLER
@@ -177,18 +158,8 @@ def read_sentence_settings(folder: Path) -> SentenceSettings | None:
     )
 
 
-def _of_keras_hub(folder: Path) -> SentenceSettings | None:
-    found = keras_hub.read_pooling(folder) if keras_hub.is_preset_folder(folder) else None
-    return found and SentenceSettings(*found, read_length(folder))
-
-
 def module_files(folder: Path) -> list[Path]:
-    """The files of a model directory with weights that are not the encoder's, and what names them.
-
-    Example:
-        >>> module_files(Path("/no/such/folder"))
-        []
-    """
+    """The files with weights that are not the encoder's, and what names them."""
     path = folder / MODULES_FILE
     dense = _read_modules(path).get("Dense") if is_named(path) else None
     return [] if dense is None else [path, folder / dense / WEIGHTS_FILE]
@@ -200,18 +171,12 @@ def read_dense(folder: Path) -> DenseWeights | None:
     if not files:
         return None
     weights = files[-1]
-    header = read_header(weights)
-    with reading(weights, "a dense layer", _AGAIN):
-        kernel, bias = header["linear.weight"], header["linear.bias"]
-    return DenseWeights(read_tensor(weights, kernel).T, read_tensor(weights, bias))
+    kernel, bias = (read_tensor(weights, f"linear.{name}") for name in ("weight", "bias"))
+    return DenseWeights(kernel.T, bias)
 
 
 def restore_pooler(weights: Sequence[Any], folder: Path) -> bool:
-    """Gives the pooler the weights of a directory's dense layer, where it has one.
-
-    Returns:
-        Whether it has one.
-    """
+    """Gives the pooler the weights of a directory's dense layer; tells whether it has one."""
     dense = read_dense(folder)
     if dense is None:
         return False
@@ -221,42 +186,42 @@ def restore_pooler(weights: Sequence[Any], folder: Path) -> bool:
     return True
 
 
-def _read_modules(path: Path) -> dict[str, str]:
-    """The folder of each module, by the last part of its class' name.
+def module_folders(folder: Path) -> list[tuple[str, str]]:
+    """The modules that a directory names: the last part of each one's class' name, and its folder.
 
     Their classes are never imported: a name only says which of the modules here is meant.
     """
-    modules = read_typed(path, list[_Module], _AGAIN)
+    path = folder / MODULES_FILE
+    modules = read_typed(path, list[_Module], _AGAIN) if is_named(path) else []
     for module in modules:
         check_keys(path, module, MODULES_FILE)
-    kinds = [one["type"].rpartition(".")[2] for one in modules]
+        name = module.get("path", "")
+        if Path(name).is_absolute() or ".." in name or not name.isprintable():
+            raise UserError(f"{path}: the module {shown(name)} lies outside of the model's folder.")
+    return [(one["type"].rpartition(".")[2], one.get("path", "")) for one in modules]
+
+
+def _read_modules(path: Path) -> dict[str, str]:
+    """The folder of each module, of a kind that exists here."""
+    modules = module_folders(path.parent)
+    kinds = [kind for kind, _ in modules]
     if kinds not in (_OF_CROSS_ENCODERS if _cross_encoder(path.parent) else _KNOWN):
         found = shown(", ".join(kinds))[1:-1] or "no module"
         raise UserError(
             f"{path}: a model of {found} cannot be opened here; name one "
             "of Transformer, Pooling and perhaps Dense and Normalize."
         )
-    folders = {kind: one.get("path", "") for kind, one in zip(kinds, modules, strict=True)}
+    folders = dict(modules)
     if folders["Transformer"] not in ("", "."):
         raise UserError(
             f"{path}: the encoder lies in the folder {shown(folders['Transformer'])}; move its "
             f"files beside {MODULES_FILE}, and leave its path empty there."
         )
-    outside = [name for name in folders.values() if _is_outside(name)]
-    if outside:
-        raise UserError(
-            f"{path}: the module {shown(outside[0])} lies outside of the model's folder."
-        )
     return folders
 
 
-def _is_outside(name: str) -> bool:
-    return Path(name).is_absolute() or ".." in name or not name.isprintable()
-
-
 def _check_dense(path: Path, pooling: str) -> None:
-    values = read_json_object(path)
-    check_keys(path, values, "Dense")
+    values = read_checked(path, "Dense")
     sizes = values.get("in_features"), values.get("out_features")
     activation = values.get("activation_function")
     if (
@@ -274,8 +239,7 @@ def _check_dense(path: Path, pooling: str) -> None:
 
 
 def _read_pooling(path: Path) -> str:
-    values = read_json_object(path)
-    check_keys(path, values, "Pooling")
+    values = read_checked(path, "Pooling")
     if "pooling_mode" in values:  # the later form names the mode
         named = typed(values["pooling_mode"], str | list[str], f"{path}: pooling_mode")
         modes = [named] if isinstance(named, str) else named
@@ -352,16 +316,14 @@ def write_sentence_files(
     pooler: DenseWeights,
     write_json: Callable[[Path, Any], None],
 ) -> None:
-    """Writes the files next to a model that is being written.
-
-    Args:
-        pooler: the pooler's weights; read where it is the pooling.
-    """
+    """Writes the files next to a model that is being written."""
     kinds = {"Transformer": "", "Pooling": _POOLING}
     if settings.pooling == POOLER:
         kinds["Dense"] = _DENSE
         make_folder(folder / _DENSE)
-        write_json(folder / _DENSE / CONFIG_FILE, _dense(hidden_size))
+        sizes = {"in_features": hidden_size, "out_features": hidden_size}
+        dense = {**sizes, "bias": True, "activation_function": _TANH}
+        write_json(folder / _DENSE / CONFIG_FILE, dense)
         tensors = {
             "linear.weight": np.ascontiguousarray(pooler.kernel.T),
             "linear.bias": np.asarray(pooler.bias),
@@ -370,18 +332,30 @@ def write_sentence_files(
     if settings.normalize:
         kinds["Normalize"] = _NORMALIZE
         make_folder(folder / _NORMALIZE)
-    modules = [
-        {"idx": number, "name": str(number), "path": path, "type": f"{_CLASSES}.{kind}"}
-        for number, (kind, path) in enumerate(kinds.items())
-    ]
-    write_json(folder / MODULES_FILE, modules)
+    write_json(folder / MODULES_FILE, modules_of(kinds))
     make_folder(folder / _POOLING)
-    write_json(folder / _POOLING / CONFIG_FILE, _pooling(settings, hidden_size))
+    modes = {
+        "cls_token": settings.pooling != MEAN,
+        "mean_tokens": settings.pooling == MEAN,
+        "max_tokens": False,
+        "mean_sqrt_len_tokens": False,
+    }
+    named = {f"pooling_mode_{mode}": on for mode, on in modes.items()}
+    pooling = {"word_embedding_dimension": hidden_size, **named}
+    write_json(folder / _POOLING / CONFIG_FILE, pooling)
     if settings.max_seq_length is not None:
         length = {"max_seq_length": settings.max_seq_length, "do_lower_case": False}
         write_json(folder / LENGTH_FILE, length)
     if settings.prompt or settings.prompts or settings.dimensions or settings.similarity != COSINE:
         write_json(folder / PROMPTS_FILE, _prompts(settings))
+
+
+def modules_of(kinds: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What `modules.json` says of modules: their classes' names, and the folder of each."""
+    return [
+        {"idx": number, "name": str(number), "path": path, "type": f"{_CLASSES}.{kind}"}
+        for number, (kind, path) in enumerate(kinds.items())
+    ]
 
 
 def _prompts(settings: SentenceSettings) -> dict[str, Any]:
@@ -396,23 +370,3 @@ def _prompts(settings: SentenceSettings) -> dict[str, Any]:
     if settings.similarity != COSINE:
         written["similarity_fn_name"] = settings.similarity
     return written
-
-
-def _pooling(settings: SentenceSettings, hidden_size: int) -> dict[str, Any]:
-    modes = {
-        "cls_token": settings.pooling != MEAN,
-        "mean_tokens": settings.pooling == MEAN,
-        "max_tokens": False,
-        "mean_sqrt_len_tokens": False,
-    }
-    named = {f"pooling_mode_{mode}": on for mode, on in modes.items()}
-    return {"word_embedding_dimension": hidden_size, **named}
-
-
-def _dense(hidden_size: int) -> dict[str, Any]:
-    return {
-        "in_features": hidden_size,
-        "out_features": hidden_size,
-        "bias": True,
-        "activation_function": _TANH,
-    }

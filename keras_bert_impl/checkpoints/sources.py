@@ -6,7 +6,7 @@ import glob
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -40,6 +40,7 @@ SAVE_AGAIN = (
 """How a pickle becomes a file that is opened here."""
 _PICKLE_ENDINGS = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 _PART_OF_TF1 = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
+ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 WHOLE_WEIGHTS = (WEIGHTS_FILE, INDEX_FILE, TF_WEIGHTS_FILE, TF_INDEX_FILE, KERAS_WEIGHTS_FILE)
 _PART_OF_NUMBERS = re.compile(r"\.(index|data-\d{5}-of-\d{5})")
 _PART_OF_DIRECTORY = (
@@ -49,6 +50,8 @@ _PART_OF_DIRECTORY = (
     VOCABULARY_FILE,
     TOKENIZER_FILE,
     FAST_TOKENIZER_FILE,
+    ADAPTER_CONFIG,
+    ADAPTER_WEIGHTS,
 )
 _PICKLE = "pytorch_model.bin"
 _SHARD = re.compile(r"(model-\d+-of-\d+\.safetensors|tf_model-\d+-of-\d+\.h5)")
@@ -87,22 +90,12 @@ def _has_weights(folder: Path) -> bool:
 
 
 def is_saved_model(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds a SavedModel and no weights of another form.
-
-    Example:
-        >>> is_saved_model("/no/such/folder")
-        False
-    """
+    """Whether a folder holds a SavedModel and no weights of another form."""
     return (Path(path) / "saved_model.pb").is_file() and not _has_weights(Path(path))
 
 
 def is_pickle(path: Path) -> bool:
-    """Whether a file of this name is a pickle.
-
-    Example:
-        >>> is_pickle(Path("model.pt")), is_pickle(Path("model.safetensors"))
-        (True, False)
-    """
+    """Whether a file of this name is a pickle."""
     return path.name in PICKLE_FILES or path.suffix in _PICKLE_ENDINGS
 
 
@@ -155,12 +148,7 @@ def _tf1_of_folder(folder: Path) -> Path:
 
 @dataclasses.dataclass(frozen=True)
 class FoundTensor:
-    """A tensor of a checkpoint that answers to one of our weights.
-
-    Attributes:
-        name: its name in the checkpoint.
-        transposed: whether it is the transpose of our weight.
-    """
+    """A tensor of a checkpoint that answers to one of our weights."""
 
     name: str
     transposed: bool
@@ -176,6 +164,8 @@ class TensorSource(abc.ABC):
         reasons: why tensors that no model needs are there ("optimizer slot"), by their names.
         extra: entries of the configuration that only the checkpoint says, such as what its heads
             make of it (`architectures`).
+        overrides: entries that replace those of the configuration.
+        keeps: the folder that graphs are kept in where it is not that of the model.
     """
 
     location: str
@@ -183,6 +173,8 @@ class TensorSource(abc.ABC):
     shapes: Mapping[str, tuple[int, ...]]
     reasons: Sequence[tuple[re.Pattern[str], str]] = ()
     extra: Mapping[str, Any] = MappingProxyType({})
+    overrides: Mapping[str, Any] = MappingProxyType({})
+    keeps: Path | None = None
 
     @abc.abstractmethod
     def find(self, names: Names) -> FoundTensor | None:
@@ -193,7 +185,6 @@ class TensorSource(abc.ABC):
         """A tensor as it lies there, of its own type."""
 
     def names(self) -> list[str]:
-        """All names in the checkpoint, sorted."""
         return sorted(self.shapes)
 
     def reason_to_ignore(self, name: str) -> str | None:
@@ -207,12 +198,8 @@ class TranslatedSource(TensorSource):
     TensorFlow's libraries write matrices [in, out], as they stand here; some split the width of an
     attention by heads, which is only another shape of the same numbers.
 
-    Args:
-        location: where it lies, for messages.
-        files: that hold its numbers.
-        stored: the shapes of its tensors by the names that they have there.
-        translated: those names by Hugging Face's, with the "bert." prefix.
-        reader: gives a tensor by the name that it has there.
+    `stored` has the shapes by the names in the file, `translated` these names by Hugging Face's
+    (with "bert." in front); `reader` gives a tensor by its name in the file.
     """
 
     def __init__(
@@ -233,12 +220,10 @@ class TranslatedSource(TensorSource):
         self._translated = translated
 
     def find(self, names: Names) -> FoundTensor | None:
-        """The tensor that answers to a weight."""
         found = self._translated.get(names.hugging_face)
         return None if found is None else FoundTensor(found, transposed=False)
 
     def read(self, name: str) -> np.ndarray:
-        """A tensor of its own type, its width whole."""
         return self._reader(name).reshape(self.shapes[name])
 
 
@@ -257,6 +242,18 @@ def _without_heads(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         kept = 1 if name.endswith(".weight") else 0
         return (*shape[:kept], math.prod(shape[kept:]))
     return shape
+
+
+def encoder_prefix(names: Iterable[str], roots: Sequence[str], usual: str) -> str:
+    """What stands before an encoder's names in a file; `usual` where there is no sign of it."""
+    found = [name.removesuffix(root) for name in names for root in roots if name.endswith(root)]
+    return min(found, key=len, default=usual)
+
+
+def spellings(name: str, usual: str, prefix: str) -> list[str]:
+    """A name behind a file's prefix, as it stands, and without its usual prefix."""
+    bare, outer = name.removeprefix(usual), prefix.removesuffix(usual)
+    return [outer + name if bare == name else prefix + bare, name, bare]
 
 
 def read_weight(source: TensorSource, found: FoundTensor) -> np.ndarray:

@@ -50,16 +50,7 @@ def task_settings(
     types: Mapping[str, Any] = MappingProxyType({}),
     needed: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Reads the settings of the task; empty for a model without any.
-
-    Args:
-        types: of the settings that the caller understands, see `typed`; those that it does not
-            understand are given as they are, and must not be used.
-
-    Example:
-        >>> task_settings(BertConfig(vocab_size=9))
-        {}
-    """
+    """Reads the settings of the task, of the `types` that the caller understands."""
     place = f"{config.origin}: {_PLACE}.{_OWN}"
     remedy = "correct it, or export the model again"
     settings = typed(_entries(config.extra.get(_PLACE)).get(_OWN, {}), dict, place, remedy)
@@ -116,12 +107,6 @@ def keep_task_settings(folder: str | os.PathLike[str], settings: Mapping[str, An
 def served_length(config: BertConfig, asked: int | None, default: int | None = None) -> int:
     """The most tokens of a row of a served model: what is asked for, else as in training.
 
-    Another length than that of the training is logged as a warning.
-
-    Args:
-        asked: the length that the user gives; None leaves it to the model.
-        default: of a model that does not say what it was trained with; None is its positions.
-
     Example:
         >>> config = with_task_settings(BertConfig(vocab_size=9), {"max_seq_length": 128})
         >>> served_length(config, None), served_length(BertConfig(vocab_size=9), None)
@@ -140,12 +125,7 @@ def served_length(config: BertConfig, asked: int | None, default: int | None = N
 
 
 def num_texts(config: BertConfig) -> int | None:
-    """How many texts an example had in training: 1, 2 for pairs, or None where nothing says it.
-
-    Example:
-        >>> num_texts(with_task_settings(BertConfig(vocab_size=9), {"num_texts": 2}))
-        2
-    """
+    """How many texts an example had in training: 1, 2 for pairs, or None where nothing says it."""
     settings = task_settings(config)
     if settings.get("num_texts") in (1, 2):
         return int(settings["num_texts"])

@@ -18,15 +18,15 @@ from keras_bert_impl.checkpoints.sources import (
 )
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import is_named, real_path
-from keras_bert_impl.json_files import read_json_object, read_typed, typed_entries
+from keras_bert_impl.json_files import read_typed, typed_entries
 from keras_bert_impl.options import bounded
 from keras_bert_impl.tokenization.added_tokens import AddedToken
 from keras_bert_impl.tokenization.model_files import (
     TokenizerFile,
     WordLength,
-    check_keys,
     check_reachable,
     read_added_tokens,
+    read_checked,
     read_tokenizer_json,
 )
 from keras_bert_impl.tokenization.text_settings import AS_IS, NFC, Casing
@@ -60,45 +60,32 @@ class _Cutting(TypedDict, total=False):
 
 
 def read_casing(folder: Path, *, is_export: bool = False) -> Casing:
-    """Reads how a model's text is treated; what is not followed here is refused.
-
-    Args:
-        is_export: whether the folder is an export of ours, whose `tokenizer.json` has every rule
-            written out for its clients.
-    """
+    """Reads how a model's text is treated; what is not followed here is refused."""
     if keras_hub.is_preset_folder(folder):
         return keras_hub.read_casing(folder)
     path, fast = folder / TOKENIZER_FILE, folder / FAST_TOKENIZER_FILE
-    values = read_json_object(path) if is_named(path) else {}
-    check_keys(path, values, TOKENIZER_FILE)
+    values = read_checked(path, TOKENIZER_FILE)
     said = typed_entries(values, _SAID, str(path), "correct it")
     lower, accents, form, longest_word = map(said.get, _SAID)
     archive = _GOOGLE_FOLDER.match(real_path(folder).name)
     described = read_tokenizer_json(fast) if is_named(fast) and not is_export else None
-    if lower is None and described is not None:
-        lower = described.do_lower_case
-        accents = described.strip_accents if accents is None else accents
+    file = Casing() if described is None else described.casing
+    if lower is None:
+        lower, accents = file.do_lower_case, file.strip_accents if accents is None else accents
     if lower is None and archive:
         lower = archive[1] not in _CASED_FOLDERS
     own = Casing(lower, accents, form)
-    if _sentence_settings(folder).get("do_lower_case") and lower is False:
+    sentence = read_checked(folder / LENGTH_FILE, LENGTH_FILE)
+    if sentence.get("do_lower_case") and lower is False:
         # sentence-transformers lower-cases before its tokenizer, which then keeps the accents.
         lower, accents = True, bool(accents)
     tokens = _own_tokens(folder)
     if described is not None:
         _check_same(folder, described, tokens, own, Casing(lower, accents))
-        form = NFC if described.composes else form
-        longest_word = described.longest_word
-    added = _added_tokens(folder, values, described)
+        form, longest_word = file.unicode_form or form, file.longest_word
+    added = _added_tokens(folder, values, file.added)
     check_reachable(added, tokens or [token.content for token in added], bool(lower), folder)
     return Casing(lower, accents, form, added, longest_word)
-
-
-def _sentence_settings(folder: Path) -> dict[str, Any]:
-    path = folder / LENGTH_FILE
-    values = read_json_object(path) if is_named(path) else {}
-    check_keys(path, values, LENGTH_FILE)
-    return values
 
 
 def _own_tokens(folder: Path) -> tuple[str, ...]:
@@ -113,8 +100,11 @@ def _check_same(
     folder: Path, described: TokenizerFile, tokens: tuple[str, ...], *casings: Casing
 ) -> None:
     """Refuses a `tokenizer.json` that contradicts the files beside it."""
-    found = (described.do_lower_case, _removes_accents(described))
-    if found not in [(one.do_lower_case, _removes_accents(one)) for one in casings]:
+    found, *others = (
+        (one.do_lower_case, one.do_lower_case if one.strip_accents is None else one.strip_accents)
+        for one in (described.casing, *casings)
+    )
+    if found not in others:
         raise UserError(
             f"{folder / FAST_TOKENIZER_FILE}: lower-cases text ({found[0]}) or removes accents "
             f"({found[1]}) otherwise than {folder / TOKENIZER_FILE} says; correct one of them."
@@ -128,19 +118,13 @@ def _check_same(
             )
 
 
-def _removes_accents(casing: Casing | TokenizerFile) -> bool | None:
-    return casing.do_lower_case if casing.strip_accents is None else casing.strip_accents
-
-
 def _added_tokens(
-    folder: Path, values: Mapping[str, Any], described: TokenizerFile | None
+    folder: Path, values: Mapping[str, Any], described: tuple[AddedToken, ...]
 ) -> tuple[AddedToken, ...]:
     """All tokens that are taken out of a text; of what two files say of one the first counts."""
     special, plain = folder / SPECIAL_TOKENS_FILE, folder / ADDED_TOKENS_FILE
-    mapped = read_json_object(special) if is_named(special) else {}
-    check_keys(special, mapped, SPECIAL_TOKENS_FILE)
-    found = [*(described.added if described else ())]
-    found += read_added_tokens(values, folder / TOKENIZER_FILE)
+    mapped = read_checked(special, SPECIAL_TOKENS_FILE)
+    found = [*described, *read_added_tokens(values, folder / TOKENIZER_FILE)]
     found += read_added_tokens(mapped, special)
     names = {token.content for token in found}
     numbers = read_typed(plain, dict[str, int], "save it again") if is_named(plain) else {}
@@ -163,26 +147,13 @@ def _added_tokens(
     return tuple(tokens.values())
 
 
-def foreign_tokenizer(folder: Path) -> tuple[Path, str] | None:
-    """The tokenizer of a model whose text BERT's own rules do not cut, and the file that names it.
-
-    Example:
-        >>> import tempfile
-        >>> foreign_tokenizer(Path(tempfile.mkdtemp()))  # nothing says anything
-    """
+def refuse_foreign_tokenizer(folder: Path) -> None:
+    """Refuses a model whose text is cut by other rules than BERT's."""
     for path in (folder / TOKENIZER_FILE, folder / CONFIG_FILE):
         values = read_typed(path, _Cutting, "get the model again") if is_named(path) else _Cutting()
         name, words = values.get("tokenizer_class"), values.get("word_tokenizer_type", "basic")
         if (name is not None and name not in _BERT_TOKENIZERS) or words not in (None, "basic"):
-            return path, shown(name or words)[1:-1]
-    return None
-
-
-def refuse_foreign_tokenizer(folder: Path) -> None:
-    """Refuses a model whose text is cut by other rules than BERT's."""
-    if (found := foreign_tokenizer(folder)) is not None:
-        path, name = found
-        raise UserError(
-            f"{path}: its text is cut by {name}, not by BERT's own rules, so that its tokens would "
-            "not be found; name a model with a BertTokenizer."
-        )
+            raise UserError(
+                f"{path}: its text is cut by {shown(name or words)[1:-1]}, not by BERT's own "
+                "rules, so that its tokens would not be found; name a model with a BertTokenizer."
+            )

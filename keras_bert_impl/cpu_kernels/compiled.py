@@ -137,8 +137,9 @@ def _bounds(tensor: Any) -> list[Any]:
     """Where a tensor is split along its first axis: [0, None] where it is not."""
     rows, size = tensor.shape[0], tensor.shape.num_elements()
     count = min(_cores(), _MOST_PARTS)
-    # Slices need bounds when the graph is made: a tensor whose first size is open stays whole.
-    if size is None or size < _LARGE or rows < count:
+    # Slices need bounds when the graph is made: a tensor whose first size is open stays whole. One
+    # of which another size is open may become large.
+    if rows is None or rows < count or (size is not None and size < _LARGE):
         return [0, None]
     return [rows * part // count for part in range(count + 1)]
 

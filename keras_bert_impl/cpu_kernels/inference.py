@@ -14,7 +14,15 @@ from keras_bert_impl.cpu_kernels.compiled import like, normalized, rows_of
 from keras_bert_impl.cpu_kernels.xla_programs import compiled
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.layers.dropout import Draw
-from keras_bert_impl.layers.kernels import Dense, Norm, PlainKernels, Projections, activate
+from keras_bert_impl.layers.kernels import (
+    Dense,
+    LowRank,
+    Norm,
+    PlainKernels,
+    Projections,
+    activate,
+)
+from keras_bert_impl.models.adapters import SharedEncoder
 
 
 def inference_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
@@ -34,7 +42,7 @@ def inference_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, An
         >>> inference_function(encoder)(features)["pooled_output"].shape.as_list()
         [1, 128]
     """
-    traced = traced_forward(model, InferenceKernels())
+    traced = traced_forward(model, InferenceKernels(getattr(model, "shared_encoder", None)))
 
     def compute(features: Mapping[str, Any]) -> dict[str, Any]:
         # A concrete function takes tensors of its own types only.
@@ -74,20 +82,26 @@ class InferenceKernels(PlainKernels):
 
     Weights are taken as they are while the graph is traced, so that they are cast once and not in
     every call: see `inference_function`.
+
+    Args:
+        shared: keeps what is made of weights that several models share.
     """
 
     name = "inference"
 
+    def __init__(self, shared: SharedEncoder | None = None) -> None:
+        self._shared = shared
+
     def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
         """See `PlainKernels.dense`."""
-        products = _affine(rows_of(inputs), kernel, bias)
+        products = self._affine(rows_of(inputs), kernel, bias)
         fused = _FUSED.get(activation)
         outputs = fused(products) if fused else activate(products, activation)
         return like(outputs, inputs)
 
     def layer_norm(self, inputs: Any, gamma: Any, beta: Any, epsilon: float, dtype: str) -> Any:
         """See `PlainKernels.layer_norm`."""
-        scale, shift = _prepared(gamma, tf.float32), _prepared(beta, tf.float32)
+        scale, shift = self._prepared(gamma, tf.float32), self._prepared(beta, tf.float32)
         return like(_layer_norm(rows_of(inputs), scale, shift, epsilon, dtype), inputs)
 
     def dense_add_norm(
@@ -95,7 +109,7 @@ class InferenceKernels(PlainKernels):
     ) -> Any:
         """See `PlainKernels.dense_add_norm`."""
         del draw  # nothing is dropped outside of training
-        total = _affine(rows_of(inputs), *dense) + rows_of(residual)
+        total = self._affine(rows_of(inputs), *dense) + rows_of(residual)
         return like(self.layer_norm(total, *norm, dtype=residual.dtype.name), residual)
 
     def self_attention(
@@ -107,7 +121,7 @@ class InferenceKernels(PlainKernels):
         rows, size = rows_of(hidden), width // heads
 
         def split_heads(dense: Dense, factor: float = 1.0) -> Any:
-            parts = tf.reshape(_affine(rows, *dense, factor), [batch, length, heads, size])
+            parts = tf.reshape(self._affine(rows, *dense, factor), [batch, length, heads, size])
             return tf.transpose(parts, [0, 2, 1, 3])  # [batch, heads, length, size]
 
         query, key, value = projections
@@ -119,18 +133,27 @@ class InferenceKernels(PlainKernels):
         context = tf.transpose(tf.matmul(probabilities, value), [0, 2, 1, 3])
         return tf.reshape(context, [batch, length, width])
 
+    def _affine(self, rows: Any, kernel: Any, bias: Any, factor: float = 1.0) -> Any:
+        dtype, change = rows.dtype, None
+        if isinstance(kernel, LowRank):  # which is less work than one matrix of its own
+            change = tf.matmul(rows, self._prepared(kernel.a, dtype))
+            factor_of_b = factor * kernel.scale
+            change = tf.matmul(change, self._prepared(kernel.b, dtype, factor_of_b))
+            kernel = kernel.kernel
+        products = tf.matmul(rows, self._prepared(kernel, dtype, factor))
+        products = tf.nn.bias_add(products, self._prepared(bias, dtype, factor))
+        return products if change is None else products + change
 
-def _affine(rows: Any, kernel: Any, bias: Any, factor: float = 1.0) -> Any:
-    products = tf.matmul(rows, _prepared(kernel, rows.dtype, factor))
-    return tf.nn.bias_add(products, _prepared(bias, rows.dtype, factor))
+    def _prepared(self, weight: Any, dtype: Any, factor: float = 1.0) -> Any:
+        """A variable's present value, times a factor, cast once; the traced graph keeps it."""
 
+        def make() -> Any:
+            # An eager tensor becomes an input of the graph, not a constant in it: constants are
+            # copied many times over while a graph is made, and oneDNN multiplies no faster by them.
+            with tf.init_scope():
+                return tf.cast(tf.convert_to_tensor(weight) * factor, dtype)
 
-def _prepared(weight: Any, dtype: Any, factor: float = 1.0) -> Any:
-    """A variable's present value, times a factor, cast once; the graph that is traced keeps it."""
-    # An eager tensor becomes an input of the graph, not a constant in it: constants are copied many
-    # times over while a graph is made, and oneDNN multiplies no faster by them.
-    with tf.init_scope():
-        return tf.cast(tf.convert_to_tensor(weight) * factor, dtype)
+        return make() if self._shared is None else self._shared.kept(weight, (dtype, factor), make)
 
 
 @compiled  # one pass over memory

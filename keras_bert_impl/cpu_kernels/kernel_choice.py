@@ -5,6 +5,7 @@ from typing import Any
 
 import keras
 
+from keras_bert_impl.backend import JAX
 from keras_bert_impl.cpu_kernels.xla_programs import (
     accelerated,
     safe_in_threads,
@@ -12,6 +13,7 @@ from keras_bert_impl.cpu_kernels.xla_programs import (
 )
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers import kernels
+from keras_bert_impl.layers.flash_kernels import FlashKernels
 
 CHOICES = ("auto", "plain", "fast")
 
@@ -20,8 +22,9 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> kernels.Plain
     """Chooses between plain and fast kernels for a model.
 
     "auto" takes the fast ones where they are faster: on TensorFlow, without a GPU or TPU, where
-    the step as a whole is not compiled by XLA. Where XLA was used before in this process, in a way
-    that threads cannot share its programs, the plain ones are taken whatever the choice.
+    the step as a whole is not compiled by XLA; on JAX with a GPU it takes `FlashKernels`. Where XLA
+    was used before in this process, in a way that threads cannot share its programs, the plain ones
+    are taken whatever the choice.
     """
     if choice not in CHOICES:
         raise UserError(f"kernels {choice!r}: no such choice; take one of {', '.join(CHOICES)}.")
@@ -38,11 +41,19 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> kernels.Plain
         warn_of_slower_kernels()
         fast = False
     if not fast:
-        return kernels.PLAIN
+        return FlashKernels() if choice == "auto" and _on_jax_gpu() else kernels.PLAIN
     # Imported here: it needs TensorFlow, and models may run on another backend.
     from keras_bert_impl.cpu_kernels.training import TrainingKernels
 
     return TrainingKernels()
+
+
+def _on_jax_gpu() -> bool:
+    if keras.backend.backend() != JAX:
+        return False
+    import jax
+
+    return jax.default_backend() == "gpu"
 
 
 def forward_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]]:

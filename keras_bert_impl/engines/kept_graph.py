@@ -225,6 +225,8 @@ def model_graph(model: Any, precision: str, folder: Path | None, calibration: Ca
     `calibration`, some hundred inputs of a row each, is called where nothing is kept.
     """
     name = model.name if isinstance(model, UnbuiltModel) else type(model).__name__
+    if isinstance(model, UnbuiltModel) and folder is not None:
+        folder = model.source.graphs_beside
     source = _source_of(model, places_of(folder, name))
     if precision != INT8:
         return _plain(model, places_of(folder, name), source).graph

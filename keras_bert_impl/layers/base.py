@@ -5,6 +5,7 @@ from typing import Any, Self
 import keras
 
 from keras_bert_impl.backend import JAX, need_tensorflow
+from keras_bert_impl.compat import built_layer_grows
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.layers.dropout import Dropout
@@ -49,6 +50,7 @@ class Dense(SavedLayer):
         super().__init__(**kwargs)
         self.units, self.activation = units, activation
         self.initializer_range = initializer_range
+        self.adapter_scale: float | None = None
 
     def build(self, input_shape: Any) -> None:
         """Makes kernel [in, units] and bias [units]."""
@@ -61,7 +63,24 @@ class Dense(SavedLayer):
 
     def call(self, inputs: Any) -> Any:
         """Maps [..., in] to [..., units]."""
-        return kernels.current().dense(inputs, self.kernel, self.bias, self.activation)
+        return kernels.current().dense(inputs, *self.parts(), self.activation)
+
+    def parts(self) -> kernels.Dense:
+        """Kernel and bias, for a kernel that multiplies as a part of more."""
+        if self.adapter_scale is None:
+            return self.kernel, self.bias
+        changed = kernels.LowRank(self.kernel, self.lora_a, self.lora_b, self.adapter_scale)
+        return changed, self.bias
+
+    def add_adapter(self, rank: int, scale: float) -> None:
+        """Adds `scale * lora_a @ lora_b` to the kernel: 0 at first, of the rank at most."""
+        width, units = self.kernel.shape
+        bound = width**-0.5  # as in PEFT
+        start = keras.initializers.RandomUniform(-bound, bound)
+        with built_layer_grows(self):
+            self.lora_a = self.add_weight(shape=(width, rank), initializer=start, name="lora_a")
+            self.lora_b = self.add_weight(shape=(rank, units), initializer="zeros", name="lora_b")
+        self.adapter_scale = scale
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The last axis becomes `units`."""

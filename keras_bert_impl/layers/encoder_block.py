@@ -59,7 +59,8 @@ class BertEmbeddings(ConfiguredLayer):
         # Two segments: a product with their one-hot code is cheaper than a second gather, and its
         # gradient is one product instead of a scatter.
         segments = ops.one_hot(segment_ids, self.config.type_vocab_size, dtype="float32")
-        total = ops.add(total, ops.matmul(segments, ops.convert_to_tensor(self.segment_table)))
+        table = ops.convert_to_tensor(self.segment_table)
+        total = ops.add(total, kernels.current().product(segments, table))
         return self.dropout(self.layer_norm(total), training=training)
 
     def compute_output_shape(self, input_ids_shape: Any) -> Any:
@@ -175,7 +176,7 @@ class SelfAttention(ConfiguredLayer):
         Returns:
             [batch, length, hidden]
         """
-        query, key, value = ((part.kernel, part.bias) for part in self.projections)
+        query, key, value = (part.parts() for part in self.projections)
         return kernels.current().self_attention(
             hidden,
             (query, key, value),
@@ -280,7 +281,7 @@ class EncoderBlock(ConfiguredLayer):
         context = self.attention(hidden, mask, training=training)
         hidden = kernels.current().dense_add_norm(
             context,
-            (self.attention_output.kernel, self.attention_output.bias),
+            self.attention_output.parts(),
             hidden,
             self.attention_layer_norm.parts(),
             self.attention_dropout.draw(training),
@@ -288,7 +289,7 @@ class EncoderBlock(ConfiguredLayer):
         wide = self.intermediate(hidden)  # [batch, length, intermediate]
         return kernels.current().dense_add_norm(
             wide,
-            (self.output_dense.kernel, self.output_dense.bias),
+            self.output_dense.parts(),
             hidden,
             self.output_layer_norm.parts(),
             self.output_dropout.draw(training),

@@ -8,7 +8,7 @@ Layers call `current()`. That is what the model that calls them computes with (i
 import contextlib
 import contextvars
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from keras import ops
 
@@ -35,7 +35,16 @@ def activate(inputs: Any, name: str) -> Any:
     return ops.cast(_FUNCTIONS[name](ops.cast(inputs, "float32")), inputs.dtype)
 
 
-Dense = tuple[Any, Any]  # kernel, bias
+class LowRank(NamedTuple):
+    """A kernel that an adapter changes: kernel [in, out] + scale * a [in, rank] @ b [rank, out]."""
+
+    kernel: Any
+    a: Any
+    b: Any
+    scale: float
+
+
+Dense = tuple[Any, Any]  # kernel (or a `LowRank`), bias
 Projections = tuple[Dense, Dense, Dense]  # of query, key and value
 Norm = tuple[Any, Any, float]  # gamma, beta, epsilon
 
@@ -45,10 +54,14 @@ class PlainKernels:
 
     name = "plain"
 
+    def product(self, inputs: Any, matrix: Any) -> Any:
+        """[..., in] x [in, out] -> [..., out]."""
+        return ops.matmul(inputs, matrix)
+
     def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
         """`activation(inputs @ kernel + bias)`; [..., in] x [in, out] -> [..., out]."""
         kernel, bias = of_type(inputs.dtype, kernel, bias)
-        return activate(ops.add(ops.matmul(inputs, kernel), bias), activation)
+        return activate(ops.add(self.product(inputs, kernel), bias), activation)
 
     def scores(self, inputs: Any, kernel: Any, bias: Any) -> Any:
         """The last product of a head: float32 [..., in] x [in, out] + [out] -> [..., out]."""
@@ -59,7 +72,7 @@ class PlainKernels:
 
         The product is of the type of `hidden`, and its sums become float32.
         """
-        return ops.cast(ops.matmul(hidden, ops.transpose(table)), "float32")
+        return ops.cast(self.product(hidden, ops.transpose(table)), "float32")
 
     def layer_norm(self, inputs: Any, gamma: Any, beta: Any, epsilon: float, dtype: str) -> Any:
         """Layer normalization of the last axis, computed in float32, given as `dtype`."""
@@ -114,13 +127,21 @@ def of_type(dtype: Any, kernel: Any, bias: Any) -> Dense:
     """Kernel and bias in the type that is computed in."""
     # Keras casts weights while a layer is called; what is computed again in the backward pass is
     # computed outside of any call.
-    return ops.cast(kernel, dtype), ops.cast(bias, dtype)
+    return ops.cast(whole(kernel), dtype), ops.cast(bias, dtype)
+
+
+def whole(kernel: Any) -> Any:
+    """A kernel as one matrix [in, out], with what an adapter adds to it."""
+    # Of no input: every faster set of kernels computes with it as with any other matrix.
+    if isinstance(kernel, LowRank):
+        return ops.add(kernel.kernel, ops.multiply(ops.matmul(kernel.a, kernel.b), kernel.scale))
+    return kernel
 
 
 def joined(projections: Projections) -> Dense:
     """Query, key and value as one layer: kernel [hidden, 3 * hidden], bias [3 * hidden]."""
     kernels, biases = zip(*projections, strict=True)
-    return ops.concatenate(kernels, axis=1), ops.concatenate(biases, axis=0)
+    return ops.concatenate([*map(whole, kernels)], axis=1), ops.concatenate(biases, axis=0)
 
 
 PLAIN = PlainKernels()

@@ -22,6 +22,7 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.cpu_kernels.xla_programs import safe_in_threads
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers import kernels
+from keras_bert_impl.models.adapters import SharedEncoder, adapters_of
 from keras_bert_impl.models.head_settings import LabelUnits
 from keras_bert_impl.models.inputs import complete_inputs
 from keras_bert_impl.tokenization.long_texts import LongTexts
@@ -65,6 +66,7 @@ class ConfiguredModel(keras.Model):
             model's file: a saved model starts with the plain ones again.
         label_units: the units that a regression learns in; None where its weights are plain.
         sentence: how a text becomes a vector; None where the model is of something else.
+        shared_encoder: the weights that it shares with others; None where it has its own.
     """
 
     label_units: LabelUnits | None = None
@@ -92,6 +94,7 @@ class ConfiguredModel(keras.Model):
         self._names = tuple(inputs)
         self._text: TextSettings | None = None
         self.sentence: SentenceSettings | None = None
+        self.shared_encoder: SharedEncoder | None = None
         self._why_no_text = "was not opened by from_pretrained"
         self.kernels: kernels.PlainKernels = kernels.PLAIN
         self.trainable = trainable
@@ -143,6 +146,7 @@ class ConfiguredModel(keras.Model):
         bert_config_file: str | os.PathLike[str] | None = None,
         vocab_file: str | os.PathLike[str] | None = None,
         do_lower_case: bool | None = None,
+        adapter: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> Self:
         """Makes the model with trained weights.
@@ -154,6 +158,7 @@ class ConfiguredModel(keras.Model):
             bert_config_file: the configuration, if there is none beside the weights.
             vocab_file: the vocabulary, if there is none beside the weights.
             do_lower_case: the casing, if no file says it.
+            adapter: the folder of an adapter (LoRA, in PEFT's form), which is merged.
             **options: further arguments of the model, e.g. `dtype` or `num_labels`.
 
         Returns:
@@ -165,6 +170,7 @@ class ConfiguredModel(keras.Model):
             bert_config_file=bert_config_file,
             vocab_file=vocab_file,
             do_lower_case=do_lower_case,
+            adapter=adapter,
             needs_text=False,  # a model for ids alone has no vocabulary
         )
         model = cls(**cls._arguments(source, options))
@@ -209,8 +215,11 @@ class ConfiguredModel(keras.Model):
         write_model_directory(folder, self, text, config, self.sentence)
 
     def plain_weights(self) -> dict[str, np.ndarray]:
-        """The weights by their paths, as a model directory holds them."""
-        return {variable.path: np.asarray(variable) for variable in self.weights}
+        """The weights by their paths, as a model directory holds them: adapters are merged."""
+        weights = {variable.path: np.asarray(variable) for variable in self.weights}
+        for path, adapter in adapters_of(self).items():
+            weights[f"{path}/kernel"] = weights[f"{path}/kernel"] + adapter.change
+        return weights
 
     def _known_text(self) -> TextSettings:
         if self._text is None:

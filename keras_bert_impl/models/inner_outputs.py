@@ -35,6 +35,38 @@ class RecordingKernels(kernels.PlainKernels):
         return probabilities
 
 
+class RecordedStates:
+    """Any set of kernels that also keeps what goes into each block and what comes out.
+
+    For one pass of one model, also inside of a graph that is traced and of a gradient.
+
+    Attributes:
+        inputs: of each block, [batch, length, hidden].
+    """
+
+    def __init__(self, chosen: kernels.PlainKernels) -> None:
+        self._chosen = chosen
+        self.inputs, self._sums = list[Any](), list[Any]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._chosen, name)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """Those of each block, [batch, length, hidden]."""
+        return self._sums[1::2]  # the first of a block is that of its attention
+
+    def self_attention(self, hidden: Any, *rest: Any) -> Any:
+        """See `PlainKernels.self_attention`."""
+        self.inputs.append(hidden)
+        return self._chosen.self_attention(hidden, *rest)
+
+    def dense_add_norm(self, *given: Any) -> Any:
+        """See `PlainKernels.dense_add_norm`."""
+        self._sums.append(self._chosen.dense_add_norm(*given))
+        return self._sums[-1]
+
+
 def attention_probabilities(
     model: ConfiguredModel, inputs: Mapping[str, Any]
 ) -> NDArray[np.float32]:

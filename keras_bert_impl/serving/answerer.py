@@ -64,15 +64,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Input:
-    """A field of an instance.
-
-    Attributes:
-        name: what it is called, as in the SavedModel's signature.
-        is_list: whether it holds a list of texts (the endings of a context) instead of one.
-        needed: whether an instance must have it.
-        is_number: whether it is a whole number, no text.
-        about: what it is, in a few words, for people.
-    """
+    """A field of an instance."""
 
     name: str
     is_list: bool = False
@@ -137,10 +129,7 @@ class AnsweringModel(Protocol):
 
     @property
     def description(self) -> Mapping[str, Any]:
-        """What people want to know of it, as JSON values; never a path of the machine.
-
-        The kind of model, layers, sizes, labels, longest row, engine, precision.
-        """
+        """What people want to know of it, as JSON values; never a path of the machine."""
         ...
 
     def close(self) -> None:
@@ -154,12 +143,7 @@ def ask(answerer: Answerer, instances: Sequence[Instance]) -> list[Answer]:
     Rows of like length are computed together, and as many batches at the same time as the answerer
     likes.
 
-    Args:
-        answerer: who answers.
-        instances: what is asked; all of it is in memory at once.
-
-    Returns:
-        One answer each, in their order; that of a text which was cut has `NUM_TRUNCATED`.
+    The answer to a text which was cut has `NUM_TRUNCATED`.
     """
     prepared = answerer.prepare(instances)
     outputs: dict[int, RowOutputs] = {}
@@ -185,11 +169,7 @@ def ask(answerer: Answerer, instances: Sequence[Instance]) -> list[Answer]:
 
 
 def log_left_out(where: object, texts: int, *, empty: int, cut: int, most: int) -> None:
-    """Says of all texts of a run, a line each, how many were empty, and how many were cut.
-
-    Args:
-        most: the tokens that the model reads.
-    """
+    """Says of all texts of a run, a line each, how many were empty, and how many were cut."""
     if empty:
         _LOGGER.warning(
             "%s: %d of %d texts are empty; each is answered as it is, so that answers and texts "
@@ -205,23 +185,12 @@ def log_left_out(where: object, texts: int, *, empty: int, cut: int, most: int) 
 
 
 def row_length(row: Row) -> int:
-    """The positions that a row takes in a batch of its like: its tokens, of choices all of them.
-
-    Example:
-        >>> row_length({"input_ids": np.zeros([4, 7], np.int32)})
-        28
-    """
+    """The positions that a row takes in a batch of its like: its tokens, of choices all of them."""
     return int(row["input_ids"].size)
 
 
 def collate(rows: Sequence[Row]) -> dict[str, NDArray[np.int32]]:
-    """Stacks rows, padded with 0 to the longest.
-
-    Args:
-        rows: of the same inputs; all but the last dimension are the same in all of them.
-
-    Returns:
-        int32 [rows, ..., longest] by name.
+    """Stacks rows, padded with 0 to the longest: int32 [rows, ..., longest] by name.
 
     Example:
         >>> rows = [{"input_ids": np.array(ids, np.int32)} for ids in ([5], [6, 7])]
@@ -249,10 +218,7 @@ _Asked = TypeVar("_Asked", bound=HasInputs)
 
 
 def default_first(names: Iterable[str]) -> list[str]:
-    """The names of signatures, those that are asked by default first.
-
-    Every door (a command, Python, the server and its page, the client beside an export) asks the
-    first one that takes as many texts as are given.
+    """The names of signatures, those that every door asks by default first.
 
     Example:
         >>> default_first(["text", "text_pair", "raw_text"])
@@ -267,13 +233,6 @@ def asked_answerer(
     """The answerer that is asked: the one of `signature`, else the first that all of it fits.
 
     Where nothing fits it is the default, which then says what it is asked with (`read_fields`).
-
-    Args:
-        answerers: by signature, in the order of `default_first`.
-        asked: texts, tuples of texts or instances; see `instances_of`.
-
-    Raises:
-        UserError: the model has no such signature.
     """
     if signature is not None and signature not in answerers:
         raise UserError(
@@ -287,19 +246,7 @@ def asked_answerer(
 
 
 def instances_of(answerer: HasInputs, texts: Sequence[Any]) -> list[Instance]:
-    """Texts, pairs of texts or instances as instances.
-
-    Args:
-        answerer: whose inputs name them.
-        texts: of each thing that is asked a text, a tuple of texts in the order of the inputs, or
-            an instance.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> asked = SimpleNamespace(inputs=[Input("text"), Input("text_pair", needed=False)])
-        >>> instances_of(asked, ["a", ("b", "c"), {"text": "d"}])
-        [{'text': 'a'}, {'text': 'b', 'text_pair': 'c'}, {'text': 'd'}]
-    """
+    """Texts, pairs of texts or instances as instances."""
     names = [field.name for field in answerer.inputs]
     for number, text in enumerate(texts, start=1):
         if isinstance(text, tuple) and len(text) > len(names):
@@ -324,14 +271,7 @@ def asked_otherwise(where: str, given: str, inputs: Sequence[Input]) -> UserErro
 
 
 def fits(answerer: HasInputs, asked: Any) -> bool:
-    """Whether something has an answerer's inputs: an instance by their names, else as many texts.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> pairs = SimpleNamespace(inputs=[Input("text_a"), Input("text_b")])
-        >>> fits(pairs, "a"), fits(pairs, ("a", "b")), fits(pairs, {"text": "a"})
-        (False, True, False)
-    """
+    """Whether something has an answerer's inputs: by their names, else as many texts."""
     if isinstance(asked, Mapping):
         return set(asked) == {one.name for one in answerer.inputs}
     return (len(asked) if isinstance(asked, tuple) else 1) == len(answerer.inputs)

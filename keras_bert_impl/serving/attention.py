@@ -1,5 +1,6 @@
 """The attention of texts in a trained model, token by token."""
 
+import functools
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
-from keras_bert_impl.checkpoints.names import head_names
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.engines.config import TENSORFLOW
@@ -20,6 +20,7 @@ from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.exported import is_openvino_export
+from keras_bert_impl.serving.opened_model import lacks
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS, pack_batch
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.reference import as_name
@@ -31,13 +32,7 @@ _MOST_PROBABILITIES = 10_000_000  # 20 MB as a page holds them
 
 @dataclass(frozen=True)
 class TextAttention:
-    """How the tokens of a row attend to each other.
-
-    Attributes:
-        tokens: of the row, [CLS] and [SEP] included, composed as people read them.
-        segments: 0 or 1 of each token.
-        probabilities: float32 [layers, heads, from, to].
-    """
+    """How the tokens of a row attend to each other: float32 [layers, heads, from, to]."""
 
     tokens: tuple[str, ...]
     segments: tuple[int, ...]
@@ -45,25 +40,17 @@ class TextAttention:
 
 
 class AttentionModel:
-    """An encoder that gives its attention; it is opened when it is first asked.
-
-    May be asked by several threads.
-    """
+    """An encoder that gives its attention to several threads; it is opened when first asked."""
 
     def __init__(self, source: ModelSource, engine: str = TENSORFLOW) -> None:
         self._source, self._engine_name, self._lock = source, engine, threading.Lock()
         self._compute: Callable[[Batch], NDArray[np.float32]] | None = None
-        self._tokenizer: PlainTokenizer | None = None
 
     @classmethod
     def open(
         cls, path_or_name: str | os.PathLike[str], *, engine: str = TENSORFLOW, **description: Any
     ) -> "AttentionModel":
-        """Finds a model, in any form that has its weights by their names.
-
-        Args:
-            engine: what computes; see the class.
-        """
+        """Finds a model, in any form that has its weights by their names."""
         if is_openvino_export(Path(path_or_name)):
             raise UserError(
                 f"{path_or_name}: is an export, which gives its outputs and not its attention; "
@@ -73,16 +60,14 @@ class AttentionModel:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The tokens of its ids."""
         return self._source.text.vocabulary
 
     def of_texts(self, texts: Sequence[str | tuple[str, str]]) -> list[TextAttention]:
-        """The attention of texts or pairs of texts."""
         longest = self._source.config.max_position_embeddings
         rows = []
         for number, text in enumerate(texts, start=1):
             pair = text if isinstance(text, tuple) else (text, "")
-            block = self._known_tokenizer().encode_lines(pair)
+            block = self._tokenizer.encode_lines(pair)
             first, second = np.split(block.ids, block.offsets[1:-1])
             # One more than there are positions: a text that is too long is noticed below.
             packed = pack_batch([first], [second], self.vocabulary, longest + 1)
@@ -135,19 +120,13 @@ class AttentionModel:
         restore(encoder, self._source.tensors())
         return encoder
 
-    def _known_tokenizer(self) -> PlainTokenizer:
-        if self._tokenizer is None:
-            self._tokenizer = PlainTokenizer(
-                self._source.text, "keep" if _keeps_special_tokens(self._source) else "split"
-            )
-        return self._tokenizer
-
-
-def _keeps_special_tokens(source: ModelSource) -> bool:
-    """Whether [MASK] in a text is one token: as the model's own answers are made."""
-    tensors = source.tensors()
-    fills_in = all(tensors.find(names) for names in head_names("masked_lm"))
-    return fills_in or task_settings(source.config).get("special_tokens") == "keep"
+    @functools.cached_property
+    def _tokenizer(self) -> PlainTokenizer:
+        """Cuts texts as for the model's own answers."""
+        kept = task_settings(self._source.config).get("special_tokens", "split")
+        return PlainTokenizer(
+            self._source.text, kept if lacks(self._source, "masked_lm") else "keep"
+        )
 
 
 def tokens_of(ids: NDArray[np.integer], vocabulary: Vocabulary) -> tuple[str, ...]:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from keras_bert_impl.backend import JAX, has_tensorflow, need_tensorflow
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
-from keras_bert_impl.checkpoints.names import encoder_names
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.checkpoints.sentence_modules import (
     SentenceSettings,
@@ -26,11 +25,12 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import FLOAT32, OPENVINO, TENSORFLOW, check_engine
 from keras_bert_impl.engines.engine import Engine, Features, KerasEngine, check_finite
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
-from keras_bert_impl.engines.open_engine import open_engine, open_graph
+from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.engines.openvino_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.serving.exported import ExportedModel, find_exported
+from keras_bert_impl.serving.opened_model import lacks
 from keras_bert_impl.serving.smaller_vectors import Vectors, check_size, truncated
 from keras_bert_impl.serving.token_batches import even_budget, rounded_rows, token_batches
 from keras_bert_impl.tokenization.packing import as_texts, text_ids
@@ -128,6 +128,7 @@ class Embedder:
         deterministic: bool = False,
         calibration_texts: Iterable[str] = (),
         do_lower_case: bool | None = None,
+        adapter: str | os.PathLike[str] | None = None,
     ) -> "Embedder":
         """Opens a model, sentence-transformers' directories among them.
 
@@ -148,16 +149,19 @@ class Embedder:
             calibration_texts: texts like those to come; some hundred of them give the scales of
                 int8, once, which are kept next to the model.
             do_lower_case: the casing, if no file says it.
+            adapter: the folder of an adapter (LoRA, in PEFT's form) that changes the model.
 
         Raises:
             UserError: there is no such model, it is incomplete, its vector is made in a way that
                 does not exist here, or the engine is not installed.
         """
         vector: dict[str, Any] = {"pooling": pooling, "normalize": normalize}
-        exported = find_exported(path_or_name, engine, **vector, do_lower_case=do_lower_case)
-        engine = engine or (OPENVINO if exported else TENSORFLOW)
-        check_engine(engine, precision)
-        source = exported or find_model(path_or_name, do_lower_case=do_lower_case)
+        told: dict[str, Any] = {"do_lower_case": do_lower_case, "adapter": adapter}
+        exported = find_exported(path_or_name, engine, **vector, **told)
+        if exported is None or not exported.static:
+            engine = engine or (OPENVINO if exported else TENSORFLOW)
+            check_engine(engine, precision)
+        source = exported or find_model(path_or_name, **told)
         changes = {**vector, "max_seq_length": max_seq_length, "prompt": prompt}
         given = {name: value for name, value in changes.items() if value is not None}
         settings = dataclasses.replace(sentence_settings_of(source), **given)
@@ -165,14 +169,14 @@ class Embedder:
         open_it: Callable[..., Engine]
         if isinstance(source, ExportedModel):
             model = source
-            open_it = functools.partial(open_graph, source.checkpoint)
+            open_it = source.open
         else:
             policy = dtype_policy(precision if engine == TENSORFLOW else FLOAT32)
             model = unbuilt_embedder(source, settings, policy)
             if engine == TENSORFLOW:
                 need_tensorflow("`engine=tensorflow`", JAX)
                 model = model.build()
-            open_it = functools.partial(open_engine, model, engine, folder=source.folder)
+            open_it = functools.partial(open_engine, model, str(engine), folder=source.folder)
         embedder = cls(model, source.text, settings, deterministic=deterministic)
         embedder._source = source
         rows = functools.partial(embedder._calibration_rows, calibration_texts)
@@ -186,11 +190,7 @@ class Embedder:
 
     @property
     def model(self) -> "BertEmbedder":
-        """The encoder with its pooling; built now if it was not yet.
-
-        Raises:
-            UserError: it is an export, which gives a graph's outputs only.
-        """
+        """The encoder with its pooling; built now if it was not yet."""
         if isinstance(self._model, ExportedModel):
             raise UserError(
                 f"{self._model.checkpoint}: is an export, which has no weights by their names; "
@@ -202,11 +202,7 @@ class Embedder:
 
     @property
     def source(self) -> ModelSource | ExportedModel:
-        """Where the weights are from.
-
-        Raises:
-            ValueError: the model was made in Python.
-        """
+        """Where the weights are from."""
         if self._source is None:
             raise ValueError("this model was not opened by `from_pretrained`")
         return self._source
@@ -283,7 +279,6 @@ class Embedder:
     ) -> Vectors:
         rows, cut = self._rows(texts, prompt_name)
         check_size(dimensions, self.width)
-        vectors = np.empty((len(rows), self.width), np.float32)
         if self.refuses_long and cut.any():
             first = int(np.flatnonzero(cut)[0])
             raise UserError(
@@ -293,11 +288,20 @@ class Embedder:
             )
         self.num_texts += len(rows)
         self.num_truncated += int(np.count_nonzero(cut))
+        return truncated(self.embed_rows(rows, evenly), dimensions, self.settings.normalize)
+
+    def embed_rows(self, rows: Sequence[Ids], evenly: bool = False) -> Vectors:
+        """The vectors of rows of ids, such as `rows` gives.
+
+        Args:
+            evenly: keep all cores busy to the end, in batches that depend on their number.
+        """
+        vectors = np.empty((len(rows), self.width), np.float32)
         for some, outputs in self.engine.compute(self._batches(rows, evenly)):
             vectors[some] = outputs["embedding"][: len(some)]
             origin = self._source.checkpoint if self._source else "the model"
             check_finite({"vectors": vectors[some]}, origin)
-        return truncated(vectors, dimensions, self.settings.normalize)
+        return vectors
 
     def _batches(
         self, rows: Sequence[Ids], evenly: bool
@@ -346,11 +350,10 @@ class Embedder:
     def _batch(self, rows: Sequence[Ids], length: int, count: int) -> dict[str, NDArray[np.int32]]:
         """The features of a batch of `count` rows; beyond `rows` they have one token each."""
         ids = np.full((count, length), self.text.vocabulary.pad_id, np.int32)
-        mask = np.zeros((count, length), np.int32)
-        mask[len(rows) :, 0] = 1
-        for number, row in enumerate(rows):
-            ids[number, : len(row)] = row
-            mask[number, : len(row)] = 1
+        lengths = np.ones((count, 1), np.int64)
+        lengths[: len(rows), 0] = [len(row) for row in rows]
+        mask = (np.arange(length) < lengths).astype(np.int32)
+        ids[: len(rows)][mask[: len(rows)] > 0] = np.concatenate(rows)
         return {"input_ids": ids, "input_mask": mask, "segment_ids": np.zeros_like(ids)}
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
@@ -365,7 +368,7 @@ class Embedder:
 def sentence_settings_of(source: ModelSource | ExportedModel) -> SentenceSettings:
     """How a text becomes one vector, as a model's folder says, else by the mean of its tokens."""
     if isinstance(source, ExportedModel):
-        if not (source.gives_vectors and source.is_whole):
+        if not (source.gives_vectors and (source.is_whole or source.static)):
             raise UserError(
                 f"{source.checkpoint}: is an export that gives no vectors of texts, or does not "
                 "say their size; export a model of vectors again, or name a model directory."
@@ -385,22 +388,14 @@ def _within(settings: SentenceSettings | None, config: BertConfig) -> SentenceSe
 
 def unbuilt_embedder(source: ModelSource, settings: SentenceSettings, policy: str) -> UnbuiltModel:
     """The encoder with its pooling, built where it is needed."""
-    if settings.pooling == POOLER:
-        _check_pooler(source)
-    shape = {"pooling": settings.pooling, "normalize": settings.normalize}
-    build = functools.partial(_build, source, settings, policy)
-    return UnbuiltModel(build, source, "BertEmbedder", shape)
-
-
-def _check_pooler(source: ModelSource) -> None:
-    names = encoder_names(source.config.num_hidden_layers)
-    pooler = [row for row in names if row.ours.startswith("pooler/")]
-    tensors = source.tensors()
-    if not all(map(tensors.find, pooler)) and not module_files(source.folder):
+    if settings.pooling == POOLER and lacks(source, "pooler") and not module_files(source.folder):
         raise UserError(
             f"{source.checkpoint}: has no weights of the pooler; take `pooling=mean` or "
             "`pooling=cls`."
         )
+    shape = {"pooling": settings.pooling, "normalize": settings.normalize}
+    build = functools.partial(_build, source, settings, policy)
+    return UnbuiltModel(build, source, "BertEmbedder", shape)
 
 
 def _build(source: ModelSource, settings: SentenceSettings, policy: str) -> "BertEmbedder":

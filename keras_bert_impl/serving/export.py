@@ -25,8 +25,17 @@ from keras_bert_impl.checkpoints.model_directory import (
     write_json,
 )
 from keras_bert_impl.checkpoints.restore import check_weights
-from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
-from keras_bert_impl.checkpoints.sources import CONFIG_FILE, TOKENIZER_FILE, VOCABULARY_FILE
+from keras_bert_impl.checkpoints.sentence_modules import (
+    MODULES_FILE,
+    SentenceSettings,
+    read_sentence_settings,
+)
+from keras_bert_impl.checkpoints.sources import (
+    CONFIG_FILE,
+    TOKENIZER_FILE,
+    VOCABULARY_FILE,
+    WEIGHTS_FILE,
+)
 from keras_bert_impl.checkpoints.task_settings import (
     long_texts_of,
     num_texts,
@@ -57,6 +66,7 @@ from keras_bert_impl.serving.exported import (
 from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.served_models import ServedClassifier, ServedEncoder, ServedPretrainer
 from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
+from keras_bert_impl.serving.static_vectors import STATIC, read_static
 from keras_bert_impl.serving.verify import (
     Arrays,
     Ask,
@@ -83,6 +93,8 @@ _FILES = {
     ONNX: ("model.onnx",),
     OPENVINO: ("model.xml", "model.bin"),
     LITERT: ("model.tflite",),
+    # No model directory has the first one, so that none is replaced.
+    STATIC: (DIGESTS_FILE, WEIGHTS_FILE, MODULES_FILE),
 }
 _BESIDE = (
     *(_CLIENT, DIGESTS_FILE, SETTINGS_FILE, _TOKENIZER, VOCABULARY_FILE, CONFIG_FILE),
@@ -99,12 +111,7 @@ _ANSWERS = {
 def serve_model(
     opened: OpenedModel, top_k: int = 10, max_seq_length: int | None = None
 ) -> ServedModel:
-    """Gives the signatures that fit a model's heads.
-
-    Args:
-        max_seq_length: texts are truncated to this many tokens; None is what the model was
-            fine-tuned with, else its positions.
-    """
+    """Gives the signatures that fit a model's heads."""
     config = opened.model.config
     length = served_length(config, max_seq_length)
     if isinstance(opened.model, BertPretrainer):
@@ -126,12 +133,8 @@ def serve_model(
 class ExportResult:
     """The files that were written.
 
-    Attributes:
-        signatures: each signature's name and what goes in and comes out.
-        answers: what the client answers, a name of `exported`; None where there is no client,
-            because the model takes more than texts are: positions of masks, choices.
-        size: bytes of all files.
-        verification: what the comparison found; None where it was not asked for.
+    `answers` is what the client answers, a name of `exported`; None where there is no client,
+    because the model takes more than texts.
     """
 
     signatures: dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
@@ -176,19 +179,16 @@ def export_saved_model(
         asks["endings"] = first.endings
 
     def fill(aside: Path) -> None:
-        tf.saved_model.save(served, str(aside), signatures=served.signatures())
+        tf.saved_model.save(served, str(aside), signatures=dict(served.functions))
         make_folder(aside / _ASSETS)
         settings = {"answers": answers, **label_settings(opened), **asks}
         _write_beside(opened, aside, aside / _ASSETS, settings)
 
     specs = {
-        name: {
-            one.name: InputSpec(one.shape.as_list(), one.dtype == tf.string)
-            for one in served.specs(name)
-        }
-        for name in served.names
+        name: {one.name: InputSpec(one.shape.as_list(), one.dtype == tf.string) for one in inputs}
+        for name, inputs in served.specs.items()
     }
-    written = _write(opened, Path(folder), SAVED_MODEL, fill, specs, served.call, verify)
+    written = write_export(opened, Path(folder), SAVED_MODEL, fill, specs, served.call, verify)
     return ExportResult(served.interface(), answers, *written)
 
 
@@ -199,11 +199,7 @@ def export_portable(
     max_seq_length: int | None = None,
     verify: bool = True,
 ) -> ExportResult:
-    """Writes a model of ids for another runtime.
-
-    Args:
-        max_seq_length: the client truncates texts to it; by default as in fine-tuning.
-    """
+    """Writes a model of ids for another runtime."""
     if form not in _PACKAGES:
         raise UserError(f"`format={form}` is unknown; choose {', '.join(_PACKAGES)}.")
     need_tensorflow(f"the format {form}")
@@ -212,8 +208,7 @@ def export_portable(
     model = _model_of_ids(opened, sentence)
     answers, config = _answers_of_ids(opened, model), opened.model.config
     length = served_length(config, max_seq_length, sentence.max_seq_length if sentence else None)
-    settings = {"answers": answers, **_text_settings(opened, length), **label_settings(opened)}
-    settings |= _asks_of_ids(opened, answers)
+    settings = _settings_of_ids(opened, answers, length)
     if answers == EMBEDDING and sentence is not None:
         for name in ("prompt", "prompts", "normalize", "dimensions"):
             settings[name] = getattr(sentence, name)
@@ -235,12 +230,12 @@ def export_portable(
         }
         write_json(aside / CONFIG_FILE, with_task_settings(config, kept).to_hugging_face())
 
-    written = _write(opened, folder, form, fill, specs, expected, verify)
+    written = write_export(opened, folder, form, fill, specs, expected, verify)
     names = tuple(model.input), tuple(sorted(model.output))
     return ExportResult({"serving_default": names}, answers, *written)
 
 
-def _write(
+def write_export(
     opened: OpenedModel,
     folder: Path,
     form: str,
@@ -248,10 +243,11 @@ def _write(
     specs: Specs,
     expected: Ask,
     verified: bool,
+    card: str | None = None,
 ) -> tuple[int, Verification | None]:
     """Writes an export; the folder appears when it is complete and, if asked for, verified.
 
-    An older export of the same format is replaced.
+    An older export of the same format is replaced. `card` is by default the model's.
     """
     check_weights({x.path: x for x in opened.model.weights}, opened.source.checkpoint)
     final = followed(folder)
@@ -268,7 +264,7 @@ def _write(
     with whole_folder(final) as aside:
         try:
             fill(aside)
-            write_card(aside, edited_card(final) or _card(opened))
+            write_card(aside, edited_card(final) or card or _card(opened))
         except tf.errors.OpError as error:
             raise not_written(final, reason_of(error)) from error
         sizes = opened.text.vocabulary, opened.model.config.max_position_embeddings
@@ -284,6 +280,9 @@ def _write(
 
 def _loaded(form: str, folder: Path) -> Ask:
     """An export in its own runtime, as its client loads it."""
+    if form == STATIC:
+        engine = read_static(folder).open()
+        return lambda _, features: engine.compute_one(features)
     if form != SAVED_MODEL:
         file = _FILES[form][0]
         compute = beside_the_main_thread(lambda: client.RUNTIMES[file](folder / file))
@@ -346,23 +345,27 @@ def _answers_of_ids(opened: OpenedModel, model: Any) -> str | None:
     return LABELS if opened.is_multi_label else LABEL
 
 
-def _asks_of_ids(opened: OpenedModel, answers: str | None) -> dict[str, Any]:
-    """How many texts a client takes, and what it does with long ones."""
-    texts = 1 if answers == EMBEDDING else num_texts(opened.source.config)
+def _settings_of_ids(opened: OpenedModel, answers: str | None, length: int) -> dict[str, Any]:
+    """How texts become ids, and a model's numbers answers, for clients in any language."""
+    text, texts = opened.text, 1 if answers == EMBEDDING else num_texts(opened.source.config)
     asks = [["", "text"], ["", "text_a", "text_b"]]
     return {
+        "answers": answers,
         "asks": asks if texts is None else [asks[texts - 1]],
         "long_text": long_texts_of(opened.source.config).long_text,
+        "max_seq_length": length,
+        "pad_id": text.vocabulary.pad_id,
+        "tokenizer": {
+            "lowercase": text.do_lower_case,
+            "strip_accents": text.removes_accents,
+            "unicode_form": text.unicode_form,
+        },
+        **label_settings(opened),
     }
 
 
 def label_settings(opened: OpenedModel) -> dict[str, Any]:
-    """The names of a model's labels in the order of its logits, and its thresholds.
-
-    Returns:
-        JSON values: `labels`, where there are several; `threshold`, the probability from which on
-        a label holds, where each is a question of its own; and the thresholds of its task.
-    """
+    """The names of a model's labels in the order of its logits, and its thresholds."""
     settings: dict[str, Any] = {}
     if len(opened.labels) > 1:
         settings["labels"] = list(opened.labels)
@@ -370,20 +373,6 @@ def label_settings(opened: OpenedModel) -> dict[str, Any]:
         settings["threshold"] = 0.5
     own = task_settings(opened.source.config)
     return {**settings, **{name: x for name, x in own.items() if name.endswith("_threshold")}}
-
-
-def _text_settings(opened: OpenedModel, max_seq_length: int) -> dict[str, Any]:
-    """How a text becomes ids, for clients in any language."""
-    text = opened.text
-    return {
-        "max_seq_length": max_seq_length,
-        "pad_id": text.vocabulary.pad_id,
-        "tokenizer": {
-            "lowercase": text.do_lower_case,
-            "strip_accents": text.removes_accents,
-            "unicode_form": text.unicode_form,
-        },
-    }
 
 
 def _write_onnx(model: Any, path: Path) -> None:

@@ -6,13 +6,13 @@ task stand here: vectors, masked words, next sentences. Those of tasks stand wit
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
-from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.engine import Engine, NotFiniteError, check_finite
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.serving.answerer import (
@@ -25,31 +25,14 @@ from keras_bert_impl.serving.answerer import (
     asked_otherwise,
     collate,
 )
+from keras_bert_impl.serving.exported import ExportedModel
 from keras_bert_impl.serving.smaller_vectors import FLOAT32, UBINARY, quantized, truncated
 from keras_bert_impl.serving.token_batches import rounded_length, rounded_rows
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS, pack_batch, text_ids
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
-from keras_bert_impl.tokenization.text_settings import TextSettings
 
-
-class KnownModel(Protocol):
-    """All that is known of a model but its numbers: a `ModelSource`, or an export."""
-
-    @property
-    def config(self) -> BertConfig:
-        """Its configuration, with the settings of its task."""
-
-    @property
-    def text(self) -> TextSettings:
-        """The vocabulary, the casing and the accents."""
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The names of its labels in the order of the classes; () where it has none."""
-
-    @property
-    def is_multi_label(self) -> bool:
-        """Whether each label is a question of its own."""
+KnownModel = ModelSource | ExportedModel
+"""All that is known of a model but its numbers."""
 
 
 class Form(ABC):
@@ -77,29 +60,18 @@ class Form(ABC):
     has_windows = False
 
     @abstractmethod
-    def prepare(self, instances: Sequence[Instance]) -> Prepared:
-        """See `Answerer.prepare`."""
+    def prepare(self, instances: Sequence[Instance]) -> Prepared: ...
 
     def reduced(self, outputs: RowOutputs) -> RowOutputs:
         """What `finish` needs of a row's outputs, where that is less."""
         return outputs
 
     @abstractmethod
-    def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        """See `Answerer.finish`."""
+    def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]: ...
 
 
 class EngineAnswerer:
-    """Answers by an engine; see `Answerer`.
-
-    Args:
-        form: what is asked.
-        engine: what computes the model.
-        positions: the most that a row may have.
-        deterministic: compute every row alone.
-        origin: the model, as messages call it.
-        refuses_long: a text that is longer than the model reads is a mistake.
-    """
+    """Answers by an engine; see `Answerer`."""
 
     def __init__(
         self,
@@ -119,7 +91,6 @@ class EngineAnswerer:
         self.batches_at_once = engine.batches_at_once
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
-        """See `Answerer.prepare`."""
         prepared = self._form.prepare(instances) if instances else Prepared([])
         for number, cut in enumerate(prepared.num_truncated, start=1):
             if not (self._refuses_long and cut):
@@ -131,7 +102,6 @@ class EngineAnswerer:
         return prepared
 
     def compute(self, rows: Sequence[Row]) -> list[RowOutputs]:
-        """See `Answerer.compute`."""
         features = collate(rows)
         if self._engine.few_lengths:
             features = _of_few_shapes(features, self._positions)
@@ -150,7 +120,6 @@ class EngineAnswerer:
         return self._form.reduced(outputs)
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        """See `Answerer.finish`."""
         for one in outputs:
             if isinstance(one, _NotFinite):
                 raise one.error
@@ -184,8 +153,6 @@ def read_fields(
     fields: Sequence[Input], instances: Sequence[Instance], options: Sequence[Input] = ()
 ) -> dict[str, list[Any]]:
     """The texts of instances by the names of their fields; None where one is left out.
-
-    `options` are fields that say how an instance is answered.
 
     Example:
         >>> read_fields([Input("text")], [{"text": "It rains."}])
@@ -244,15 +211,7 @@ _OF_VECTORS = {"embedding": "the text's vector"}
 
 
 class VectorForm(Form):
-    """A vector a text.
-
-    Args:
-        model: of vectors.
-        sentence: the prompts, whether vectors are scaled, and the sizes that may be asked for.
-        max_seq_length: the most tokens of a text, with [CLS] and [SEP].
-        any_size: whether any other size may be asked for, too.
-        of_tokens: whether the model gives vectors of tokens, whose mean is taken.
-    """
+    """A vector a text; with `of_tokens` the mean of its tokens' vectors."""
 
     signature, kind = "embed", "vector"
     inputs = (Input("text", about="a text"),)
@@ -283,7 +242,6 @@ class VectorForm(Form):
         self.token_outputs = self.model_outputs if of_tokens else ()
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
-        """See `Answerer.prepare`."""
         fields = read_fields(self.inputs, instances, self.options)
         texts, names, sizes, kinds = fields.values()
         for size in sizes:
@@ -317,7 +275,6 @@ class VectorForm(Form):
         return {"embedding": vectors.astype(np.float32).mean(axis=0)}
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        """See `Answerer.finish`."""
         answers = list[Answer]()
         for one, (size, kind) in zip(outputs, prepared.state, strict=True):
             vector = one["embedding"].astype(np.float32)
@@ -348,12 +305,7 @@ _OF_MASKED_WORDS = {
 class MaskedWordsForm(Form):
     """The words that may stand at [MASK].
 
-    Args:
-        model: with a masked-LM head.
-        tokenizer: keeps special tokens.
-        max_seq_length: the most tokens of a text, with [CLS] and [SEP]; of a longer one those
-            around its first [MASK] are read.
-        top_k: how many words are given for a mask.
+    Of a text longer than `max_seq_length` the tokens around its first [MASK] are read.
     """
 
     signature, kind = "fill_mask_text", "masked_words"
@@ -369,9 +321,8 @@ class MaskedWordsForm(Form):
         self._top_k = min(top_k, len(self._vocabulary))
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
-        """See `Answerer.prepare`."""
         block = self._tokenizer.encode_lines(read_fields(self.inputs, instances)["text"])
-        texts = np.split(block.ids, block.offsets[1:-1]) if instances else []
+        texts = np.split(block.ids, block.offsets[1:-1])
         kept = [text[self._around_first_mask(text)] for text in texts]
         ends = [np.array([x], np.int32) for x in (self._vocabulary.cls_id, self._vocabulary.sep_id)]
         rows = [_row(np.concatenate([ends[0], text, ends[1]])) for text in kept]
@@ -401,7 +352,6 @@ class MaskedWordsForm(Form):
         }
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        """See `Answerer.finish`."""
         tokens = self._vocabulary.tokens
         return [
             {
@@ -434,12 +384,7 @@ def _best(logits: NDArray[np.float32], count: int) -> NDArray[np.int64]:
 
 
 def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Probabilities along the last dimension, float32.
-
-    Example:
-        >>> softmax(np.zeros([1, 2], np.float32)).tolist()
-        [[0.5, 0.5]]
-    """
+    """Probabilities along the last dimension, float32."""
     powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return powers / powers.sum(axis=-1, keepdims=True)
 
@@ -451,13 +396,7 @@ _OF_NEXT_SENTENCES = {
 
 
 class NextSentenceForm(Form):
-    """Whether a text follows another one.
-
-    Args:
-        model: with the head for next sentences.
-        tokenizer: keeps special tokens.
-        max_seq_length: the most tokens of a pair; the longer text loses tokens first.
-    """
+    """Whether a text follows another one."""
 
     signature, kind = "next_sentence_text", "next_sentence"
     inputs = (Input("text_a", about="a text"), Input("text_b", about="what may follow"))
@@ -469,23 +408,19 @@ class NextSentenceForm(Form):
         self.max_seq_length = max_seq_length
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
-        """See `Answerer.prepare`."""
         fields = read_fields(self.inputs, instances)
         blocks = [self._tokenizer.encode_lines(fields[one.name]) for one in self.inputs]
-        if not instances:
-            return Prepared([])
         pairs = zip(*(np.split(one.ids, one.offsets[1:-1]) for one in blocks), strict=True)
-        rows = [with_masks(self._pair(*pair), np.zeros(0, np.int32)) for pair in pairs]
+        rows = list[Row]()
+        for first, second in pairs:
+            packed = pack_batch([first], [second], self._vocabulary, self.max_seq_length)
+            row = {name: array[0] for name, array in packed.items()}
+            rows.append(with_masks(row, np.zeros(0, np.int32)))
         needed = sum(np.diff(one.offsets) for one in blocks) + 3
         cut = np.maximum(needed - self.max_seq_length, 0).tolist()
         return Prepared(rows, None, cut)
 
-    def _pair(self, first: NDArray[np.int32], second: NDArray[np.int32]) -> Row:
-        packed = pack_batch([first], [second], self._vocabulary, self.max_seq_length)
-        return {name: array[0] for name, array in packed.items()}
-
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        """See `Answerer.finish`."""
         del prepared
         logits = [one["next_sentence_logits"].astype(np.float32) for one in outputs]
         return [

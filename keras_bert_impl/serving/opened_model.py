@@ -28,10 +28,7 @@ _PARTS_OF_OUTPUTS = {
 class OpenedModel:
     """A model with its weights, its vocabulary and its casing.
 
-    Attributes:
-        model: a `BertPretrainer`, `BertClassifier` or `BertEncoder`.
-        source: where it comes from, with its configuration and its labels.
-        untrained: parts that the directory has no weights for, e.g. "pooler".
+    `untrained` are parts that the directory has no weights for, e.g. "pooler".
     """
 
     model: "keras.Model"
@@ -40,12 +37,10 @@ class OpenedModel:
 
     @property
     def text(self) -> TextSettings:
-        """The vocabulary, the casing and the accents."""
         return self.source.text
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names of a classifier's labels, in the order of the classes."""
         return self.source.labels
 
     @property
@@ -69,6 +64,7 @@ def open_model(
     bert_config_file: str | os.PathLike[str] | None = None,
     vocab_file: str | os.PathLike[str] | None = None,
     do_lower_case: bool | None = None,
+    adapter: str | os.PathLike[str] | None = None,
 ) -> OpenedModel:
     """Opens a model: with a masked-LM head, else as a classifier, else as the bare encoder.
 
@@ -78,6 +74,7 @@ def open_model(
         bert_config_file: the configuration, if there is none beside the weights.
         vocab_file: the vocabulary, if there is none beside the weights.
         do_lower_case: the casing, where no file next to the weights says it.
+        adapter: the folder of an adapter that changes the model.
 
     Raises:
         UserError: there is no such model, its files do not fit together, or it has a head of
@@ -88,6 +85,7 @@ def open_model(
         bert_config_file=bert_config_file,
         vocab_file=vocab_file,
         do_lower_case=do_lower_case,
+        adapter=adapter,
     )
     model = (build or build_model)(source)
     report = restore(model, source.tensors())
@@ -148,8 +146,7 @@ def _check_labels(source: ModelSource) -> None:
 
 
 def _heads(source: ModelSource, tensors: TensorSource) -> tuple[str, ...]:
-    """The heads that a model is opened with."""
-    if all(tensors.find(names) for names in head_names("masked_lm")):
+    if not lacks(source, "masked_lm"):
         return ("masked_lm", "next_sentence")
     has_labels = tensors.find(head_names("classifier")[0]) is not None
     # google's configurations name no architecture: their programs for labels are classifiers.

@@ -52,10 +52,7 @@ def activation_of(config: BertConfig) -> str:
 class PairScoring(NamedTuple):
     """How a model is asked for scores.
 
-    Attributes:
-        answerer: who is asked with a query and a document.
-        score: makes the score of an answer.
-        raw: makes the number that an activation, or a softmax, has not changed.
+    `raw` makes the number that no activation and no softmax has changed.
     """
 
     answerer: Answerer
@@ -63,19 +60,12 @@ class PairScoring(NamedTuple):
     raw: Callable[[Answer], float]
 
     def instances(self, query: str, documents: Sequence[str]) -> list[Instance]:
-        """The query with each document."""
         first, second = (one.name for one in self.answerer.inputs)
         return [{first: query, second: document} for document in documents]
 
 
 def pairs_of(model: AnsweringModel) -> Answerer | None:
-    """Who answers pairs of texts with labels or a number; None where nobody does.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> pairs_of(SimpleNamespace(answerers={})) is None
-        True
-    """
+    """Who answers pairs of texts with labels or a number; None where nobody does."""
     answerers = model.answerers.values()
     return next((x for x in answerers if x.kind in _SCORED and len(x.inputs) == 2), None)
 
@@ -97,14 +87,7 @@ def can_rank(model: AnsweringModel) -> bool:
 
 
 def pair_scoring(model: AnsweringModel, positive_label: str | None = None) -> PairScoring:
-    """How a model scores pairs.
-
-    Args:
-        positive_label: the label whose probability is the score, where the model has labels.
-
-    Raises:
-        UserError: the model scores no pairs, or which number is the score is not clear.
-    """
+    """How a model scores pairs."""
     answerer = pairs_of(model)
     if answerer is None:
         raise UserError("the model scores no pairs of texts; name one that was trained on pairs.")

@@ -36,9 +36,8 @@ GraphTokenize = Callable[[tf.Tensor], tf.RaggedTensor]
 class TextRows(NamedTuple):
     """Packs a batch of texts into the model's inputs.
 
-    Attributes:
-        inputs: input_ids, input_mask and segment_ids, int32 [rows, length].
-        text: int64 [rows], the number of the text that a row is of; never falling.
+    `inputs` are int32 [rows, length] each; `text`, int64 [rows], is the number of a row's text
+    and never falls.
     """
 
     inputs: list[tf.Tensor]
@@ -50,10 +49,6 @@ class TextPacker:
 
     Rows are as long as the longest of the batch: a served text is seldom near the limit. A second
     text without tokens counts as none.
-
-    Args:
-        tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)].
-        long_texts: what becomes of longer texts; truncated by default.
 
     Example:
         >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
@@ -107,9 +102,8 @@ class TextPacker:
 def join_in_graph(logits: tf.Tensor, text: tf.Tensor, window_answers: str) -> tf.Tensor:
     """One answer a text: the mean of its windows' logits, or of each label the highest.
 
-    Args:
-        logits: float32 [rows, labels].
-        text: int64 [rows], never falling; every text has a row.
+    `logits` are float32 [rows, labels]; `text`, int64 [rows], never falls, and every text has a
+    row.
 
     Example:
         >>> logits = tf.constant([[0.0, 1.0], [2.0, 3.0], [5.0, 5.0]])
@@ -122,15 +116,10 @@ def join_in_graph(logits: tf.Tensor, text: tf.Tensor, window_answers: str) -> tf
 
 
 class MaskedInputs(NamedTuple):
-    """Packs a batch of texts into the model's inputs, and says where its answers belong.
+    """A batch of texts as the model's inputs, int32 [batch, length] each, and where its masks are.
 
-    Attributes:
-        input_ids: int32 [batch, length].
-        input_mask: int32 [batch, length], 1 for a token and 0 for padding.
-        segment_ids: int32 [batch, length], zeros.
-        masked_lm_positions: int32 [batch, masks]: where each [MASK] stands; padded with 0.
-        mask_counts: int32 [batch]: how many of a text's positions are real.
-        num_truncated: int32 [batch]: tokens of a long text that the model does not see.
+    `masked_lm_positions`, int32 [batch, masks], are padded with 0; of each text `mask_counts` are
+    real, and `num_truncated` tokens are not read.
     """
 
     input_ids: tf.Tensor
@@ -145,9 +134,6 @@ class MaskedTextPacker:
     """Tokenizes texts with [MASK] in them and packs `[CLS] text [SEP]`.
 
     A text that is too long keeps the tokens around its first [MASK].
-
-    Args:
-        tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)], where [MASK] is one.
 
     Example:
         >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
@@ -197,23 +183,7 @@ class MaskedTextPacker:
 
 
 class ServedClassifier(ServedModel):
-    """The signatures of a `BertClassifier`.
-
-    `serving_default`: input_ids, input_mask, segment_ids, int32 [batch, length]; `text`: text,
-    strings [batch]; `text_pair`: text_a and text_b, strings [batch]; of a model that says which of
-    them it was trained on, only that one. Each gives, with labels,
-    label (strings [batch]), probabilities [batch, labels] and logits [batch, labels]; of a
-    regression, score [batch]. Where each label is a question of its own (`problem_type` is
-    "multi_label_classification"), labels (strings [batch, labels]) replaces label: its
-    names where the probability is a half or more, "" elsewhere; probabilities do not add up to 1.
-
-    A text that was trained on in windows is answered so: one answer of the logits of all of them.
-
-    Args:
-        opened: a fine-tuned model with its vocabulary and its labels; one label is a regression.
-        tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)].
-        long_texts: what becomes of longer texts; truncated by default.
-    """
+    """The signatures of a `BertClassifier`; see docs/how_to/exporting.md."""
 
     def __init__(
         self,
@@ -265,18 +235,7 @@ class ServedClassifier(ServedModel):
 
 
 class ServedEncoder(ServedModel):
-    """The signatures of a `BertEncoder`.
-
-    `serving_default`: input_ids, input_mask, segment_ids, int32 [batch, length] → sequence_output
-    [batch, length, hidden], pooled_output [batch, hidden]; `text`: text, strings [batch] → these
-    and input_mask [batch, length], which tells tokens from padding.
-
-    `embed`, where the model directory says how a text becomes one vector: text, strings [batch] →
-    embedding, float32 [batch, hidden], as `Embedder` gives it.
-
-    Args:
-        tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)].
-    """
+    """The signatures of a `BertEncoder`; see docs/how_to/exporting.md."""
 
     def __init__(
         self,
@@ -313,28 +272,7 @@ class ServedEncoder(ServedModel):
 
 
 class ServedPretrainer(ServedModel):
-    """The signatures of a `BertPretrainer`.
-
-    `serving_default`: input_ids, input_mask, segment_ids, int32 [batch, length] →
-    sequence_output [batch, length, hidden], pooled_output [batch, hidden].
-
-    `masked_lm`: these and masked_lm_positions, int32 [batch, masks] → masked_lm_logits
-    [batch, masks, vocabulary], next_sentence_logits [batch, 2].
-
-    `fill_mask_text`: text, strings [batch] → tokens and probabilities [batch, masks, top_k], the
-    best first; mask_counts [batch] (rows with fewer masks are padded with "" and 0);
-    num_truncated [batch] (more than 0 where the text was longer than the model's positions).
-
-    `next_sentence_text`: text_a, text_b, strings [batch] → probability, float32 [batch], that
-    text_b follows text_a, and next_sentence_logits [batch, 2] (0: it follows; 1: it does not). In
-    both text signatures all special tokens are recognised.
-
-    An output that would come from weights which the model directory does not hold is left out.
-
-    Args:
-        tokenizer: takes strings [n] and gives ragged int32 ids [n, (tokens)], where [MASK] is one.
-        max_length: the most tokens of a text, with [CLS] and [SEP].
-    """
+    """The signatures of a `BertPretrainer`; see docs/how_to/exporting.md."""
 
     def __init__(
         self,

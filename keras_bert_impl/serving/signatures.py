@@ -16,12 +16,7 @@ Function = Callable[..., dict[str, tf.Tensor]]
 class TextSignature(NamedTuple):
     """A signature that takes texts.
 
-    Attributes:
-        name: its name.
-        inputs: the names of its inputs, in the order of the task: a question, then a passage.
-        outputs: the names of what it gives.
-        endings: how many texts the last input of each example holds: the endings of a context;
-            0 where it is one text.
+    `endings` is how many texts the last input of each example holds; 0 where it is one text.
     """
 
     name: str
@@ -31,22 +26,12 @@ class TextSignature(NamedTuple):
 
 
 def ids_specs(*names: str) -> list[tf.TensorSpec]:
-    """Inputs of ids: int32 [batch, length] each, both of any size.
-
-    Example:
-        >>> ids_specs("input_ids")
-        [TensorSpec(shape=(None, None), dtype=tf.int32, name='input_ids')]
-    """
+    """Inputs of ids: int32 [batch, length] each, both of any size."""
     return [tf.TensorSpec([None, None], tf.int32, name=name) for name in names]
 
 
 def text_specs(*names: str) -> list[tf.TensorSpec]:
-    """Inputs of texts: UTF-8 strings [batch] each.
-
-    Example:
-        >>> text_specs("text")
-        [TensorSpec(shape=(None,), dtype=tf.string, name='text')]
-    """
+    """Inputs of texts: UTF-8 strings [batch] each."""
     return [tf.TensorSpec([None], tf.string, name=name) for name in names]
 
 
@@ -72,13 +57,7 @@ def graph_function(function: Callable[..., Any], specs: list[tf.TensorSpec]) -> 
 
 
 class ServedModel(tf.Module):
-    """A model as a SavedModel holds it: its weights and one function a signature.
-
-    A subclass adds its functions by `add_signature`.
-
-    Args:
-        model: a built model; signatures run it without dropout.
-    """
+    """A model as a SavedModel holds it: its weights and one function a signature."""
 
     def __init__(self, model: keras.Model) -> None:
         super().__init__()
@@ -86,8 +65,8 @@ class ServedModel(tf.Module):
         # The variables themselves, and the model only inside a function: what is loaded later
         # needs nothing of Keras.
         self.weights = [variable.value for variable in model.variables]
-        self._signatures: dict[str, Any] = {}
-        self._specs: dict[str, list[tf.TensorSpec]] = {}
+        self.functions: dict[str, Any] = {}
+        self.specs: dict[str, list[tf.TensorSpec]] = {}
 
     def add_signature(self, name: str, function: Function, specs: list[tf.TensorSpec]) -> Function:
         """Serves `function`, which takes tensors in the order of `specs`, under `name`.
@@ -97,41 +76,27 @@ class ServedModel(tf.Module):
             SavedModel holds it once.
         """
         graph = graph_function(function, specs)
-        self._signatures[name], self._specs[name] = graph, specs
+        self.functions[name], self.specs[name] = graph, specs
         return graph
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the signatures."""
-        return tuple(self._signatures)
 
     def call(self, name: str, inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
         """Calls a signature with arrays or tensors by the names of its inputs."""
-        return self._signatures[name](*(tf.constant(inputs[s.name]) for s in self._specs[name]))
-
-    def specs(self, name: str) -> list[tf.TensorSpec]:
-        """Gives a signature's inputs."""
-        return self._specs[name]
-
-    def signatures(self) -> dict[str, Any]:
-        """Gives the functions that `tf.saved_model.save` takes, by signature name."""
-        return dict(self._signatures)
+        return self.functions[name](*(tf.constant(inputs[s.name]) for s in self.specs[name]))
 
     def interface(self) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-        """Gives the names of each signature's inputs and outputs."""
         return {
             name: (
-                tuple(spec.name for spec in self._specs[name]),
+                tuple(spec.name for spec in self.specs[name]),
                 tuple(sorted(function.get_concrete_function().structured_outputs)),
             )
-            for name, function in self._signatures.items()
+            for name, function in self.functions.items()
         }
 
     def text_signatures(self) -> list[TextSignature]:
         """Gives the signatures that a client asks with texts: one for each number of inputs."""
         interface, found = self.interface(), dict[int, TextSignature]()
-        for name in default_first(self.names):
-            specs = self._specs[name]
+        for name in default_first(self.functions):
+            specs = self.specs[name]
             if all(spec.dtype == tf.string for spec in specs):
                 inputs, outputs = interface[name]
                 endings = specs[-1].shape[1] if specs[-1].shape.rank > 1 else 0

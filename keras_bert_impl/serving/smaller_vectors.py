@@ -52,10 +52,6 @@ def unit(vectors: Vectors) -> Vectors:
 def truncated(vectors: Vectors, dimensions: int | None, normalize: bool) -> Vectors:
     """The first numbers of each vector; None is all.
 
-    Args:
-        vectors: float32 [vectors, width].
-        normalize: whether the model's vectors have length 1, so that these get it, too.
-
     Example:
         >>> truncated(np.array([[3, 4, 12]], np.float32), 2, normalize=True).tolist()
         [[0.6000000238418579, 0.800000011920929]]
@@ -75,8 +71,7 @@ def ranges_of(blocks: Iterable[Vectors]) -> Vectors:
 def quantized(vectors: Vectors, kind: str, ranges: Vectors | None = None) -> NDArray[Any]:
     """Vectors of a type of `TYPES`; of ubinary [vectors, width / 8], a bit where a number is > 0.
 
-    Args:
-        ranges: of int8; see `ranges_of`. Numbers outside are cut off.
+    int8 needs the `ranges` of `ranges_of`; numbers outside are cut off.
 
     Example:
         >>> quantized(np.array([[0.5, -1, 2]], np.float32), UBINARY).tolist()
@@ -93,10 +88,6 @@ def quantized(vectors: Vectors, kind: str, ranges: Vectors | None = None) -> NDA
 
 def restored(vectors: NDArray[Any], width: int, ranges: Vectors | None = None) -> Vectors:
     """float32 vectors of those of any type: of int8 the middle of each step, of a bit 1 or -1.
-
-    Args:
-        width: how many numbers a vector had.
-        ranges: of int8.
 
     Example:
         >>> restored(np.array([[160]], np.uint8), 3).tolist()

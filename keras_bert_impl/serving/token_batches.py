@@ -42,12 +42,6 @@ def even_budget(lengths: NDArray[np.integer], budget: int, at_once: int) -> int:
     only, they become smaller, and their number about a multiple of the cores'. What fits into one
     batch stays one, which all cores compute together.
 
-    Args:
-        lengths: [rows], the tokens of each.
-
-    Returns:
-        A budget; the given one where there is much to do.
-
     Example:
         >>> even_budget(np.full(24, 128), 1024, 2), even_budget(np.full(240, 128), 1024, 2)
         (895, 1024)
@@ -71,14 +65,10 @@ def token_batches(
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
     """Divides rows into batches; the longest come first, so that memory shows at once.
 
-    Args:
-        lengths: [rows], the tokens of each.
-        budget: the most positions of a batch, padding included; a row alone may have more.
-        few_lengths: whether lengths are rounded up (`rounded_length`); else every batch is as long
-            as its longest row.
+    `budget` is the most positions of a batch, padding included; a row alone may have more.
+    Without `few_lengths` every batch is as long as its longest row.
 
-    Yields:
-        The rows' numbers, int64 [batch], and the length that they are padded to.
+    Gives the rows' numbers, int64 [batch], and the length that they are padded to.
 
     Example:
         >>> [(rows.tolist(), length) for rows, length in

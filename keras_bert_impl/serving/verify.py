@@ -35,14 +35,7 @@ Specs = Mapping[str, Mapping[str, InputSpec]]
 
 @dataclass(frozen=True)
 class Verification:
-    """The result of a comparison.
-
-    Attributes:
-        calls: how many calls were compared.
-        largest_difference: the largest absolute difference of any two numbers.
-        timed: the signature that was called against the clock.
-        milliseconds: such a call with a row of 32 tokens, the fastest of five.
-    """
+    """The result of a comparison; `milliseconds` is the fastest of five calls of 32 tokens."""
 
     calls: int
     largest_difference: float
@@ -53,13 +46,7 @@ class Verification:
 def verify_export(
     specs: Specs, expected: Ask, found: Ask, vocabulary: Vocabulary, positions: int
 ) -> Verification:
-    """Compares every signature of an export with the model, at two sizes.
-
-    Args:
-        expected: asks the model.
-        found: asks the export.
-        positions: the most tokens of a row.
-    """
+    """Compares every signature of an export with the model, at two sizes."""
     calls = []
     for name, inputs in specs.items():
         for rows in (1, 3):

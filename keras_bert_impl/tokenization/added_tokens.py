@@ -134,7 +134,6 @@ class _NormalForm:
             self._same[self._of(character)].add(character)
 
     def pattern(self, content: str) -> str:
-        """The regular expression of all texts whose normal form is that of a token."""
         kept = [character for character in content if self._of(character)]
         return self._gone.join(map(self._character, kept))
 

@@ -38,11 +38,7 @@ class RememberingReference:
 
 @dataclass
 class Comparison:
-    """How many lines were compared, how many differ, and the first of those.
-
-    `left_out` counts the lines with characters about which the running Python says otherwise than
-    the pinned Unicode version, which the reference can therefore not judge.
-    """
+    """How many lines were compared, how many differ, and the first of those."""
 
     compared: int = 0
     differing: int = 0

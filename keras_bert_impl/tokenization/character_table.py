@@ -111,12 +111,7 @@ class CharacterTable:
         return bool(self.facts[ord(character)] & fact)
 
     def decompose(self, text: str) -> str:
-        """Decomposes each character (NFD without the reordering of marks).
-
-        Example:
-            >>> len(CharacterTable.load().decompose("각é"))
-            5
-        """
+        """Decomposes each character (NFD without the reordering of marks)."""
         return "".join(self._decompose(character) for character in text)
 
     def _decompose(self, character: str) -> str:
@@ -132,9 +127,6 @@ class CharacterTable:
 def character_class(chosen: np.ndarray) -> str:
     r"""A regular expression for one of some characters.
 
-    Args:
-        chosen: not 0 for those, [0x110000].
-
     Example:
         >>> print(character_class(np.isin(np.arange(CODE_POINTS), [0x61, 0x62, 0x10FFFF])))
         [\x{61}-\x{62}\x{10ffff}-\x{10ffff}]
@@ -145,13 +137,7 @@ def character_class(chosen: np.ndarray) -> str:
 
 
 def differing_code_points(table: CharacterTable, other: CharacterTable) -> np.ndarray:
-    """The code points about which two tables say different things, in order, int64 [n].
-
-    Example:
-        >>> table = CharacterTable.load()
-        >>> differing_code_points(table, table).size
-        0
-    """
+    """The code points about which two tables say different things, in order, int64 [n]."""
     differs = table.facts != other.facts
     for name in ("lower_case", "decomposition", "reordered"):
         ours, theirs = getattr(table, name), getattr(other, name)

@@ -226,12 +226,7 @@ def _sigma_settler(mark: str) -> Callable[[Any], Any]:
 
 
 class LineCutter:
-    """Cuts lines into tokens, the same in eager mode and in a graph.
-
-    Args:
-        keeps_special_tokens: whether a literal "[MASK]" and its like become that one token; the
-            text on both sides is then cut on its own, as around added tokens.
-    """
+    """Cuts lines into tokens, the same in eager mode and in a graph."""
 
     def __init__(
         self, models: KernelModels, settings: TextSettings, keeps_special_tokens: bool

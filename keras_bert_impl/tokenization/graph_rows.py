@@ -1,10 +1,16 @@
 """Truncation, packing and windows inside a TensorFlow graph: the same as in NumPy elsewhere."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
-from keras_bert_impl.tokenization.long_texts import HEAD_TAIL, TRUNCATE, check_stride, head_length
+from keras_bert_impl.tokenization.long_texts import (
+    HEAD_TAIL,
+    TRUNCATE,
+    Windows,
+    check_stride,
+    head_length,
+)
 from keras_bert_impl.tokenization.packing import truncated_lengths
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
@@ -20,12 +26,7 @@ def pack_in_graph(
 
     A row without ids of a second segment is [CLS] A [SEP], as in training.
 
-    Args:
-        ids_a: int32 [batch, (length)].
-        ids_b: int32 [batch, (length)], or None for one segment in every row.
-
-    Returns:
-        `input_ids`, `input_mask` and `segment_ids`, int32 [batch, max_seq_length] each.
+    Gives `input_ids`, `input_mask` and `segment_ids`, int32 [batch, max_seq_length] each.
 
     Example:
         >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
@@ -103,20 +104,8 @@ def trim_to_longest(packed: dict[str, Any]) -> dict[str, Any]:
     return {name: rows[:, :longest] for name, rows in packed.items()}
 
 
-class GraphWindows(NamedTuple):
-    """Windows over the tokens of some documents; see `long_texts.Windows`."""
-
-    document: tf.Tensor
-    start: tf.Tensor
-    end: tf.Tensor
-
-
-def windows_in_graph(lengths: Any, size: Any, stride: int) -> GraphWindows:
+def windows_in_graph(lengths: Any, size: Any, stride: int) -> Windows:
     """Covers documents with windows that overlap; see `long_texts.make_windows`.
-
-    Args:
-        lengths: int [documents], the tokens of each document.
-        size: the most tokens of a window, 1 or more; a number, or int [documents].
 
     Example:
         >>> windows = windows_in_graph(tf.constant([7, 0, 3]), size=4, stride=2)
@@ -133,10 +122,10 @@ def windows_in_graph(lengths: Any, size: Any, stride: int) -> GraphWindows:
     document = numbers.value_rowids()
     start = numbers.flat_values * tf.gather(steps, document)
     end = tf.minimum(start + tf.gather(sizes, document), tf.gather(totals, document))
-    return GraphWindows(document, start, end)
+    return Windows(document, start, end)
 
 
-def window_contents(tokens: tf.RaggedTensor, windows: GraphWindows) -> tf.RaggedTensor:
+def window_contents(tokens: tf.RaggedTensor, windows: Windows) -> tf.RaggedTensor:
     """The tokens (or what else there is of each) [documents, (tokens)] as [windows, (tokens)].
 
     Example:
@@ -149,7 +138,7 @@ def window_contents(tokens: tf.RaggedTensor, windows: GraphWindows) -> tf.Ragged
     return tf.gather(tokens.flat_values, positions)
 
 
-def owned_in_graph(windows: GraphWindows) -> tf.RaggedTensor:
+def owned_in_graph(windows: Windows) -> tf.RaggedTensor:
     """Which window owns each token, bool [windows, (tokens)]; see `long_texts.owned_tokens`.
 
     Example:

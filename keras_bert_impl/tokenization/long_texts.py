@@ -94,10 +94,6 @@ def window_room(length_a: Any, length_b: Any, max_seq_length: int, xp: Any = np)
     The windows move over the second text; over the first one where there is no second. The first
     text of a pair keeps half of the room at least, and all that the second one leaves.
 
-    Args:
-        length_a: int [documents], the tokens of the first text.
-        length_b: int [documents], the tokens of the second text, 0 where there is none.
-
     Returns:
         The tokens of the first text in front of each window (0 where there is no
         second text), and the most tokens of a window: two int64 [documents].
@@ -119,10 +115,8 @@ Numbers = NDArray[np.int64]
 class Windows(NamedTuple):
     """Windows over the tokens of some documents, in the order of the documents and of the text.
 
-    Attributes:
-        document: int64 [windows], the number of the document.
-        start: int64 [windows], the position of its first token in the document.
-        end: int64 [windows], the position after its last token.
+    Of each window the number of its document, and where it starts and ends there: int64
+    [windows].
     """
 
     document: Numbers
@@ -146,10 +140,6 @@ def make_windows(lengths: ArrayLike, size: ArrayLike, stride: int) -> Windows:
     A window starts `stride` tokens after the one before it (or `size`, where that is less); the
     first one that reaches the end of the document is the last one. A document without tokens has
     one empty window, so that no document is lost.
-
-    Args:
-        lengths: int [documents], the tokens of each document.
-        size: the most tokens of a window; a number, or int [documents].
 
     Example:
         >>> windows = make_windows([7, 0, 3], size=4, stride=2)

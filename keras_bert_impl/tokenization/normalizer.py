@@ -43,11 +43,6 @@ class CharacterRules:
       a word of its own for the kernel, and as long in UTF-8 as the two forms. So a real "§" is
       written with a private-use character, too.
 
-    Args:
-        table: the facts about characters.
-        kernel_splits: the characters that the WordPiece kernel makes words of their own.
-        in_vocabulary: the characters that occur in the vocabulary.
-
     Example:
         >>> rules = CharacterRules(CharacterTable.load(), True, True, set("!;§"), set("abc"))
         >>> rules.replacement("É"), rules.replacement("!"), rules.replacement("¿")
@@ -132,9 +127,6 @@ def build_double_array(entries: Mapping[bytes, int]) -> np.ndarray:
         entries: a value of 31 bits for each key. All bytes of a key but the first are at least
             0x80, as in a character of UTF-8 or the beginning of one.
 
-    Returns:
-        The units, uint32 [a multiple of 256].
-
     Example:
         >>> units = build_double_array({b"a": 1, "é".encode(): 2})
         >>> look_up(units, b"a"), look_up(units, b"\xc3\xa9"), look_up(units, b"\xc3")
@@ -156,7 +148,10 @@ def build_double_array(entries: Mapping[bytes, int]) -> np.ndarray:
     units: dict[int, int] = {}
     for node, position in positions.items():
         node_base = base[node] if node in base else next(leaf_bases)
-        unit = _encode_offset(position ^ node_base) | (node[-1] if node else 0)
+        offset = position ^ node_base
+        if offset >= _MAX_DIRECT_OFFSET:
+            raise ValueError(f"the trie has more than {_MAX_DIRECT_OFFSET} units")
+        unit = offset << 10 | (node[-1] if node else 0)
         if node in entries:
             unit |= _VALUE_BELOW
             units[node_base] = entries[node] | _IS_VALUE
@@ -179,12 +174,6 @@ def look_up(units: np.ndarray, key: bytes) -> int | None:
     return int(units[position ^ _decode_offset(unit)]) & ~_IS_VALUE
 
 
-def _encode_offset(offset: int) -> int:
-    if offset < _MAX_DIRECT_OFFSET:
-        return offset << 10
-    raise ValueError(f"the trie has more than {_MAX_DIRECT_OFFSET} units")
-
-
 def _decode_offset(unit: int) -> int:
     # Bit 9 says that the offset counts in units of 256, for tries larger than ours.
     return (unit >> 10) << ((unit & 0x200) >> 6)
@@ -199,11 +188,6 @@ def build_normalizer_model(changes: Iterable[tuple[str, str]]) -> np.ndarray:
     """Builds the kernel's model, a flatbuffer, of characters' replacements (63 bytes at most).
 
     All other characters stay; NUL and bytes that are no UTF-8 are dropped.
-
-    Example:
-        >>> model = build_normalizer_model([("A", "a")])
-        >>> str(model.dtype), model.size > 1000
-        ('uint8', True)
     """
     # `_CHANGED` alone is "replaced by nothing": position and length are 0.
     entries = dict.fromkeys(_ill_formed(), _CHANGED)

@@ -7,7 +7,7 @@ in pre-training. `graph_rows` does the same in a TensorFlow graph.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,62 +15,12 @@ from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.tokenization.long_texts import HEAD_TAIL, TRUNCATE, WINDOWS, head_length
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
-
-class PackedInput(NamedTuple):
-    """The three inputs of the model, int32 [length] each.
-
-    Attributes:
-        input_ids: the ids, padded with that of [PAD].
-        input_mask: 1 for a token, 0 for padding.
-        segment_ids: 0 for [CLS] A [SEP] and padding, 1 for B [SEP].
-    """
-
-    input_ids: np.ndarray
-    input_mask: np.ndarray
-    segment_ids: np.ndarray
-
-
-ENCODER_INPUTS: tuple[str, ...] = PackedInput._fields
-"""The names of what every BERT model reads, int32 [batch, length] each."""
+ENCODER_INPUTS: tuple[str, ...] = ("input_ids", "input_mask", "segment_ids")
+"""The names of what every BERT model reads, int32 [batch, length] each: the ids, padded with that
+of [PAD]; 1 for a token and 0 for padding; 0 for [CLS] A [SEP] and padding, 1 for B [SEP]."""
 
 EXAMPLE_WEIGHTS = "example_weights"
 """The feature that marks real examples: float32 [batch], 1 for a real row and 0 for padding."""
-
-
-def pack_pair(
-    ids_a: Sequence[int] | np.ndarray,
-    ids_b: Sequence[int] | np.ndarray | None,
-    max_seq_length: int,
-    vocabulary: Vocabulary,
-    long_text: str = TRUNCATE,
-) -> PackedInput:
-    """Packs one segment (`ids_b` is None) or two into inputs of length `max_seq_length`.
-
-    Example:
-        >>> vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"])
-        >>> packed = pack_pair([5, 5, 5], [6], 8, vocabulary)
-        >>> packed.input_ids.tolist(), packed.segment_ids.tolist()
-        ([2, 5, 5, 5, 3, 6, 3, 0], [0, 0, 0, 0, 0, 1, 1, 0])
-    """
-    specials = 2 if ids_b is None else 3
-    if max_seq_length < specials:
-        raise UserError(
-            f"max_seq_length={max_seq_length} has no room for {specials} special tokens; raise it."
-        )
-    second = [] if ids_b is None else ids_b
-    kept_a, kept_b = truncated_lengths(len(ids_a), len(second), max_seq_length - specials)
-    ids = [vocabulary.cls_id, *_shortened(ids_a, kept_a, long_text), vocabulary.sep_id]
-    end_of_a = len(ids)
-    if ids_b is not None:
-        ids += [*_shortened(second, kept_b, long_text), vocabulary.sep_id]
-    input_ids = np.full(max_seq_length, vocabulary.pad_id, np.int32)
-    input_ids[: len(ids)] = ids
-    positions = np.arange(max_seq_length)
-    return PackedInput(
-        input_ids=input_ids,
-        input_mask=(positions < len(ids)).astype(np.int32),
-        segment_ids=((positions >= end_of_a) & (positions < len(ids))).astype(np.int32),
-    )
 
 
 def _shortened(ids: Sequence[int] | np.ndarray, kept: int, long_text: str) -> list[int]:
@@ -81,13 +31,7 @@ def _shortened(ids: Sequence[int] | np.ndarray, kept: int, long_text: str) -> li
 def truncated_lengths(length_a: Any, length_b: Any, budget: Any, xp: Any = np) -> tuple[Any, Any]:
     """The lengths of both segments after truncation.
 
-    Args:
-        length_a: tokens of A, an integer or integers [pairs].
-        budget: how many tokens both may have together, an integer or integers [pairs].
-        xp: the functions to compute with: `numpy`, or `tensorflow` for int32 tensors [pairs].
-
-    Returns:
-        Two integers or integers [pairs], whose sum is at most `budget`.
+    `xp` computes: `numpy`, or `tensorflow` for int32 tensors [pairs].
 
     Example:
         >>> a, b = truncated_lengths(np.array([3, 9, 9, 5]), np.array([4, 2, 8, 6]), 10)
@@ -174,12 +118,11 @@ def pack_batch(
         >>> pack_batch([[5], [6, 5]], None, vocabulary, 512)["input_ids"].tolist()
         [[2, 5, 3, 0], [2, 6, 5, 3]]
     """
+    seconds = ids_b or [()] * len(ids_a)
     # [CLS] A [SEP], never [CLS] A [SEP] [SEP], which no model was trained with.
-    seconds: list[Ids | None] = [row if len(row) else None for row in ids_b or [()] * len(ids_a)]
-    needed = [
-        len(first) + 2 + (0 if second is None else len(second) + 1)
-        for first, second in zip(ids_a, seconds, strict=True)
-    ]
+    specials = [3 if len(second) else 2 for second in seconds]
+    pairs = [*zip(ids_a, seconds, specials, strict=True)]
+    needed = [len(first) + len(second) + more for first, second, more in pairs]
     if long_text == WINDOWS and max(needed, default=0) > max_seq_length:
         raise UserError(
             f"text {int(np.argmax(needed))} has {max(needed)} tokens, and the model reads texts of "
@@ -188,14 +131,23 @@ def pack_batch(
         )
     # A batch without texts has a length, too: that of [CLS] [SEP].
     length = min(max(needed, default=2), max_seq_length) if pad_to_longest else max_seq_length
-    packed = [
-        pack_pair(first, second, length, vocabulary, long_text)
-        for first, second in zip(ids_a, seconds, strict=True)
-    ]
-    return {
-        name: np.array([row[number] for row in packed], np.int32).reshape(-1, length)
-        for number, name in enumerate(ENCODER_INPUTS)
-    }
+    if length < max(specials, default=2):
+        raise UserError(
+            f"max_seq_length={max_seq_length} has no room for {max(specials)} special tokens; "
+            "raise it."
+        )
+    packed = {name: np.zeros((len(pairs), length), np.int32) for name in ENCODER_INPUTS}
+    packed["input_ids"][:] = vocabulary.pad_id
+    for row, (first, second, more) in enumerate(pairs):
+        kept_a, kept_b = truncated_lengths(len(first), len(second), length - more)
+        ids = [vocabulary.cls_id, *_shortened(first, kept_a, long_text), vocabulary.sep_id]
+        end_of_a = len(ids)
+        if len(second):
+            ids += [*_shortened(second, kept_b, long_text), vocabulary.sep_id]
+        packed["input_ids"][row, : len(ids)] = ids
+        packed["input_mask"][row, : len(ids)] = 1
+        packed["segment_ids"][row, end_of_a : len(ids)] = 1
+    return packed
 
 
 def text_ids(block: Any, vocabulary: Vocabulary, max_seq_length: int) -> list[np.ndarray]:

@@ -37,10 +37,6 @@ def client_tokenizer(text: TextSettings, max_seq_length: int, keeps_special_toke
     for no text, and truncates otherwise. Spacing marks of Unicode 13 and 14 are not sorted where
     accents are removed, which shows if the vocabulary has such marks of two classes.
 
-    Args:
-        max_seq_length: the most tokens of a row, with [CLS] and [SEP].
-        keeps_special_tokens: whether "[MASK]" in a text is one token; else it is text.
-
     Example:
         >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
         >>> text = TextSettings(Vocabulary([*SPECIAL_TOKENS, "dog", "##s"]))
@@ -72,6 +68,29 @@ def client_tokenizer(text: TextSettings, max_seq_length: int, keeps_special_toke
     )
     tokenizer.enable_truncation(max_seq_length)
     tokenizer.enable_padding(pad_id=vocabulary.pad_id, pad_token=PAD)
+    return tokenizer
+
+
+def usual_tokenizer(text: TextSettings) -> Any:
+    """The tokenizer by the library's own rules for BERT, as others write and read it.
+
+    Example:
+        >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
+        >>> text = TextSettings(Vocabulary([*SPECIAL_TOKENS, "dog", "##s"]))
+        >>> usual_tokenizer(text).encode("Dogs").tokens
+        ['[CLS]', 'dog', '##s', '[SEP]']
+    """
+    from tokenizers import normalizers, pre_tokenizers
+
+    tokenizer = client_tokenizer(text, 512, keeps_special_tokens=False)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    rules = normalizers.BertNormalizer(
+        lowercase=text.do_lower_case, strip_accents=text.removes_accents
+    )
+    composing = normalizers.Sequence([normalizers.NFC(), rules])
+    tokenizer.normalizer = composing if text.composes else rules
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return tokenizer
 
 

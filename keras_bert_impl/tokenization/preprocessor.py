@@ -75,9 +75,6 @@ class GraphTokenizer(StringLayer):
     def call(self, lines: Any) -> Any:
         """Cuts lines.
 
-        Args:
-            lines: UTF-8, string [batch].
-
         Returns:
             ids, ragged int32 [batch, (tokens)]; with `with_spans` a triple of ids, starts and ends,
             the latter two in bytes of the lines, ragged int64 [batch, (tokens)].

@@ -17,12 +17,7 @@ _LONGEST_WORD = "max_input_chars_per_word"
 
 
 class Casing(NamedTuple):
-    """Casing, accents and form as a file, or a caller, gives them; None is "nothing is said".
-
-    Attributes:
-        added: the tokens that are taken out of a text; they may lack in the vocabulary.
-        longest_word: see `TextSettings`.
-    """
+    """Casing, accents and form as a file, or a caller, gives them; None is "nothing is said"."""
 
     do_lower_case: bool | None = None
     strip_accents: bool | None = None
@@ -119,10 +114,7 @@ class TextSettings:
         return self.do_lower_case if self.strip_accents is None else self.strip_accents
 
     def as_json(self) -> dict[str, Any]:
-        """What `tokenizer_config.json` says of it, and the form where that is another than usual.
-
-        `transformers` leaves the form alone.
-        """
+        """What `tokenizer_config.json` says of it, and the form where it is not the usual one."""
         form = {"unicode_form": self.unicode_form} if self.composes else {}
         added = {str(token.id): token.as_json() for token in self.added}
         usual = self.longest_word == MAX_CHARACTERS_PER_WORD

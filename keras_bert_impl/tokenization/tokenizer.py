@@ -2,8 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -13,7 +13,10 @@ from keras_bert_impl.tokenization.long_texts import TRUNCATE
 from keras_bert_impl.tokenization.packing import as_texts, pack_batch
 from keras_bert_impl.tokenization.reference import as_text
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
+from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS
+
+if TYPE_CHECKING:
+    from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 
 SpecialTokens = Literal["split", "keep"]
 _LINES_AT_ONCE = 1024
@@ -23,9 +26,7 @@ _LONGEST = 512  # tokens of a row where nothing says it
 class TokenBlock(NamedTuple):
     """The ids of many lines as one flat array.
 
-    Attributes:
-        ids: the ids of all lines one after the other, int32 [tokens].
-        offsets: line i has the ids from offsets[i] to offsets[i + 1], int64 [lines + 1].
+    Line i has the ids from offsets[i] to offsets[i + 1]: int32 [tokens], int64 [lines + 1].
     """
 
     ids: np.ndarray
@@ -35,11 +36,8 @@ class TokenBlock(NamedTuple):
 class SpanBlock(NamedTuple):
     """The ids of many lines with the part of the line that each came from.
 
-    Attributes:
-        ids: the ids of all lines one after the other, int32 [tokens].
-        offsets: line i has the tokens from offsets[i] to offsets[i + 1], int64 [lines + 1].
-        starts: where in its line a token begins, int64 [tokens].
-        ends: where in its line a token ends (the next position), int64 [tokens].
+    Ids and offsets are as in `TokenBlock`; a token stands from `starts` to before `ends` in its
+    line, int64 [tokens] each.
     """
 
     ids: np.ndarray
@@ -48,21 +46,8 @@ class SpanBlock(NamedTuple):
     ends: np.ndarray
 
 
-class LineTokenizer(Protocol):
-    """What cuts lines into ids: `Tokenizer`, or `PlainTokenizer` where TensorFlow is not loaded."""
-
-    settings: TextSettings
-    vocabulary: Vocabulary
-
-    def encode_lines(self, lines: Sequence[str | bytes]) -> TokenBlock:
-        """See `Tokenizer.encode_lines`."""
-        ...
-
-    def encode_lines_with_spans(
-        self, lines: Sequence[str | bytes], unit: Literal["characters"]
-    ) -> SpanBlock:
-        """See `Tokenizer.encode_lines_with_spans`."""
-        ...
+LineTokenizer: TypeAlias = "Tokenizer | PlainTokenizer"
+"""What cuts lines into ids, with TensorFlow or before it is loaded."""
 
 
 class PackingAsTrained:
@@ -245,8 +230,8 @@ class Tokenizer(PackingAsTrained):
     def _encoded(self, lines: Sequence[str | bytes], unit: str | None) -> SpanBlock:
         """Cuts lines; without positions where no unit for them is given."""
         ids, counts, starts, ends = [], [], [], []
-        for lines_of_batch in _batches(lines):
-            batch: Sequence[str | bytes] = lines_of_batch
+        for start in range(0, len(lines), _LINES_AT_ONCE):
+            batch = lines[start : start + _LINES_AT_ONCE]
             if unit == "characters":
                 batch = [as_text(x) if isinstance(x, bytes) else x for x in batch]
             tokens = self._cut(batch, with_spans=unit is not None)
@@ -261,7 +246,7 @@ class Tokenizer(PackingAsTrained):
                 ends.append(spans[1])
         return SpanBlock(
             ids=_joined(ids, np.int32),
-            offsets=_offsets(counts),
+            offsets=np.concatenate([[0], np.cumsum(_joined(counts, np.int64))]),
             starts=_joined(starts, np.int64),
             ends=_joined(ends, np.int64),
         )
@@ -305,15 +290,6 @@ class Tokenizer(PackingAsTrained):
         return self._cutter.cut(tensor, *self._models, with_spans)
 
 
-def _encoded(line: str) -> bytes:
-    return line.encode("utf-8", "surrogatepass")
-
-
-def _batches(lines: Sequence[str | bytes]) -> Iterator[Sequence[str | bytes]]:
-    for start in range(0, len(lines), _LINES_AT_ONCE):
-        yield lines[start : start + _LINES_AT_ONCE]
-
-
 def _view(tensor: Any) -> np.ndarray:
     """The numbers of a tensor in its own memory; it must not be changed or outlive the tensor."""
     return np.asarray(memoryview(tensor))
@@ -329,20 +305,11 @@ def _joined(parts: list[np.ndarray], dtype: type) -> np.ndarray:
     return np.concatenate(parts) if parts else np.zeros(0, dtype)
 
 
-def _offsets(counts: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(_joined(counts, np.int64))])
-
-
 def _characters_before(
     lines: Sequence[str | bytes], counts: np.ndarray, positions: list[np.ndarray]
 ) -> list[np.ndarray]:
-    """Turns positions in bytes into positions in characters.
-
-    Args:
-        counts: how many tokens each line has, int64 [lines].
-        positions: positions in bytes, int64 [tokens] each.
-    """
-    encoded = [_encoded(line) if isinstance(line, str) else line for line in lines]
+    """Turns positions in bytes into positions in characters."""
+    encoded = [x.encode("utf-8", "surrogatepass") if isinstance(x, str) else x for x in lines]
     text = np.frombuffer(b"".join(encoded), np.uint8)
     first_bytes = np.cumsum((text & 0xC0) != 0x80)  # a character has one byte that is none of these
     characters = np.concatenate([[0], first_bytes])

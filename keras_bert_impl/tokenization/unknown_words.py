@@ -65,14 +65,7 @@ class WordCount:
 
 
 class WordCounter:
-    """Counts the words of ids, and those that are [UNK].
-
-    Example:
-        >>> special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-        >>> counter = WordCounter(Vocabulary([*special, "rain", "##y"]))
-        >>> counter.count(np.array([2, 5, 6, 1, 3, 0]))  # [CLS] rainy [UNK] [SEP] [PAD]
-        WordCount(words=2, unknown=1)
-    """
+    """Counts the words of ids, and those that are [UNK]."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._unk_id = vocabulary.unk_id
@@ -123,7 +116,6 @@ def check_words(
 
 
 def _sample(texts: Iterable[str | bytes]) -> Iterator[str]:
-    """The first texts, up to the size of a sample."""
     room = _SAMPLE_CHARACTERS
     for text in islice(texts, _SAMPLE_LINES):
         yield reference.as_text(text)[:room]

@@ -42,7 +42,7 @@ class Vocabulary:
             self._ids[token] for token in SPECIAL_TOKENS
         )
         # Of the file as `write` writes it, whatever line ends it was read with.
-        self.sha256 = hashlib.sha256(self._as_file()).hexdigest()
+        self.sha256 = hashlib.sha256(self.as_file()).hexdigest()
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Vocabulary":
@@ -76,7 +76,7 @@ class Vocabulary:
             UserError: the file cannot be written.
         """
         with open_whole(Path(path), "wb") as file:
-            file.write(self._as_file())
+            file.write(self.as_file())
 
     def id_of(self, token: str) -> int:
         """The id of a token; a token that is not in the vocabulary has the id of `[UNK]`."""
@@ -94,7 +94,8 @@ class Vocabulary:
     def __hash__(self) -> int:
         return hash(self.sha256)
 
-    def _as_file(self) -> bytes:
+    def as_file(self) -> bytes:
+        """The content of a `vocab.txt`."""
         return "".join(f"{token}\n" for token in self.tokens).encode("utf-8")
 
 

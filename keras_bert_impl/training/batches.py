@@ -26,10 +26,12 @@ class BatchSource(Protocol):
         batch_size: rows of the whole batch of a step, over all workers.
         num_workers: 1 where every worker reads whole batches; otherwise how many workers share a
             batch, of which this source gives one worker's rows only.
+        open_features: the arrays whose last size differs from batch to batch.
     """
 
     batch_size: int
     num_workers: int = 1
+    open_features: frozenset[str] = frozenset()
 
     def batch_at(self, step: int) -> Batch:
         """Gives the batch of a step; each array is [rows, ...]."""
@@ -48,7 +50,10 @@ class EvaluationSource(Protocol):
     """One pass over a finite set; every batch has the same number of rows.
 
     The last batch is padded; `example_weights` [batch] tells real rows (1) from padding (0).
+    `open_features` are those of a `BatchSource`.
     """
+
+    open_features: frozenset[str] = frozenset()
 
     def batches(self) -> Iterator[Batch]:
         """Gives the batches of one pass, in the same order every time."""
@@ -124,6 +129,32 @@ def distribute(
         return {name: tf.constant(array.take(replica, axis)) for name, array in parts.items()}
 
     return strategy.experimental_distribute_values_from_function(part_of)
+
+
+def traced_open(
+    function: Any, strategy: Any, names: frozenset[str], features: Any, *others: Any
+) -> Any:
+    """A `tf.function` as one trace for features of which some have any last size.
+
+    TensorFlow by itself would trace each size that comes, and XLA's kernels with it.
+    """
+    import tensorflow as tf
+
+    if not names:
+        return function
+
+    def spec_of(name: str, value: Any) -> Any:
+        given = tf.type_spec_from_value(value)
+        if name not in names:
+            return given
+        parts = strategy.experimental_local_results(value)
+        specs = [tf.TensorSpec([*one.shape[:-1], None], one.dtype) for one in parts]
+        return specs[0] if isinstance(given, tf.TensorSpec) else type(given)(*specs)
+
+    # It is found again where such features were traced before.
+    return function.get_concrete_function(
+        {name: spec_of(name, value) for name, value in features.items()}, *others
+    )
 
 
 def share_of(batch: Batch, worker: int, workers: int) -> dict[str, np.ndarray]:

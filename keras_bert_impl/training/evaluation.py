@@ -12,6 +12,7 @@ from keras_bert_impl.training.batches import (
     EvaluationSource,
     distribute,
     split_batch,
+    traced_open,
 )
 from keras_bert_impl.training.objectives import Objective
 
@@ -38,7 +39,10 @@ class Evaluation:
         normalizers = {name: tf.constant(count, tf.float32) for name, count in counts.items()}
         totals: dict[str, float] = {}
         for batch in source.batches():
-            values = self._measure(_shared(self._strategy, batch), normalizers)
+            rows = _shared(self._strategy, batch)
+            names = source.open_features
+            measure = traced_open(self._measure, self._strategy, names, rows, normalizers)
+            values = measure(rows, normalizers)
             for name, value in values.items():
                 totals[name] = totals.get(name, 0.0) + float(value)
         return totals
@@ -71,7 +75,9 @@ class Prediction:
         """Gives the outputs for the real rows of each batch, [rows, ...] by name."""
         for batch in source.batches():
             real = _real_rows(batch)
-            outputs = self._outputs(_shared(self._strategy, batch))
+            rows = _shared(self._strategy, batch)
+            compute = traced_open(self._outputs, self._strategy, source.open_features, rows)
+            outputs = compute(rows)
             yield {name: value.numpy()[: len(real)][real] for name, value in outputs.items()}
 
     def _outputs_of_batch(self, rows: Any) -> dict[str, Any]:

@@ -72,7 +72,8 @@ def train(
     """
     settings = {**config.mathematics(), **(settings or {})}
     run = _start(state, phases, config, directory, settings, options, log)
-    step = make_step(state, objective, config)
+    open_features = frozenset[str]().union(*(one.batches.open_features for one in phases))
+    step = make_step(state, objective, config, open_features)
     hooks = standard_hooks() if hooks is None else hooks
 
     def tell(event: str) -> None:

@@ -43,6 +43,10 @@ class Objective(ABC):
         """
         return {"examples": count_examples(batch)}
 
+    def outputs(self, model: Any, inputs: Arrays) -> Any:
+        """Runs the model on a part, with dropout; one that needs more of it computes that here."""
+        return model(inputs, training=True)
+
     @abstractmethod
     def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         """Gives a part's share of the loss and of each metric.
@@ -161,17 +165,17 @@ class RegressionObjective(Objective):
     """
 
     def __init__(self, deviation: float = 1.0) -> None:
-        self._deviation = deviation
+        self.deviation = deviation
 
     def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         predictions = ops.reshape(ops.cast(outputs["logits"], "float32"), [-1])  # [rows]
         targets = ops.reshape(ops.cast(batch["label_ids"], "float32"), [-1])  # [rows]
         weights = weights_of(batch, targets) / normalizers["examples"]
-        if self._deviation != 1.0:
+        if self.deviation != 1.0:
             # The same numbers with the gradient of standard ones: divided by the deviation once for
             # the error and once for the output. One after the other: a square may overflow.
             still = ops.stop_gradient(predictions)
-            learned = (predictions - still) / self._deviation / self._deviation
+            learned = (predictions - still) / self.deviation / self.deviation
             predictions = still + learned
         error = ops.sum(ops.square(predictions - targets) * weights)
         return error, {"mean_squared_error": error}

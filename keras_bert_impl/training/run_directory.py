@@ -15,7 +15,8 @@ from keras_bert_impl.checkpoints.run_folder import (
 )
 from keras_bert_impl.files import make_folder, open_whole, owned, without_links
 
-_FOLDERS = (CHECKPOINTS, BEST_CHECKPOINT, "events", MODEL)
+_ADAPTER = "adapter"
+_FOLDERS = (CHECKPOINTS, BEST_CHECKPOINT, "events", MODEL, _ADAPTER)
 
 
 class RunDirectory:
@@ -36,6 +37,7 @@ class RunDirectory:
         self.checkpoints = self.path / CHECKPOINTS
         self.best_checkpoint = self.path / BEST_CHECKPOINT  # of the best held-out evaluation
         self.model = self.path / MODEL  # exists when training is complete
+        self.adapter = self.path / _ADAPTER  # of a run that trains adapters: them and the head
         self.eval_results = self.path / "eval_results.txt"  # the last evaluation
         self.guesses = self.path / "guesses.json"  # what guessing reaches in the evaluations
 

@@ -21,6 +21,7 @@ from keras_bert_impl.training.batches import (
     share_of,
     split_batch,
     stack_batches,
+    traced_open,
 )
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.objectives import Objective
@@ -39,8 +40,15 @@ class TrainingStep:
     They are clipped by the global norm *after* the sum, and each replica applies the same update.
     """
 
-    def __init__(self, state: TrainingState, objective: Objective, config: TrainingConfig) -> None:
+    def __init__(
+        self,
+        state: TrainingState,
+        objective: Objective,
+        config: TrainingConfig,
+        open_features: frozenset[str] = frozenset(),
+    ) -> None:
         self._model, self._objective = state.model, objective
+        self._open_features = open_features
         self._optimizer, self._loss_scale = state.optimizer, state.loss_scale
         self.devices, self._config = state.devices, config
         self._variables = [variable.value for variable in state.model.trainable_variables]
@@ -74,7 +82,9 @@ class TrainingStep:
         votes = np.array([[stop, save]], np.float32) / self.devices.replicas
         numbers = {**numbers, "votes": tf.constant(np.repeat(votes, count, axis=0))}
         if count == 1:
-            return [self._one(features, numbers)]
+            strategy, names = self.devices.strategy, self._open_features
+            one = traced_open(self._one, strategy, names, features, numbers)
+            return [one(features, numbers)]
         return tf.unstack(self._many(features, numbers), num=count)
 
     def metrics(self, row: Any) -> dict[str, float]:
@@ -203,7 +213,7 @@ class TrainingStep:
         """One micro-batch: gradients of the scaled loss, and the metrics as one vector."""
         with random_address(address), tf.GradientTape() as tape:
             inputs = {name: rows[name] for name in self._objective.input_names}
-            outputs = self._model(inputs, training=True)
+            outputs = self._objective.outputs(self._model, inputs)
             loss, metrics = self._objective.loss(outputs, rows, numbers)
             scaled = loss * scale
             gradients = tape.gradient(scaled, self._variables)
@@ -329,10 +339,19 @@ def _sizes(batch: Batch) -> tuple[int, float]:
     return positions, 1.0 - tokens / positions if positions else 0.0
 
 
-def make_step(state: TrainingState, objective: Objective, config: TrainingConfig) -> TrainingStep:
-    """The step of an objective: its own one where rows of a batch are compared with each other."""
+def make_step(
+    state: TrainingState,
+    objective: Objective,
+    config: TrainingConfig,
+    open_features: frozenset[str] = frozenset(),
+) -> TrainingStep:
+    """The step of an objective: its own one where rows of a batch are compared with each other.
+
+    Args:
+        open_features: those of the `BatchSource`.
+    """
     if not objective.couples_rows:
-        return TrainingStep(state, objective, config)
+        return TrainingStep(state, objective, config, open_features)
     from keras_bert_impl.training.vector_step import VectorStep
 
-    return VectorStep(state, objective, config)
+    return VectorStep(state, objective, config, open_features)

@@ -7,7 +7,7 @@ replicas, M parts and one big batch are the same step, and memory need not grow 
 """
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -72,40 +72,20 @@ class VectorStep(TrainingStep):
     the memory of one part.
     """
 
-    def __init__(self, state: TrainingState, objective: Objective, config: TrainingConfig) -> None:
-        super().__init__(state, objective, config)
+    def __init__(
+        self,
+        state: TrainingState,
+        objective: Objective,
+        config: TrainingConfig,
+        open_features: frozenset[str] = frozenset(),
+    ) -> None:
+        super().__init__(state, objective, config, open_features)
         compiled = self.devices.use_xla or None
         # Parts differ in length: one trace of an open length serves all.
         options: dict[str, Any] = {"autograph": False, "reduce_retracing": True}
         self._embed = tf.function(self._vectors_of, jit_compile=compiled, **options)
         self._push = tf.function(self._pushed_back, jit_compile=compiled, **options)
         self._slopes = tf.function(self._loss_slopes, jit_compile=compiled, **options)
-        self._one_length, self._one = self._one, self._one_of_any_length
-        self._lengths: set[int] = set()
-        self._any_length: Any = None
-
-    def _one_of_any_length(self, features: Any, numbers: Mapping[str, Any]) -> Any:
-        """A step, traced with open lengths as soon as two were seen: one trace serves all.
-
-        TensorFlow by itself would trace again for each part that was not yet of two lengths.
-        """
-        parts = [name for name in features if name.startswith(ENCODER_INPUTS)]
-        local = self.devices.strategy.experimental_local_results
-        self._lengths |= {local(features[name])[0].shape[-1] for name in parts}
-        if len(self._lengths) == 1:
-            return self._one_length(features, numbers)
-        if self._any_length is None:
-            open_lengths = {name: _open_length(features[name], local) for name in parts}
-            signature = [
-                {name: tf.type_spec_from_value(value) for name, value in given.items()}
-                for given in (features, numbers)
-            ]
-            self._any_length = tf.function(
-                self._one_step,
-                input_signature=[signature[0] | open_lengths, signature[1]],
-                autograph=False,
-            )
-        return self._any_length(features, numbers)
 
     def prepare(
         self,
@@ -196,10 +176,3 @@ class VectorStep(TrainingStep):
         """The gradients that there are; a variable that the loss does not reach stays as it is."""
         self._reached = [number for number, one in enumerate(gradients) if one is not None]
         return [tf.convert_to_tensor(gradients[number]) for number in self._reached]
-
-
-def _open_length(value: Any, local: Callable[[Any], Sequence[Any]]) -> Any:
-    """The specification of a tensor, or of a tensor a replica, whose last size may be any."""
-    specs = [tf.TensorSpec([*one.shape[:-1], None], one.dtype) for one in local(value)]
-    given = tf.type_spec_from_value(value)
-    return specs[0] if isinstance(given, tf.TensorSpec) else type(given)(*specs)

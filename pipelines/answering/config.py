@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from keras_bert_impl.checkpoints.model_source import CheckpointOptions
+from keras_bert_impl.checkpoints.model_source import AdaptedOptions
 from keras_bert_impl.engines.config import EngineConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, nested, option
@@ -14,7 +14,7 @@ from pipelines.corpora.encodings import TextEncoding
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AnsweringConfig(CheckpointOptions, EngineConfig):
+class AnsweringConfig(AdaptedOptions, EngineConfig):
     """Which model answers, and what computes it."""
 
     model: str = option(
@@ -121,7 +121,7 @@ class PredictConfig(AnsweringConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FillMaskConfig(CheckpointOptions, EngineConfig):
+class FillMaskConfig(AdaptedOptions, EngineConfig):
     """Which texts to fill in, and with which model."""
 
     model: str = option(REQUIRED, "A model in any form, or an export for OpenVINO.")
@@ -134,7 +134,7 @@ class FillMaskConfig(CheckpointOptions, EngineConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AnswerConfig(CheckpointOptions, EngineConfig):
+class AnswerConfig(AdaptedOptions, EngineConfig):
     """Which questions to answer by which passage, and with which model."""
 
     model: Path = option(

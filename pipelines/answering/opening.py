@@ -5,16 +5,18 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from keras_bert_impl.checkpoints.formats.peft_adapter import AdapterSource
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
-from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.checkpoints.restore import names_of, restore
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.checkpoints.task_settings import served_length, task_settings
 from keras_bert_impl.engines.config import FLOAT32, INT8, OPENVINO, TENSORFLOW
 from keras_bert_impl.engines.engine import Engine, Features
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
-from keras_bert_impl.engines.open_engine import open_engine, open_graph
+from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.engines.openvino_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.adapters import SharedEncoder
 from keras_bert_impl.serving.answerer import (
     REFUSE,
     WINDOWS,
@@ -77,13 +79,17 @@ _LACKS = {
 
 
 def open_answering_model(
-    config: AnsweringConfig, texts: Texts = tuple, kind: str | None = None
+    config: AnsweringConfig,
+    texts: Texts = tuple,
+    kind: str | None = None,
+    shared: SharedEncoder | None = None,
 ) -> OpenAnsweringModel:
     """Opens a model with all that it answers.
 
     Args:
         texts: gives texts, or instances, like those to come; asked for where the scales of int8
             are not kept next to the model.
+        shared: what a base and its adapters share in TensorFlow.
     """
     known: KnownModel
     if exported := find_exported(config.model, config.engine, **config.description()):
@@ -92,7 +98,7 @@ def open_answering_model(
     else:
         config = dataclasses.replace(config, engine=config.engine or TENSORFLOW)
         known = source = find_model(config.model, **config.description())
-        forms, open_it = _of_source(config, source)
+        forms, open_it = _of_source(config, source, shared)
     by_name = {form.signature: form for form in forms}
     forms = [by_name[name] for name in default_first(by_name)]
     for form in forms:
@@ -127,15 +133,15 @@ def no_texts() -> Iterable[Any]:
 def _of_export(
     config: AnsweringConfig, exported: ExportedModel
 ) -> tuple[AnsweringConfig, Sequence[Form], OpenEngine]:
-    folder = exported.checkpoint
-    config = dataclasses.replace(config, engine=OPENVINO)
+    config = config if exported.static else dataclasses.replace(config, engine=OPENVINO)
     precision, same = config.precision, config.deterministic
-    engine = open_graph(folder, FLOAT32 if precision == INT8 else precision, deterministic=same)
+    finds_scales = precision == INT8 and not exported.static
+    engine = exported.open(FLOAT32 if finds_scales else precision, deterministic=same)
     forms = _forms_of_export(config, exported, engine.output_sizes)
-    if precision != INT8:
+    if not finds_scales:
         return config, forms, lambda _: engine
     # Its scales are found on rows of the first form.
-    return config, forms, lambda rows: open_graph(folder, INT8, rows, same)
+    return config, forms, lambda rows: exported.open(INT8, rows, same)
 
 
 def _forms_of_export(
@@ -190,7 +196,7 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
         "lower_case": known.text.do_lower_case,
         "max_seq_length": form.max_seq_length,
         "long_text": WINDOWS if form.has_windows else config.long_text,
-        "engine": config.engine,
+        "engine": known.engine if isinstance(known, ExportedModel) else config.engine,
         "precision": config.precision,
     }
     if isinstance(form, VectorForm):
@@ -206,12 +212,17 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
     return about | ({"labels": list(known.labels)} if form.kind in _LABELLED else {})
 
 
-def _of_source(config: AnsweringConfig, source: ModelSource) -> tuple[Sequence[Form], OpenEngine]:
+def _of_source(
+    config: AnsweringConfig, source: ModelSource, shared: SharedEncoder | None
+) -> tuple[Sequence[Form], OpenEngine]:
     """Of a model whose weights are here: in a directory, a TF1 checkpoint, a run."""
     engine, precision = config.engine or TENSORFLOW, config.precision
     forms, unbuilt = _forms_and_model(
         config, source, dtype_policy(precision if engine == TENSORFLOW else FLOAT32)
     )
+    if shared is not None and engine == TENSORFLOW:
+        build = functools.partial(_build_shared, unbuilt.build, source, shared)
+        unbuilt = dataclasses.replace(unbuilt, build=build)
     same = config.deterministic
     return forms, lambda rows: open_engine(
         unbuilt, engine, precision, source.folder, rows, deterministic=same
@@ -252,6 +263,16 @@ def _vectors_of(
 def _build(source: ModelSource, policy: str) -> Any:
     model = build_model(source, policy)
     restore(model, source.tensors())
+    return model
+
+
+def _build_shared(build: Callable[[], Any], source: ModelSource, shared: SharedEncoder) -> Any:
+    model, tensors = build(), source.tensors()
+    if isinstance(tensors, AdapterSource):
+        own = [row.ours for row in names_of(model) if tensors.owns(row)]
+        shared.join(model, tensors.adapters(), own)
+    else:
+        shared.lend(model)
     return model
 
 

@@ -66,6 +66,7 @@ class Predictor(_Closing):
         bert_config_file: str | None = None,
         vocab_file: str | None = None,
         do_lower_case: bool | None = None,
+        adapter: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Opens a model.
 
@@ -85,6 +86,7 @@ class Predictor(_Closing):
             bert_config_file: the configuration, if there is none beside the weights.
             vocab_file: the vocabulary, if there is none beside the weights.
             do_lower_case: the casing, if no file says it.
+            adapter: the folder of an adapter (LoRA, in PEFT's form) that changes the model.
 
         Raises:
             UserError: there is no such model, it answers nothing, or its engine is not installed.
@@ -100,6 +102,7 @@ class Predictor(_Closing):
             bert_config_file=bert_config_file,
             vocab_file=vocab_file,
             do_lower_case=do_lower_case,
+            adapter=None if adapter is None else os.fspath(adapter),
         )
         return cls(open_answering_model(config, lambda: calibration_texts))
 

@@ -5,7 +5,9 @@ import dataclasses
 import functools
 import gc
 import logging
+import math
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -15,9 +17,10 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.sentence_modules import QUERY, SentenceSettings
-from keras_bert_impl.engines.config import TENSORFLOW
+from keras_bert_impl.engines.config import INT8, OPENVINO, TENSORFLOW
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import is_there
+from keras_bert_impl.models.adapters import SharedEncoder
 from keras_bert_impl.options import nested, option
 from keras_bert_impl.serving.answerer import (
     Answerer,
@@ -81,7 +84,15 @@ class ServeConfig(ServerConfig):
         "one of those served. Repeat it for others.",
         repeated=True,
     )
-    answering: AnsweringConfig = nested(AnsweringConfig, defaults={"model": ""}, without=("model",))
+    adapter: tuple[str, ...] = option(
+        (),
+        "An adapter (LoRA, in PEFT's form) of the first `model`, NAME=FOLDER; requests name it as "
+        "a model of its own. Repeat it for others.",
+        repeated=True,
+    )
+    answering: AnsweringConfig = nested(
+        AnsweringConfig, defaults={"model": ""}, without=("model", "adapter")
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -95,19 +106,21 @@ class ServeConfig(ServerConfig):
             raise UserError(
                 f"`model_name` names {len(self.model_name)} models, but `model` {len(self.model)}."
             )
+        named = [(*_name_and_folder(words), f"model={words}") for words in self.model]
+        for place, name in enumerate(self.model_name):
+            named[place] = (name, named[place][1], f"model_name={name}")
+        base = named[0][1]
+        named += [(*_name_and_folder(words), f"adapter={words}") for words in self.adapter]
         found = dict[str, AnsweringConfig]()
-        for place, words in enumerate(self.model):
-            if place < len(self.model_name):
-                name, folder = self.model_name[place], _name_and_folder(words)[1]
-                _check_name(name, f"model_name={name}")
-            else:
-                name, folder = _name_and_folder(words)
-                _check_name(name, f"model={words}")
+        for place, (name, folder, given) in enumerate(named):
+            _check_name(name, given)
             if name in found:
                 raise UserError(
                     f"two models are called {shown(name)}; give each a `model_name` of its own."
                 )
-            found[name] = dataclasses.replace(self.answering, model=folder)
+            is_model = place < len(self.model)
+            model, adapter = (folder, None) if is_model else (base, folder)
+            found[name] = dataclasses.replace(self.answering, model=model, adapter=adapter)
         return found
 
 
@@ -150,8 +163,10 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
                 config.host,
             )
         indexes = open_indexes(config)
+        # A base and its adapters compute with one encoder, as long as one of them is open.
+        encoders = weakref.WeakValueDictionary[str, SharedEncoder]() if config.adapter else None
         versions = [
-            ModelVersions(name, how, functools.partial(_open, indexes, name))
+            ModelVersions(name, how, functools.partial(_open, indexes, name, encoders=encoders))
             for name, how in config.models().items()
         ]
         models: dict[str, OpenAnsweringModel] = {}
@@ -192,7 +207,10 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
 
 
 def _open(
-    indexes: "Mapping[str, ServedIndex]", name: str, how: AnsweringConfig
+    indexes: "Mapping[str, ServedIndex]",
+    name: str,
+    how: AnsweringConfig,
+    encoders: "weakref.WeakValueDictionary[str, SharedEncoder] | None" = None,
 ) -> "OpenAnsweringModel":
     """Opens a model and asks it once; counts what clients ask it, until it is closed."""
     from keras_bert_impl.serving.http.rest import vectors_of
@@ -201,7 +219,15 @@ def _open(
     asked_with = [one for one in indexes.values() if one.model == name]
     for index in asked_with:
         index.check(how)
-    model = open_answering_model(how, no_texts)
+    shared = None if encoders is None else encoders.setdefault(how.model, SharedEncoder())
+    model = open_answering_model(how, no_texts, shared=shared)
+    if how.adapter and how.engine == OPENVINO:
+        numbers = sum(map(math.prod, find_model(how.model).tensors().shapes.values()))
+        _LOGGER.info(
+            "%s: openvino computes a merged graph of its own, %.0f MB more; tensorflow keeps one "
+            "encoder for all adapters.",
+            *(name, numbers * (1 if how.precision == INT8 else 4) / 1e6),
+        )
     with contextlib.ExitStack() as stack:
         stack.callback(model.close)
         if asked_with and vectors_of(model) is None:

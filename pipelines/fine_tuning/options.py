@@ -11,6 +11,7 @@ from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import ENGINES, FLOAT32, INT8, TENSORFLOW, check_engine
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.adapters import AdapterConfig
 from keras_bert_impl.models.head_settings import (
     has_bilstm,
     trained_pooling,
@@ -222,6 +223,7 @@ class FineTuningConfig:
         TrainingConfig,
         without=("num_train_steps", "num_warmup_steps", "warmup_proportion", "batch_ramp"),
     )
+    adapters: AdapterConfig = nested(AdapterConfig)
     unknown: UnknownWords = nested(UnknownWords)
     many: ManyRunsConfig = nested(ManyRunsConfig)
     engine_precision: str = FLOAT32

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, BatchSource
+from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, BatchSource, EvaluationSource
 from pipelines.fine_tuning.row_set import RowSet
 from pipelines.inputs.pretraining import RecordOrder, shuffled
 from pipelines.pretraining_data.draws import mix, seed_word
@@ -62,6 +62,11 @@ class BatchLengths:
             return_counts=True,
         )
         return cls(tuple(values[_last_of_groups(values, counts, cost)].tolist()))
+
+    def open_features(self, rows: RowSet) -> frozenset[str]:
+        """See `BatchSource.open_features`."""
+        tokens = rows.read(np.arange(0)).tokens if len(self.allowed) > 1 else {}
+        return frozenset(name for name, flat in tokens.items() if flat.ndim == 1)
 
     def of(self, lengths: NDArray[np.integer]) -> int:
         """The positions of a batch whose rows have so many tokens: int [rows]."""
@@ -220,6 +225,7 @@ class RowBatches(BatchSource):
         self.batch_size = batch_size
         find = partial(_longest, rows, self._some_numbers())
         self._lengths = rule.lengths(find, int(rows.lengths.max(initial=1)), batch_size)
+        self.open_features = self._lengths.open_features(rows)
 
     def batch_at(self, step: int) -> Batch:
         numbers = self.rows_of(step)
@@ -239,7 +245,7 @@ class RowBatches(BatchSource):
             yield self.rows_of(step)
 
 
-class RowEvaluation:
+class RowEvaluation(EvaluationSource):
     """One pass over all rows, those of like lengths together; padded as the rule says.
 
     The last batch is filled up with copies of its first row, of weight 0 in `example_weights`.
@@ -251,6 +257,7 @@ class RowEvaluation:
         rule, find = rule or LengthRule(), partial(_longest, rows, self.numbers())
         size = _PASSES * batch_size
         self._lengths = rule.lengths(find, int(rows.lengths.max(initial=1)), size)
+        self.open_features = self._lengths.open_features(rows)
         self.num_rows = len(rows)
         self.num_batches = -(-len(rows) // batch_size)
 

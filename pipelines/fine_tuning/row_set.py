@@ -278,7 +278,7 @@ def engine_prediction(
             f"`engine={config.engine}` computes no BiLSTM over frozen layers; leave it out."
         )
     names = head.objective.input_names
-    folder: Path = source.folder
+    folder: Path = source.graphs_beside
     engine = open_engine(
         head.model,
         config.engine,

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.model_directory import write_adapter, write_model_directory
 from keras_bert_impl.checkpoints.model_source import ModelSource, model_identity
 from keras_bert_impl.checkpoints.task_settings import (
     keep_task_settings,
@@ -18,6 +18,7 @@ from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.json_files import read_log
+from keras_bert_impl.models.adapters import add_adapters, freeze_loaded
 from keras_bert_impl.options import made_settings, settings_of
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.batches import BatchSource, one_phase
@@ -206,18 +207,23 @@ class _Job:
     def _build_head(self, source: ModelSource, config: BertConfig) -> Head:
         """Builds the task's model with a checkpoint's weights."""
         heads: list[Head] = []
+        adapts = self._config.do_train and self._config.adapters.lora_rank
 
         def make(dtype: str) -> Any:
             heads.append(self._task.head(config, dtype))
+            if adapts:
+                add_adapters(heads[-1].model, self._config.adapters)
             return heads[-1].model
 
-        _, report = self._run.build_model(make, source.checkpoint)
+        _, report = self._run.build_model(make, source.opened)
         if report is None:
             _LOGGER.warning("No `init_checkpoint`: the model starts from random weights.")
         else:
             if not self._config.do_train:
                 check_head_is_trained(report, source, self._task.name)
             self._task.restored(heads[-1].model, source)
+            if adapts:
+                freeze_loaded(heads[-1].model, report.loaded)
         return heads[-1]
 
     def train(self) -> TrainingResult:
@@ -268,12 +274,14 @@ class _Job:
         return {name: one for name, one in own.items() if name in self._task.compared_figures}
 
     def _write_model(self, result: TrainingResult) -> None:
-        self._run.write_model(
-            result,
-            lambda folder: write_model_directory(
-                folder, self._head.model, self._start.text, sentence=self._sentence
-            ),
-        )
+        def write(folder: Path) -> None:
+            model, text, how = self._head.model, self._start.text, self._config.adapters
+            if how.lora_rank:
+                base = model_identity(str(self._config.init_checkpoint))
+                write_adapter(self._directory.adapter, model, text, how, base, self._sentence)
+            write_model_directory(folder, model, text, sentence=self._sentence)
+
+        self._run.write_model(result, write)
         if not self._config.do_eval:  # which draws it with the last evaluation
             self._draw()
 

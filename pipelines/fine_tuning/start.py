@@ -12,6 +12,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
+from keras_bert_impl.checkpoints.formats.peft_adapter import AdapterSource
 from keras_bert_impl.checkpoints.hub import may_be_hub_name
 from keras_bert_impl.checkpoints.model_source import (
     ModelSource,
@@ -66,10 +67,32 @@ def check_run(
     if task.max_seq_length and config.do_train and not _gives_length(config):
         config = replace(config, max_seq_length=task.max_seq_length)
     start.config.check_length(config.max_seq_length, at_least=5)
+    if config.do_train and config.adapters.lora_rank:
+        _check_adapters(config, start)
     # Some examples of each split are read here, the others when their rows are made.
     check_vocabulary(task, wanted_splits(config, task), start.text, config.unknown)
     _tell_of_high_rate(config, start)
     return CheckedRun(config, task, start)
+
+
+def _check_adapters(config: FineTuningConfig, start: ModelSource) -> None:
+    """Refuses adapters of what has no trained encoder, or is no matrix of their rank."""
+    rank = config.adapters.lora_rank
+    size = min(start.config.hidden_size, start.config.intermediate_size)
+    if start.checkpoint is None:
+        raise UserError(
+            f"`lora_rank={rank}` trains no encoder; name a trained one with `init_checkpoint`."
+        )
+    if isinstance(start.tensors(), AdapterSource):
+        raise UserError(
+            f"`lora_rank={rank}`: {start.checkpoint} is an adapter itself; name a whole model with "
+            "`init_checkpoint`, such as the model/ of its run."
+        )
+    if rank > size:
+        raise UserError(
+            f"`lora_rank={rank}`: the matrices of {start.checkpoint} have {size} rows or columns; "
+            f"take at most {size}."
+        )
 
 
 def _gives_length(config: FineTuningConfig) -> bool:
@@ -82,6 +105,7 @@ def _tell_of_high_rate(config: FineTuningConfig, start: ModelSource) -> None:
     """Warns of a learning rate that makes a trained encoder forget; random weights bear it."""
     training = config.training
     trains = config.do_train and start.checkpoint is not None and training.optimizer == "adamw"
+    trains = trains and not config.adapters.lora_rank  # whose encoder forgets nothing
     if trains and training.learning_rate >= _HIGH_RATE:
         _LOGGER.warning(
             "`learning_rate=%g` is ten times as high as suits a trained encoder, or higher; it may "

@@ -35,6 +35,7 @@ from pipelines.records.rows import Rows
 
 if TYPE_CHECKING:  # only for the types: a task must be listable without loading TensorFlow
     import keras
+    import numpy as np
 
     from keras_bert_impl.checkpoints.model_source import ModelSource
     from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
@@ -179,6 +180,13 @@ class TaskDefaults(Protocol):
         scored cannot give a loss.
         """
         return ()
+
+    def resampled(
+        self, answered: Sequence[tuple[Any, Any]], draws: "np.random.Generator"
+    ) -> "tuple[Any, Answered[Any, Any]]":
+        """The answers to as many examples drawn with replacement, and the task that scores them."""
+        numbers = draws.integers(len(answered), size=len(answered))
+        return self, [answered[number] for number in numbers]
 
     def guessing(self, split: str) -> "Guessing | None":
         """The best single answer to all examples of a labelled split: a run must be better."""

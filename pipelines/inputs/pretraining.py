@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, BatchSource
+from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, BatchSource, EvaluationSource
 from pipelines.pretraining_data.draws import below, example_keys, mix, seed_word
 from pipelines.pretraining_data.masking import MASKED_LM, Targets, mask_examples, predict_neighbours
 from pipelines.pretraining_data.pairs import PaddedExamples
@@ -381,7 +381,7 @@ class PretrainingBatches(BatchSource):
         return self._records.reader.list_by_shard(records)
 
 
-class PretrainingEvaluation:
+class PretrainingEvaluation(EvaluationSource):
     """One pass over shards in the order of their files, with `example_weights` [batch].
 
     The last batch is padded with copies of the first record, of weight 0. Dynamic masking is that

@@ -218,7 +218,7 @@ class _Job:
         self.guesses = pretraining_guesses(counts, held_out)
         self._objective = PretrainingObjective(config.next_sentence)
         self._model, _ = self._run.build_model(
-            lambda dtype: BertPretrainer(self._model_config, dtype=dtype), self._start.checkpoint
+            lambda dtype: BertPretrainer(self._model_config, dtype=dtype), self._start.opened
         )
         self._model.encoder.trainable = config.train_encoder
         self._evaluation = Evaluation(self._model, self._objective, devices.strategy)

@@ -25,6 +25,7 @@ from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
 from keras_bert_impl.checkpoints.run_folder import step_folder
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
+from keras_bert_impl.checkpoints.sources import TensorSource
 from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.json_files import read_log
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -63,12 +64,12 @@ class TrainingRun:
     flags: str = ""
 
     def build_model(
-        self, make: Callable[[str], Any], checkpoint: Path | None = None
+        self, make: Callable[[str], Any], checkpoint: Path | TensorSource | None = None
     ) -> tuple[Any, RestoreReport | None]:
         """Builds a model with the run's seed, on its devices; gives it and what was restored.
 
         `make` gets the Keras dtype policy. `checkpoint` is a model directory or the prefix of a TF1
-        checkpoint.
+        checkpoint, or is open.
         """
         keras.utils.set_random_seed(self.config.seed)
         with self.devices.strategy.scope():
@@ -184,7 +185,7 @@ class TrainingRun:
         )
         facts = TrainingFacts(
             flags,
-            words.get("init_checkpoint", ""),
+            words.get("teacher") or words.get("init_checkpoint", ""),
             run.finished_step() or 0,
             seconds / 3600,
             figures,

@@ -41,6 +41,9 @@ class Tools(Protocol):
     def config_of(self, tool: str, flags: Sequence[str]) -> Any:
         """Gives the config that a tool makes of its flags; a `UserError` if it refuses them."""
 
+    def task_of(self, tool: str) -> Callable[[Any], Any]:
+        """Gives what makes the task of a config of a fine-tuning."""
+
     def check(self, tool: str, flags: Sequence[str]) -> None:
         """Looks at the files and the model of a fine-tuning, as its run does first."""
 

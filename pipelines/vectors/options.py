@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from keras_bert_impl.checkpoints.model_source import CheckpointOptions
+from keras_bert_impl.checkpoints.model_source import AdaptedOptions
 from keras_bert_impl.checkpoints.sentence_modules import COSINE, DOT
 from keras_bert_impl.engines.config import EngineConfig
 from keras_bert_impl.errors import UserError
@@ -45,7 +45,7 @@ class TextsConfig:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FeaturesConfig(TextsConfig, CheckpointOptions):
+class FeaturesConfig(TextsConfig, AdaptedOptions):
     """Which vectors of which text."""
 
     output_file: str = option(REQUIRED, "The file to write.")
@@ -120,6 +120,9 @@ class VectorModelConfig(EngineConfig):
     )
     do_lower_case: bool | None = option(
         None, "Whether text is lower-cased, where the checkpoint does not say it."
+    )
+    adapter: str | None = option(
+        None, "The folder of an adapter (LoRA, in PEFT's form) that changes the model."
     )
     prompt_name: str | None = option(
         None,

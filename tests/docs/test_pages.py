@@ -1,6 +1,8 @@
 """The commands and the code that the pages show."""
 
 import csv
+import functools
+import importlib.util
 import os
 import re
 import shlex
@@ -8,11 +10,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import keras
 import pytest
 
+from docs.extensions.commands import Commands
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from pipelines.tasks.vectors.options import LOSSES_OF
 from tests.support.elsewhere import TRANSFORMERS
-from tests.support.model_folders import write_start
+from tests.support.model_folders import tiny_config, write_any, write_start
 from tools.table import tool_named, tool_names
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,6 +89,7 @@ def test_code_that_trains_shuffles_its_data():
     assert [block for block in found if ".shuffle(" not in block] == []
 
 
+PUBLISHED = "sentence-transformers/all-MiniLM-L6-v2"  # of pages; here a folder of this name
 EXAMPLES = {  # of a tutorial's file
     "classifier": lambda text: text.splitlines()[1:],
     "entities": lambda text: text.strip().split("\n\n"),
@@ -111,6 +118,18 @@ def test_the_shop_is_asked_what_it_was_not_trained_on(tmp_path, monkeypatch):
     assert {*right} == {*answers}
 
 
+@pytest.mark.slow
+def test_the_shop_s_model_is_trained_in_python_too(tmp_path, monkeypatch):
+    """What the site shows and does not run, with a small model for the published one."""
+    monkeypatch.chdir(tmp_path)
+    for name in (PUBLISHED, "shop/model"):
+        write_start(tmp_path / name, max_position_embeddings=64)
+    names = {}
+    for block in blocks(ROOT / "docs" / "tutorials" / "shop.md", "python"):
+        exec(re.sub("^:recorded: .*", "", block), names)
+    assert len(names["history"].history["loss"]) == 2
+
+
 @pytest.mark.parametrize("kind", LOSSES_OF)
 def test_the_page_on_training_vectors_names_the_losses_of_its_kinds(kind):
     page = (ROOT / "docs" / "how_to" / "training_vectors.md").read_text(encoding="utf-8")
@@ -120,10 +139,39 @@ def test_the_page_on_training_vectors_names_the_losses_of_its_kinds(kind):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not importlib.util.find_spec("openvino"), reason="needs the extra `openvino`")
+def test_the_first_commands_of_readme_run_as_they_stand(tmp_path, monkeypatch):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = readme[readme.index("\n## From labelled texts to answers") :]
+    block = re.search(r"```sh\n(.*?)```", section, re.DOTALL)[1]
+    words = ["a", "moving", ",", "funny", "film", "waste", "of", "time", "so", "very"]
+    vocabulary = Vocabulary([*SPECIAL_TOKENS, *words])
+    shape = {"vocab_size": len(vocabulary), "max_position_embeddings": 64}
+    write_any(tmp_path / PUBLISHED, BertEncoder(tiny_config(**shape)), vocabulary)
+    for name, how in {"train.csv": "so", "dev.csv": "very"}.items():
+        rows = [f"a {how} funny film,good", f"{how} a funny waste,bad"]  # of one length
+        (tmp_path / name).write_text("\n".join(["text,label", *rows * 16, ""]))
+    commands = Commands()
+    path = [commands.folder, str(Path(sys.executable).parent), os.environ["PATH"]]
+    monkeypatch.setenv("PATH", os.pathsep.join(path))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    command = ["bash", "-euc", block]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for shown in ("eval_accuracy", "  good", "client.py: text -> label"):
+        assert shown in done.stdout
+    *_, first, second = done.stdout.splitlines()
+    assert first[:2] == second[:2] == "('"  # the client's: a label and its probabilities
+
+
+@pytest.mark.slow
 def test_ours_of_the_page_for_those_who_come_from_elsewhere_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     model = write_start(tmp_path / "published", max_position_embeddings=128)
-    names = {}
+    names, whole = {}, keras.Model.compile  # README's are compiled; compiling is most of the time
+    quickly = functools.partialmethod(whole, jit_compile=False)
+    monkeypatch.setattr(keras.Model, "compile", quickly)
     for snippet in blocks(ROOT / "docs" / "coming_from.md", "python"):
         named = snippet.replace("bert-base-uncased", str(model))
         exec(named.replace("my-tf-model", str(TRANSFORMERS / "classification")), names)

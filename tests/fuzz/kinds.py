@@ -72,6 +72,13 @@ _ALL = (
         weight=80,
     ),
     Kind(
+        "adapter",
+        seeds.adapter,
+        {"adapter/*.json": _JSON, "adapter/*.safetensors": "safetensors bytes special gone"},
+        (model_and_weights("adapter"),),
+        weight=20,
+    ),
+    Kind(
         "fast_tokenizer",
         seeds.fast_tokenizer,
         {"model/tokenizer.json": _JSON},

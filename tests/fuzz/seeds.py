@@ -53,6 +53,15 @@ _SETTINGS = {
 """What the model directories of the families of tasks keep, as their runs write it."""
 
 
+def adapter(folder: Path) -> None:
+    """An adapter in PEFT's form, which names its base."""
+    golden = Path(__file__).parent.parent / "golden" / "peft" / "query_value_r4"
+    shutil.copytree(golden, folder, dirs_exist_ok=True)
+    path = folder / "adapter" / "adapter_config.json"
+    values = {**json.loads(path.read_text()), "base_model_name_or_path": "base"}
+    path.write_text(json.dumps(values))
+
+
 def text(folder: Path) -> None:
     """Documents as text, as JSON lines, and packed in three ways."""
     data = TEXT.encode()

@@ -71,12 +71,14 @@ def test_a_package_of_an_extra_is_refused_with_what_pip_can_install(monkeypatch,
 PROGRAM = (
     "from keras_bert_impl.backend import import_tensorflow_quietly as quietly\n"
     "quietly()\n"
-    "import tensorflow as tf\n"
+    "import importlib.util, sys, keras, tensorflow as tf\n"
     "assert int(tf.constant(1) + 1) == 2\n"
+    "assert not sys.modules.keys() & {'jax', 'matplotlib', 'sklearn'}\n"
+    "assert importlib.util.find_spec('sklearn')\n"
 )
 
 
-def test_importing_tensorflow_prints_nothing():
+def test_importing_tensorflow_prints_nothing_and_leaves_out_what_no_tool_needs():
     environment = {k: v for k, v in os.environ.items() if not k.startswith("TF_")}
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment

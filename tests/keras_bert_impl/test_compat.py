@@ -21,10 +21,14 @@ SEEN_IN = {
     "tensorflow.python.distribute.distribute_lib.get_update_replica_id": "tensorflow 2.21.0",
     "tensorflow.python.distribute.values.DistributedVariable.values": "tensorflow 2.21.0",
     "tensorflow.python.ops.resource_variable_ops.ResourceVariable": "tensorflow 2.21.0",
+    "tensorflow.python.eager.polymorphic_function.concrete_function._inference_name": (
+        "tensorflow 2.21.0"
+    ),
     "tensorflow.python.framework.ops.gradient_registry._registry": "tensorflow 2.21.0",
     "keras.optimizers.Optimizer._get_variable_index": "keras 3.15.1",
     "keras.layers.Layer._flatten_layers": "keras 3.15.1",
 }
+OF_OBJECTS = {"_tracker", "_value"}  # of Keras' layers and variables; see the tests of each below
 SEEN_IN_TEXT = {
     "python/ops/_fast_bert_normalizer.so": "tensorflow-text 2.21.1",
     "python/ops/_fast_wordpiece_tokenizer.so": "tensorflow-text 2.21.1",
@@ -79,7 +83,7 @@ def test_every_private_name_of_the_file_is_looked_for_here():
     }
     known = {part for name in SEEN_IN for part in name.split(".")}
     assert used
-    assert used <= known
+    assert used <= known | OF_OBJECTS
 
 
 def test_nothing_is_imported_until_a_function_is_called():
@@ -102,6 +106,24 @@ def test_a_variable_is_found_by_what_keras_or_tensorflow_calls_it():
     optimizer.build(variables)
     assert compat.variable_index(optimizer, variables[1]) == 1
     assert compat.variable_index(optimizer, variables[1].value) == 1
+
+
+def test_a_built_layer_grows_only_inside_the_block():
+    layer = keras.layers.Dense(1)
+    layer.build((None, 2))
+    with compat.built_layer_grows(layer):
+        layer.more = layer.add_weight(shape=(3,), name="more")
+    assert [weight.shape for weight in layer.weights] == [(2, 1), (1,), (3,)]
+    with pytest.raises(ValueError, match="already built"):
+        layer.another = layer.add_weight(shape=(3,), name="another")
+
+
+def test_variables_that_share_hold_the_same_numbers():
+    variable, other = keras.Variable([1.0]), keras.Variable([2.0])
+    compat.share(variable, other)
+    other.assign([3.0])
+    assert variable.value is other.value
+    assert float(variable.numpy()[0]) == 3.0
 
 
 def test_outside_of_an_update_a_variable_is_its_own_copy_and_plain():

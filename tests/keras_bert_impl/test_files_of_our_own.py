@@ -20,7 +20,7 @@ from keras_bert_impl.checkpoints.task_settings import (
     served_length,
     task_settings,
 )
-from keras_bert_impl.checkpoints.text_files import foreign_tokenizer, read_casing
+from keras_bert_impl.checkpoints.text_files import read_casing, refuse_foreign_tokenizer
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import read_log
@@ -74,7 +74,8 @@ def read_sentences(path):
 
 
 def read_tokenizer_config(path):
-    return read_casing(path.parent), foreign_tokenizer(path.parent)
+    refuse_foreign_tokenizer(path.parent)
+    return read_casing(path.parent)
 
 
 def write_all(root):

@@ -32,7 +32,7 @@ def data(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_a_study_goes_from_text_to_its_table_and_a_cell_run_again_gives_the_same(data):
+def test_a_study_goes_from_text_to_its_table(data):
     recipe = RunAblationsConfig(
         output_dir=data / "study",
         data_dir=data,
@@ -52,7 +52,7 @@ def test_a_study_goes_from_text_to_its_table_and_a_cell_run_again_gives_the_same
             " --dev_file={data}/dev.tsv",
         ),
         fine_tuning_flags="--max_seq_length=16 --train_batch_size=16 --num_train_epochs=1"
-        " --kernels=plain",
+        " --kernels=plain --notrim_padding",
         tables=("sizes",),
         seeds=(1,),
     )
@@ -63,11 +63,3 @@ def test_a_study_goes_from_text_to_its_table_and_a_cell_run_again_gives_the_same
     assert all("figures" in run for run in report["runs"])
     (line,) = (line for line in lines if line.startswith("| tiny "))
     assert [cell.strip() for cell in line.split("|")][2:5] == ["1", "16", "2"]
-    (folder,) = (data / "study" / "cells").glob("fox-bert-seed-1-1-*")
-    before = json.loads((folder / "result.json").read_text())
-    for file in folder.iterdir():
-        if file.is_file():
-            file.unlink()
-    run_ablations(recipe, ToolPrograms())
-    after = json.loads((folder / "result.json").read_text())
-    assert after["figures"] == before["figures"]

@@ -73,8 +73,11 @@ def test_a_stopped_classifier_is_evaluated_elsewhere_and_ends_as_its_model(tmp_p
 
     training = ["--do_train", "--do_eval", "--eval_steps=4", "--save_checkpoints_steps=4"]
     training += ["--train_batch_size=8", "--num_train_epochs=2", "--max_seq_length=12"]
+    training.append("--notrim_padding")  # each length of a batch costs seconds of tracing
     tool(run, tmp_path / "start", *training, "--stop_after_step=4")
-    tool(tmp_path / "at_4", run, "--do_eval", "--do_predict")  # of the same length, unsaid
+    tool(
+        tmp_path / "at_4", run, "--do_eval", "--do_predict", "--notrim_padding"
+    )  # of the same length, unsaid
     seen = json.loads((run / "evaluations.jsonl").read_text().splitlines()[0])
     results = (tmp_path / "at_4" / "eval_results.txt").read_text()
     assert float(re.search(r"eval_loss = (.*)", results)[1]) == seen["loss"]
@@ -88,7 +91,7 @@ def test_a_stopped_classifier_is_evaluated_elsewhere_and_ends_as_its_model(tmp_p
 def test_checkpoints_are_read_while_their_run_goes_on_and_lets_them_go(flags, tmp_path):
     """The run keeps one checkpoint and saves at every step: the hardest to read."""
     options = {"save_checkpoints_steps": 1, "save_model_steps": 1, "keep_checkpoint_max": 1}
-    options |= {"num_train_steps": 12}
+    options |= {"num_train_steps": 8}
     process = start(tmp_path, **{**flags, **options})
     read, told = {}, []
     give_up = time.monotonic() + 300
@@ -101,9 +104,10 @@ def test_checkpoints_are_read_while_their_run_goes_on_and_lets_them_go(flags, tm
             continue
         step = int(model.report.location.rsplit("-", 1)[1])
         read[step] = model
+        time.sleep(0.02)
     process.communicate()
     assert process.returncode == 0
-    assert len(read) > 3
+    assert len(read) > 2
     known = "[Nn]o such|is neither|holds neither|cannot be read as|no file there says"
     assert [line for line in told if not re.search(known, line)] == []
     for step, model in read.items():

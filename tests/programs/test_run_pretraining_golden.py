@@ -57,9 +57,8 @@ def test_another_configuration_and_whole_words_follow_the_original_too(tmp_path)
         "learning_rate": 2e-3,
         "num_train_steps": 30,
         "num_warmup_steps": 0,
-        "kernels": "auto",
     }
-    run(tmp_path, **flags)
+    run_here(tmp_path, **flags)
     recorded = json.loads((WHOLE_WORDS / "losses.json").read_text())["steps"]
     assert_follows(metrics(tmp_path), recorded)
 

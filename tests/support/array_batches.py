@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
+from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, BatchSource, EvaluationSource
 
 
-class ArrayBatches:
+class ArrayBatches(BatchSource):
     """Endless batches; each epoch has an order of its own that follows from (seed, epoch) alone."""
 
     num_workers = 1
@@ -36,7 +36,7 @@ class ArrayBatches:
         return draws.permutation(self.num_rows)
 
 
-class ArrayEvaluation:
+class ArrayEvaluation(EvaluationSource):
     """One pass over arrays in their order; the last batch is padded with row 0."""
 
     def __init__(self, features, batch_size):

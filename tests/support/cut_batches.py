@@ -90,7 +90,9 @@ def config_of(**changes):
     )
 
 
-def training_step(devices, config, dropout=0.0, model_of=BertPretrainer, objective=None):
+def training_step(
+    devices, config, dropout=0.0, model_of=BertPretrainer, objective=None, open_features=frozenset()
+):
     """A model's state and its step, with the same weights every time."""
     model_config = BertConfig(
         vocab_size=TOKENS,
@@ -107,7 +109,7 @@ def training_step(devices, config, dropout=0.0, model_of=BertPretrainer, objecti
     with devices.strategy.scope():
         model = model_of(model_config)
     state = TrainingState(model, config, devices)
-    return state, make_step(state, objective or PretrainingObjective(), config)
+    return state, make_step(state, objective or PretrainingObjective(), config, open_features)
 
 
 def train(devices, strategy, way):
@@ -121,8 +123,10 @@ def train(devices, strategy, way):
     )
     if more[:1] == ["vectors"]:
         vectors = BertEmbedder, VectorObjective(MultipleNegativesRankingLoss(scale=5.0))
-        state, step = training_step(devices, config, float(dropout), *vectors)
-        batch_of = vector_batches(int(rows), int(more[1]), devices.replicas).batch_at
+        batches = vector_batches(int(rows), int(more[1]), devices.replicas)
+        which = (*vectors, batches.open_features)
+        state, step = training_step(devices, config, float(dropout), *which)
+        batch_of = batches.batch_at
     elif more == ["toy"]:
         state, step = training_step(devices, config, float(dropout), toy_model, ToyObjective())
         batch_of = partial(toy_batch, int(rows), devices.replicas)

@@ -12,6 +12,7 @@ a whole process.
 import atexit
 import contextlib
 import functools
+import gc
 import json
 import math
 import os
@@ -138,6 +139,8 @@ def _serve():
     import pipelines.vectors.embed  # noqa: F401
     import tools.training  # noqa: F401
 
+    gc.collect()
+    gc.freeze()  # a program's collector need not look through what is imported
     folders = {}
 
     def bury(*_):

@@ -23,7 +23,7 @@ from keras_bert_impl.serving.page.routes import (
     page_routes,
     show_model,
 )
-from keras_bert_impl.tokenization.packing import pack_pair
+from keras_bert_impl.tokenization.packing import pack_batch
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -62,9 +62,8 @@ class FixedAnswerer:
             texts = [" ".join(text) if isinstance(text, list) else text for text in texts]
             block = PlainTokenizer(SETTINGS).encode_lines(texts)
             ids = np.split(block.ids, block.offsets[1:-1])
-            second = ids[1] if len(ids) > 1 else None
-            length = sum(map(len, ids)) + 1 + len(ids)
-            rows.append(pack_pair(ids[0], second, length, VOCABULARY)._asdict())
+            packed = pack_batch(ids[:1], ids[1:], VOCABULARY, sum(map(len, ids)) + 3)
+            rows.append({name: array[0] for name, array in packed.items()})
         words = (sum(len(str(text).split()) for text in one.values()) for one in instances)
         return Prepared(rows, instances, [max(0, count - 62) for count in words])
 

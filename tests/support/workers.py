@@ -33,12 +33,14 @@ def _values(path: Path) -> dict[str, int]:
 def give_memory_back() -> None:
     """Frees what nobody refers to, and returns it to the system as far as its C library can.
 
-    That takes a quarter of a second: where the process has hardly grown since, it is spared.
+    That takes a quarter of a second: where the process has hardly grown since, it is spared. What
+    is left lives to the end, as TensorFlow keeps much; no later collection looks at it again.
     """
     global _after
     if _resident() < _after + _GROWN:
         return
     gc.collect()
+    gc.freeze()
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
         trim(0)
     _after = _resident()

@@ -3,14 +3,20 @@
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from keras_bert_impl.checkpoints.names import Names
-from keras_bert_impl.checkpoints.sources import FoundTensor, TensorSource, parts_of
+from keras_bert_impl.checkpoints.sources import (
+    FoundTensor,
+    TensorSource,
+    encoder_prefix,
+    parts_of,
+    spellings,
+)
 from keras_bert_impl.errors import reading, reason_of
 from keras_bert_impl.files import check_parts, not_written, whole_files
 
@@ -64,41 +70,24 @@ class GoogleSource(TensorSource):
             self._reader = load(self.location)
             found = self._reader.get_variable_to_shape_map()
         self.shapes = {name: tuple(shape) for name, shape in found.items()}
-        self._prefix = _encoder_prefix(self.shapes)
+        self._prefix = encoder_prefix(self.shapes, (_ROOT,), _ENCODER)
 
     def find(self, names: Names) -> FoundTensor | None:
-        """The variable that answers to a weight.
-
-        Before its name may stand "bert/", nothing, or an outer scope.
-        """
-        bare, outer = names.google.removeprefix(_ENCODER), self._prefix.removesuffix(_ENCODER)
-        in_encoder = bare != names.google
-        given = self._prefix + bare if in_encoder else outer + names.google
-        for candidate in (given, names.google, bare):
+        """Before its name may stand "bert/", nothing, or an outer scope."""
+        for candidate in spellings(names.google, _ENCODER, self._prefix):
             if candidate in self.shapes:
                 return FoundTensor(candidate, names.google_transposed)
         return None
 
     def read(self, name: str) -> np.ndarray:
-        """A variable, of its own type."""
         with reading_variables(self.location, "a TF1 checkpoint", "download it again"):
             return np.asarray(self._reader.get_tensor(name))
-
-
-def _encoder_prefix(names: Iterable[str]) -> str:
-    """Finds the prefix of the encoder's names in a file; "bert/" where there is no sign of it."""
-    found = [name.removesuffix(_ROOT) for name in names if name.endswith(_ROOT)]
-    return min(found, key=len, default=_ENCODER)
 
 
 def write_google_checkpoint(
     prefix: str | os.PathLike[str], variables: Mapping[str, np.ndarray]
 ) -> None:
-    """Writes a TF1 checkpoint; its index, without which it is none, appears last.
-
-    Args:
-        variables: arrays by google's names; the types are kept.
-    """
+    """Writes a TF1 checkpoint; its index, without which it is none, appears last."""
     import tensorflow as tf
 
     final, names = Path(prefix), sorted(variables)
@@ -113,9 +102,5 @@ def write_google_checkpoint(
                     tensors=[tf.constant(variables[name]) for name in names],
                 )
         except tf.errors.OpError as error:
-            raise not_written(final, _reason(error)) from error
-
-
-def _reason(error: Exception) -> str:
-    """Cuts the system's reason out of an error, without TensorFlow's operation and file."""
-    return reason_of(error).rpartition("; ")[2].partition(" [Op:")[0]
+            reason = reason_of(error).rpartition("; ")[2].partition(" [Op:")[0]
+            raise not_written(final, reason) from error

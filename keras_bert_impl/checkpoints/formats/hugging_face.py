@@ -2,14 +2,12 @@
 
 import os
 import re
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TypedDict
 
 import numpy as np
 
 from keras_bert_impl.checkpoints.formats import safetensors_file
-from keras_bert_impl.checkpoints.formats.transformers_tf import is_tensorflows, pytorch_names
+from keras_bert_impl.checkpoints.formats.transformers_tf import listed_parts
 from keras_bert_impl.checkpoints.names import Names
 from keras_bert_impl.checkpoints.sources import (
     INDEX_FILE,
@@ -17,10 +15,11 @@ from keras_bert_impl.checkpoints.sources import (
     WEIGHTS_FILE,
     FoundTensor,
     TensorSource,
+    encoder_prefix,
     pickle_refused,
+    spellings,
 )
-from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.json_files import FileName, read_typed
+from keras_bert_impl.errors import UserError
 
 _OLD_NORM_NAMES = (("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta"))
 # A file holds one of two tied tensors or both.
@@ -36,56 +35,32 @@ _REASONS = (
 )
 
 
-class _Index(TypedDict):
-    weight_map: dict[str, FileName]
-
-
 class HuggingFaceSource(TensorSource):
     """The tensors of a Hugging Face directory."""
 
     reasons = _REASONS
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.location = str(folder)
-        self._files: dict[str, Path] = {}
-        self._entries: dict[str, safetensors_file.TensorEntry] = {}
-        self.files = weight_files(Path(folder))
-        for file in self.files:
-            for name, entry in safetensors_file.read_header(file).items():
-                self._files[name], self._entries[name] = file, entry
-        self.shapes = {name: entry.shape for name, entry in self._entries.items()}
-        self._prefix = _encoder_prefix(self._entries)
+        self.location, self.files = str(folder), weight_files(Path(folder))
+        parts = {file: safetensors_file.read_shapes(file) for file in self.files}
+        self._files = {name: file for file, shapes in parts.items() for name in shapes}
+        self.shapes = {name: one for shapes in parts.values() for name, one in shapes.items()}
+        self._prefix = encoder_prefix(self.shapes, _ROOTS, _ENCODER)
 
     def find(self, names: Names) -> FoundTensor | None:
-        """The tensor that answers to a weight.
-
-        Before its name may stand "bert.", nothing, or what a wrapper such as "module." adds.
-        """
-        for candidate in self._candidates(names.hugging_face):
-            if candidate in self._entries:
-                return FoundTensor(candidate, names.hugging_face_transposed)
-        return None
-
-    def _candidates(self, name: str) -> list[str]:
-        outer = self._prefix.removesuffix(_ENCODER)
-        spellings = []
-        for twin in filter(None, (name, _TWINS.get(name))):
-            in_encoder = twin.startswith(_ENCODER)
-            given = self._prefix + twin.removeprefix(_ENCODER) if in_encoder else outer + twin
-            spellings += [given, twin, twin.removeprefix(_ENCODER)]
+        """Before its name may stand "bert.", nothing, or what a wrapper such as "module." adds."""
+        spelled = [
+            one
+            for twin in filter(None, (names.hugging_face, _TWINS.get(names.hugging_face)))
+            for one in spellings(twin, _ENCODER, self._prefix)
+        ]
         for new, old in _OLD_NORM_NAMES:
-            spellings += [spelling.replace(new, old) for spelling in spellings if new in spelling]
-        return spellings
+            spelled += [one.replace(new, old) for one in spelled if new in one]
+        found = next((one for one in spelled if one in self.shapes), None)
+        return None if found is None else FoundTensor(found, names.hugging_face_transposed)
 
     def read(self, name: str) -> np.ndarray:
-        """A tensor, of its own type."""
-        return safetensors_file.read_tensor(self._files[name], self._entries[name])
-
-
-def _encoder_prefix(names: Iterable[str]) -> str:
-    """Finds the prefix of the encoder's names in a file; "bert." where there is no sign of it."""
-    found = [name.removesuffix(root) for name in names for root in _ROOTS if name.endswith(root)]
-    return min(found, key=len, default=_ENCODER)
+        return safetensors_file.read_tensor(self._files[name], name)
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -93,7 +68,7 @@ def weight_files(folder: Path) -> list[Path]:
     if (folder / WEIGHTS_FILE).exists():
         return [folder / WEIGHTS_FILE]
     if (folder / INDEX_FILE).exists():
-        return _shards(folder)
+        return listed_parts(folder / INDEX_FILE, safetensors_file.read_shapes)
     for name in PICKLE_FILES:
         if (folder / name).exists():
             raise pickle_refused(folder / name, f"download the model's {WEIGHTS_FILE}")
@@ -101,19 +76,3 @@ def weight_files(folder: Path) -> list[Path]:
         f"{folder}: holds neither {WEIGHTS_FILE} nor {INDEX_FILE}; name a model directory or the "
         "prefix of a TF1 checkpoint."
     )
-
-
-def _shards(folder: Path) -> list[Path]:
-    index = folder / INDEX_FILE
-    weight_map = read_typed(index, _Index, "download it again")["weight_map"]
-    names = sorted({*weight_map.values()})
-    held = {key for name in names for key in safetensors_file.read_header(folder / name)}
-    named = set(weight_map)
-    if is_tensorflows(held):  # whose index has the model's own name in front
-        named, held = {*pytorch_names(named)}, {*pytorch_names(held)}
-    if missing := sorted(named - held):
-        raise UserError(
-            f"{index}: lists tensor {shown(missing[0])}, which no shard holds; download the "
-            "shards again."
-        )
-    return [folder / name for name in names]

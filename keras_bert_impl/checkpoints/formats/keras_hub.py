@@ -236,10 +236,7 @@ def write_preset(
     text: TextSettings,
     max_seq_length: int,
 ) -> None:
-    """Writes weights by our names as a preset: an encoder, a classifier or masked words.
-
-    What KerasHub computes otherwise than the model is said in the log.
-    """
+    """Writes weights by our names as a preset: an encoder, a classifier or masked words."""
     architecture = _check_writable(folder, weights, config)
     files = _json_files(weights, config, text, architecture, max_seq_length)
     arrays = {

@@ -14,12 +14,12 @@ from keras_bert_impl.checkpoints.run_folder import (
     AVERAGES,
     NAMES_FILE,
     STATE,
-    check_state_files,
     variable_key,
 )
 from keras_bert_impl.checkpoints.sources import FoundTensor, TensorSource, parts_of
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import read_typed
+from keras_bert_impl.models.adapters import Adapter
 from keras_bert_impl.models.head_settings import LabelUnits
 
 _WEIGHTS = "weights"
@@ -28,16 +28,20 @@ _WHAT, _ANOTHER = "a checkpoint of a run", "name another checkpoint of the run"
 
 
 def weights_description(
-    names: Sequence[str], label_units: Sequence[float] | None = None
+    names: Sequence[str],
+    label_units: Sequence[float] | None = None,
+    adapter_scales: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """The content of `weights.json`, without which only the run itself can read a checkpoint."""
     units = {} if label_units is None else {"label_units": [*label_units]}
-    return {"names": [*names], **units}
+    scales = {"adapter_scales": dict(adapter_scales)} if adapter_scales else {}
+    return {"names": [*names], **units, **scales}
 
 
 class _Description(TypedDict):
     names: list[str]
     label_units: NotRequired[tuple[float, float] | None]
+    adapter_scales: NotRequired[dict[str, float]]
 
 
 class RunCheckpointSource(TensorSource):
@@ -46,12 +50,13 @@ class RunCheckpointSource(TensorSource):
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.location, folder = str(folder), Path(folder)
         self.files = parts_of(folder / STATE)
-        names, self._units = _read_names(folder)
-        check_state_files(folder)
+        names, self._units, self._scales = _read_names(folder)
         with reading_variables(folder, _WHAT, _ANOTHER) as load:
             self._reader = load(str(folder / STATE))
             self._shapes = self._reader.get_variable_to_shape_map()
-            self._keys = self._find_keys(names, self._reader.get_variable_to_dtype_map())
+            averages = variable_key(AVERAGES, 0) in self._shapes
+            group = AVERAGES if averages else _WEIGHTS
+            self._keys = {name: variable_key(group, n) for n, name in enumerate(names)}
             # The data file is opened now: what the run removes later can still be read.
             self._reader.get_tensor(min(self._keys.values(), key=self._size))
         self.shapes = {name: tuple(self._shapes[key]) for name, key in self._keys.items()}
@@ -62,24 +67,8 @@ class RunCheckpointSource(TensorSource):
             if row.ours in self._keys
         }
 
-    def _find_keys(self, names: Sequence[str], types: Mapping[str, Any]) -> dict[str, str]:
-        """The names in the file by ours."""
-        group = AVERAGES if self._count(AVERAGES) == len(names) else _WEIGHTS
-        if self._count(group) != len(names):
-            raise ValueError(f"it holds {self._count(group)} weights, but names {len(names)}")
-        keys = {name: variable_key(group, n) for n, name in enumerate(names)}
-        if wrong := [name for name, key in keys.items() if not types[key].is_floating]:
-            raise ValueError(f"{wrong[0]} holds {types[keys[wrong[0]]].name} numbers")
-        return keys
-
     def _size(self, key: str) -> int:
         return math.prod(self._shapes[key])
-
-    def _count(self, group: str) -> int:
-        number = 0
-        while variable_key(group, number) in self._shapes:
-            number += 1
-        return number
 
     def find(self, names: Names) -> FoundTensor | None:
         """The variable that answers to a weight; as in a model directory, heads of labels are one.
@@ -91,12 +80,18 @@ class RunCheckpointSource(TensorSource):
 
     def read(self, name: str) -> np.ndarray:
         """A weight, of its own type, as the run's model directory will hold it."""
-        with reading_variables(self.location, _WHAT, _ANOTHER):
-            array = np.asarray(self._reader.get_tensor(self._keys[name]))
+        array, layer = self._variable(name), name.removesuffix("/kernel")
+        if layer != name and layer in self._scales:
+            a, b = (self._variable(f"{layer}/lora_{part}") for part in "ab")
+            array = array + Adapter(a, b, self._scales[layer]).change
         return array if self._units is None else self._units.fold(name, array)
 
+    def _variable(self, name: str) -> np.ndarray:
+        with reading_variables(self.location, _WHAT, _ANOTHER):
+            return np.asarray(self._reader.get_tensor(self._keys[name]))
 
-def _read_names(folder: Path) -> tuple[list[str], LabelUnits | None]:
+
+def _read_names(folder: Path) -> tuple[list[str], LabelUnits | None, dict[str, float]]:
     path = folder / NAMES_FILE
     if not path.exists():
         raise UserError(
@@ -105,11 +100,12 @@ def _read_names(folder: Path) -> tuple[list[str], LabelUnits | None]:
         )
     values = read_typed(path, _Description, _ANOTHER)
     names, units = values["names"], values.get("label_units")
-    if len({*names}) < len(names):
-        raise UserError(f"{path}: names a weight twice; {_ANOTHER}.")
     if _ROOT not in names:
         raise UserError(
             f"{folder}: holds only the head that learns over a frozen encoder, and no encoder; "
             "name the model/ of the run when it is finished."
         )
-    return names, None if units is None else LabelUnits(*units)
+    scales = values.get("adapter_scales", {})
+    if not {f"{one}/lora_{part}" for one in scales for part in "ab"} <= {*names}:
+        raise UserError(f"{path}: lacks the adapter of a scale; {_ANOTHER}.")
+    return names, None if units is None else LabelUnits(*units), scales

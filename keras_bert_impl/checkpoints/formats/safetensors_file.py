@@ -4,7 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import ml_dtypes  # noqa: F401  # NumPy knows bfloat16 by it
 import numpy as np
@@ -13,47 +13,36 @@ from keras_bert_impl.errors import reading
 from keras_bert_impl.files import check_file, whole_files
 
 
-class TensorEntry(NamedTuple):
-    """What a file says of a tensor; `dtype` is the format's code, such as "F32" or "BF16"."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-
-
-def read_header(path: str | os.PathLike[str]) -> dict[str, TensorEntry]:
-    """What a file holds, by the tensors' names; no number is read."""
+def read_shapes(path: str | os.PathLike[str]) -> dict[str, tuple[int, ...]]:
+    """The shapes of a file's tensors by their names; no number is read."""
     with _opened(path) as file:
-        slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-        return {
-            name: TensorEntry(name, one.get_dtype(), tuple(one.get_shape()))
-            for name, one in slices.items()
-        }
+        names = file.keys()
+        return {name: tuple(file.get_slice(name).get_shape()) for name in names}
 
 
-def read_tensor(path: str | os.PathLike[str], entry: TensorEntry) -> np.ndarray:
-    """Reads one tensor that `read_header` found."""
+def read_tensor(path: str | os.PathLike[str], name: str) -> np.ndarray:
+    """Reads one tensor that `read_shapes` found."""
     with _opened(path) as file:
-        return np.asarray(file.get_tensor(entry.name))
+        return np.asarray(file.get_tensor(name))
 
 
-def write_safetensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray]) -> None:
-    """Writes tensors; the file appears when it is complete.
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
+    """What a file says besides its tensors."""
+    with _opened(path) as file:
+        return dict(file.metadata() or {})
 
-    Example:
-        >>> import tempfile
-        >>> target = Path(tempfile.mkdtemp()) / "model.safetensors"
-        >>> write_safetensors(target, {"bias": np.array([1.0, 2.0], np.float32)})
-        >>> read_tensor(target, read_header(target)["bias"]).tolist()
-        [1.0, 2.0]
-    """
+
+def write_safetensors(
+    path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], **metadata: str
+) -> None:
+    """Writes tensors, and perhaps more metadata; the file appears when it is complete."""
     from safetensors.numpy import save_file
 
     path = Path(path)
     plain = {name: np.asarray(array, order="C") for name, array in tensors.items()}
     with whole_files(path.parent, path.name) as aside:
         # transformers asks for the metadata.
-        save_file(plain, aside / path.name, metadata={"format": "pt"})
+        save_file(plain, aside / path.name, metadata={"format": "pt", **metadata})
 
 
 @contextlib.contextmanager

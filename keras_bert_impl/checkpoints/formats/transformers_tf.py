@@ -4,7 +4,7 @@ transformers 5 has no TensorFlow classes any more; version 4 was the last one th
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypedDict
 
@@ -57,12 +57,7 @@ def translated(source: TensorSource) -> TranslatedSource:
 
 
 def is_tensorflows(names: Iterable[str]) -> bool:
-    """Whether the tensors of a safetensors file have the names of TensorFlow's variables.
-
-    Example:
-        >>> is_tensorflows(["bert/pooler/dense/kernel:0"]), is_tensorflows(["bert.pooler.dense"])
-        (True, False)
-    """
+    """Whether the tensors of a safetensors file have the names of TensorFlow's variables."""
     return any(name.endswith("/kernel:0") for name in names)
 
 
@@ -86,13 +81,20 @@ def pytorch_names(variables: Iterable[str]) -> dict[str, str]:
 def _parts(folder: Path) -> list[Path]:
     if (folder / TF_WEIGHTS_FILE).exists():
         return [folder / TF_WEIGHTS_FILE]
-    index = folder / TF_INDEX_FILE
+    return listed_parts(folder / TF_INDEX_FILE, hdf5_file.read_hdf5_shapes)
+
+
+def listed_parts(index: Path, names_in: Callable[[Path], Iterable[str]]) -> list[Path]:
+    """The files that an index lists; they must hold all tensors that it lists.
+
+    The index of a TensorFlow model has the model's own name in front of the tensors' names.
+    """
     weight_map = read_typed(index, _Index, "download it again")["weight_map"]
-    parts = [folder / name for name in sorted({*weight_map.values()})]
-    held = {name for part in parts for name in pytorch_names(hdf5_file.read_hdf5_shapes(part))}
+    parts = [index.parent / name for name in sorted({*weight_map.values()})]
+    held = {name for part in parts for name in pytorch_names(names_in(part))}
     if missing := sorted({*pytorch_names(weight_map)} - held):
         raise UserError(
-            f"{index}: lists tensor {shown(missing[0])}, which no part holds; download the parts "
-            "again."
+            f"{index}: lists tensor {shown(missing[0])}, which no shard holds; download the "
+            "shards again."
         )
     return parts

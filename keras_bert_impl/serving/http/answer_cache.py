@@ -28,13 +28,6 @@ class AnswerCache:
 
     Neither texts nor objects are kept, but digests and JSON: its size is known, and nobody can
     change an answer that is given twice.
-
-    Args:
-        hits: counts the instances that were found,
-        misses: and those that were not.
-
-    Attributes:
-        size: bytes that are held.
     """
 
     def __init__(self, most_bytes: int, hits: Counter, misses: Counter) -> None:
@@ -51,7 +44,6 @@ class AnswerCache:
         return [None if one is None else Known(*orjson.loads(one)) for one in found]
 
     def count(self, found: int, missed: int) -> None:
-        """Counts the instances of a request that is taken."""
         self._hits.inc(found)
         self._misses.inc(missed)
 

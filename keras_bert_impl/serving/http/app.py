@@ -66,9 +66,8 @@ def make_app(
 ) -> Starlette:
     """Makes the application that asks models, and indexes of their vectors.
 
-    Returns:
-        An ASGI application. Its `state.service` is the `Service`; when the application's lifespan
-        ends, what waits is answered, and the models are closed.
+    Its `state.service` is the `Service`; when its lifespan ends, what waits is answered, and
+    the models are closed.
     """
     service = Service(models, config, indexes or {})
     handlers: Mapping[Any, Any] = {
@@ -107,7 +106,6 @@ class _Pages(CORSMiddleware):
     """Answers what browsers ask before they ask; refuses in our form."""
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """What a page may ask."""
         response = super().preflight_response(request_headers)
         if response.status_code < 400:
             return response
@@ -191,7 +189,6 @@ class Service:
 
     @contextlib.asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
-        """From the server's start to its end."""
         self._loop = asyncio.get_running_loop()
         yield
         self._loop = None
@@ -204,20 +201,21 @@ class Service:
                 self._close(model)
 
     def routes(self) -> list[BaseRoute]:
-        """The paths of the service."""
         routes: list[BaseRoute] = [
-            Route("/v1/embeddings", self._counted(self._embed, "embeddings"), methods=["POST"]),
             Route("/v1/models", self._list_models),
             Route("/healthz", self._health),
             Route("/readyz", self._ready),
             Route("/metrics", self._metrics),
             Route("/openapi.json", self._openapi),
         ]
+        asked: dict[str, tuple[str, Any]] = {"/v1/embeddings": ("embeddings", rest.read_embeddings)}
         if self._indexes:
-            search = self._counted(self._search, "search")
-            routes.append(Route("/search", search, methods=["POST"]))
-        reranked = self._counted(self._rerank, "rerank")
-        routes += [Route(path, reranked, methods=["POST"]) for path in rest.RERANK_PATHS]
+            search = functools.partial(rest.read_search, indexes=self._indexes)
+            asked["/search"] = ("search", search)
+        asked |= dict.fromkeys(rest.RERANK_PATHS, ("rerank", rest.read_rerank))
+        for path, (method, read) in asked.items():
+            counted = self._counted(functools.partial(self._ask_named, read), method)
+            routes.append(Route(path, counted, methods=["POST"]))
         for which in ("", "/versions/{version:name}", "/labels/{label:name}"):
             path = f"/v1/models/{{name:name}}{which}"
             for method in rest.METHODS:
@@ -282,20 +280,9 @@ class Service:
         _, _, model = self._model(request)
         return await self._ask(request, rest.read(model, method, body))
 
-    async def _embed(self, request: Request) -> Response:
-        name, asked = rest.read_embeddings(self._models, await self._bodies.json(request))
-        request.scope[_MODEL] = name
-        return await self._ask(request, asked)
-
-    async def _search(self, request: Request) -> Response:
-        body = await self._bodies.json(request)
-        name, asked = rest.read_search(self._models, self._indexes, body)
-        request.scope[_MODEL] = name
-        return await self._ask(request, asked)
-
-    async def _rerank(self, request: Request) -> Response:
-        name, asked = rest.read_rerank(self._models, await self._bodies.json(request))
-        request.scope[_MODEL] = name
+    async def _ask_named(self, read: Callable[..., Any], request: Request) -> Response:
+        """Asks the model that the body names."""
+        request.scope[_MODEL], asked = read(self._models, await self._bodies.json(request))
         return await self._ask(request, asked)
 
     async def _status(self, request: Request) -> Response:
@@ -357,12 +344,10 @@ class Figures:
         self._waiting = add(Gauge, "waiting_instances", about, ours)
 
     def request(self, model: str, method: str, status: int, seconds: float) -> None:
-        """Counts a request that was answered."""
         self._requests.labels(model, method, str(status)).inc()
         self._seconds.labels(model, method).observe(seconds)
 
     def watch(self, model: str, signature: str, waiting: Callable[[], int]) -> Observer:
-        """What counts the batches of one answerer."""
         labels = (model, signature)
         self._waiting.labels(*labels).set_function(waiting)
         rows, duration = self._rows.labels(*labels), self._batch_seconds.labels(*labels)
@@ -383,7 +368,6 @@ class Figures:
         return cache
 
     def text(self) -> bytes:
-        """All figures as Prometheus reads them."""
         return generate_latest(self._registry)
 
 

@@ -101,7 +101,6 @@ class Batcher:
 
     @property
     def waiting(self) -> int:
-        """How many instances wait for their answers."""
         return self._waiting
 
     def ask(self, instances: Sequence[Instance]) -> asyncio.Future[Answered]:
@@ -188,14 +187,15 @@ class Batcher:
         own, small = self._tokens_left(request), self._small
         before = small.rows.positions + self._pace.tokens(small.characters)
         before += self._computing_tokens / 2
-        left = [self._tokens_left(other) for other in _all(self._large)]
+        left = [self._tokens_left(other) for other in self._large.requests.values()]
         if request.is_small:
             before += before / _BATCHES_OF_SMALL if left else 0.0
             return self._pace.seconds(own + before)
         first = min(left, default=0.0) if is_full else 0.0
         in_turn = own + sum(first + min(other - first, own) for other in left)
         # While a batch of large ones is computed as many small ones come as there are now.
-        coming = sum(one.tokens + self._pace.tokens(one.characters) for one in _all(small))
+        known = small.requests.values()
+        coming = sum(one.tokens + self._pace.tokens(one.characters) for one in known)
         between = min(_BATCHES_OF_SMALL, coming / self._answerer.tokens_at_once)
         return self._pace.seconds(before + in_turn * (1 + between))
 
@@ -203,7 +203,6 @@ class Batcher:
         return request.tokens_left + self._pace.tokens(request.characters)
 
     def _wait(self, request: Request, is_full: bool = False) -> int:
-        """In how many seconds a client should ask again."""
         return max(1, round(self._seconds_until(request, is_full)))
 
     def _forget(self, request: Request) -> None:
@@ -253,7 +252,6 @@ class Batcher:
         return None
 
     def _is_due(self) -> bool:
-        """Whether it is the turn of large requests."""
         return self._small_computed >= _BATCHES_OF_SMALL * self._answerer.tokens_at_once
 
     def _parts_of_large(self) -> list[Part]:
@@ -437,10 +435,6 @@ def _fill(request: Request, numbers: Iterable[int], known: Iterable[Known | None
             request.answers[number], tokens, request.truncated[number] = one
             request.tokens += tokens
             request.missing -= 1
-
-
-def _all(line: Line) -> Iterable[Request]:
-    return line.requests.values()
 
 
 def _tokens(batch: Sequence[WaitingRow]) -> int:

@@ -22,12 +22,7 @@ _TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 
 class RequestError(HTTPException):
-    """A request that is not answered.
-
-    Args:
-        detail: what is wrong, and what to do; never a path of the machine.
-        retry_after: in how many seconds to try again.
-    """
+    """A request that is not answered; `detail` never holds a path of the machine."""
 
     def __init__(
         self,
@@ -50,14 +45,7 @@ def bad_request(sentence: str, parameter: str | None = None) -> RequestError:
 
 
 def fault_body(fault: RequestError, openai: bool) -> dict[str, object]:
-    """The JSON of a fault, in TensorFlow Serving's form or in OpenAI's.
-
-    Example:
-        >>> fault_body(bad_request("`input` is empty.", "input"), openai=False)
-        {'error': '`input` is empty.'}
-        >>> fault_body(bad_request("`input` is empty.", "input"), openai=True)["error"]["type"]
-        'invalid_request_error'
-    """
+    """The JSON of a fault, in TensorFlow Serving's form or in OpenAI's."""
     if not openai:
         return {"error": fault.detail}
     kinds = {401: "authentication_error", 429: "rate_limit_error"}
@@ -74,20 +62,13 @@ def fault_body(fault: RequestError, openai: bool) -> dict[str, object]:
 
 @dataclasses.dataclass
 class BodyReader:
-    """Reads bodies, of which all together have bounds.
-
-    Attributes:
-        seconds: how long a body may take to arrive.
-        mebibytes: the largest body.
-        held: bytes of the bodies that are being read now.
-    """
+    """Reads bodies, of which all together have bounds."""
 
     seconds: float
     mebibytes: int = 16
     held: int = 0
 
     async def json(self, request: Request) -> Any:
-        """Reads the JSON value of a request."""
         packing = request.headers.get("content-encoding", "").lower()
         if packing not in ("", "identity", *_PACKINGS):
             raise RequestError(
@@ -148,12 +129,7 @@ def _signs_of(content: bytes | bytearray) -> int:
 
 
 def to_json(value: Any) -> bytes:
-    """JSON in UTF-8; a number that is not finite is a `ValueError`.
-
-    Example:
-        >>> to_json({"score": 0.5})
-        b'{"score":0.5}'
-    """
+    """JSON in UTF-8; a number that is not finite is a `ValueError`."""
     if isinstance(value, dict) and any(map(_is_long, value.values())):
         entries = (orjson.dumps(name) + b":" + to_json(one) for name, one in value.items())
         return b"{" + b",".join(entries) + b"}"
@@ -167,7 +143,6 @@ def to_json(value: Any) -> bytes:
 
 
 def _is_long(value: Any) -> bool:
-    """Whether a value is a list of many lists or objects."""
     return isinstance(value, list) and len(value) > _AT_ONCE and isinstance(value[0], dict | list)
 
 

@@ -150,19 +150,14 @@ class ServerConfig:
         if self.api_key is not None:
             source, key = "`api_key`", self.api_key
         if self.api_key_file is not None:
-            source, key = str(self.api_key_file), _key_in(self.api_key_file)
+            needs = "no key needs; name the file that holds the API key"
+            content = read_small(self.api_key_file, 1, needs, stream_or_empty=True)
+            source, key = str(self.api_key_file), content.decode("utf-8", "replace").strip()
         if key is not None and not _KEY.fullmatch(key):
             raise UserError(
                 f"{source}: is no API key; give 1 to 512 letters, digits or signs, without blanks."
             )
         return key
-
-
-def _key_in(file: Path) -> str:
-    content = read_small(
-        file, 1, "no key needs; name the file that holds the API key", stream_or_empty=True
-    )
-    return content.decode("utf-8", "replace").strip()
 
 
 def open_access_log(path: str) -> int:

@@ -49,11 +49,7 @@ def openapi_document(
     indexes: Mapping[str, ServedIndex] | None = None,
     has_key: bool = False,
 ) -> dict[str, Any]:
-    """Describes what may be asked of these models, in OpenAPI 3.1.
-
-    Args:
-        has_key: whether a key has to be sent.
-    """
+    """Describes what may be asked of these models, in OpenAPI 3.1."""
     paths = {path: {"get": _get(about)} for path, about in _GETS.items()}
     open_to_all: dict[str, Any] = {"security": []} if has_key else {}
     for path, faults in _HEALTH_FAULTS.items():
@@ -95,7 +91,6 @@ def openapi_document(
 
 
 def _paths_of(name: str, model: AnsweringModel) -> dict[str, Any]:
-    """The paths of one model."""
     main = next(iter(model.answerers.values()))
     signatures = [f"{one} gives {', '.join(x.outputs)}" for one, x in model.answerers.items()]
     rows, columns = list[Any](), list[Any]()

@@ -55,13 +55,7 @@ _Write = Callable[[Answered], Any]
 
 
 class Asked(NamedTuple):
-    """What a request asks.
-
-    Attributes:
-        instances: texts by field.
-        write: makes the body of the reply.
-        is_long: whether that takes its time.
-    """
+    """What a request asks."""
 
     answerer: Answerer
     instances: Sequence[Instance]
@@ -103,11 +97,9 @@ class Versions:
 
     @property
     def newest(self) -> int:
-        """The version that answers where none is named."""
         return max(self.models)
 
     def named(self, name: str, version: str | None, label: str | None) -> int:
-        """The version that a path of a model names by its number or its label."""
         numbers = {str(one): one for one in self.models}
         what, known = ("version", numbers) if label is None else ("label", self.labels)
         found = label or version or str(self.newest)
@@ -119,17 +111,7 @@ class Versions:
 
 
 def read(model: AnsweringModel, method: str, body: Any) -> Asked:
-    """Reads what a method of a model got.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> known = {"inputs": [Input("text")], "options": [], "outputs": {"score": "a number"}}
-        >>> asked = SimpleNamespace(**known)
-        >>> model = SimpleNamespace(answerers={"text": asked})
-        >>> found = read(model, "predict", {"inputs": {"text": ["a", "b"]}})
-        >>> found.instances, found.write(Answered([{"score": 1.0}, {"score": 2.0}], 2))
-        ([{'text': 'a'}, {'text': 'b'}], {'outputs': [1.0, 2.0]})
-    """
+    """Reads what a method of a model got."""
     form = ("encoding_format",) if method == "predict" else ()
     _check_entries(body, (*METHODS[method], "signature_name", *form))
     rows = _examples(body) if method != "predict" else _rows(body)
@@ -373,7 +355,7 @@ def read_embeddings(models: Mapping[str, AnsweringModel], body: Any) -> tuple[st
 
 
 def read_search(
-    models: Mapping[str, AnsweringModel], indexes: Mapping[str, ServedIndex], body: Any
+    models: Mapping[str, AnsweringModel], body: Any, indexes: Mapping[str, ServedIndex]
 ) -> tuple[str, Asked]:
     """Reads what `/search` got: the name of the index' model, and what it is asked."""
     body = _given(body, _OF_SEARCH)
@@ -526,10 +508,6 @@ def capabilities_of(model: AnsweringModel) -> list[str]:
 
 
 def model_entry(name: str, model: AnsweringModel, created: int) -> dict[str, Any]:
-    """A model as OpenAI's list has it, with what it can be asked.
-
-    Args:
-        created: seconds since 1970.
-    """
+    """A model as OpenAI's list has it, with what it can be asked."""
     known = {"id": name, "object": "model", "created": created, "owned_by": "keras_bert_impl"}
     return {**known, "capabilities": capabilities_of(model)}

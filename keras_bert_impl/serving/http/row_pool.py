@@ -13,15 +13,7 @@ _LITTLE = 64  # positions of padding that cost less than another batch
 
 @dataclass(eq=False, slots=True)
 class WaitingRow:
-    """A row that waits.
-
-    Attributes:
-        length: the positions that it takes.
-        owner: whose it is.
-        number: which of its owner's rows.
-        turn: it is to be computed after so many rows.
-        taken: it is in a batch, or not wanted any more.
-    """
+    """A row that waits."""
 
     length: int
     owner: Any
@@ -36,9 +28,6 @@ _BY_LENGTH = attrgetter("length", "turn")
 @dataclass
 class RowPool:
     """Rows by length and by turn: the oldest leaves next, so that none waits for ever.
-
-    Attributes:
-        positions: of all waiting rows.
 
     Example:
         >>> pool = RowPool()
@@ -57,7 +46,6 @@ class RowPool:
         return len(self._by_length)
 
     def add(self, owner: Any, lengths: Sequence[int]) -> None:
-        """Lets the rows of one owner wait."""
         for number, length in enumerate(lengths):
             row = WaitingRow(length, owner, number, self._arrivals)
             bisect.insort(self._by_length, row, key=_BY_LENGTH)
@@ -68,11 +56,7 @@ class RowPool:
     def take(self, most: int) -> list[WaitingRow]:
         """Takes the row whose turn it is, and those of like length that fit beside it.
 
-        Args:
-            most: positions of the batch, padding included; a longer row is taken alone.
-
-        Returns:
-            Rows, the shortest first; none where none waits.
+        A row of more than `most` positions is taken alone. The shortest rows come first.
         """
         if not self._turns:
             return []
@@ -87,7 +71,6 @@ class RowPool:
         return rows
 
     def drop(self, is_unwanted: Callable[[Any], bool]) -> None:
-        """Forgets the rows of some owners."""
         for row in self._by_length:
             if is_unwanted(row.owner):
                 row.taken = True

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import fcntl
-import functools
 import http
 import logging
 import os
@@ -39,9 +38,6 @@ def serve(app: Starlette, config: ServerConfig, listening: socket.socket) -> Non
     """Serves an application until a stop (`interrupts.STOPS`), and then finishes what was begun.
 
     A second Ctrl-C ends it at once. One line of the log says where it listens.
-
-    Args:
-        listening: of `listen`; it is closed.
     """
     _allow_files(config.max_connections + _FILES_BESIDE)
     host, port = listening.getsockname()[:2]
@@ -65,7 +61,7 @@ def serve(app: Starlette, config: ServerConfig, listening: socket.socket) -> Non
         timeout_keep_alive=max(1, round(config.idle_seconds)),
         timeout_graceful_shutdown=max(1, round(config.stop_seconds)),
     )
-    _Server(settings, app, config.read_seconds).run(sockets=[listening])
+    _Server(settings).run(sockets=[listening])
     if cut_off := app.state.service.cut_off:
         _LOGGER.warning("Stopped; of the requests that were begun %d were cut off.", cut_off)
     else:
@@ -73,13 +69,7 @@ def serve(app: Starlette, config: ServerConfig, listening: socket.socket) -> Non
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens.
-
-    Example:
-        >>> with listen("127.0.0.1", 0) as listening:
-        ...     listening.getsockname()[0]
-        '127.0.0.1'
-    """
+    """A socket that listens."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
@@ -101,19 +91,6 @@ def _allow_files(count: int) -> None:
 class _Server(uvicorn.Server):
     """uvicorn's server with our stops: a signal that was heeded is not raised again."""
 
-    def __init__(self, config: uvicorn.Config, app: Starlette, handshake_seconds: float) -> None:
-        super().__init__(config)
-        self._app, self._handshake_seconds = app, handshake_seconds
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listens; a handshake has the time of a head, which uvicorn cannot be told."""
-        loop = asyncio.get_running_loop()
-        if self.config.is_ssl:
-            loop.create_server = functools.partial(  # type: ignore[method-assign]
-                loop.create_server, ssl_handshake_timeout=self._handshake_seconds
-            )
-        await super().startup(sockets)
-
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Inside the block a stop ends the server, unless the process ignores it."""
@@ -130,7 +107,7 @@ class _Server(uvicorn.Server):
         if self.should_exit and sig == signal.SIGINT:
             sys.stderr.write("\nEnded at once.\n")
             os._exit(128 + sig)
-        self._app.state.service.stopping = True
+        self.config.app.state.service.stopping = True  # type: ignore[union-attr]
         super().handle_exit(sig, frame)
 
 
@@ -162,7 +139,6 @@ class BoundedProtocol(H11Protocol):
             self._count_head(begun=True)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stops counting."""
         _stop(self._head_timer)
         _stop(self._reader_timer)
         self._is_cut = self.flow.write_paused or not self._is_idle()
@@ -185,7 +161,6 @@ class BoundedProtocol(H11Protocol):
         self._watch_reader(-1, self.loop.time())
 
     def resume_writing(self) -> None:
-        """It is read."""
         _stop(self._reader_timer)
         super().resume_writing()
 
@@ -214,7 +189,6 @@ class BoundedProtocol(H11Protocol):
         return not self._is_cut
 
     def send_400_response(self, msg: str) -> None:
-        """Tells that something is no HTTP."""
         del msg
         self._refuse(400)
 

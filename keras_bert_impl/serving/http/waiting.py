@@ -17,13 +17,7 @@ _OF_BEFORE = 0.9  # the measured speed changes slowly
 
 
 class Answered(NamedTuple):
-    """Answers, and what they took.
-
-    Attributes:
-        answers: one for each instance.
-        tokens: of all their rows, without padding.
-        num_truncated: of each instance the tokens that were not read; () where all were.
-    """
+    """Answers, and the tokens of all their rows, without padding."""
 
     answers: list[Answer]
     tokens: int
@@ -68,7 +62,6 @@ class Request:
     is_small: bool = True
 
     def answered(self) -> Answered:
-        """What it is answered once nothing is missing."""
         return Answered(self.answers, self.tokens, self.truncated)
 
     def divide(self) -> None:
@@ -91,14 +84,7 @@ class Request:
 
 @dataclass(eq=False, slots=True)
 class Part:
-    """Instances of a request that are prepared and finished at once.
-
-    Attributes:
-        numbers: which of the request's instances.
-        prepared: their rows, as soon as they are made.
-        outputs: of the rows.
-        missing: how many rows are not computed yet.
-    """
+    """Instances of a request that are prepared and finished at once."""
 
     request: Request
     numbers: list[int]
@@ -109,11 +95,9 @@ class Part:
 
     @property
     def instances(self) -> list[Instance]:
-        """What is asked."""
         return [self.request.instances[number] for number in self.numbers]
 
     def row(self, number: int) -> Row:
-        """One of its rows."""
         assert self.prepared is not None
         return self.prepared.rows[number]
 
@@ -139,7 +123,6 @@ class Line:
     preparing: int = 0
 
     def add(self, request: Request) -> None:
-        """Lets a request wait."""
         self.requests[request.answer] = request
         self.characters += request.characters
         self.counted += request.counted
@@ -164,13 +147,11 @@ class Line:
         return taken
 
     def leave(self, part: Part) -> None:
-        """A part is prepared."""
         if not part.request.over:
             part.request.characters -= part.characters
             self.characters -= part.characters
 
     def drop(self, request: Request) -> None:
-        """Forgets a request that is over."""
         self.requests.pop(request.answer, None)
         self.characters -= request.characters
         self.counted -= request.counted
@@ -183,11 +164,7 @@ class Line:
 
 @dataclass
 class Pace:
-    """How fast it goes, by the last batches.
-
-    Attributes:
-        batches: how many were measured.
-    """
+    """How fast it goes, by the last batches."""
 
     batches: int = 0
     _prepared: float = 0.0

@@ -70,7 +70,6 @@ class Wire:
         self._log = AccessLog(log) if log else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on, and its answer back."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -136,7 +135,6 @@ class AccessLog:
         self._target, self._is_failing = target, False
 
     def write(self, scope: Scope, status: int, seconds: float, size: int) -> None:
-        """Writes the line of a request that ended."""
         entry = {
             "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
             "request_id": scope[REQUEST_ID],
@@ -186,7 +184,6 @@ class Guard:
             self._hosts.add(ANY)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on that may ask."""
         if scope["type"] == "http" and scope["path"] not in HEALTH_PATHS:
             headers = Headers(scope=scope)
             scope[METHOD] = "refused"

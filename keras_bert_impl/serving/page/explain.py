@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert_impl.checkpoints.model_source import CheckpointOptions
+from keras_bert_impl.checkpoints.model_source import AdaptedOptions
 from keras_bert_impl.engines.config import ENGINES, TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, open_whole
@@ -42,7 +42,7 @@ _AS_CODES = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainConfig(CheckpointOptions):
+class ExplainConfig(AdaptedOptions):
     """Which texts to explain, and with which model."""
 
     model: str = option(

@@ -17,13 +17,13 @@ from keras_bert_impl.serving.signatures import (
     utf16_length,
 )
 from keras_bert_impl.tokenization.graph_rows import (
-    GraphWindows,
     owned_in_graph,
     pack_in_graph,
     trim_to_longest,
     window_contents,
     windows_in_graph,
 )
+from keras_bert_impl.tokenization.long_texts import Windows
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -44,7 +44,7 @@ class GraphRows(NamedTuple):
     inputs: list[tf.Tensor]  # input_ids, input_mask and segment_ids, int32 [rows, length]
     question: tf.Tensor  # [rows], its number; never falling
     offset: tf.Tensor  # [rows], where the passage begins in a row
-    windows: GraphWindows  # over the passages
+    windows: Windows  # over the passages
     passage_from: tf.Tensor  # [rows], where the passage of a row begins in `text_start`
     owned: tf.RaggedTensor  # bool [rows, (tokens of the window)], whether a row shows most there
     text_start: tf.Tensor  # [tokens of all passages], where a token begins, in bytes of its passage

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from itertools import chain, product
 from typing import NamedTuple
 
 import numpy as np
@@ -136,6 +136,9 @@ class VectorBatches(BatchSource):
             batch_size * rows.shape[1],
             parts,
         )
+        if len(self._lengths.allowed) > 1:
+            names = product(ENCODER_INPUTS, range(parts))
+            self.open_features = frozenset(part_feature(*one) for one in names)
 
     def batch_at(self, step: int) -> Batch:
         """The batch of one step; see `VectorObjective`."""

@@ -262,6 +262,17 @@ class VectorTask(FilesOfSplits, TextTask):
             figures |= {f"{name}_{how}": found[name] for name in _DRAWN[data.kind][:1]}
         return figures
 
+    def resampled(
+        self, answered: Sequence[tuple[Any, Any]], draws: np.random.Generator
+    ) -> tuple["VectorTask", Answered[Any, Any]]:
+        """Draws rows of the table; see `TaskDefaults.resampled`."""
+        split = answered[0][0].identifier
+        data = self.source(split)
+        numbers = draws.integers(len(data.rows), size=len(data.rows))
+        labels = None if data.labels is None else data.labels[numbers]
+        drawn = replace(data, rows=data.rows[numbers], labels=labels)
+        return replace(self, sources={**self.sources, split: drawn}), answered
+
     def peers(self, split: str) -> dict[str, Guess]:
         """What words alone find; see `TaskDefaults.peers`."""
         data = self.source(split)

@@ -4,7 +4,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints.formats.safetensors_file import read_header
 from keras_bert_impl.checkpoints.model_directory import (
     heads_of,
     write_model_directory,
@@ -20,6 +19,7 @@ from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassi
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from tests.support.tiny_bert import TINY, VOCABULARY
+from tests.support.written_weights import tensors_of
 
 MODELS = {
     "BertModel": BertEncoder,
@@ -41,7 +41,7 @@ def test_the_heads_give_the_architecture_its_name(tmp_path, architecture):
     config = written(tmp_path / "m", MODELS[architecture](TINY))
     assert config["architectures"] == [architecture]
     assert len(config.get("id2label", ())) == 3 * ("oken" in architecture or "Seq" in architecture)
-    names = read_header(tmp_path / "m" / "model.safetensors")
+    names = tensors_of(tmp_path / "m")
     assert any(name.startswith("bert.") for name in names) == (architecture != "BertModel")
 
 
@@ -101,8 +101,8 @@ def test_arrays_keep_their_type(tmp_path):
     model = BertEncoder(TINY)
     weights = {v.path: np.asarray(v).astype(ml_dtypes.bfloat16) for v in model.weights}
     write_tensors_directory(tmp_path / "m", weights, TINY, TextSettings(VOCABULARY))
-    entries = read_header(tmp_path / "m" / "model.safetensors").values()
-    assert {entry.dtype for entry in entries} == {"BF16"}
+    tensors = tensors_of(tmp_path / "m").values()
+    assert {str(array.dtype) for array in tensors} == {"bfloat16"}
     assert json.loads((tmp_path / "m" / "config.json").read_text())["dtype"] == "bfloat16"
 
 

@@ -45,3 +45,10 @@ def test_only_large_kernels_with_enough_rows_are_split(monkeypatch):
     assert compiled._bounds(tf.zeros([8, 2**15])) == [0, 2, 4, 6, 8]
     assert compiled._bounds(tf.zeros([8, 2**14])) == [0, None]
     assert compiled._bounds(tf.zeros([3, 2**18])) == [0, None]
+
+
+def test_what_may_become_large_is_split_where_its_rows_are_known(monkeypatch):
+    monkeypatch.setattr(compiled, "_cores", lambda: 2)
+    with tf.Graph().as_default():
+        for shape, bounds in (([8, None], [0, 4, 8]), ([None, 8], [0, None])):
+            assert compiled._bounds(tf.compat.v1.placeholder(tf.float32, shape)) == bounds

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.formats.safetensors_file import (
-    read_header,
+    read_shapes,
     read_tensor,
     write_safetensors,
 )
@@ -172,7 +172,7 @@ def test_a_warning_of_new_weights_names_the_pooler_only_where_it_is_read(tmp_pat
     model = BertEmbedder(tiny_config(), "pooler")
     write_model_directory(folder, model, TextSettings(WORD_VOCABULARY), sentence=model.sentence)
     path = folder / "model.safetensors"
-    tensors = {name: read_tensor(path, entry) for name, entry in read_header(path).items()}
+    tensors = {name: read_tensor(path, name) for name in read_shapes(path)}
     write_safetensors(path, {name: x for name, x in tensors.items() if "pooler" not in name})
     opened = BertEmbedder.from_pretrained(folder)
     np.testing.assert_allclose(opened(INPUTS)["embedding"], model(INPUTS)["embedding"], atol=1e-6)

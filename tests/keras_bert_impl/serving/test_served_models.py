@@ -7,7 +7,7 @@ from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.serving.export import serve_model
 from keras_bert_impl.serving.opened_model import open_model
-from keras_bert_impl.tokenization.packing import pack_pair
+from keras_bert_impl.tokenization.packing import pack_batch
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from tests.support.model_folders import POSITIONS, WORD_VOCABULARY, tiny_config
@@ -27,9 +27,9 @@ def arrays(outputs):
 
 
 def packed(text_a, text_b=None):
-    ids_b = None if text_b is None else TOKENIZER.encode(text_b)
-    rows = pack_pair(TOKENIZER.encode(text_a), ids_b, POSITIONS, WORD_VOCABULARY)
-    return [row[np.newaxis] for row in rows]
+    ids_b = None if text_b is None else [TOKENIZER.encode(text_b)]
+    ids_a = [TOKENIZER.encode(text_a)]
+    return [*pack_batch(ids_a, ids_b, WORD_VOCABULARY, POSITIONS, pad_to_longest=False).values()]
 
 
 def close(found, expected):

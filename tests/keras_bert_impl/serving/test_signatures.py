@@ -35,7 +35,7 @@ def test_inputs_are_found_by_their_names(served):
 
 
 def test_the_interface_names_what_goes_in_and_comes_out(served):
-    assert served.names == ("add", "length")
+    assert [*served.specs] == ["add", "length"]
     assert served.interface() == {
         "add": (("input_ids",), ("sum",)),
         "length": (("text",), ("n",)),
@@ -65,7 +65,7 @@ def test_a_client_knows_that_a_text_has_several_endings(served):
 
 
 def test_a_loaded_model_has_its_weights_and_needs_no_keras(served, tmp_path):
-    tf.saved_model.save(served, str(tmp_path), signatures=served.signatures())
+    tf.saved_model.save(served, str(tmp_path), signatures=dict(served.functions))
     loaded = tf.saved_model.load(str(tmp_path))
     answer = loaded.signatures["add"](input_ids=tf.constant([[5]]))
     assert answer["sum"].numpy().tolist() == [[6.0]]

@@ -5,7 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from keras_bert_impl.tokenization.graph_rows import pack_in_graph
-from keras_bert_impl.tokenization.packing import pack_pair
+from keras_bert_impl.tokenization.packing import pack_batch
 from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 from keras_bert_impl.tokenization.reference import as_text
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -18,15 +18,15 @@ SEGMENT = st.lists(st.integers(5, 12), max_size=14)
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(SEGMENT, SEGMENT), min_size=1, max_size=4), st.booleans())
-def test_rows_are_packed_as_one_by_one(rows, pairs):
+def test_rows_are_packed_as_in_numpy(rows, pairs):
     segments_a = tf.ragged.constant([a for a, _ in rows], tf.int32, ragged_rank=1)
     segments_b = tf.ragged.constant([b for _, b in rows], tf.int32, ragged_rank=1)
     packed = pack_in_graph(segments_a, segments_b if pairs else None, 12, VOCABULARY)
     # A second segment without ids counts as none.
-    one_by_one = [pack_pair(a, (pairs and b) or None, 12, VOCABULARY) for a, b in rows]
-    for name in ("input_ids", "input_mask", "segment_ids"):
-        expected = np.stack([getattr(row, name) for row in one_by_one])
-        np.testing.assert_array_equal(packed[name].numpy(), expected)
+    firsts, seconds = [a for a, _ in rows], [b for _, b in rows] if pairs else None
+    expected = pack_batch(firsts, seconds, VOCABULARY, 12, pad_to_longest=False)
+    for name in expected:
+        np.testing.assert_array_equal(packed[name].numpy(), expected[name])
         assert packed[name].dtype == tf.int32
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.tokenization.packing import pack_pair
+from keras_bert_impl.tokenization.packing import pack_batch
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 VOCABULARY = Vocabulary([*SPECIAL_TOKENS, "a", "b"])
@@ -20,8 +20,11 @@ CLS, SEP, A, B = 2, 3, 5, 6
     ],
 )
 def test_one_or_two_segments_of_length_five(ids_a, ids_b, input_ids, input_mask, segment_ids):
-    packed = pack_pair(ids_a, ids_b, 5, VOCABULARY)
-    assert packed.input_ids.tolist() == input_ids
-    assert packed.input_mask.tolist() == input_mask
-    assert packed.segment_ids.tolist() == segment_ids
-    assert all(array.dtype == np.int32 for array in packed)
+    seconds = None if ids_b is None else [ids_b]
+    packed = pack_batch([ids_a], seconds, VOCABULARY, 5, pad_to_longest=False)
+    assert [rows.tolist() for rows in packed.values()] == [
+        [input_ids],
+        [input_mask],
+        [segment_ids],
+    ]
+    assert all(rows.dtype == np.int32 for rows in packed.values())

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.tokenization.packing import as_texts, pack_batch, pack_pair
+from keras_bert_impl.tokenization.packing import as_texts, pack_batch
 from tests.support.model_folders import WORD_VOCABULARY
 
 IDS = st.lists(st.integers(5, 12), max_size=12)
@@ -52,9 +52,10 @@ def test_a_batch_is_its_rows_packed_one_by_one(rows, pairs, max_seq_length):
     first, second = [a for a, _ in rows], [b for _, b in rows] if pairs else None
     whole = pack_batch(first, second, WORD_VOCABULARY, max_seq_length, pad_to_longest=False)
     for number, (a, b) in enumerate(rows):
-        row = pack_pair(a, (pairs and b) or None, max_seq_length, WORD_VOCABULARY)
-        for name, values in row._asdict().items():
-            np.testing.assert_array_equal(whole[name][number], values)
+        second_alone = [b] if pairs else None
+        row = pack_batch([a], second_alone, WORD_VOCABULARY, max_seq_length, pad_to_longest=False)
+        for name, values in row.items():
+            np.testing.assert_array_equal(whole[name][number], values[0])
     short = pack_batch(first, second, WORD_VOCABULARY, max_seq_length)
     length = short["input_ids"].shape[1]
     assert length == max(whole["input_mask"].sum(axis=1), default=2)

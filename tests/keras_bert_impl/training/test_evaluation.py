@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -36,6 +37,18 @@ def test_each_shape_of_a_batch_is_compiled_once():
     for batch_size in (4, 4, 2):
         list(prediction(ArrayEvaluation(features, batch_size)))
     assert prediction._outputs.experimental_get_tracing_count() == 2
+
+
+def test_batches_of_several_lengths_take_one_trace():
+    inputs = keras.Input([None], name="x")
+    model = keras.Model({"x": inputs}, {"logits": 2 * inputs})
+    prediction = Prediction(model, ("x",))
+    for length in (3, 5, 8):
+        source = ArrayEvaluation({"x": toy_features(4)["x"][:, :length]}, 4)
+        source.open_features = frozenset({"x"})
+        [outputs] = prediction(source)
+        np.testing.assert_allclose(outputs["logits"], 2 * source.features["x"])
+    assert prediction._outputs.experimental_get_tracing_count() == 1
 
 
 def test_the_figures_are_those_of_numpy():

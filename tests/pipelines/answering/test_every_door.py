@@ -116,7 +116,7 @@ def test_a_saved_model_has_the_signature_of_its_training(texts, tmp_path):
     keep_task_settings(folder, {} if texts is None else {"num_texts": texts})
     _, served = open_and_serve(folder)
     signatures = {1: {"text"}, 2: {"text_pair"}, None: {"text", "text_pair"}}[texts]
-    assert {*served.names} == {"serving_default", *signatures}
+    assert {*served.specs} == {"serving_default", *signatures}
 
 
 QUERY_OF_8 = {"input_type": "query", "dimensions": 8}

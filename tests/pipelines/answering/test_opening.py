@@ -102,7 +102,7 @@ def test_an_answerer_gives_what_the_signature_gives(folders, name):
     _, served = open_and_serve(folders(name))
     model = opened(folders(name))
     for signature, answerer in model.answerers.items():
-        asked = instances(answerer, random_texts(30))
+        asked = instances(answerer, random_texts(12))
         answers = answers_of(model, signature, asked)
         check_same(answers, served_answers(served, signature, asked))
         for answer in answers:

@@ -1,7 +1,10 @@
 import functools
+import json
 import logging
+import shutil
 from threading import get_ident
 from types import SimpleNamespace
+from weakref import WeakValueDictionary
 
 import pytest
 
@@ -15,10 +18,12 @@ from keras_bert_impl.serving.http import app
 from keras_bert_impl.serving.http.app import make_app
 from keras_bert_impl.serving.http.bodies import to_json
 from pipelines.answering.opening import open_answering_model
+from pipelines.answering.predictor import Predictor
 from pipelines.answering.serving import ServeConfig, _fill_up, _open, _tell, _warm_up, open_indexes
 from pipelines.answering.versions import ModelVersions
 from pipelines.vectors.index import VectorIndex
 from tests.support.model_folders import write_encoder
+from tests.support.tiny_bert import GOLDEN
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
 
 
@@ -32,6 +37,7 @@ def folders(**options):
         ({"model": ("runs/mrpc/",)}, {"mrpc": "runs/mrpc/"}),
         ({"model": ("runs/a=b/mrpc",)}, {"mrpc": "runs/a=b/mrpc"}),
         ({"model": ("x", "b=y"), "model_name": ("a",)}, {"a": "x", "b": "y"}),
+        ({"model": ("x",), "adapter": ("b=y",), "model_name": ("a",)}, {"a": "x", "b": "x"}),
     ],
 )
 def test_models_have_the_names_that_they_are_given_or_those_of_their_folders(options, found):
@@ -144,6 +150,38 @@ def test_a_reply_of_an_index_is_written_beside_the_loop(client, monkeypatch):
     client.post("/search", json={"query": "a cat", "index": "a"})
     loop, written = threads
     assert loop != written
+
+
+def test_adapters_are_asked_by_their_names_over_one_encoder(tmp_path):
+    golden = GOLDEN / "peft" / "query_value_r4"
+    stronger = shutil.copytree(golden / "adapter", tmp_path / "stronger")
+    settings = json.loads((stronger / "adapter_config.json").read_text())
+    (stronger / "adapter_config.json").write_text(json.dumps({**settings, "lora_alpha": 32}))
+    adapters = {"plain": str(golden / "adapter"), "strong": str(stronger)}
+    config = ServeConfig(
+        model=(f"bare={golden}/base",), adapter=tuple(map("=".join, adapters.items()))
+    )
+    encoders = WeakValueDictionary()
+    models = {name: _open({}, name, how, encoders) for name, how in config.models().items()}
+    assert [*models] == ["bare", "plain", "strong"]
+    keras_models = [one.answerers["text"].answerer._engine._model for one in models.values()]
+    with TestClient(make_app(models, config), base_url="http://localhost") as client:
+        answered = [
+            client.post(f"/v1/models/{name}:predict", json={"instances": [{"text": "a b c d"}]})
+            for name in models
+        ]
+    found = [one.json()["predictions"][0]["probabilities"] for one in answered]
+    with Predictor.from_pretrained(golden / "base", adapter=stronger) as merged:
+        expected = merged("a b c d")["probabilities"]
+    assert found[2] == pytest.approx(expected, abs=1e-5)
+    assert all(max(found[2]) != pytest.approx(max(one), abs=1e-4) for one in found[:2])
+    kept = {x.path: id(x.value) for x in keras_models[0].weights}
+    for model in keras_models[1:]:
+        own = {x.path for x in model.weights if id(x.value) != kept.get(x.path)}
+        assert {path.rsplit("/", 1)[1] for path in own if "classifier" not in path} == {
+            "lora_a",
+            "lora_b",
+        }
 
 
 def test_an_index_of_another_model_is_refused(tmp_path):

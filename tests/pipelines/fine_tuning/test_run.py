@@ -6,8 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
+from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.names import all_names
+from keras_bert_impl.checkpoints.sources import read_weight
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.adapters import AdapterConfig
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import TrainingConfig
@@ -44,6 +49,7 @@ def configuration(data_dir, output_dir, epochs=2.0, training=(), **changes):
             "max_seq_length": 12,
             "num_train_epochs": epochs,
             "eval_batch_size": 16,
+            "trim_padding": False,  # each length of a batch costs seconds of tracing
             "training": TrainingConfig(num_train_steps=1, num_warmup_steps=0, **options),
             **changes,
         }
@@ -104,9 +110,17 @@ def test_training_scoring_and_answering_leave_their_files(encoder, cola, tmp_pat
     assert run_classifier(elsewhere).evaluation == pytest.approx(scored.evaluation)
 
 
+def weights_of(folder):
+    """The weights of a model of one layer, by our names."""
+    source = find_model(folder).tensors()
+    found = {row.ours: source.find(row) for row in all_names(1, ("classifier",))}
+    return {path: read_weight(source, hit) for path, hit in found.items() if hit}
+
+
 @pytest.mark.slow
-def test_a_run_in_instalments_ends_where_one_in_one_go_ends(encoder, cola, tmp_path):
-    steps = {"init_checkpoint": str(encoder), "do_train": True}
+def test_a_run_of_adapters_in_instalments_ends_where_one_in_one_go_ends(encoder, cola, tmp_path):
+    adapters = AdapterConfig(lora_rank=2, lora_targets=("value", "output.dense"))
+    steps = {"init_checkpoint": str(encoder), "do_train": True, "adapters": adapters}
     run_classifier(configuration(cola, tmp_path / "whole", **steps))
     parts = configuration(cola, tmp_path / "parts", training={"stop_after_step": 4}, **steps)
     first = run_classifier(parts)
@@ -118,6 +132,32 @@ def test_a_run_in_instalments_ends_where_one_in_one_go_ends(encoder, cola, tmp_p
         (tmp_path / n / "model" / "model.safetensors").read_bytes() for n in ("whole", "parts")
     ]
     assert weights[0] == weights[1]
+    base = weights_of(encoder)
+    trained = weights_of(tmp_path / "whole" / "model")
+    changed = {path for path in base if not np.array_equal(base[path], trained[path])}
+    assert changed == {
+        f"layer_0/{layer}/kernel" for layer in ("attention/value", "attention_output", "output")
+    }
+    for same in (tmp_path / "whole" / "adapter", tmp_path / "whole" / "checkpoints"):
+        for path, weight in weights_of(same).items():
+            np.testing.assert_allclose(weight, trained[path], atol=1e-6, err_msg=path)
+    state = dict(tf.train.list_variables(str(tmp_path / "whole/checkpoints/step-00000006/state")))
+    moments = [shape for name, shape in state.items() if name.startswith("adam_m")]
+    assert sorted(moments) == sorted([[16, 2], [2, 16]] * 2 + [[24, 2], [2, 16], [16, 2], [2]])
+    scored = configuration(cola, tmp_path / "x", do_eval=True)
+    model, adapter = (
+        run_classifier(dataclasses.replace(scored, init_checkpoint=str(tmp_path / "whole" / one)))
+        for one in ("model", "adapter")
+    )
+    assert adapter.evaluation == pytest.approx(model.evaluation)
+    adapter = str(tmp_path / "whole" / "adapter")
+    for start, rank, sentence in (
+        (encoder, 17, "the matrices of .* have 16 rows or columns; take at most 16"),
+        (adapter, 2, "is an adapter itself; name a whole model"),
+    ):
+        changes = {"init_checkpoint": str(start), "adapters": AdapterConfig(lora_rank=rank)}
+        with pytest.raises(UserError, match=f"`lora_rank={rank}`: {sentence}"):
+            run_classifier(configuration(cola, tmp_path / "y", do_train=True, **changes))
     with pytest.raises(UserError, match="`max_seq_length` was 12 and is 10"):
         run_classifier(configuration(cola, tmp_path / "parts", max_seq_length=10, **steps))
 
@@ -134,7 +174,7 @@ def own_numbers(folder, output_dir, count, splits=("train", "dev"), **changes):
     }
     columns = {"text_column": "2", "label_column": ("1",), "regression": True}
     own = LabelledTextsConfig(**files, **columns)
-    given = {"task_name": None, "own": own, "trim_padding": False, **changes}
+    given = {"task_name": None, "own": own, **changes}
     return configuration(folder, output_dir, **given)
 
 

@@ -65,7 +65,7 @@ def test_a_new_family_is_its_folder_a_thin_tool_and_a_line_of_the_register(
     assert float(line) == pytest.approx(results.evaluation["eval_accuracy"])
     monkeypatch.setitem(SERVED_TASKS, toy.name, lambda _: toy)
     _, served = open_and_serve(run / "model")
-    assert served.names == ("text",)
+    assert [*served.specs] == ["text"]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -10,7 +10,7 @@ from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 from keras_bert_impl.checkpoints.formats.run_checkpoint import RunCheckpointSource
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.model_source import find_model
-from keras_bert_impl.checkpoints.restore import open_source, restore
+from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_dense
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
@@ -96,9 +96,6 @@ def test_averaged_weights_stand_in_for_the_last_ones_as_in_the_runs_model(tmp_pa
     step = write_step(tmp_path / "all", model, ema=average)
     restore(other := MODELS["classifier"](), step)
     np.testing.assert_array_equal(other.weights[3], averaged.weights[3])
-    step = write_step(tmp_path / "few", model, ema=average[:2])  # of something else
-    restore(other, step)
-    np.testing.assert_array_equal(other.weights[3], model.weights[3])
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +122,6 @@ DAMAGE = {
     "an empty index": lambda step: cut(step / "state.index", 0),
     "no index": lambda step: (step / "state.index").unlink(),
     "no list of names": lambda step: change_json(step / "weights.json", names={"a": 1}),
-    "a name twice": lambda step: change_json(step / "weights.json", names=["a", "a"]),
     "names that are numbers": lambda step: change_json(step / "weights.json", names=[1, 2]),
     "units in words": lambda step: change_json(step / "weights.json", label_units=["a", "b"]),
     "half a list of names": lambda step: cut(step / "weights.json", 0.5),
@@ -140,22 +136,6 @@ def test_what_is_not_whole_is_one_sentence_that_names_the_checkpoint(what, step)
     DAMAGE[what](step)
     with pytest.raises(UserError, match=str(step)):
         read_portable(step)
-
-
-def test_names_and_weights_must_be_as_many(tmp_path):
-    model = MODELS["encoder"]()
-    names = [weight.path for weight in model.weights]
-    step = write_step(tmp_path, model, names=names[:-1])
-    count = len(names)
-    with pytest.raises(UserError, match=f"holds {count} weights, but names {count - 1}"):
-        open_source(step)
-
-
-def test_whole_numbers_are_no_weights(tmp_path):
-    model = MODELS["encoder"]()
-    whole = [tf.Variable(tf.zeros(weight.shape, tf.int32)) for weight in model.weights]
-    with pytest.raises(UserError, match=f"{model.weights[0].path} holds int32 numbers"):
-        open_source(write_step(tmp_path, model, weights=whole))
 
 
 def test_a_checkpoint_of_an_older_version_says_what_it_lacks(step):

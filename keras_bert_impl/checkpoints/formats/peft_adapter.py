@@ -1,0 +1,300 @@
+"""Adapters in PEFT's form: a configuration, small matrices for each changed layer, whole heads.
+
+An adapter is opened over its base as one checkpoint, whose matrices are read merged.
+"""
+
+import hashlib
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
+
+import numpy as np
+
+from keras_bert_impl.checkpoints.formats import safetensors_file
+from keras_bert_impl.checkpoints.names import BILSTM, HEADS, Names, encoder_names, head_names
+from keras_bert_impl.checkpoints.sources import (
+    ADAPTER_CONFIG,
+    ADAPTER_WEIGHTS,
+    FoundTensor,
+    TensorSource,
+    pickle_refused,
+    weight_shape,
+)
+from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.json_files import json_text, parse_json, read_json_object, typed
+from keras_bert_impl.models.adapters import (
+    Adapter,
+    AdapterConfig,
+    adapters_of,
+    ends_with,
+    module_names,
+    scale_of,
+)
+
+_PICKLE = "adapter_model.bin"
+_MODEL, _ENCODER, _POOLER = "base_model.model.", "bert.", "pooler.dense."
+_BASE_SHA256 = "base_sha256"  # of the changed matrices, in metadata that PEFT does not read
+_PART = re.compile(r"(.+)\.lora_[AB]\.weight")
+_LAYER = re.compile(r"encoder\.layer\.([0-9]{1,9})\.")
+_TASKS = {
+    "classifier": ("SEQ_CLS", "BertForSequenceClassification"),
+    "tagger": ("TOKEN_CLS", "BertForTokenClassification"),
+    "span": ("QUESTION_ANS", "BertForQuestionAnswering"),
+}
+# What makes an adapter something else than a product that is added to a matrix.
+_OTHERS = (
+    *("use_dora", "lora_bias", "fan_in_fan_out", "layer_replication", "target_parameters"),
+    *("trainable_token_indices", "alora_invocation_tokens", "use_qalora", "use_bdlora"),
+    *("arrow_config", "corda_config", "kasa_config", "monteclora_config", "velora_config"),
+)
+_PLAIN_STARTS = (True, False, None, "gaussian", "eva", "orthogonal")  # others change the base
+_ANOTHER = "name another adapter"
+_MERGE_FIRST = "merge it with PEFT (merge_and_unload) and name the merged model"
+
+
+class _Config(TypedDict):
+    peft_type: str
+    r: int
+    lora_alpha: float
+    base_model_name_or_path: NotRequired[str | None]
+    task_type: NotRequired[str | None]
+    target_modules: NotRequired[Any]
+    layers_to_transform: NotRequired[Any]
+    use_rslora: NotRequired[bool | None]
+    bias: NotRequired[str | None]
+    alpha_pattern: NotRequired[dict[str, float] | None]
+    rank_pattern: NotRequired[dict[str, int] | None]
+    init_lora_weights: NotRequired[bool | str | None]
+
+
+def is_adapter(folder: Path) -> bool:
+    """Whether a folder holds an adapter."""
+    return (folder / ADAPTER_CONFIG).is_file()
+
+
+def read_base_name(folder: Path) -> str:
+    """What an adapter calls its base; refuses one that calls it nothing."""
+    name = _read_config(folder).get("base_model_name_or_path")
+    if not name:
+        raise UserError(
+            f"{folder / ADAPTER_CONFIG}: names no base (base_model_name_or_path); name the base as "
+            f"the model, and the adapter by `adapter={folder}`."
+        )
+    return name
+
+
+def _read_config(folder: Path) -> _Config:
+    path = folder / ADAPTER_CONFIG
+    if not path.is_file():
+        raise UserError(f"{folder}: holds no {ADAPTER_CONFIG}; name the folder of an adapter.")
+    values = read_json_object(path)
+    config: _Config = typed(values, _Config, str(path), _ANOTHER)
+    others = [name for name in _OTHERS if values.get(name)]
+    if config["peft_type"] != "LORA":
+        others.append(f"peft_type {shown(config['peft_type'])}")
+    if config.get("bias") not in ("none", None):
+        others.append(f"bias {shown(config.get('bias'))}")
+    if config.get("init_lora_weights") not in _PLAIN_STARTS:
+        others.append(f"init_lora_weights {shown(config.get('init_lora_weights'))}")
+    if others:
+        raise UserError(f"{path}: says {others[0]}, which is not read here; {_MERGE_FIRST}.")
+    return config
+
+
+class _Change(NamedTuple):
+    """What becomes of a tensor of the base; the digest is that of the matrix it was trained on."""
+
+    module: str
+    path: str
+    adapter: Adapter
+    transposed: bool
+    sha256: str | None
+
+
+class AdapterSource(TensorSource):
+    """An adapter over its base: one checkpoint, whose matrices are read merged.
+
+    Args:
+        folder: of the adapter.
+        base: the open base.
+    """
+
+    def __init__(self, folder: Path, base: TensorSource) -> None:
+        self.location, self.reasons, self.keeps = str(folder), base.reasons, folder
+        self._base, self._config, weights = base, _read_config(folder), folder / ADAPTER_WEIGHTS
+        if not weights.exists() and (folder / _PICKLE).exists():
+            raise pickle_refused(folder / _PICKLE, f"name an adapter with {ADAPTER_WEIGHTS}")
+        self.files = [*base.files, folder / ADAPTER_CONFIG, weights]
+        shapes = safetensors_file.read_shapes(weights)
+        self._names = {name.removeprefix(_MODEL).removeprefix(_ENCODER): name for name in shapes}
+        self._own_shapes = {name: shapes[theirs] for name, theirs in self._names.items()}
+        parts = {name: found[1] for name in self._own_shapes if (found := _PART.fullmatch(name))}
+        self._saved = self._own_shapes.keys() - parts.keys()
+        self._check_saved()
+        self._has_head = any(not name.startswith(_POOLER) for name in self._saved)
+        saved = {name: self._own_shapes[name] for name in self._saved}
+        self.shapes = {**base.shapes, **saved}
+        task = self._config.get("task_type") if self._has_head else None
+        names = [name for one, name in _TASKS.values() if one == task]
+        self.extra, self.overrides = base.extra, {"architectures": names} if names else {}
+        self._changed = self._find_changed({*parts.values()})
+
+    def find(self, names: Names) -> FoundTensor | None:
+        """The adapter's own tensor, else the base's, but no head of the base beside another."""
+        if self.owns(names):
+            own = names.hugging_face.removeprefix(_ENCODER)
+            return FoundTensor(own, names.hugging_face_transposed)
+        hidden = self._has_head and names.part not in ("encoder", "pooler")
+        return None if hidden else self._base.find(names)
+
+    def owns(self, names: Names) -> bool:
+        """Whether a weight is the adapter's own and none of the base's."""
+        return names.hugging_face.removeprefix(_ENCODER) in self._saved
+
+    def read(self, name: str) -> np.ndarray:
+        """A tensor; of a matrix that the adapter changes the changed one, at least float32."""
+        if name in self._saved:
+            return self._own(name)
+        array = self._base.read(name)
+        if name not in self._changed:
+            return array
+        change = self._changed[name]
+        kernel = array.T if change.transposed else array
+        if change.sha256 not in (None, _sha256(kernel)):
+            raise self._another_base(f"was trained on other numbers of {change.module}")
+        kernel = kernel + change.adapter.change
+        return kernel.T if change.transposed else kernel
+
+    def adapters(self) -> dict[str, Adapter]:
+        """The adapters by the paths of their layers."""
+        return {change.path: change.adapter for change in self._changed.values()}
+
+    def _own(self, name: str) -> np.ndarray:
+        return safetensors_file.read_tensor(self.files[-1], self._names[name])
+
+    def _another_base(self, fault: str) -> UserError:
+        return UserError(
+            f"{self.location}: {fault} than the base {self._base.location} has; name the base that "
+            "it was trained on."
+        )
+
+    def _check_saved(self) -> None:
+        heads = {row.hugging_face for head in (BILSTM, *HEADS) for row in head_names(head)}
+        if others := sorted(self._saved - {*heads, f"{_POOLER}weight", f"{_POOLER}bias"}):
+            raise UserError(
+                f"{self.location}: holds {shown(others[0])}, which is no adapter of a matrix and "
+                f"no head; {_MERGE_FIRST}."
+            )
+
+    def _find_changed(self, modules: Collection[str]) -> dict[str, _Change]:
+        """What becomes of each changed tensor of the base."""
+        layers = [int(found[1]) for one in modules if (found := _LAYER.match(one))]
+        blocks = max(layers, default=-1) + 1
+        if blocks > len(self._base.shapes):
+            raise self._another_base(f"changes layer {blocks - 1}, which is more layers")
+        rows = {row.ours: row for row in encoder_names(blocks + 1)}
+        paths = {name.removeprefix(_ENCODER): path for path, name in module_names(blocks).items()}
+        # One of fewer layers may be of the same sizes.
+        chosen = self._config.get("layers_to_transform") is not None or any(
+            map(str.isdigit, str(self._config.get("target_modules")))
+        )
+        if blocks and not chosen and self._base.find(rows[f"layer_{blocks}/output/kernel"]):
+            raise self._another_base(f"changes {blocks} layers, which is fewer")
+        self._check_patterns(modules)
+        words = safetensors_file.read_metadata(self.files[-1]).get(_BASE_SHA256, "{}")
+        value = parse_json(words, self.location, _ANOTHER)
+        noted: dict[str, str] = typed(value, dict[str, str], self.location, _ANOTHER)
+        changed = dict[str, _Change]()
+        for module in sorted(modules):
+            path = paths.get(module, "")
+            hit = self._base.find(rows[f"{path}/kernel"]) if path else None
+            if hit is None:
+                raise self._another_base(f"changes {shown(module)}, which is another layer")
+            adapter = self._adapter(module, weight_shape(self._base, hit))
+            changed[hit.name] = _Change(module, path, adapter, hit.transposed, noted.get(module))
+        return changed
+
+    def _check_patterns(self, modules: Collection[str]) -> None:
+        for end in (*self._pattern("alpha_pattern"), *self._pattern("rank_pattern")):
+            if not any(ends_with(module, end) for module in modules):
+                raise UserError(
+                    f"{self.location}: has a pattern {shown(end)}, with which the name of none of "
+                    f"its matrices ends; {_MERGE_FIRST}."
+                )
+
+    def _pattern(self, name: Literal["alpha_pattern", "rank_pattern"]) -> Mapping[str, float]:
+        return self._config.get(name) or {}
+
+    def _adapter(self, module: str, shape: tuple[int, ...]) -> Adapter:
+        """Reads the adapter of a matrix [in, out]."""
+        patterns = {"r": self._pattern("rank_pattern"), "alpha": self._pattern("alpha_pattern")}
+        said = {"r": self._config["r"], "alpha": self._config["lora_alpha"]}
+        for name, found in patterns.items():
+            said[name] = next((found[x] for x in found if ends_with(module, x)), said[name])
+        rank, names = int(said["r"]), [f"{module}.lora_{part}.weight" for part in "AB"]
+        sizes = [self._own_shapes.get(name) for name in names]
+        if sizes != [(rank, shape[0]), (shape[1], rank)]:
+            raise self._another_base(
+                f"changes {module} by matrices {sizes[0]} and {sizes[1]} and says r={rank}, which "
+                f"are other sizes ({shape[1]}, {shape[0]})"
+            )
+        if not 0 < rank <= min(shape):
+            raise UserError(
+                f"{self.location}: r={rank} is more than the size of {module}, {min(shape)}; "
+                f"{_ANOTHER}."
+            )
+        a, b = (self._own(name).astype(np.float32).T for name in names)
+        return Adapter(a, b, scale_of(said["alpha"], rank, bool(self._config.get("use_rslora"))))
+
+
+def _sha256(kernel: Any) -> str:
+    return hashlib.sha256(np.ascontiguousarray(kernel, dtype="<f4").data).hexdigest()
+
+
+def write_adapter_files(
+    folder: Path, model: Any, rows: Collection[Names], how: AdapterConfig, base: str
+) -> None:
+    """Writes the adapters of a model, and what it has besides its base.
+
+    Args:
+        rows: the names of the model's weights.
+        how: what the adapters were made by.
+        base: where the base is: a path, or a name on the hub and its commit, "name@commit".
+    """
+    weights = {weight.path: weight for weight in model.weights}
+    own = [row for row in rows if row.part != "encoder" and weights[row.ours].trainable]
+    heads = {row.part for row in own} - {"pooler"}
+    # A model without head has bare names, as in transformers.
+    prefix = _MODEL + (_ENCODER if heads else "")
+    plain, modules = model.plain_weights(), module_names(model.config.num_hidden_layers)
+    tensors, digests = dict[str, np.ndarray](), dict[str, str]()
+    for path, one in adapters_of(model).items():
+        module = modules[path].removeprefix(_ENCODER)
+        digests[module] = _sha256(weights[f"{path}/kernel"])
+        tensors |= {f"{module}.lora_A.weight": one.a.T, f"{module}.lora_B.weight": one.b.T}
+    tensors = {f"{prefix}{name}": array for name, array in tensors.items()}
+    for row in own:
+        name = row.hugging_face if heads else row.hugging_face.removeprefix(_ENCODER)
+        array = plain[row.ours]
+        tensors[f"{_MODEL}{name}"] = array.T if row.hugging_face_transposed else array
+    name, _, commit = (base, "", "") if Path(base).is_absolute() else base.rpartition("@")
+    saved = {row.hugging_face.removeprefix(_ENCODER).split(".")[0] for row in own}
+    values = {
+        "peft_type": "LORA",
+        "task_type": next((_TASKS[one][0] for one in heads if one in _TASKS), None),
+        "base_model_name_or_path": name,
+        "revision": commit or None,
+        "r": how.lora_rank,
+        "lora_alpha": how.alpha,
+        "use_rslora": how.use_rslora,
+        "target_modules": list(how.targets),
+        "modules_to_save": sorted(saved) or None,
+        "bias": "none",
+        "fan_in_fan_out": False,
+        "lora_dropout": 0.0,
+        "inference_mode": True,
+    }
+    (folder / ADAPTER_CONFIG).write_text(json_text(values, indent=2), encoding="utf-8")
+    metadata = {_BASE_SHA256: json_text(digests)}
+    safetensors_file.write_safetensors(folder / ADAPTER_WEIGHTS, tensors, **metadata)

@@ -1,0 +1,111 @@
+"""Kernels for JAX on a GPU: attention without its matrix of probabilities (flash attention)."""
+
+import functools
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert_impl.layers.dropout import Draw
+from keras_bert_impl.layers.kernels import (
+    Dense,
+    Norm,
+    PlainKernels,
+    Projections,
+    activate,
+    of_type,
+)
+
+
+class FlashKernels(PlainKernels):
+    """`PlainKernels` whose attention is cuDNN's, which keeps no number for each pair of tokens.
+
+    It takes batches in float16 or bfloat16 whose rows hold their tokens first and padding after
+    them, as all packers here make them; any other mask of padding gives NaN. Padding attends to
+    nothing. What cuDNN cannot compute so is left to the plain attention: float32, dropped
+    probabilities, attention in one direction, heads whose size is no multiple of 8.
+
+    Args:
+        implementation: of `jax.nn.dot_product_attention`: "cudnn", or "xla" on any device.
+    """
+
+    name = "flash"
+
+    def __init__(self, implementation: str = "cudnn") -> None:
+        self._implementation = implementation
+
+    # All is computed of rows, [..., width] as [rows, width]: left with three axes, XLA stores the
+    # vectors between the blocks with the batch innermost, and transposes them around each product.
+
+    def product(self, inputs: Any, matrix: Any) -> Any:
+        """See `PlainKernels.product`."""
+        return _like(super().product(_rows_of(inputs), matrix), inputs)
+
+    def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
+        """See `PlainKernels.dense`; the backward pass keeps an activation's input and no more."""
+        kernel, bias = of_type(inputs.dtype, kernel, bias)
+        rows = ops.add(ops.matmul(_rows_of(inputs), kernel), bias)
+        if activation != "linear":
+            rows = keras.remat(functools.partial(activate, name=activation))(rows)
+        return _like(rows, inputs)
+
+    def layer_norm(self, inputs: Any, gamma: Any, beta: Any, epsilon: float, dtype: str) -> Any:
+        """See `PlainKernels.layer_norm`."""
+        return _like(super().layer_norm(_rows_of(inputs), gamma, beta, epsilon, dtype), inputs)
+
+    def dense_add_norm(
+        self, inputs: Any, dense: Dense, residual: Any, norm: Norm, draw: Draw
+    ) -> Any:
+        """See `PlainKernels.dense_add_norm`."""
+        rows = super().dense_add_norm(_rows_of(inputs), dense, _rows_of(residual), norm, draw)
+        return _like(rows, residual)
+
+    def self_attention(
+        self, hidden: Any, projections: Projections, heads: int, mask: Any, draw: Draw
+    ) -> Any:
+        """See `PlainKernels.self_attention`."""
+        batch, length, width = hidden.shape
+        fits = mask.shape[2] == 1 and width // heads % 8 == 0
+        if not fits or draw.keys is not None or ops.dtype(hidden) == "float32":
+            return super().self_attention(hidden, projections, heads, mask, draw)
+        import jax
+
+        lengths, wrong = _tokens_first(mask[:, 0, 0, :])
+        # Three products: cuDNN wants each in memory of its own, and would have one copied.
+        query, key, value = (
+            ops.reshape(
+                self.dense(hidden, kernel, ops.add(bias, wrong), "linear"),
+                [batch, length, heads, -1],
+            )
+            for kernel, bias in projections
+        )
+        context = jax.nn.dot_product_attention(
+            query,
+            key,
+            value,
+            query_seq_lengths=lengths,
+            key_value_seq_lengths=lengths,
+            implementation=self._implementation,
+        )
+        return ops.reshape(context, [batch, length, width])
+
+
+def _rows_of(tensor: Any) -> Any:
+    return ops.reshape(tensor, [-1, tensor.shape[-1]])
+
+
+def _like(rows: Any, tensor: Any) -> Any:
+    return ops.reshape(rows, [*tensor.shape[:-1], rows.shape[-1]])
+
+
+def _tokens_first(mask: Any) -> tuple[Any, Any]:
+    """How many tokens each row has, int32 [batch], of a mask [batch, length].
+
+    And what makes every number NaN where padding stands before a token of its row, otherwise 0.
+    """
+    seen = ops.equal(mask, 0)
+    tokens = ops.sum(ops.cast(seen, "int32"), axis=1)
+    first = ops.less(ops.arange(ops.shape(mask)[1]), ops.expand_dims(tokens, 1))
+    right = ops.all(ops.equal(seen, first))
+    # A row of padding alone sees its first position, so that it is finite in any implementation.
+    return ops.maximum(tokens, 1), ops.where(right, 0.0, float("nan"))

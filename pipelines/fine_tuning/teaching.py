@@ -1,0 +1,208 @@
+"""A task whose model learns from a trained one: from its outputs for the task's rows and others.
+
+The teacher answers once, by the fastest engine, before the training begins; what it computes inside
+is computed in the step.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_bert_impl.checkpoints.model_source import ModelSource, model_identity
+from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.engines.config import FLOAT32, OPENVINO
+from keras_bert_impl.engines.open_engine import EnginePrediction, open_engine
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
+from keras_bert_impl.training.config import dtype_policy
+from keras_bert_impl.training.distillation import (
+    LABELLED,
+    OUTPUTS,
+    TEACHER,
+    DistillationObjective,
+    InnerLessons,
+)
+from pipelines.fine_tuning.row_batches import LengthRule, RowEvaluation
+from pipelines.fine_tuning.row_set import RowSet, compute_outputs
+from pipelines.fine_tuning.task import Facts, Head, TrainingRows
+from pipelines.fine_tuning.teaching_options import DistillConfig
+from pipelines.records.rows import Rows
+
+_TEXTS_AT_ONCE = 32
+
+
+class Lesson(NamedTuple):
+    """An example to learn from, and the task that read it."""
+
+    task: Any
+    example: Any
+
+
+class TaughtTask:
+    """A task whose training rows are what a teacher answers; all else is the task's own.
+
+    The answers are computed once, and kept in teacher/ of the output folder. `layers` of the
+    teacher are those that the student was cut from.
+    """
+
+    evaluates_start = False  # a model that lacks layers
+
+    def __init__(
+        self,
+        task: Any,
+        teacher: ModelSource,
+        config: DistillConfig,
+        layers: Sequence[int],
+        lessons: Callable[[], Iterator[Lesson]],
+    ) -> None:
+        self._task, self._source, self._config = task, teacher, config
+        self._layers, self._lessons = layers, lessons
+        self._labels_of: Rows | None = None  # the first rows with labels
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._task, name)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Those of the task, and what was learned of whom."""
+        how = self._config
+        learned = [how.teacher, how.lessons, how.temperature, how.label_weight]
+        return {**self._task.settings, "taught": learned}
+
+    def files(self, split: str) -> Sequence[Path]:
+        found: Sequence[Path] = () if split == self.train_split else self._task.files(split)
+        return found
+
+    def examples(self, split: str) -> Iterator[Any]:
+        return self._lessons() if split == self.train_split else self._task.examples(split)
+
+    def texts(self, example: Any) -> Iterable[str]:
+        is_lesson = isinstance(example, Lesson)
+        found: Iterable[str] = self._task.texts(example.example if is_lesson else example)
+        return found
+
+    def facts(self, example: Any) -> Facts:
+        is_lesson = isinstance(example, Lesson)
+        return Facts(compared=False) if is_lesson else self._task.facts(example)
+
+    def rows(
+        self, examples: Sequence[Any], tokenizer: Any, max_seq_length: int, *, training: bool
+    ) -> Rows:
+        """Those of the task; of training with the teacher's outputs."""
+        if not training:
+            made: Rows = self._task.rows(examples, tokenizer, max_seq_length, training=False)
+            return made
+        parts = []
+        for _, group in groupby(examples, lambda one: id(one.task)):
+            some = list(group)
+            own = [one.example for one in some]
+            rows = some[0].task.rows(own, tokenizer, max_seq_length, training=False)
+            parts.append(self._taught(rows))
+        return _joined(parts)
+
+    def _taught(self, rows: Rows) -> Rows:
+        """What is learned of rows: the inputs, the answers, and labels where they count."""
+        head = self._teacher
+        labels = set(head.labels) if self._label_weight else set()
+        labelled = labels <= {*rows.tokens, *rows.values}
+        labels_of = self._labels_of = self._labels_of or (rows if labelled else None)
+        if labels_of is None:
+            raise UserError(
+                f"`label_weight={self._label_weight}`: there are no labels to learn from; name a "
+                "`train_file` that has some."
+            )
+        wanted = {*head.objective.input_names, EXAMPLE_WEIGHTS} | labels
+        tokens = {n: x for n, x in rows.tokens.items() if n in wanted}
+        values = {n: x for n, x in rows.values.items() if n in wanted}
+        for name in () if labelled else labels:
+            of_tokens = name in labels_of.tokens
+            like = (labels_of.tokens if of_tokens else labels_of.values)[name]
+            size = int(rows.offsets()[-1]) if of_tokens else len(rows)
+            found = np.zeros((size, *like.shape[1:]), like.dtype)
+            (tokens if of_tokens else values)[name] = found
+        values[LABELLED] = np.full(len(rows), labelled, np.float32)
+        for name, array in self._outputs(rows).items():
+            (tokens if name in head.token_outputs else values)[TEACHER + name] = array
+        return replace(rows, tokens=tokens, values=values)
+
+    @property
+    def _label_weight(self) -> float:
+        """That of the options; vectors have no labels."""
+        return 0.0 if self._teacher.objective.couples_rows else self._config.label_weight
+
+    def _outputs(self, rows: Rows) -> Mapping[str, NDArray]:
+        """The teacher's outputs by their names: of rows [rows, ...], else flat [tokens, ...]."""
+        teacher = model_identity(str(self._source.checkpoint))
+        digest = hashlib.sha256(f"{teacher} {rows.lengths.tolist()}".encode())
+        for name in sorted(rows.tokens):
+            digest.update(np.ascontiguousarray(rows.tokens[name]).tobytes())
+        path = self._config.output_dir / "teacher" / f"{digest.hexdigest()[:16]}.npz"
+        if not path.is_file():
+            few = RowSet([rows])
+            source = RowEvaluation(few, _TEXTS_AT_ONCE, LengthRule())
+            found = compute_outputs("teacher", few, source, self._predict, self._teacher)
+            with open_whole(make_folder(path.parent) / path.name, "wb") as file:
+                np.savez(file, **found.read(0, len(few)))  # type: ignore[arg-type]
+        with np.load(path, allow_pickle=False) as kept:
+            return dict(kept)
+
+    @cached_property
+    def _teacher(self) -> Head:
+        config = self._task.configure(self._source.config)
+        head: Head = self._task.head(config, dtype_policy(FLOAT32))
+        report = restore(head.model, self._source.tensors())
+        if missing := [one for one in report.new if not one.startswith(("pooler", "embeddings"))]:
+            raise UserError(
+                f"{self._source.checkpoint}: holds no trained head for {self._task.name} (its "
+                f"{missing[0]} is missing); name a fine-tuned model as `teacher`."
+            )
+        self._task.restored(head.model, self._source)
+        return head
+
+    @cached_property
+    def _predict(self) -> EnginePrediction:
+        engine = open_engine(self._teacher.model, OPENVINO, FLOAT32)
+        return EnginePrediction(engine, self._teacher.objective.input_names)
+
+    def head(self, config: Any, dtype: Any = None) -> Head:
+        own, how, inner = self._task.head(config, dtype), self._config, None
+        if how.lessons != OUTPUTS:
+            path = str(self._source.checkpoint)
+            encoder = BertEncoder.from_pretrained(path, return_all_layers=True, dtype=dtype)
+            inner = InnerLessons(encoder, how.lessons, self._layers)
+        names, weight = [*own.model.output], self._label_weight
+        objective = DistillationObjective(own.objective, names, how.temperature, weight, inner)
+        lessons = tuple(TEACHER + name for name in names)
+        return Head(own.model, objective, lessons, own.token_outputs)
+
+    def batches(self, training: TrainingRows) -> None:
+        """None: rows in any order, whatever the task's own loss compares."""
+        del training
+
+    def num_training_rows(self, rows: RowSet) -> int:
+        return len(rows)
+
+
+def _joined(parts: Sequence[Rows]) -> Rows:
+    """Rows of examples that follow one another."""
+    firsts = np.cumsum([0, *(int(part.examples[-1]) + 1 for part in parts)])
+
+    def of(features: Sequence[Mapping[str, NDArray]]) -> dict[str, NDArray]:
+        return {name: np.concatenate([one[name] for one in features]) for name in features[0]}
+
+    return Rows(
+        np.concatenate([part.examples + first for part, first in zip(parts, firsts, strict=False)]),
+        np.concatenate([part.lengths for part in parts]),
+        of([part.tokens for part in parts]),
+        of([part.values for part in parts]),
+        parts[0].choices,
+    )

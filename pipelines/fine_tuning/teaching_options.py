@@ -1,0 +1,69 @@
+"""The options of making small models of a trained one."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.options import FREE, REQUIRED, Rules, check_options, option
+
+_AtLeast1 = Annotated[int, Rules(sentence="", at_least=1)]
+_AtLeast0 = Annotated[int, Rules(sentence="", at_least=0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistillConfig:
+    """The options of making small models."""
+
+    teacher: str = option(
+        REQUIRED,
+        "The trained model: the directory of a fine-tuned one (classes, numbers, tags, answers, "
+        "endings) or of vectors (also sentence-transformers'), or a name on the Hugging Face hub.",
+    )
+    output_dir: Path = option(REQUIRED, "The folder for everything.", resume=FREE)
+    dev_file: str = option(
+        REQUIRED,
+        "What all models are compared on, as the task's own tool reads it (run_classifier, "
+        "run_ner, ...).",
+    )
+    train_file: str | None = option(None, "What to learn from, likewise.")
+    unlabelled_file: tuple[str, ...] = option(
+        (),
+        "More to learn from, without labels: files that the task's tool predicts; for vectors "
+        "texts, one a line, or a column of a table. Several are separated by commas.",
+    )
+    num_layers: tuple[_AtLeast1, ...] = option(
+        (3,), "The layers of each student: one number, or several, separated by commas."
+    )
+    layers: tuple[_AtLeast0, ...] = option(
+        (),
+        "Which layers of the teacher, from 0, make the one student, in place of num_layers; by "
+        "default evenly spread ones, the last among them.",
+    )
+    lessons: str = option(
+        "outputs",
+        "What is learned: outputs, the teacher's logits or vectors; hidden_states, those of every "
+        "layer as well (TinyBERT); or relations, those among the queries, keys and values of the "
+        "last layer as well (MiniLM, version 2). The last two compute the teacher in every step.",
+        choices=("outputs", "hidden_states", "relations"),
+    )
+    temperature: float = option(
+        2.0, "What logits are divided by before they are compared.", more_than=0, at_most=100
+    )
+    label_weight: float = option(
+        0.0,
+        "The share of the labels' own loss, of rows that have a label; vectors have none.",
+        at_least=0,
+        at_most=1,
+    )
+    task_flags: str = option(
+        "",
+        "Further flags of the task's tool (num_train_epochs, learning_rate, seed, its columns and "
+        "lengths); they override ours: four epochs at a rate of 2e-4.",
+    )
+    flags: str = ""
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if not (self.train_file or self.unlabelled_file):
+            raise UserError("there is nothing to learn from; name a `train_file`.")

@@ -1,0 +1,277 @@
+"""Makes small models of a trained one: cut, taught, in eight bits, and compared in one table."""
+
+import math
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from keras_bert_impl.checkpoints.convert import read_portable
+from keras_bert_impl.checkpoints.model_directory import write_tensors_directory
+from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
+from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.checkpoints.sentence_modules import read_dense, read_sentence_settings
+from keras_bert_impl.engines.config import FLOAT32, INT8, OPENVINO, need_openvino
+from keras_bert_impl.engines.kept_graph import places_of
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder, without_links
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.training.config import dtype_policy
+from pipelines.fine_tuning import row_set
+from pipelines.fine_tuning.row_batches import LengthRule, RowEvaluation
+from pipelines.fine_tuning.run import fine_tune_checked
+from pipelines.fine_tuning.start import CheckedRun, check_run, with_kept_options
+from pipelines.fine_tuning.teaching import Lesson, TaughtTask
+from pipelines.fine_tuning.teaching_options import DistillConfig
+from pipelines.fine_tuning.text_rows import TextExample
+from pipelines.studies.commands import Tools, flag, forget_models, overriding, words_of
+from pipelines.studies.scores import markdown_table, number, write_report
+from pipelines.tasks.register import task_of
+from pipelines.vectors.texts import open_texts
+
+_EMBEDDER = "run_embedder"
+_DRAWS, _SECONDS_OF_DRAWS = 100, 20  # of the bootstrap: samples, and their time at most
+_TIMED_ROWS, _TURNS, _ROWS_AT_ONCE = 512, 5, 32
+_PRECISIONS = (FLOAT32, INT8)  # of a student
+
+
+def evenly_spread_layers(depth: int, count: int) -> tuple[int, ...]:
+    """The layers that a student is cut from, the last one always.
+
+    Example:
+        >>> evenly_spread_layers(6, 3), evenly_spread_layers(12, 4), evenly_spread_layers(6, 4)
+        ((1, 3, 5), (2, 5, 8, 11), (1, 2, 4, 5))
+    """
+    return tuple(math.ceil((number + 1) * depth / count) - 1 for number in range(count))
+
+
+def tool_of(source: ModelSource) -> str:
+    """The tool that trains models of a teacher's kind."""
+    if read_sentence_settings(source.folder) is not None:
+        return _EMBEDDER
+    task = task_of(source.config)
+    if task is None and not source.labels:
+        raise UserError(
+            f"{source.checkpoint}: has no head of a task and is no model of vectors; name a "
+            "fine-tuned model as `teacher`."
+        )
+    return "run_classifier" if task is None else f"run_{task.name}"
+
+
+def cut(teacher: str, layers: Sequence[int], folder: Path) -> None:
+    """Writes a model directory with some layers of a model, and all else of it."""
+    model, source, weights = read_portable(teacher), find_model(teacher), dict[str, Any]()
+    for name, array in model.weights.items():
+        number = re.match(r"layer_(\d+)(/.+)", name)
+        if number is None:
+            weights[name] = array
+        elif int(number[1]) in layers:
+            weights[f"layer_{layers.index(int(number[1]))}{number[2]}"] = array
+    sentence = read_sentence_settings(source.folder)
+    if sentence is not None:  # whose pooler may lie elsewhere, or nowhere
+        width = model.config.hidden_size
+        dense = read_dense(source.folder) or (np.zeros([width, width]), np.zeros(width))
+        for name, array in zip(("kernel", "bias"), dense, strict=True):
+            weights.setdefault(f"pooler/dense/{name}", np.asarray(array, np.float32))
+    config = model.config.replace(num_hidden_layers=len(layers))
+    write_tensors_directory(folder, weights, config, model.text, sentence)
+
+
+class Measured(NamedTuple):
+    """A row of the table; the deviation is that of a bootstrap over the dev set."""
+
+    model: str
+    layers: int
+    precision: str
+    figure: float
+    sigma: float
+    milliseconds: float
+    megabytes: float
+
+
+class Distillation:
+    """The students of a teacher, trained one after the other; what was stopped goes on."""
+
+    def __init__(self, config: DistillConfig, tools: Tools) -> None:
+        need_openvino()
+        self._config, self._tools = config, tools
+        self._teacher = find_model(config.teacher)
+        self._tool = tool_of(self._teacher)
+        self._task_of = tools.task_of(self._tool)
+        # The teacher's own options (lengths, windows, columns) are those of its students.
+        self._known = self._asked("compared")
+        depth = self._teacher.config.num_hidden_layers
+        spread = [evenly_spread_layers(depth, count) for count in config.num_layers]
+        self._cuts = [config.layers] if config.layers else spread
+        for layers in self._cuts:
+            if len(set(layers)) < len(layers) or max(layers) >= depth or min(layers) < 0:
+                raise UserError(
+                    f"`teacher={config.teacher}` has {depth} layers, numbered from 0; give fewer "
+                    "with `num_layers`, or other `layers`."
+                )
+
+    def _asked(self, folder: str, **files: str) -> Any:
+        """The config of the task's tool with the teacher as its model."""
+        config, sentence = self._config, read_sentence_settings(self._teacher.folder)
+        ours = {
+            "init_checkpoint": config.teacher,
+            "output_dir": config.output_dir / folder,
+            "max_seq_length": None if sentence is None else sentence.max_seq_length,
+            "num_train_epochs": 4,
+            "learning_rate": 2e-4,
+            "eval_steps": 0,
+            "bias_correction": True,
+        }
+        if self._tool == "run_squad":
+            ours["predict_file"] = files.get("test_file", config.dev_file)
+        else:
+            ours |= {"dev_file": config.dev_file, **files}
+        given = [flag(name, value) for name, value in ours.items() if value is not None]
+        more = words_of("task_flags", config.task_flags)
+        asked = self._tools.config_of(self._tool, overriding([*given, flag("do_eval")], more))
+        return with_kept_options(asked, self._teacher)
+
+    def run(self) -> tuple[list[str], list[Path]]:
+        """Trains, measures and compares; gives the table's lines and the files, none if stopped."""
+        students = dict[tuple[int, ...], Path]()
+        for layers in self._cuts:
+            model = self._taught(layers)
+            if model is None:
+                return [], []
+            students[layers] = model
+        figure, models, examples = self._compared(students)
+        lines, folder = table(figure, models, examples), self._config.output_dir
+        values = {"figure": figure, "models": [one._asdict() for one in models]}
+        report = write_report(folder / "results.md", lines, folder / "results.json", values)
+        return lines, [*students.values(), *report]
+
+    def _taught(self, layers: tuple[int, ...]) -> Path | None:
+        """The model directory of a trained student; None where its training was stopped."""
+        folder = make_folder(self._config.output_dir) / f"layers-{'-'.join(map(str, layers))}"
+        start = without_links(folder.with_name(f"{folder.name}-cut"))
+        if not start.is_dir():
+            cut(self._config.teacher, layers, start)
+        asked = replace(
+            self._known,
+            do_train=True,
+            init_checkpoint=str(start),
+            output_dir=without_links(folder),
+            flags=self._config.flags,
+        )
+        task = TaughtTask(
+            self._task_of(self._known), self._teacher, self._config, layers, self._lessons
+        )
+        checked = check_run(asked, lambda _: task)
+        training = fine_tune_checked(checked).training
+        forget_models()
+        return folder / "model" if training and training.finished else None
+
+    def _lessons(self) -> Iterator[Lesson]:
+        """All examples; labels mean what they mean to the teacher, whatever is in the files."""
+        train, more = self._config.train_file, self._config.unlabelled_file
+        split = "predict" if self._tool == "run_squad" else "test"
+        texts = more if self._tool == _EMBEDDER else ()
+        for name in (*([train] if train else ()), *(more if not texts else ())):
+            task = self._task_of(self._asked("lessons", test_file=name))
+            yield from (Lesson(task, one) for one in task.examples(split))
+        task = self._task_of(self._known)
+        for name in texts:
+            yield from (Lesson(task, TextExample(name, text)) for text in open_texts(name))
+
+    def _compared(
+        self, students: Mapping[tuple[int, ...], Path]
+    ) -> tuple[str, list[Measured], int]:
+        """The deciding figure's name, all models measured, and the number of dev examples.
+
+        They are timed in turn, so that other work on the machine slows all alike.
+        """
+        checked = self._checked(self._config.teacher)
+        task, start, length = checked.task, checked.start, checked.config.max_seq_length
+        split = row_set.Split.make(task, task.evaluation_splits[0], Tokenizer(start.text), length)
+        opened = [_Opened("teacher", checked, FLOAT32, split)]
+        for layers, folder in students.items():
+            name, of_student = f"layers {', '.join(map(str, layers))}", self._checked(str(folder))
+            opened += [_Opened(name, of_student, precision, split) for precision in _PRECISIONS]
+        some = np.arange(0, len(split.rows), max(1, len(split.rows) // _TIMED_ROWS))
+        rows = row_set.RowSet([split.rows.read(some)])
+        turns = [[one.milliseconds(rows) for one in opened] for _ in range(_TURNS)]
+        times = np.min(turns, axis=0).tolist()
+        models = [one.measured(took) for one, took in zip(opened, times, strict=True)]
+        return opened[0].figure, models, split.rows.num_examples
+
+    def _checked(self, model: str) -> CheckedRun[Any]:
+        training = replace(self._known.training, precision=FLOAT32)
+        asked = replace(self._known, init_checkpoint=model, engine=OPENVINO, training=training)
+        return check_run(asked, self._task_of)
+
+
+class _Opened:
+    """A model that is ready to answer the dev set, whose rows give the scales of int8."""
+
+    def __init__(
+        self, name: str, checked: CheckedRun[Any], precision: str, split: row_set.Split
+    ) -> None:
+        self._name, self._precision, self._split = name, precision, split
+        self._task, self._start = checked.task, checked.start
+        config = replace(checked.config, engine_precision=precision)
+        described = self._task.configure(config.configure(self._start.config))
+        self._head = self._task.head(described, dtype_policy(FLOAT32))
+        restore(self._head.model, self._start.tensors())
+        self._task.restored(self._head.model, self._start)
+        self._predict = row_set.engine_prediction(config, self._head, self._start, split.rows)
+        self.figure = ""
+
+    def milliseconds(self, rows: row_set.RowSet) -> float:
+        """How long a row takes, computed with others."""
+        source, began = RowEvaluation(rows, _ROWS_AT_ONCE, LengthRule()), time.perf_counter()
+        for _ in self._predict(source):
+            pass
+        return 1000 * (time.perf_counter() - began) / len(rows)
+
+    def measured(self, milliseconds: float) -> Measured:
+        """Its figure that decides, with the deviation over dev sets drawn from this one."""
+        task, rows, draws = self._task, self._split.rows, np.random.default_rng(0)
+        source, values = RowEvaluation(rows, _ROWS_AT_ONCE, LengthRule()), list[float]()
+        outputs = row_set.compute_outputs(self._name, rows, source, self._predict, self._head)
+        answered = list(row_set.AnsweredSplit(task, self._split, outputs))
+        scores, end = task.score(answered), time.monotonic() + _SECONDS_OF_DRAWS
+        self.figure = next(x for x in (*task.compared_figures, *scores) if x in scores)
+        while len(values) < _DRAWS and time.monotonic() < end:
+            other, drawn = task.resampled(answered, draws)
+            values.append(number(other.score(drawn)[self.figure]))
+        sigma = float(np.std(values)) or math.nan  # 0 of what no drawing changes
+        layers, value = self._head.model.config.num_hidden_layers, number(scores[self.figure])
+        where = (milliseconds, self._megabytes())
+        return Measured(self._name, layers, self._precision, value, sigma, *where)
+
+    def _megabytes(self) -> float:
+        """The size of the weights as they lie on the disk."""
+        files = [*self._start.tensors().files]
+        if self._precision == INT8:
+            name = f"{type(self._head.model).__name__}_{INT8}"
+            kept = next(one for one in places_of(self._start.folder, name) if one.is_dir())
+            files = [*kept.iterdir()]
+        return sum(one.stat().st_size for one in files) / 1e6
+
+
+def table(figure: str, models: Sequence[Measured], examples: int) -> list[str]:
+    """The lines about models, the teacher first."""
+    teacher, rows = models[0], list[list[str]]()
+    for one in models:
+        sigma = "" if math.isnan(one.sigma) else f" ± {one.sigma:.4f}"
+        kept = f"{one.figure / teacher.figure:.1%}" if teacher.figure else ""
+        speed = teacher.milliseconds / one.milliseconds
+        numbers = (f"{one.milliseconds:.2f}", f"{speed:.2f}", f"{one.megabytes:.1f}")
+        name = (one.model, f"{one.layers}", one.precision)
+        rows.append([*name, f"{one.figure:.4f}{sigma}", kept, *numbers])
+    header = ["model", "layers", "precision", figure, "of the teacher's", "ms a text"]
+    return [
+        *markdown_table([*header, "× as fast", "MB"], rows),
+        "",
+        f"± is σ of a bootstrap over the {examples:,} examples of the dev set. Times are of "
+        f"OpenVINO on this machine, {_ROWS_AT_ONCE} texts at once, the best of {_TURNS} turns.",
+    ]

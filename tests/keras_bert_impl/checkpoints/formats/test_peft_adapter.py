@@ -1,0 +1,154 @@
+import json
+import shutil
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.restore import names_of
+from keras_bert_impl.cpu_kernels.inference import inference_function
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.adapters import SharedEncoder
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.token_models import BertTokenClassifier
+from tests.support.tiny_bert import GOLDEN
+
+PEFT = GOLDEN / "peft"
+OUTPUTS = dict(np.load(PEFT / "outputs.npz"))
+MASK = OUTPUTS["attention_mask"].astype("int32")
+IDS = OUTPUTS["input_ids"].astype("int32")
+FEATURES = {"input_ids": IDS, "input_mask": MASK, "segment_ids": IDS * 0}
+CASES = {
+    "query_value_r4": (BertClassifier, "logits"),
+    "all_linear_rslora": (BertClassifier, "logits"),
+    "tags_saved_head": (BertTokenClassifier, "logits"),
+    "encoder_patterns": (BertEncoder, "sequence_output"),
+}
+
+
+def real(array):
+    """The numbers of texts, or of tokens that are no padding."""
+    array = np.asarray(array)
+    return array if array.ndim == 2 else array[MASK.astype(bool)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_outputs_are_pefts_merged_and_over_a_shared_encoder(name):
+    kind, output = CASES[name]
+    base_folder, adapter = PEFT / name / "base", PEFT / name / "adapter"
+    model = kind.from_pretrained(base_folder, adapter=adapter)
+    merged = real(model(FEATURES)[output])
+    for state in ("with_adapter", "reloaded", "merged"):
+        np.testing.assert_allclose(merged, real(OUTPUTS[f"{name}/{state}"]), atol=1e-5)
+
+    shared, source = SharedEncoder(), find_model(base_folder, adapter=adapter).tensors()
+    base = kind.from_pretrained(base_folder)
+    shared.lend(base)
+    shared.join(model, source.adapters(), [x.ours for x in names_of(model) if source.owns(x)])
+    np.testing.assert_allclose(real(model(FEATURES)[output]), merged, atol=2e-6)
+    expected = real(OUTPUTS[f"{name}/base"])
+    np.testing.assert_allclose(real(base(FEATURES)[output]), expected, atol=1e-5)
+    if name == "all_linear_rslora":
+        for one, numbers in ((model, merged), (base, expected)):
+            outputs = inference_function(one)(FEATURES)[output]
+            np.testing.assert_allclose(real(outputs), numbers, atol=1e-5)
+
+
+@pytest.fixture
+def copied(tmp_path):
+    return shutil.copytree(PEFT / "query_value_r4", tmp_path / "copy")
+
+
+def changed_config(**entries):
+    def change(folder):
+        path = folder / "adapter" / "adapter_config.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
+
+    return change
+
+
+def changed_tensors(change, metadata=None):
+    def write(folder):
+        path = folder / "adapter" / "adapter_model.safetensors"
+        tensors = load_file(path)
+        change(tensors)
+        save_file(tensors, path, metadata or {"format": "pt"})
+
+    return write
+
+
+ROOT = "base_model.model.bert."
+LAYER = f"{ROOT}encoder.layer.1.attention.self.query.lora_"
+WIDER = {f"{LAYER}A.weight": np.zeros([4, 48], "f4"), f"{LAYER}B.weight": np.zeros([48, 4], "f4")}
+DEEPER = {name.replace("layer.1", "layer.2"): np.zeros([4, 32], "f4") for name in WIDER}
+
+
+def shallower(tensors):
+    for name in [name for name in tensors if ".layer.1." in name]:
+        del tensors[name]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            changed_config(use_dora=True),
+            "says use_dora, which is not read here; merge it with PEFT",
+        ),
+        (changed_config(bias="all"), "says bias 'all'"),
+        (changed_config(peft_type="IA3"), "says peft_type 'IA3'"),
+        (changed_config(init_lora_weights="pissa"), "says init_lora_weights 'pissa'"),
+        (changed_config(r="four"), "r is 'four'; it must be a whole number; name another adapter"),
+        (changed_config(r=8), r"matrices \(4, 32\) and \(32, 4\) and says r=8"),
+        (changed_config(alpha_pattern={"layer.9": 2}), "has a pattern 'layer.9'"),
+        (
+            changed_tensors(
+                lambda x: x.update({f"{ROOT}embeddings.lora_embedding_A": x[next(iter(x))]})
+            ),
+            "holds 'embeddings.lora_embedding_A', which is no adapter of a matrix and no head",
+        ),
+        (
+            changed_tensors(lambda x: x.update(WIDER)),
+            "are other sizes.* base .* that it was trained",
+        ),
+        (
+            changed_tensors(lambda x: x.update(DEEPER)),
+            "changes 'encoder.layer.2.*another layer than",
+        ),
+        (changed_tensors(shallower), "changes 1 layers, which is fewer than the base"),
+        (
+            changed_tensors(
+                lambda _: None,
+                {"base_sha256": '{"encoder.layer.0.attention.self.query": "0"}'},
+            ),
+            "trained on other numbers of encoder.layer.0.attention.self.query than the base",
+        ),
+        (
+            lambda folder: (folder / "adapter" / "adapter_model.safetensors").rename(
+                folder / "adapter" / "adapter_model.bin"
+            ),
+            "is a pickle, which can run any code",
+        ),
+        (
+            lambda folder: (folder / "adapter" / "adapter_model.safetensors").write_bytes(
+                b"x" * 90
+            ),
+            "cannot be read as a whole safetensors file",
+        ),
+    ],
+)
+def test_what_is_no_plain_adapter_of_this_base_is_one_sentence(copied, change, sentence):
+    change(copied)
+    with pytest.raises(UserError, match=sentence):
+        BertClassifier.from_pretrained(copied / "base", adapter=copied / "adapter")
+
+
+def test_an_adapter_that_names_its_base_is_a_model(copied):
+    with pytest.raises(UserError, match=r"names no base .* `adapter=.*adapter`"):
+        find_model(copied / "adapter")
+    changed_config(base_model_name_or_path=str(copied / "base"))(copied)
+    model = BertClassifier.from_pretrained(copied / "adapter")
+    expected = OUTPUTS["query_value_r4/with_adapter"]
+    np.testing.assert_allclose(np.asarray(model(FEATURES)["logits"]), expected, atol=1e-5)

@@ -1,0 +1,79 @@
+"""Rows that a student learns from: the teacher's outputs, with labels where there are some."""
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.token_models import BertTokenClassifier
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from pipelines.fine_tuning import teaching
+from pipelines.fine_tuning.teaching import TaughtTask
+from pipelines.fine_tuning.teaching_options import DistillConfig
+from pipelines.studies.distill import Distillation
+from tests.support.model_folders import WORD_VOCABULARY, write_classifier, write_tagger
+from tools.table import ToolPrograms
+
+TABLE = "text\tlabel\nthe dog runs\ta\na cat\tb\nthe list\ta\n"
+TAGGED = "the O\ndog B-X\n\na O\ncat B-X\nsleeps O\n"
+KINDS = {
+    "classes": (write_classifier, ["a", "b"], BertClassifier, TABLE, "text\na dog sleeps\nthe\n"),
+    "tags": (write_tagger, ["B-X", "O"], BertTokenClassifier, TAGGED, "runs O\na O\n"),
+}
+
+KINDS_DEV = {"classes": TABLE, "tags": TAGGED}
+
+
+def taught(folder, kind, label_weight=0.5):
+    """The rows that are trained on: those with labels, then those without."""
+    write, labels, _, text, more = KINDS[kind]
+    end = ".tsv" if kind == "classes" else ".txt"
+    names = {name: folder / f"{name}{end}" for name in ("train", "more")}
+    dev = folder / f"dev{end}"
+    for name, content in (("train", text), ("more", more)):
+        names[name].write_text(content)
+    dev.write_text(KINDS_DEV[kind])
+    config = DistillConfig(
+        teacher=str(write(folder / "teacher-model", labels)),
+        output_dir=folder / "out",
+        train_file=str(names["train"]),
+        dev_file=str(dev),
+        unlabelled_file=(str(names["more"]),),
+        num_layers=(1,),
+        label_weight=label_weight,
+        task_flags="--max_seq_length=12",
+    )
+    study = Distillation(config, ToolPrograms())
+    task = TaughtTask(study._task_of(study._known), study._teacher, config, (0,), study._lessons)
+    tokenizer = Tokenizer(TextSettings(WORD_VOCABULARY))
+    return task.rows(list(task.examples("train")), tokenizer, 12, training=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_row_has_what_the_teacher_answers(kind, tmp_path):
+    rows = taught(tmp_path, kind)
+    model = KINDS[kind][2].from_pretrained(tmp_path / "teacher-model")
+    features = rows.padded(int(rows.lengths.max()))
+    names = ("input_ids", "input_mask", "segment_ids")
+    expected = np.array(model({name: features[name] for name in names})["logits"])
+    found = features["teacher/logits"]
+    if kind == "tags":
+        expected = expected * features["input_mask"][..., None]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    labelled = {"classes": [1, 1, 1, 0, 0], "tags": [1, 1, 1]}[kind]
+    assert features["labelled"].tolist() == labelled
+    assert rows.examples.tolist() == list(range(len(labelled)))
+
+
+def test_what_the_teacher_answered_is_not_computed_again(tmp_path, monkeypatch):
+    rows = taught(tmp_path, "classes")
+    monkeypatch.setattr(teaching, "compute_outputs", None)
+    again = taught(tmp_path, "classes")
+    np.testing.assert_array_equal(again.values["teacher/logits"], rows.values["teacher/logits"])
+
+
+def test_labels_that_count_must_be_there(tmp_path, monkeypatch):
+    monkeypatch.setitem(KINDS, "classes", (*KINDS["classes"][:3], "text\na dog\n", "text\na\n"))
+    with pytest.raises(UserError, match="no labels"):
+        taught(tmp_path, "classes")

@@ -1,0 +1,94 @@
+"""Small models of a trained one: which layers, what they begin with, and the table."""
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.checkpoints.convert import read_portable
+from keras_bert_impl.engines.config import FLOAT32
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.classifier import BertClassifier
+from pipelines.fine_tuning import teaching
+from pipelines.fine_tuning.teaching_options import DistillConfig
+from pipelines.studies import distill
+from pipelines.studies.distill import Distillation, Measured, cut, table
+from tests.support.model_folders import write_classifier, write_encoder, write_prompted
+from tools.table import ToolPrograms
+
+TABLE = "text\tlabel\nthe dog runs\ta\na cat\tb\nthe list\ta\nthe value .\tb\n"
+
+
+def config(folder, teacher, **changes):
+    (folder / "texts.tsv").write_text(TABLE)
+    files = dict.fromkeys(("train_file", "dev_file"), str(folder / "texts.tsv"))
+    given = {
+        "num_layers": (1,),
+        "task_flags": "--train_batch_size=2 --num_train_epochs=1 --max_seq_length=12",
+    }
+    return DistillConfig(
+        teacher=str(teacher), output_dir=folder / "small", **{**files, **given, **changes}
+    )
+
+
+@pytest.mark.parametrize("write", [write_classifier, write_prompted])
+def test_a_student_begins_with_layers_of_its_teacher(write, tmp_path):
+    given = (["a", "b"],) if write is write_classifier else ()
+    more = {"num_hidden_layers": 2} if write is write_classifier else {}
+    teacher = write(tmp_path / "teacher", *given, **more)
+    cut(str(teacher), [1], tmp_path / "cut")
+    student, whole = (read_portable(tmp_path / name) for name in ("cut", "teacher"))
+    assert student.config.num_hidden_layers == 1
+    expected = {
+        name.replace("layer_1/", "layer_0/"): array
+        for name, array in whole.weights.items()
+        if not name.startswith("layer_0/")
+    }
+    assert student.weights.keys() == expected.keys()
+    for name, array in expected.items():
+        np.testing.assert_array_equal(student.weights[name], array)
+
+
+def test_a_student_is_trained_compared_and_resumed(tmp_path, monkeypatch):
+    monkeypatch.setattr(distill, "_PRECISIONS", (FLOAT32,))
+    teacher = write_classifier(tmp_path / "teacher", ["a", "b"], num_hidden_layers=2)
+    flags = f"--teacher={teacher}\n"
+    asked = config(tmp_path, teacher, lessons="relations", label_weight=0.5, flags=flags)
+    lines, files = Distillation(asked, ToolPrograms()).run()
+    assert [line.split("|")[1].strip() for line in lines[2:4]] == ["teacher", "layers 1"]
+    assert files[0] == tmp_path / "small" / "layers-1" / "model"
+    assert BertClassifier.from_pretrained(files[0], num_labels=2).config.num_hidden_layers == 1
+    assert f" from `{teacher}`" in (files[0] / "README.md").read_text()
+    begun = read_portable(tmp_path / "small" / "layers-1-cut").weights
+    trained = read_portable(files[0]).weights
+    assert any(np.any(trained[name] != begun[name]) for name in begun)
+    monkeypatch.setattr(teaching, "compute_outputs", None)  # what is done is not done again
+    again, _ = Distillation(asked, ToolPrograms()).run()
+    assert again[2].split("|")[4] == lines[2].split("|")[4]
+    for name, array in read_portable(files[0]).weights.items():
+        np.testing.assert_array_equal(array, trained[name])
+
+
+def test_the_table_compares_all_with_the_teacher():
+    models = [
+        Measured("teacher", 6, "float32", 0.8, 0.01, 4.0, 90.0),
+        Measured("layers 1, 3, 5", 3, "int8", 0.792, float("nan"), 1.0, 18.0),
+    ]
+    lines = table("spearman", models, 1500)
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:4]]
+    assert cells == [
+        ["teacher", "6", "float32", "0.8000 ± 0.0100", "100.0%", "4.00", "1.00", "90.0"],
+        ["layers 1, 3, 5", "3", "int8", "0.7920", "99.0%", "1.00", "4.00", "18.0"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("write", "changes", "message"),
+    [
+        (write_encoder, {}, "no head of a task"),
+        (lambda folder: write_classifier(folder, ["a", "b"]), {"num_layers": (2,)}, "1 layers"),
+        (lambda folder: write_classifier(folder, ["a", "b"]), {"layers": (1,)}, "1 layers"),
+    ],
+)
+def test_what_cannot_be_is_told_before_anything_is_written(write, changes, message, tmp_path):
+    with pytest.raises(UserError, match=message):
+        Distillation(config(tmp_path, write(tmp_path / "teacher"), **changes), ToolPrograms())
+    assert not (tmp_path / "small").exists()
