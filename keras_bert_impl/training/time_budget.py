@@ -2,7 +2,6 @@
 
 import collections
 import contextlib
-import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -49,7 +48,7 @@ class TimeBudget:
         self._start = began - self.kept["spent"]
         usual = min(_CLOSING_OF_START * (clock() - began), _MOST_CLOSING * hours * 3600)
         self._closing = max(_CLOSING, usual)
-        self._calls = collections.deque[float](maxlen=5)
+        self._calls, self._is_compiled = collections.deque[float](maxlen=5), False
 
     def spent(self) -> float:
         """The seconds since the start, those of earlier processes up to the checkpoint included."""
@@ -70,13 +69,16 @@ class TimeBudget:
     def begin_call(self, end: int) -> None:
         """Notes that a call up to the step `end` begins; the last one ends nearest to the end."""
         self._call_began = self.spent()
-        usual = statistics.median(self._calls) if self._calls else 0.0
+        # The least of the last few: others waited for a program to be compiled, or for the machine.
+        usual = min(self._calls, default=0.0)
         if self._for_training() - self._call_began < 1.5 * usual:
             self.kept["goal"] = end
 
     def end_call(self, examples: int) -> None:
         """Notes that the call is done, with so many examples."""
-        self._calls.append(self.spent() - self._call_began)
+        if self._is_compiled:
+            self._calls.append(self.spent() - self._call_began)
+        self._is_compiled = True  # by the first call
         self.kept["examples"] += examples
 
     def is_evaluation_due(self, each_turn: bool) -> bool:
