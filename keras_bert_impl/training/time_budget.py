@@ -2,14 +2,15 @@
 
 import collections
 import contextlib
-import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from keras_bert_impl.options import MOST_COUNTED
 
-_CLOSING = 3.0  # seconds: the learning curve, the model's card, the end of the process
+# Seconds for the learning curve, the card and the end of the process. On a busy machine they are
+# more: a share of what the start took, up to one of the hours.
+_CLOSING, _CLOSING_OF_START, _MOST_CLOSING = 3.0, 0.4, 0.01
 _SAVES_AT_END = 1.5  # a checkpoint and, without the moments, the model
 _TURNS = 4  # so often a run is evaluated, the last time at its end
 _CHEAP = 0.05  # of the hours; what costs more is done once before the end, to see what it costs
@@ -43,8 +44,11 @@ class TimeBudget:
         self.kept = {**new, "goal": MOST_COUNTED, **kept}
         if kept.get("hours") != hours:
             self.kept |= {"hours": hours, "goal": MOST_COUNTED}
-        self._start = (_begun[-1] if _begun else clock()) - self.kept["spent"]
-        self._calls = collections.deque[float](maxlen=5)
+        began = _begun[-1] if _begun else clock()
+        self._start = began - self.kept["spent"]
+        usual = min(_CLOSING_OF_START * (clock() - began), _MOST_CLOSING * hours * 3600)
+        self._closing = max(_CLOSING, usual)
+        self._calls, self._is_compiled = collections.deque[float](maxlen=5), False
 
     def spent(self) -> float:
         """The seconds since the start, those of earlier processes up to the checkpoint included."""
@@ -55,7 +59,7 @@ class TimeBudget:
         return f"{self.spent() / 3600:.3g} of {self._hours:g} hours"
 
     def _for_training(self) -> float:
-        after = _SAVES_AT_END * self.kept["save"] + self.kept["ending"] + _CLOSING
+        after = _SAVES_AT_END * self.kept["save"] + self.kept["ending"] + self._closing
         return max(self._hours * 3600 - after, 1e-3)
 
     def share(self) -> float:
@@ -65,13 +69,16 @@ class TimeBudget:
     def begin_call(self, end: int) -> None:
         """Notes that a call up to the step `end` begins; the last one ends nearest to the end."""
         self._call_began = self.spent()
-        usual = statistics.median(self._calls) if self._calls else 0.0
+        # The least of the last few: others waited for a program to be compiled, or for the machine.
+        usual = min(self._calls, default=0.0)
         if self._for_training() - self._call_began < 1.5 * usual:
             self.kept["goal"] = end
 
     def end_call(self, examples: int) -> None:
         """Notes that the call is done, with so many examples."""
-        self._calls.append(self.spent() - self._call_began)
+        if self._is_compiled:
+            self._calls.append(self.spent() - self._call_began)
+        self._is_compiled = True  # by the first call
         self.kept["examples"] += examples
 
     def is_evaluation_due(self, each_turn: bool) -> bool:

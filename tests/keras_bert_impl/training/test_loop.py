@@ -99,14 +99,14 @@ def test_a_run_with_a_plateau_gets_a_later_end_as_if_it_had_had_it_from_the_begi
     plateau = {"schedule": "wsd", "keep_checkpoint_max": 1}
     run(tmp_path / "longer", **plateau)
     assert saved(tmp_path / "longer") == [16, 20]  # the one before the decay stays
-    longer, weights = run(tmp_path / "longer", **plateau, num_train_steps=40, reports=told)
-    _, whole = run(tmp_path / "whole", **plateau, num_train_steps=40)
+    longer, weights = run(tmp_path / "longer", **plateau, num_train_steps=25, reports=told)
+    _, whole = run(tmp_path / "whole", **plateau, num_train_steps=25)
     assert longer.resumed_from == 16
     assert "goes on from step 16, before its decay" in told[0]
     assert same(weights, whole)
-    assert saved(tmp_path / "longer") == [32, 40]
-    with pytest.raises(UserError, match="`num_train_steps` was 40 and is 30"):
-        run(tmp_path / "longer", **plateau, num_train_steps=30)
+    assert saved(tmp_path / "longer") == [20, 25]
+    with pytest.raises(UserError, match="`num_train_steps` was 25 and is 24"):
+        run(tmp_path / "longer", **plateau, num_train_steps=24)
 
 
 class Growing(ArrayBatches):
@@ -121,16 +121,17 @@ class Growing(ArrayBatches):
 
 def test_a_ramp_joins_more_and_more_micro_batches(tmp_path):
     ramp = {"accumulation_steps": 3, "batch_ramp": 0.75, "num_train_steps": 8}
+    ramp["save_checkpoints_steps"] = 3
     sizes = {"batch_size": 10}
     _, ramped = run(tmp_path / "ramp", **ramp, **sizes)
     _, by_hand = run(tmp_path / "hand", source=Growing, **sizes, num_train_steps=8)
     for found, expected in zip(ramped, by_hand, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-6)
-    run(tmp_path / "parts", **ramp, **sizes, stop_after_step=3)
-    _, resumed = run(tmp_path / "parts", **ramp, **sizes)
+    shutil.rmtree(tmp_path / "ramp" / "checkpoints" / "step-00000008")
+    _, resumed = run(tmp_path / "ramp", **ramp, **sizes)
     assert same(ramped, resumed)
     with pytest.raises(UserError, match="`accumulation_steps` was 3 and is 2"):
-        run(tmp_path / "parts", **{**ramp, "accumulation_steps": 2})
+        run(tmp_path / "ramp", **{**ramp, "accumulation_steps": 2})
 
 
 class Clock:
@@ -173,7 +174,9 @@ def test_a_run_of_hours_follows_the_clock_to_the_end_of_its_schedule(tmp_path, m
     assert abs(spent - usable) <= 10  # half a step
     again, _ = run(tmp_path, **config)
     assert (again.finished, again.is_new) == (True, False)
-    assert run(tmp_path, **{**config, "train_hours": 0.4}, stop_after_step=70)[0].step == 70
+    # 54 steps of 10 s and 17 of 20 s are the first ones beyond 80 % of the hours.
+    later, _ = run(tmp_path, **{**config, "train_hours": 0.4}, stop_after_step=71)
+    assert (later.resumed_from, later.finished) == (71, False)
 
 
 def test_a_line_holds_the_mean_since_the_line_before(tmp_path):
