@@ -229,9 +229,9 @@ def distill(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
       keras-bert distill --teacher=run/model --train_file=train.csv --dev_file=dev.csv
           --label_weight=0.5 --num_layers=4,3 --task_flags=--num_train_epochs=3 --output_dir=small
     """
-    from pipelines.studies.distill import Study
+    from pipelines.studies.distill import Distillation
 
-    lines, files = Study(replace(config, flags=flags.as_flagfile()), ToolPrograms()).run()
+    lines, files = Distillation(replace(config, flags=flags.as_flagfile()), ToolPrograms()).run()
     if not files:
         tell_stopped(f"Stopped; finished runs and checkpoints are kept, and {CONTINUES}.")
     yield from lines

@@ -26,22 +26,11 @@ from keras_bert_impl.training.objectives import (
 )
 
 OUTPUTS, HIDDEN_STATES, RELATIONS = "outputs", "hidden_states", "relations"
-LESSONS = (OUTPUTS, HIDDEN_STATES, RELATIONS)
-LABELLED = "labelled"
-"""The feature of a row that says whether it has a label: float32 [rows], 1 or 0."""
+TEACHER, LABELLED = "teacher/", "labelled"
+"""Features of rows: TEACHER and an output's name, and whether there is a label, float32 [rows]."""
 
 _INSIDE = "inside"
 _IMPOSSIBLE = -1e9
-
-
-def lesson_feature(output: str) -> str:
-    """How rows call the teacher's output.
-
-    Example:
-        >>> lesson_feature("logits")
-        'teacher/logits'
-    """
-    return f"teacher/{output}"
 
 
 def divergence(student: Any, teacher: Any, temperature: float = 1.0) -> Any:
@@ -135,7 +124,7 @@ def _projections(block: Any, hidden: Any) -> list[Any]:
 class DistillationObjective(Objective):
     """The mean over the rows of what the outputs differ, and of the labels' own loss.
 
-    Rows have the teacher's outputs as `lesson_feature`, and `LABELLED`. Logits of classes differ by
+    Rows have the teacher's outputs (`TEACHER`), and `LABELLED`. Logits of classes differ by
     their `divergence` (of spans: over positions), several labels each by that of yes and no,
     numbers by their squared difference in units of the labels' deviation, vectors by theirs in
     units of the teacher's length. Rows with labels count `label_weight` of the labels' loss.
@@ -192,7 +181,7 @@ class DistillationObjective(Objective):
 
     def _difference(self, name: str, student: Any, batch: Mapping[str, Any]) -> Any:
         """By how much an output differs from the teacher's: float32 [rows]."""
-        student, teacher = _float32(student), _float32(batch[lesson_feature(name)])
+        student, teacher = _float32(student), _float32(batch[TEACHER + name])
         own, rows = self._own, ops.shape(student)[0]
         if own.couples_rows:  # vectors
             error = ops.sum(ops.square(student - teacher), axis=-1)

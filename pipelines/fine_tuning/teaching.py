@@ -27,9 +27,9 @@ from keras_bert_impl.training.config import dtype_policy
 from keras_bert_impl.training.distillation import (
     LABELLED,
     OUTPUTS,
+    TEACHER,
     DistillationObjective,
     InnerLessons,
-    lesson_feature,
 )
 from pipelines.fine_tuning.row_batches import LengthRule, RowEvaluation
 from pipelines.fine_tuning.row_set import RowSet, compute_outputs
@@ -53,6 +53,8 @@ class TaughtTask:
     The answers are computed once, and kept in teacher/ of the output folder. `layers` of the
     teacher are those that the student was cut from.
     """
+
+    evaluates_start = False  # a model that lacks layers
 
     def __init__(
         self,
@@ -129,7 +131,7 @@ class TaughtTask:
             (tokens if of_tokens else values)[name] = found
         values[LABELLED] = np.full(len(rows), labelled, np.float32)
         for name, array in self._outputs(rows).items():
-            (tokens if name in head.token_outputs else values)[lesson_feature(name)] = array
+            (tokens if name in head.token_outputs else values)[TEACHER + name] = array
         return replace(rows, tokens=tokens, values=values)
 
     @property
@@ -179,7 +181,7 @@ class TaughtTask:
             inner = InnerLessons(encoder, how.lessons, self._layers)
         names, weight = [*own.model.output], self._label_weight
         objective = DistillationObjective(own.objective, names, how.temperature, weight, inner)
-        lessons = tuple(map(lesson_feature, names))
+        lessons = tuple(TEACHER + name for name in names)
         return Head(own.model, objective, lessons, own.token_outputs)
 
     def batches(self, training: TrainingRows) -> None:

@@ -93,7 +93,7 @@ class Measured(NamedTuple):
     megabytes: float
 
 
-class Study:
+class Distillation:
     """The students of a teacher, trained one after the other; what was stopped goes on."""
 
     def __init__(self, config: DistillConfig, tools: Tools) -> None:
@@ -116,18 +116,20 @@ class Study:
 
     def _asked(self, folder: str, **files: str) -> Any:
         """The config of the task's tool with the teacher as its model."""
-        config = self._config
-        named = {"dev_file": config.dev_file, **files}
-        if self._tool == "run_squad":
-            named = {"predict_file": files.get("test_file", config.dev_file)}
+        config, sentence = self._config, read_sentence_settings(self._teacher.folder)
         ours = {
             "init_checkpoint": config.teacher,
             "output_dir": config.output_dir / folder,
-            **named,
+            "max_seq_length": None if sentence is None else sentence.max_seq_length,
+            "num_train_epochs": 4,
+            "learning_rate": 2e-4,
+            "eval_steps": 0,
+            "bias_correction": True,
         }
-        sentence = read_sentence_settings(self._teacher.folder)
-        ours |= {"max_seq_length": None if sentence is None else sentence.max_seq_length, **named}
-        ours |= {"num_train_epochs": 4, "learning_rate": 2e-4, "eval_steps": 0}
+        if self._tool == "run_squad":
+            ours["predict_file"] = files.get("test_file", config.dev_file)
+        else:
+            ours |= {"dev_file": config.dev_file, **files}
         given = [flag(name, value) for name, value in ours.items() if value is not None]
         more = words_of("task_flags", config.task_flags)
         asked = self._tools.config_of(self._tool, overriding([*given, flag("do_eval")], more))

@@ -11,7 +11,7 @@ from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from pipelines.fine_tuning import teaching
 from pipelines.fine_tuning.teaching import TaughtTask
 from pipelines.fine_tuning.teaching_options import DistillConfig
-from pipelines.studies.distill import Study
+from pipelines.studies.distill import Distillation
 from tests.support.model_folders import WORD_VOCABULARY, write_classifier, write_tagger
 from tools.table import ToolPrograms
 
@@ -44,7 +44,7 @@ def taught(folder, kind, label_weight=0.5):
         label_weight=label_weight,
         task_flags="--max_seq_length=12",
     )
-    study = Study(config, ToolPrograms())
+    study = Distillation(config, ToolPrograms())
     task = TaughtTask(study._task_of(study._known), study._teacher, config, (0,), study._lessons)
     tokenizer = Tokenizer(TextSettings(WORD_VOCABULARY))
     return task.rows(list(task.examples("train")), tokenizer, 12, training=True)

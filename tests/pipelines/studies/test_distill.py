@@ -10,7 +10,7 @@ from keras_bert_impl.models.classifier import BertClassifier
 from pipelines.fine_tuning import teaching
 from pipelines.fine_tuning.teaching_options import DistillConfig
 from pipelines.studies import distill
-from pipelines.studies.distill import Measured, Study, cut, table
+from pipelines.studies.distill import Distillation, Measured, cut, table
 from tests.support.model_folders import write_classifier, write_encoder, write_prompted
 from tools.table import ToolPrograms
 
@@ -52,7 +52,7 @@ def test_a_student_is_trained_compared_and_resumed(tmp_path, monkeypatch):
     teacher = write_classifier(tmp_path / "teacher", ["a", "b"], num_hidden_layers=2)
     flags = f"--teacher={teacher}\n"
     asked = config(tmp_path, teacher, lessons="relations", label_weight=0.5, flags=flags)
-    lines, files = Study(asked, ToolPrograms()).run()
+    lines, files = Distillation(asked, ToolPrograms()).run()
     assert [line.split("|")[1].strip() for line in lines[2:4]] == ["teacher", "layers 1"]
     assert files[0] == tmp_path / "small" / "layers-1" / "model"
     assert BertClassifier.from_pretrained(files[0], num_labels=2).config.num_hidden_layers == 1
@@ -61,7 +61,7 @@ def test_a_student_is_trained_compared_and_resumed(tmp_path, monkeypatch):
     trained = read_portable(files[0]).weights
     assert any(np.any(trained[name] != begun[name]) for name in begun)
     monkeypatch.setattr(teaching, "compute_outputs", None)  # what is done is not done again
-    again, _ = Study(asked, ToolPrograms()).run()
+    again, _ = Distillation(asked, ToolPrograms()).run()
     assert again[2].split("|")[4] == lines[2].split("|")[4]
     for name, array in read_portable(files[0]).weights.items():
         np.testing.assert_array_equal(array, trained[name])
@@ -90,5 +90,5 @@ def test_the_table_compares_all_with_the_teacher():
 )
 def test_what_cannot_be_is_told_before_anything_is_written(write, changes, message, tmp_path):
     with pytest.raises(UserError, match=message):
-        Study(config(tmp_path, write(tmp_path / "teacher"), **changes), ToolPrograms())
+        Distillation(config(tmp_path, write(tmp_path / "teacher"), **changes), ToolPrograms())
     assert not (tmp_path / "small").exists()
