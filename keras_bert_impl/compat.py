@@ -98,8 +98,8 @@ def name_by_content(arguments: Any, outputs: Any) -> None:
     if tf.executing_eagerly() or not graph.building_function:
         return
     nodes = [node.SerializeToString(deterministic=True) for node in graph.as_graph_def().node]
-    given = [str(getattr(one, "shape", one)) for one in tf.nest.flatten(arguments)]
-    given += [str(getattr(one, "name", one)) for one in tf.nest.flatten(outputs)]
+    given = [str(one.shape if tf.is_tensor(one) else one) for one in tf.nest.flatten(arguments)]
+    given += [one.name if tf.is_tensor(one) else str(one) for one in tf.nest.flatten(outputs)]
     digest = hashlib.sha256(b"".join([*nodes, *map(str.encode, given)])).hexdigest()
     graph.name = f"{_BY_CONTENT}{graph.name}_{digest}"
     usual = concrete_function._inference_name
