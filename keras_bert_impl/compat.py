@@ -7,6 +7,7 @@ longer. Nothing is imported until a function is called.
 
 import contextlib
 import functools
+import hashlib
 import importlib.util
 import sys
 import weakref
@@ -78,6 +79,37 @@ def gradients_of_this_graph() -> Iterator[None]:
             graph.custom_gradients.append(gradient)
             forget = functools.partial(registered.pop, name)
             registered[name]["type"] = weakref.proxy(gradient, forget)
+
+
+_BY_CONTENT = "by_content_"
+
+
+def name_by_content(arguments: Any, outputs: Any) -> None:
+    """Calls the function that is being traced by what it computes; at the end of its body.
+
+    TensorFlow calls it by a number, which another process, or the next model, gives to another one.
+    XLA's programs are found again under the name, in memory and on disk (see `kept_programs`).
+    `_inference_name`, a graph's `name`: seen in TensorFlow 2.21.0.
+    """
+    import tensorflow as tf
+    from tensorflow.python.eager.polymorphic_function import concrete_function
+
+    graph = tf.compat.v1.get_default_graph()
+    if tf.executing_eagerly() or not graph.building_function:
+        return
+    nodes = [node.SerializeToString(deterministic=True) for node in graph.as_graph_def().node]
+    given = [str(getattr(one, "shape", one)) for one in tf.nest.flatten(arguments)]
+    given += [str(getattr(one, "name", one)) for one in tf.nest.flatten(outputs)]
+    digest = hashlib.sha256(b"".join([*nodes, *map(str.encode, given)])).hexdigest()
+    graph.name = f"{_BY_CONTENT}{graph.name}_{digest}"
+    usual = concrete_function._inference_name
+    if not hasattr(usual, _BY_CONTENT):
+
+        def named(name: str) -> str:
+            return name if name.startswith(_BY_CONTENT) else usual(name)
+
+        setattr(named, _BY_CONTENT, True)
+        concrete_function._inference_name = named
 
 
 def variable_index(optimizer: Any, variable: Any) -> int:

@@ -25,6 +25,7 @@ from keras_bert_impl.user_cache import keep_newest, own_folder
 _MOST_BYTES = 256 << 20  # some thousand programs; all are read at each start
 _FREE_BYTES = 1 << 30  # a disk that fills up meanwhile would end the run
 _ENDING = ".pb"
+_FLAG = "tf_xla_persistent_cache"
 
 
 def keep_programs() -> None:
@@ -47,10 +48,8 @@ def keep_programs() -> None:
         folder.mkdir(mode=0o700)
         machine = _machine()
         _take(store, folder, machine)
-        os.environ["TF_XLA_FLAGS"] = (
-            f'--tf_xla_persistent_cache_directory="{folder}" '
-            "--tf_xla_persistent_cache_device_types=CPU"
-        )
+        flags = {f"{_FLAG}_directory": f'"{folder}"', f"{_FLAG}_device_types": "CPU"}
+        os.environ["TF_XLA_FLAGS"] = " ".join(f"--{name}={flags[name]}" for name in flags)
         atexit.register(_give, store, folder, machine, os.getpid())
 
 

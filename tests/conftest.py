@@ -80,9 +80,10 @@ def pytest_terminal_summary(terminalreporter, config):
 
 
 def pytest_collection_modifyitems(items):
-    """Puts files with slow tests in front, so that the workers end together."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    """Puts files with long and then with slow tests in front, so that the workers end together."""
+    for marker in ("slow", "long"):
+        first = {item.path for item in items if item.get_closest_marker(marker)}
+        items.sort(key=lambda item: item.path not in first)
 
 
 def pytest_collection_finish():

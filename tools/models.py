@@ -229,20 +229,31 @@ def export_saved_model(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
 def _exported(config: Any, form: str) -> Iterator[str]:
     from pipelines.tasks.register import open_and_serve
 
-    folder, length = config.output_dir, config.max_seq_length
-    opened, served = open_and_serve(
-        config.model, top_k=config.top_k, max_seq_length=length, **config.description()
-    )
-    from keras_bert_impl.serving import export  # after the model is found
+    folder, length, about = config.output_dir, config.max_seq_length, config.description()
+    if form == "static":
+        from keras_bert_impl.serving.static_export import export_static
+        from pipelines.vectors.texts import open_texts
 
-    if form == "saved_model":
-        result = export.export_saved_model(served, opened, folder, config.verify)
+        texts = open_texts(config.input_file) if config.input_file else None
+        result = export_static(
+            config.model, folder, config.dimensions, texts, config.verify, **about
+        )
     else:
-        result = export.export_portable(opened, folder, form, length, config.verify)
+        opened, served = open_and_serve(
+            config.model, top_k=config.top_k, max_seq_length=length, **about
+        )
+        from keras_bert_impl.serving import export  # after the model is found
+
+        if form == "saved_model":
+            result = export.export_saved_model(served, opened, folder, config.verify)
+        else:
+            result = export.export_portable(opened, folder, form, length, config.verify)
     yield f"{folder}: {result.size / 1e6:.1f} MB"
     for name, (inputs, outputs) in result.signatures.items():
         yield f"  {name}: {', '.join(inputs)} -> {', '.join(outputs)}"
-    if result.answers is None:
+    if form == "static":
+        yield "  sentence-transformers, model2vec, embed, search and serve open it"
+    elif result.answers is None:
         yield "  no client.py: the model takes more than texts are (positions of masks, choices)"
     else:
         yield f"  client.py: text -> {result.answers}"
@@ -258,6 +269,10 @@ def _exported(config: Any, form: str) -> Iterator[str]:
 @tool(EXPORT, "keras_bert_impl.serving.exported:ExportModelConfig")
 def export_model(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     """Writes a model directory for a server or a runtime: as SavedModel, ONNX, OpenVINO, LiteRT.
+
+    Or as static vectors (--format=static): a table of one vector for each token, made within a
+    minute, that gives the vectors of texts some hundred times as fast as the model; see the page
+    Small models.
 
     A SavedModel takes raw text (see export_saved_model). The others take ids, with free batch and
     length, and give what the model gives: logits, vectors, or one vector for each text if the

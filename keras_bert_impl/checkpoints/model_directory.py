@@ -246,7 +246,7 @@ def tokenizer_config(config: BertConfig, text: TextSettings) -> dict[str, Any]:
     }
 
 
-def write_json(path: Path, values: dict[str, Any]) -> None:
+def write_json(path: Path, values: Any) -> None:
     """Writes a small file of JSON, its keys sorted."""
     with open_whole(path, "wb") as file:
         file.write(_json_file(values))

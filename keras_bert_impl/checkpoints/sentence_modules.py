@@ -186,27 +186,37 @@ def restore_pooler(weights: Sequence[Any], folder: Path) -> bool:
     return True
 
 
-def _read_modules(path: Path) -> dict[str, str]:
-    """The folder of each module, by the last part of its class' name; no class is imported."""
-    modules = read_typed(path, list[_Module], _AGAIN)
+def module_folders(folder: Path) -> list[tuple[str, str]]:
+    """The modules that a directory names: the last part of each one's class' name, and its folder.
+
+    Their classes are never imported: a name only says which of the modules here is meant.
+    """
+    path = folder / MODULES_FILE
+    modules = read_typed(path, list[_Module], _AGAIN) if is_named(path) else []
     for module in modules:
         check_keys(path, module, MODULES_FILE)
-    kinds = [one["type"].rpartition(".")[2] for one in modules]
+        name = module.get("path", "")
+        if Path(name).is_absolute() or ".." in name or not name.isprintable():
+            raise UserError(f"{path}: the module {shown(name)} lies outside of the model's folder.")
+    return [(one["type"].rpartition(".")[2], one.get("path", "")) for one in modules]
+
+
+def _read_modules(path: Path) -> dict[str, str]:
+    """The folder of each module, of a kind that exists here."""
+    modules = module_folders(path.parent)
+    kinds = [kind for kind, _ in modules]
     if kinds not in (_OF_CROSS_ENCODERS if _cross_encoder(path.parent) else _KNOWN):
         found = shown(", ".join(kinds))[1:-1] or "no module"
         raise UserError(
             f"{path}: a model of {found} cannot be opened here; name one "
             "of Transformer, Pooling and perhaps Dense and Normalize."
         )
-    folders = {kind: one.get("path", "") for kind, one in zip(kinds, modules, strict=True)}
+    folders = dict(modules)
     if folders["Transformer"] not in ("", "."):
         raise UserError(
             f"{path}: the encoder lies in the folder {shown(folders['Transformer'])}; move its "
             f"files beside {MODULES_FILE}, and leave its path empty there."
         )
-    for name in folders.values():
-        if Path(name).is_absolute() or ".." in name or not name.isprintable():
-            raise UserError(f"{path}: the module {shown(name)} lies outside of the model's folder.")
     return folders
 
 
@@ -322,11 +332,7 @@ def write_sentence_files(
     if settings.normalize:
         kinds["Normalize"] = _NORMALIZE
         make_folder(folder / _NORMALIZE)
-    modules = [
-        {"idx": number, "name": str(number), "path": path, "type": f"{_CLASSES}.{kind}"}
-        for number, (kind, path) in enumerate(kinds.items())
-    ]
-    write_json(folder / MODULES_FILE, modules)
+    write_json(folder / MODULES_FILE, modules_of(kinds))
     make_folder(folder / _POOLING)
     modes = {
         "cls_token": settings.pooling != MEAN,
@@ -342,6 +348,14 @@ def write_sentence_files(
         write_json(folder / LENGTH_FILE, length)
     if settings.prompt or settings.prompts or settings.dimensions or settings.similarity != COSINE:
         write_json(folder / PROMPTS_FILE, _prompts(settings))
+
+
+def modules_of(kinds: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What `modules.json` says of modules: their classes' names, and the folder of each."""
+    return [
+        {"idx": number, "name": str(number), "path": path, "type": f"{_CLASSES}.{kind}"}
+        for number, (kind, path) in enumerate(kinds.items())
+    ]
 
 
 def _prompts(settings: SentenceSettings) -> dict[str, Any]:

@@ -69,9 +69,9 @@ def read_casing(folder: Path, *, is_export: bool = False) -> Casing:
     lower, accents, form, longest_word = map(said.get, _SAID)
     archive = _GOOGLE_FOLDER.match(real_path(folder).name)
     described = read_tokenizer_json(fast) if is_named(fast) and not is_export else None
-    if lower is None and described is not None:
-        lower = described.do_lower_case
-        accents = described.strip_accents if accents is None else accents
+    file = Casing() if described is None else described.casing
+    if lower is None:
+        lower, accents = file.do_lower_case, file.strip_accents if accents is None else accents
     if lower is None and archive:
         lower = archive[1] not in _CASED_FOLDERS
     own = Casing(lower, accents, form)
@@ -82,9 +82,8 @@ def read_casing(folder: Path, *, is_export: bool = False) -> Casing:
     tokens = _own_tokens(folder)
     if described is not None:
         _check_same(folder, described, tokens, own, Casing(lower, accents))
-        form = NFC if described.composes else form
-        longest_word = described.longest_word
-    added = _added_tokens(folder, values, described)
+        form, longest_word = file.unicode_form or form, file.longest_word
+    added = _added_tokens(folder, values, file.added)
     check_reachable(added, tokens or [token.content for token in added], bool(lower), folder)
     return Casing(lower, accents, form, added, longest_word)
 
@@ -101,8 +100,11 @@ def _check_same(
     folder: Path, described: TokenizerFile, tokens: tuple[str, ...], *casings: Casing
 ) -> None:
     """Refuses a `tokenizer.json` that contradicts the files beside it."""
-    found = (described.do_lower_case, _removes_accents(described))
-    if found not in [(one.do_lower_case, _removes_accents(one)) for one in casings]:
+    found, *others = (
+        (one.do_lower_case, one.do_lower_case if one.strip_accents is None else one.strip_accents)
+        for one in (described.casing, *casings)
+    )
+    if found not in others:
         raise UserError(
             f"{folder / FAST_TOKENIZER_FILE}: lower-cases text ({found[0]}) or removes accents "
             f"({found[1]}) otherwise than {folder / TOKENIZER_FILE} says; correct one of them."
@@ -116,18 +118,13 @@ def _check_same(
             )
 
 
-def _removes_accents(casing: Casing | TokenizerFile) -> bool | None:
-    return casing.do_lower_case if casing.strip_accents is None else casing.strip_accents
-
-
 def _added_tokens(
-    folder: Path, values: Mapping[str, Any], described: TokenizerFile | None
+    folder: Path, values: Mapping[str, Any], described: tuple[AddedToken, ...]
 ) -> tuple[AddedToken, ...]:
     """All tokens that are taken out of a text; of what two files say of one the first counts."""
     special, plain = folder / SPECIAL_TOKENS_FILE, folder / ADDED_TOKENS_FILE
     mapped = read_checked(special, SPECIAL_TOKENS_FILE)
-    found = [*(described.added if described else ())]
-    found += read_added_tokens(values, folder / TOKENIZER_FILE)
+    found = [*described, *read_added_tokens(values, folder / TOKENIZER_FILE)]
     found += read_added_tokens(mapped, special)
     names = {token.content for token in found}
     numbers = read_typed(plain, dict[str, int], "save it again") if is_named(plain) else {}

@@ -25,6 +25,8 @@ from typing import Any
 
 import keras
 
+from keras_bert_impl.compat import name_by_content
+
 _FLAG = "xla_cpu_experimental_ynn_fusion_type"
 _KIND = "__ynn_fusion"
 _lock = threading.Lock()
@@ -84,7 +86,13 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     import tensorflow as tf
 
-    program = tf.function(function, jit_compile=True, autograph=False)
+    @functools.wraps(function)
+    def named(*arguments: Any) -> Any:
+        outputs = function(*arguments)
+        name_by_content(arguments, outputs)
+        return outputs
+
+    program = tf.function(named, jit_compile=True, autograph=False)
 
     @functools.wraps(function)
     def run(*arguments: Any) -> Any:

@@ -59,7 +59,8 @@ class BertEmbeddings(ConfiguredLayer):
         # Two segments: a product with their one-hot code is cheaper than a second gather, and its
         # gradient is one product instead of a scatter.
         segments = ops.one_hot(segment_ids, self.config.type_vocab_size, dtype="float32")
-        total = ops.add(total, ops.matmul(segments, ops.convert_to_tensor(self.segment_table)))
+        table = ops.convert_to_tensor(self.segment_table)
+        total = ops.add(total, kernels.current().product(segments, table))
         return self.dropout(self.layer_norm(total), training=training)
 
     def compute_output_shape(self, input_ids_shape: Any) -> Any:

@@ -1,11 +1,20 @@
 """Kernels for JAX on a GPU: attention without its matrix of probabilities (flash attention)."""
 
+import functools
 from typing import Any
 
+import keras
 from keras import ops
 
 from keras_bert_impl.layers.dropout import Draw
-from keras_bert_impl.layers.kernels import PlainKernels, Projections
+from keras_bert_impl.layers.kernels import (
+    Dense,
+    Norm,
+    PlainKernels,
+    Projections,
+    activate,
+    of_type,
+)
 
 
 class FlashKernels(PlainKernels):
@@ -13,8 +22,8 @@ class FlashKernels(PlainKernels):
 
     It takes batches in float16 or bfloat16 whose rows hold their tokens first and padding after
     them, as all packers here make them; any other mask of padding gives NaN. Padding attends to
-    nothing. Float32, dropped probabilities and attention in one direction, which cuDNN cannot
-    compute so, are left to the plain attention.
+    nothing. What cuDNN cannot compute so is left to the plain attention: float32, dropped
+    probabilities, attention in one direction, heads whose size is no multiple of 8.
 
     Args:
         implementation: of `jax.nn.dot_product_attention`: "cudnn", or "xla" on any device.
@@ -25,16 +34,42 @@ class FlashKernels(PlainKernels):
     def __init__(self, implementation: str = "cudnn") -> None:
         self._implementation = implementation
 
+    # All is computed of rows, [..., width] as [rows, width]: left with three axes, XLA stores the
+    # vectors between the blocks with the batch innermost, and transposes them around each product.
+
+    def product(self, inputs: Any, matrix: Any) -> Any:
+        """See `PlainKernels.product`."""
+        return _like(super().product(_rows_of(inputs), matrix), inputs)
+
+    def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
+        """See `PlainKernels.dense`; the backward pass keeps an activation's input and no more."""
+        kernel, bias = of_type(inputs.dtype, kernel, bias)
+        rows = ops.add(ops.matmul(_rows_of(inputs), kernel), bias)
+        if activation != "linear":
+            rows = keras.remat(functools.partial(activate, name=activation))(rows)
+        return _like(rows, inputs)
+
+    def layer_norm(self, inputs: Any, gamma: Any, beta: Any, epsilon: float, dtype: str) -> Any:
+        """See `PlainKernels.layer_norm`."""
+        return _like(super().layer_norm(_rows_of(inputs), gamma, beta, epsilon, dtype), inputs)
+
+    def dense_add_norm(
+        self, inputs: Any, dense: Dense, residual: Any, norm: Norm, draw: Draw
+    ) -> Any:
+        """See `PlainKernels.dense_add_norm`."""
+        rows = super().dense_add_norm(_rows_of(inputs), dense, _rows_of(residual), norm, draw)
+        return _like(rows, residual)
+
     def self_attention(
         self, hidden: Any, projections: Projections, heads: int, mask: Any, draw: Draw
     ) -> Any:
         """See `PlainKernels.self_attention`."""
-        in_one_direction = mask.shape[2] != 1
-        if draw.keys is not None or in_one_direction or ops.dtype(hidden) == "float32":
+        batch, length, width = hidden.shape
+        fits = mask.shape[2] == 1 and width // heads % 8 == 0
+        if not fits or draw.keys is not None or ops.dtype(hidden) == "float32":
             return super().self_attention(hidden, projections, heads, mask, draw)
         import jax
 
-        batch, length, width = hidden.shape
         lengths, wrong = _tokens_first(mask[:, 0, 0, :])
         # Three products: cuDNN wants each in memory of its own, and would have one copied.
         query, key, value = (
@@ -53,6 +88,14 @@ class FlashKernels(PlainKernels):
             implementation=self._implementation,
         )
         return ops.reshape(context, [batch, length, width])
+
+
+def _rows_of(tensor: Any) -> Any:
+    return ops.reshape(tensor, [-1, tensor.shape[-1]])
+
+
+def _like(rows: Any, tensor: Any) -> Any:
+    return ops.reshape(rows, [*tensor.shape[:-1], rows.shape[-1]])
 
 
 def _tokens_first(mask: Any) -> tuple[Any, Any]:

@@ -54,10 +54,14 @@ class PlainKernels:
 
     name = "plain"
 
+    def product(self, inputs: Any, matrix: Any) -> Any:
+        """[..., in] x [in, out] -> [..., out]."""
+        return ops.matmul(inputs, matrix)
+
     def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
         """`activation(inputs @ kernel + bias)`; [..., in] x [in, out] -> [..., out]."""
         kernel, bias = of_type(inputs.dtype, kernel, bias)
-        return activate(ops.add(ops.matmul(inputs, kernel), bias), activation)
+        return activate(ops.add(self.product(inputs, kernel), bias), activation)
 
     def scores(self, inputs: Any, kernel: Any, bias: Any) -> Any:
         """The last product of a head: float32 [..., in] x [in, out] + [out] -> [..., out]."""
@@ -68,7 +72,7 @@ class PlainKernels:
 
         The product is of the type of `hidden`, and its sums become float32.
         """
-        return ops.cast(ops.matmul(hidden, ops.transpose(table)), "float32")
+        return ops.cast(self.product(hidden, ops.transpose(table)), "float32")
 
     def layer_norm(self, inputs: Any, gamma: Any, beta: Any, epsilon: float, dtype: str) -> Any:
         """Layer normalization of the last axis, computed in float32, given as `dtype`."""

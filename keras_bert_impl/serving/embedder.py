@@ -25,7 +25,7 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import FLOAT32, OPENVINO, TENSORFLOW, check_engine
 from keras_bert_impl.engines.engine import Engine, Features, KerasEngine, check_finite
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
-from keras_bert_impl.engines.open_engine import open_engine, open_graph
+from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.engines.openvino_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import POOLER
@@ -158,8 +158,9 @@ class Embedder:
         vector: dict[str, Any] = {"pooling": pooling, "normalize": normalize}
         told: dict[str, Any] = {"do_lower_case": do_lower_case, "adapter": adapter}
         exported = find_exported(path_or_name, engine, **vector, **told)
-        engine = engine or (OPENVINO if exported else TENSORFLOW)
-        check_engine(engine, precision)
+        if exported is None or not exported.static:
+            engine = engine or (OPENVINO if exported else TENSORFLOW)
+            check_engine(engine, precision)
         source = exported or find_model(path_or_name, **told)
         changes = {**vector, "max_seq_length": max_seq_length, "prompt": prompt}
         given = {name: value for name, value in changes.items() if value is not None}
@@ -168,14 +169,14 @@ class Embedder:
         open_it: Callable[..., Engine]
         if isinstance(source, ExportedModel):
             model = source
-            open_it = functools.partial(open_graph, source.checkpoint)
+            open_it = source.open
         else:
             policy = dtype_policy(precision if engine == TENSORFLOW else FLOAT32)
             model = unbuilt_embedder(source, settings, policy)
             if engine == TENSORFLOW:
                 need_tensorflow("`engine=tensorflow`", JAX)
                 model = model.build()
-            open_it = functools.partial(open_engine, model, engine, folder=source.folder)
+            open_it = functools.partial(open_engine, model, str(engine), folder=source.folder)
         embedder = cls(model, source.text, settings, deterministic=deterministic)
         embedder._source = source
         rows = functools.partial(embedder._calibration_rows, calibration_texts)
@@ -278,7 +279,6 @@ class Embedder:
     ) -> Vectors:
         rows, cut = self._rows(texts, prompt_name)
         check_size(dimensions, self.width)
-        vectors = np.empty((len(rows), self.width), np.float32)
         if self.refuses_long and cut.any():
             first = int(np.flatnonzero(cut)[0])
             raise UserError(
@@ -288,11 +288,20 @@ class Embedder:
             )
         self.num_texts += len(rows)
         self.num_truncated += int(np.count_nonzero(cut))
+        return truncated(self.embed_rows(rows, evenly), dimensions, self.settings.normalize)
+
+    def embed_rows(self, rows: Sequence[Ids], evenly: bool = False) -> Vectors:
+        """The vectors of rows of ids, such as `rows` gives.
+
+        Args:
+            evenly: keep all cores busy to the end, in batches that depend on their number.
+        """
+        vectors = np.empty((len(rows), self.width), np.float32)
         for some, outputs in self.engine.compute(self._batches(rows, evenly)):
             vectors[some] = outputs["embedding"][: len(some)]
             origin = self._source.checkpoint if self._source else "the model"
             check_finite({"vectors": vectors[some]}, origin)
-        return truncated(vectors, dimensions, self.settings.normalize)
+        return vectors
 
     def _batches(
         self, rows: Sequence[Ids], evenly: bool
@@ -341,11 +350,10 @@ class Embedder:
     def _batch(self, rows: Sequence[Ids], length: int, count: int) -> dict[str, NDArray[np.int32]]:
         """The features of a batch of `count` rows; beyond `rows` they have one token each."""
         ids = np.full((count, length), self.text.vocabulary.pad_id, np.int32)
-        mask = np.zeros((count, length), np.int32)
-        mask[len(rows) :, 0] = 1
-        for number, row in enumerate(rows):
-            ids[number, : len(row)] = row
-            mask[number, : len(row)] = 1
+        lengths = np.ones((count, 1), np.int64)
+        lengths[: len(rows), 0] = [len(row) for row in rows]
+        mask = (np.arange(length) < lengths).astype(np.int32)
+        ids[: len(rows)][mask[: len(rows)] > 0] = np.concatenate(rows)
         return {"input_ids": ids, "input_mask": mask, "segment_ids": np.zeros_like(ids)}
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
@@ -360,7 +368,7 @@ class Embedder:
 def sentence_settings_of(source: ModelSource | ExportedModel) -> SentenceSettings:
     """How a text becomes one vector, as a model's folder says, else by the mean of its tokens."""
     if isinstance(source, ExportedModel):
-        if not (source.gives_vectors and source.is_whole):
+        if not (source.gives_vectors and (source.is_whole or source.static)):
             raise UserError(
                 f"{source.checkpoint}: is an export that gives no vectors of texts, or does not "
                 "say their size; export a model of vectors again, or name a model directory."

@@ -25,8 +25,17 @@ from keras_bert_impl.checkpoints.model_directory import (
     write_json,
 )
 from keras_bert_impl.checkpoints.restore import check_weights
-from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
-from keras_bert_impl.checkpoints.sources import CONFIG_FILE, TOKENIZER_FILE, VOCABULARY_FILE
+from keras_bert_impl.checkpoints.sentence_modules import (
+    MODULES_FILE,
+    SentenceSettings,
+    read_sentence_settings,
+)
+from keras_bert_impl.checkpoints.sources import (
+    CONFIG_FILE,
+    TOKENIZER_FILE,
+    VOCABULARY_FILE,
+    WEIGHTS_FILE,
+)
 from keras_bert_impl.checkpoints.task_settings import (
     long_texts_of,
     num_texts,
@@ -57,6 +66,7 @@ from keras_bert_impl.serving.exported import (
 from keras_bert_impl.serving.opened_model import OpenedModel, open_model
 from keras_bert_impl.serving.served_models import ServedClassifier, ServedEncoder, ServedPretrainer
 from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs
+from keras_bert_impl.serving.static_vectors import STATIC, read_static
 from keras_bert_impl.serving.verify import (
     Arrays,
     Ask,
@@ -83,6 +93,8 @@ _FILES = {
     ONNX: ("model.onnx",),
     OPENVINO: ("model.xml", "model.bin"),
     LITERT: ("model.tflite",),
+    # No model directory has the first one, so that none is replaced.
+    STATIC: (DIGESTS_FILE, WEIGHTS_FILE, MODULES_FILE),
 }
 _BESIDE = (
     *(_CLIENT, DIGESTS_FILE, SETTINGS_FILE, _TOKENIZER, VOCABULARY_FILE, CONFIG_FILE),
@@ -176,7 +188,7 @@ def export_saved_model(
         name: {one.name: InputSpec(one.shape.as_list(), one.dtype == tf.string) for one in inputs}
         for name, inputs in served.specs.items()
     }
-    written = _write(opened, Path(folder), SAVED_MODEL, fill, specs, served.call, verify)
+    written = write_export(opened, Path(folder), SAVED_MODEL, fill, specs, served.call, verify)
     return ExportResult(served.interface(), answers, *written)
 
 
@@ -218,12 +230,12 @@ def export_portable(
         }
         write_json(aside / CONFIG_FILE, with_task_settings(config, kept).to_hugging_face())
 
-    written = _write(opened, folder, form, fill, specs, expected, verify)
+    written = write_export(opened, folder, form, fill, specs, expected, verify)
     names = tuple(model.input), tuple(sorted(model.output))
     return ExportResult({"serving_default": names}, answers, *written)
 
 
-def _write(
+def write_export(
     opened: OpenedModel,
     folder: Path,
     form: str,
@@ -231,10 +243,11 @@ def _write(
     specs: Specs,
     expected: Ask,
     verified: bool,
+    card: str | None = None,
 ) -> tuple[int, Verification | None]:
     """Writes an export; the folder appears when it is complete and, if asked for, verified.
 
-    An older export of the same format is replaced.
+    An older export of the same format is replaced. `card` is by default the model's.
     """
     check_weights({x.path: x for x in opened.model.weights}, opened.source.checkpoint)
     final = followed(folder)
@@ -251,7 +264,7 @@ def _write(
     with whole_folder(final) as aside:
         try:
             fill(aside)
-            write_card(aside, edited_card(final) or _card(opened))
+            write_card(aside, edited_card(final) or card or _card(opened))
         except tf.errors.OpError as error:
             raise not_written(final, reason_of(error)) from error
         sizes = opened.text.vocabulary, opened.model.config.max_position_embeddings
@@ -267,6 +280,9 @@ def _write(
 
 def _loaded(form: str, folder: Path) -> Ask:
     """An export in its own runtime, as its client loads it."""
+    if form == STATIC:
+        engine = read_static(folder).open()
+        return lambda _, features: engine.compute_one(features)
     if form != SAVED_MODEL:
         file = _FILES[form][0]
         compute = beside_the_main_thread(lambda: client.RUNTIMES[file](folder / file))

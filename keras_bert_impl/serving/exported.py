@@ -6,23 +6,35 @@ import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
+from keras_bert_impl.checkpoints.hub import may_be_hub_name
 from keras_bert_impl.checkpoints.model_card import CARD_FILE
-from keras_bert_impl.checkpoints.model_source import AdaptedOptions
+from keras_bert_impl.checkpoints.model_source import AdaptedOptions, locate
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE, TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.checkpoints.text_files import read_casing
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.engines.config import TENSORFLOW
-from keras_bert_impl.engines.kept_graph import GRAPH_FILE, WEIGHTS_FILE
+from keras_bert_impl.engines.config import FLOAT32, OPENVINO, TENSORFLOW
+from keras_bert_impl.engines.kept_graph import GRAPH_FILE, WEIGHTS_FILE, Calibration
+from keras_bert_impl.engines.open_engine import no_rows, open_graph
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import file_sha256, is_named, is_there, read_small
 from keras_bert_impl.json_files import read_json_object, read_typed
 from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.serving.static_vectors import (
+    STATIC,
+    StaticEngine,
+    StaticVectors,
+    is_static,
+    read_static,
+)
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from keras_bert_impl.engines.openvino_engine import OpenVinoEngine
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -55,7 +67,8 @@ class ExportSettings(TypedDict, total=False):
 class ExportedModel:
     """All that is known of an exported model but its graph; a `KnownModel`.
 
-    `is_whole`: the configuration is the model's; an older export has none.
+    `is_whole`: the configuration is the model's; an older export has none. `static`: what is known
+    of static vectors, which have a table in place of a graph.
     """
 
     checkpoint: Path
@@ -67,6 +80,34 @@ class ExportedModel:
     sentence: SentenceSettings
     max_seq_length: int
     is_whole: bool
+    static: StaticVectors | None = None
+
+    @property
+    def engine(self) -> str:
+        """What computes it."""
+        return STATIC if self.static else OPENVINO
+
+    @property
+    def files(self) -> list[Path]:
+        """The files of its numbers, by which it is told from others."""
+        graph = [self.checkpoint / GRAPH_FILE, self.checkpoint / WEIGHTS_FILE]
+        return [self.static.file] if self.static else graph
+
+    def open(
+        self,
+        precision: str = FLOAT32,
+        calibration: Calibration = no_rows,
+        deterministic: bool = False,
+    ) -> "StaticEngine | OpenVinoEngine":
+        """Gives what computes it; TensorFlow is not needed."""
+        if self.static is None:
+            return open_graph(self.checkpoint, precision, calibration, deterministic)
+        if precision != FLOAT32:
+            raise UserError(
+                f"{self.checkpoint}: holds static vectors, which are added in float32; leave out "
+                f"`precision={precision}`."
+            )
+        return self.static.open()
 
 
 def is_openvino_export(folder: Path) -> bool:
@@ -85,14 +126,20 @@ def is_openvino_export(folder: Path) -> bool:
 def find_exported(
     path: str | os.PathLike[str], engine: str | None = None, **options: Any
 ) -> ExportedModel | None:
-    """The export for OpenVINO at a path; None where something else is there."""
+    """The export for OpenVINO, or the static vectors, at a path or of a name on the hub.
+
+    None where something else is there.
+    """
     folder = Path(path).expanduser()
-    if not is_openvino_export(folder):
+    if not is_there(folder) and may_be_hub_name(str(path)):
+        folder = locate(path)
+    if not (static := is_static(folder)) and not is_openvino_export(folder):
         return None
-    if engine == TENSORFLOW:
+    if engine == TENSORFLOW or (static and engine):
+        what = "a folder of static vectors" if static else "an export for OpenVINO"
         raise UserError(
-            f"{folder}: is an export for OpenVINO, which tensorflow cannot compute; leave `engine` "
-            "out, or name the model directory."
+            f"{folder}: is {what}, which {engine} cannot compute; leave `engine` out, or name the "
+            "model directory."
         )
     for name, value in options.items():
         if value is not None:
@@ -100,7 +147,19 @@ def find_exported(
                 f"{folder}: is an export, which says itself what it reads; leave out `{name}`, or "
                 "name the model directory."
             )
-    return read_exported(folder)
+    return _of_static(folder) if static else read_exported(folder)
+
+
+def _of_static(folder: Path) -> ExportedModel:
+    if is_named(folder / DIGESTS_FILE):  # else it is another library's
+        check_digests(folder, ())
+    found = read_static(folder)
+    length = found.most + 2  # [CLS] and [SEP] are counted, and not read
+    tokens = len(found.text.vocabulary)
+    config = BertConfig(tokens, found.width, 1, 1, max_position_embeddings=length)
+    sentence = SentenceSettings(normalize=found.normalize, max_seq_length=length)
+    facts = config, found.text, (), False, True, sentence, length, False
+    return ExportedModel(folder, *facts, static=found)
 
 
 def read_exported(folder: Path) -> ExportedModel:
@@ -204,6 +263,23 @@ class ExportModelConfig(ExportConfig):
     format: str = option(
         "saved_model",
         "saved_model (text and ids in), or onnx, openvino or litert (ids in). Vocabulary, labels "
-        "and a client in plain Python that takes text lie next to it.",
-        choices=("saved_model", "onnx", "openvino", "litert"),
+        "and a client in plain Python that takes text lie next to it. static: a vector for each "
+        "token, whose mean is a text's, for sentence-transformers, model2vec and `embed`.",
+        choices=("saved_model", "onnx", "openvino", "litert", STATIC),
     )
+    dimensions: int | None = option(
+        None,
+        "Of static vectors: how many numbers one has; by default 256, or the model's if fewer.",
+        at_least=1,
+    )
+    input_file: str | None = option(
+        None,
+        "Of static vectors: text, one a line, that gives the frequencies of tokens; by default "
+        "their order in the vocabulary does, as in BERT's own.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("dimensions", "input_file"):
+            if self.format != STATIC and getattr(self, name) is not None:
+                raise UserError(f"`{name}` is for `format={STATIC}`; leave it out.")

@@ -16,6 +16,7 @@ from keras_bert_impl.files import is_named
 from keras_bert_impl.json_files import read_json_object, typed
 from keras_bert_impl.options import Rules
 from keras_bert_impl.tokenization.added_tokens import AddedToken
+from keras_bert_impl.tokenization.text_settings import NFC, Casing
 from keras_bert_impl.tokenization.vocabulary import CLS, CONTINUATION, SEP, SPECIAL_TOKENS, UNK
 
 WordLength = Annotated[int, Rules(sentence="", at_least=1, at_most=1 << 20)]
@@ -227,14 +228,14 @@ def read_added_tokens(
 
 
 class TokenizerFile(NamedTuple):
-    """The content of a `tokenizer.json`."""
+    """What a `tokenizer.json` says: all tokens in the order of their ids, and the rest.
+
+    `truncation` says how many tokens of a text are read; None is all.
+    """
 
     tokens: tuple[str, ...]
-    do_lower_case: bool
-    strip_accents: bool | None
-    composes: bool
-    added: tuple[AddedToken, ...]
-    longest_word: int | None
+    casing: Casing
+    truncation: int | None
 
 
 class _Model(TypedDict):
@@ -252,8 +253,12 @@ class _BertNormalizer(TypedDict):
 _REMEDY = "save the tokenizer again, or name BERT's own vocab.txt"
 
 
-def read_tokenizer_json(path: str | os.PathLike[str]) -> TokenizerFile:
-    """Reads a `tokenizer.json` whose rules are BERT's; others are refused."""
+def read_tokenizer_json(path: str | os.PathLike[str], *, framed: bool = True) -> TokenizerFile:
+    """Reads a `tokenizer.json` whose rules are BERT's; others are refused.
+
+    Args:
+        framed: whether a text shall get [CLS] and [SEP]; else it does not matter whether it does.
+    """
     values = read_json_object(path)
     model = typed(values.get("model"), _Model, f"{path}: model", _REMEDY)
     ids = dict(model["vocab"])
@@ -276,13 +281,17 @@ def read_tokenizer_json(path: str | os.PathLike[str]) -> TokenizerFile:
         flat |= {f"{part}.{key}": value for key, value in entries.items()}
     needed = {"normalizer": None, "pre_tokenizer": None, "post_processor": None}
     check_keys(path, {**needed, **flat}, "tokenizer.json")
-    _check_frame(flat.get("post_processor"), ids, path)
+    if framed:
+        _check_frame(flat.get("post_processor"), ids, path)
     lower, accents, composes = _read_normalizer(flat.get("normalizer"), path)
     added_tokens = tuple(token for token in tokens if token.content not in SPECIAL_TOKENS)
     check_reachable(added_tokens, known, lower, path)
     ordered = tuple(sorted(ids, key=ids.__getitem__))
-    longest_word = model.get("max_input_chars_per_word")
-    return TokenizerFile(ordered, lower, accents, composes, added_tokens, longest_word)
+    longest_word, form = model.get("max_input_chars_per_word"), NFC if composes else None
+    length = flat.get("truncation.max_length")
+    length = typed(length, int | None, f"{path}: truncation.max_length", _REMEDY)
+    casing = Casing(lower, accents, form, added_tokens, longest_word)
+    return TokenizerFile(ordered, casing, length)
 
 
 def check_reachable(

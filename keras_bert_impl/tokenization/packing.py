@@ -15,7 +15,7 @@ from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.tokenization.long_texts import HEAD_TAIL, TRUNCATE, WINDOWS, head_length
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
-ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
+ENCODER_INPUTS: tuple[str, ...] = ("input_ids", "input_mask", "segment_ids")
 """The names of what every BERT model reads, int32 [batch, length] each: the ids, padded with that
 of [PAD]; 1 for a token and 0 for padding; 0 for [CLS] A [SEP] and padding, 1 for B [SEP]."""
 

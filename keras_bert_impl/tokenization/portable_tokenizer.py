@@ -71,6 +71,29 @@ def client_tokenizer(text: TextSettings, max_seq_length: int, keeps_special_toke
     return tokenizer
 
 
+def usual_tokenizer(text: TextSettings) -> Any:
+    """The tokenizer by the library's own rules for BERT, as others write and read it.
+
+    Example:
+        >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
+        >>> text = TextSettings(Vocabulary([*SPECIAL_TOKENS, "dog", "##s"]))
+        >>> usual_tokenizer(text).encode("Dogs").tokens
+        ['[CLS]', 'dog', '##s', '[SEP]']
+    """
+    from tokenizers import normalizers, pre_tokenizers
+
+    tokenizer = client_tokenizer(text, 512, keeps_special_tokens=False)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    rules = normalizers.BertNormalizer(
+        lowercase=text.do_lower_case, strip_accents=text.removes_accents
+    )
+    composing = normalizers.Sequence([normalizers.NFC(), rules])
+    tokenizer.normalizer = composing if text.composes else rules
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return tokenizer
+
+
 def _normalizer(table: CharacterTable, text: TextSettings) -> Any:
     """Rules 2 and 4 of `reference.py`, but for white space."""
     from tokenizers import Regex, normalizers

@@ -13,7 +13,7 @@ from keras_bert_impl.checkpoints.task_settings import served_length, task_settin
 from keras_bert_impl.engines.config import FLOAT32, INT8, OPENVINO, TENSORFLOW
 from keras_bert_impl.engines.engine import Engine, Features
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
-from keras_bert_impl.engines.open_engine import open_engine, open_graph
+from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.engines.openvino_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.adapters import SharedEncoder
@@ -133,15 +133,15 @@ def no_texts() -> Iterable[Any]:
 def _of_export(
     config: AnsweringConfig, exported: ExportedModel
 ) -> tuple[AnsweringConfig, Sequence[Form], OpenEngine]:
-    folder = exported.checkpoint
-    config = dataclasses.replace(config, engine=OPENVINO)
+    config = config if exported.static else dataclasses.replace(config, engine=OPENVINO)
     precision, same = config.precision, config.deterministic
-    engine = open_graph(folder, FLOAT32 if precision == INT8 else precision, deterministic=same)
+    finds_scales = precision == INT8 and not exported.static
+    engine = exported.open(FLOAT32 if finds_scales else precision, deterministic=same)
     forms = _forms_of_export(config, exported, engine.output_sizes)
-    if precision != INT8:
+    if not finds_scales:
         return config, forms, lambda _: engine
     # Its scales are found on rows of the first form.
-    return config, forms, lambda rows: open_graph(folder, INT8, rows, same)
+    return config, forms, lambda rows: exported.open(INT8, rows, same)
 
 
 def _forms_of_export(
@@ -196,7 +196,7 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
         "lower_case": known.text.do_lower_case,
         "max_seq_length": form.max_seq_length,
         "long_text": WINDOWS if form.has_windows else config.long_text,
-        "engine": config.engine,
+        "engine": known.engine if isinstance(known, ExportedModel) else config.engine,
         "precision": config.precision,
     }
     if isinstance(form, VectorForm):

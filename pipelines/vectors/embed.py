@@ -18,8 +18,7 @@ from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.names import encoder_names
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_dense
 from keras_bert_impl.checkpoints.sources import read_weight
-from keras_bert_impl.engines.config import OPENVINO, TENSORFLOW
-from keras_bert_impl.engines.kept_graph import GRAPH_FILE, WEIGHTS_FILE
+from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import (
     check_output,
@@ -179,8 +178,8 @@ def weights_sha256(source: ModelSource | ExportedModel, with_pooler: bool) -> st
     """
     digest = hashlib.sha256()
     if isinstance(source, ExportedModel):
-        for name in (GRAPH_FILE, WEIGHTS_FILE):
-            digest.update(file_sha256(source.checkpoint / name).encode())
+        for file in source.files:
+            digest.update(file_sha256(file).encode())
         return digest.hexdigest()
     tensors = source.tensors()
     for row in sorted(encoder_names(source.config.num_hidden_layers), key=lambda row: row.ours):
@@ -196,17 +195,18 @@ def weights_sha256(source: ModelSource | ExportedModel, with_pooler: bool) -> st
 
 def _description(config: EmbedConfig, column: str | None, embedder: Embedder) -> dict[str, Any]:
     """Everything that the vectors depend on."""
-    is_export = isinstance(embedder.source, ExportedModel)
+    source = embedder.source
+    engine = source.engine if isinstance(source, ExportedModel) else TENSORFLOW
     return {
         "form": _FORM,
         INPUT_SHA256: file_sha256(Path(config.input_file)),
         "text_column": column,
         **config.text_encoding.settings,
-        **model_of_vectors(embedder.source, embedder.settings),
+        **model_of_vectors(source, embedder.settings),
         "normalize": embedder.settings.normalize,
         "max_seq_length": embedder.max_seq_length,
         "dimensions": config.dimensions,
-        "engine": config.engine or (OPENVINO if is_export else TENSORFLOW),
+        "engine": config.engine or engine,
         "precision": config.precision,
         "deterministic": config.deterministic,
         "scales": embedder.engine.identity(),

@@ -89,6 +89,7 @@ def test_code_that_trains_shuffles_its_data():
     assert [block for block in found if ".shuffle(" not in block] == []
 
 
+PUBLISHED = "sentence-transformers/all-MiniLM-L6-v2"  # of pages; here a folder of this name
 EXAMPLES = {  # of a tutorial's file
     "classifier": lambda text: text.splitlines()[1:],
     "entities": lambda text: text.strip().split("\n\n"),
@@ -117,15 +118,24 @@ def test_the_shop_is_asked_what_it_was_not_trained_on(tmp_path, monkeypatch):
     assert {*right} == {*answers}
 
 
+@pytest.mark.slow
+def test_the_shop_s_model_is_trained_in_python_too(tmp_path, monkeypatch):
+    """What the site shows and does not run, with a small model for the published one."""
+    monkeypatch.chdir(tmp_path)
+    for name in (PUBLISHED, "shop/model"):
+        write_start(tmp_path / name, max_position_embeddings=64)
+    names = {}
+    for block in blocks(ROOT / "docs" / "tutorials" / "shop.md", "python"):
+        exec(re.sub("^:recorded: .*", "", block), names)
+    assert len(names["history"].history["loss"]) == 2
+
+
 @pytest.mark.parametrize("kind", LOSSES_OF)
 def test_the_page_on_training_vectors_names_the_losses_of_its_kinds(kind):
     page = (ROOT / "docs" / "how_to" / "training_vectors.md").read_text(encoding="utf-8")
     (cell,) = re.findall(rf"^\|[^|]*\| {kind}\b[^|]*\|(.*)\|$", page, re.MULTILINE)
     assert tuple(re.findall("`(.*?)`", cell)) == LOSSES_OF[kind]
     assert re.findall("`(.*?)` ★", cell) == [LOSSES_OF[kind][0]]
-
-
-PUBLISHED = "sentence-transformers/all-MiniLM-L6-v2"  # of README; here a folder of this name
 
 
 @pytest.mark.slow

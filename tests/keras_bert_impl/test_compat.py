@@ -21,6 +21,9 @@ SEEN_IN = {
     "tensorflow.python.distribute.distribute_lib.get_update_replica_id": "tensorflow 2.21.0",
     "tensorflow.python.distribute.values.DistributedVariable.values": "tensorflow 2.21.0",
     "tensorflow.python.ops.resource_variable_ops.ResourceVariable": "tensorflow 2.21.0",
+    "tensorflow.python.eager.polymorphic_function.concrete_function._inference_name": (
+        "tensorflow 2.21.0"
+    ),
     "tensorflow.python.framework.ops.gradient_registry._registry": "tensorflow 2.21.0",
     "keras.optimizers.Optimizer._get_variable_index": "keras 3.15.1",
     "keras.layers.Layer._flatten_layers": "keras 3.15.1",

@@ -1,12 +1,11 @@
 """Compares our training step or encoder on JAX with PyTorch's on one GPU.
 
-Each contender has a process of its own. All sequences are full and nothing is dropped: no contender
-gains by padding, and each takes its fastest attention. PyTorch runs Hugging Face's BERT compiled,
-with fused AdamW. A step's share of the peak counts matrix products alone, a backward pass as two
-forward ones, and the scores of masked positions only.
+All sequences are full and nothing is dropped, so that each takes its fastest attention. A step's
+share of the peak counts matrix products alone, a backward pass as two forward ones, and the scores
+of masked positions only.
 
 Example:
-  python -m tools.benchmarks.gpu --task=train --batch_size=64 --max_seq_length=512
+  python -m tools.benchmarks.gpu --batch_size=64 --max_seq_length=512
 """
 
 import dataclasses
@@ -14,7 +13,6 @@ import json
 import os
 import statistics
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -23,11 +21,9 @@ from typing import Any
 from keras_bert_impl.backend import JAX
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.options import check_options, option
-from tools.benchmarks.measuring import in_child, in_turns, report
-from tools.benchmarks.model import Workload, torch_model
+from tools.benchmarks.measuring import in_child, in_turns, report, seconds_of
+from tools.benchmarks.model import Step, Workload, torch_inference, torch_training_step
 from tools.config_flags import ConfigFlags
-
-_ROUNDS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,27 +45,30 @@ class GpuConfig(Workload):
 
 
 FLAGS = ConfigFlags(__doc__, GpuConfig)
-Run = Callable[[], Any]
-Way = tuple[Run, Callable[[Any], Any]]
-"""What takes a step, without waiting for the GPU, and what waits for a step's result."""
 
 
-def our_training_step(workload: Workload, kernels: str) -> Way:
-    """Our model, loss and optimizer, by Keras' stateless calls."""
+def ours(config: GpuConfig, kernels: str) -> Step:
+    """Our model, loss and optimizer by Keras' stateless calls, or the encoder in one precision."""
     import jax
 
     from keras_bert_impl.cpu_kernels.kernel_choice import choose_kernels
+    from keras_bert_impl.models.encoder import BertEncoder
     from keras_bert_impl.models.pretrainer import BertPretrainer
     from keras_bert_impl.optimizers.bert_adamw import BertAdamW
     from keras_bert_impl.training.objectives import PretrainingObjective
 
-    model = BertPretrainer(workload.config, dtype=workload.policy)
+    training = config.task == "train"
+    kind = BertPretrainer if training else BertEncoder
+    model = kind(config.config, dtype=config.policy if training else config.precision)
     model.kernels = choose_kernels(kernels)
     optimizer, objective = BertAdamW(1e-4, global_clipnorm=1.0), PretrainingObjective()
     optimizer.build(model.trainable_variables)
-    normalizers = objective.normalizers(workload.features())
-    batch = jax.device_put(workload.features())
-    inputs = {name: batch[name] for name in objective.input_names}
+    normalizers = objective.normalizers(config.features())
+    # Copies: the variables keep their own arrays, and a step takes those that it is given.
+    weights = [variable.value + 0 for variable in model.trainable_variables]
+    moments = [variable.value + 0 for variable in optimizer.variables]
+    batch = jax.device_put(config.features())
+    inputs = {name: batch[name] for name in model.input}
 
     def loss_of(weights: Any, batch: Any, inputs: Any) -> Any:
         outputs, _ = model.stateless_call(weights, [], inputs, training=True)
@@ -80,126 +79,51 @@ def our_training_step(workload: Workload, kernels: str) -> Way:
         loss, gradients = jax.value_and_grad(loss_of)(weights, batch, inputs)
         return loss, *optimizer.stateless_apply(moments, gradients, weights)
 
-    # Copies: the variables keep their own arrays, and a step takes those that it is given.
-    state = [
-        [variable.value + 0 for variable in variables]
-        for variables in (model.trainable_variables, optimizer.variables)
-    ]
-
-    def run() -> Any:
-        loss, *state[:] = step(*state, batch, inputs)
+    def train() -> Any:
+        nonlocal weights, moments
+        loss, weights, moments = step(weights, moments, batch, inputs)
         return loss
 
-    return run, float
+    encode = jax.jit(lambda weights, inputs: model.stateless_call(weights, [], inputs)[0])
+    return train if training else lambda: encode(weights, inputs)["pooled_output"]
 
 
-def our_inference(workload: Workload, kernels: str) -> Way:
-    """Our encoder with weights in the precision that is computed in."""
-    import jax
-
-    from keras_bert_impl.cpu_kernels.kernel_choice import choose_kernels
-    from keras_bert_impl.models.encoder import BertEncoder
-
-    model = BertEncoder(workload.config, dtype=workload.precision)
-    model.kernels = choose_kernels(kernels)
-    batch = jax.device_put({name: workload.features()[name] for name in model.input})
-    weights = [variable.value for variable in model.trainable_variables]
-    compute = jax.jit(lambda weights, batch: model.stateless_call(weights, [], batch)[0])
-    return lambda: compute(weights, batch)["pooled_output"], jax.block_until_ready
-
-
-def torch_training_step(workload: Workload, mode: str) -> Way:
-    """Hugging Face's model compiled, under bfloat16 autocast; no mask, so that it may use flash."""
+def torch_compiled(config: GpuConfig) -> Step:
+    """PyTorch's side of the comparison on CPUs, compiled, with our activation and no dropout."""
     import torch
-    from torch.nn.functional import cross_entropy
+    import transformers
 
-    model = _torch_model(workload, "BertForPreTraining").train()
-    optimizer = torch.optim.AdamW(model.parameters(), 1e-4, weight_decay=0.01, fused=True)
-    batch = _torch_batch(workload)
-    positions = batch["masked_lm_positions"][..., None]
+    # Transformers' own "sdpa" gives a compiled model a mask, with which there is no flash.
+    def attend(_: Any, query: Any, key: Any, value: Any, *__: Any, **___: Any) -> Any:
+        context = torch.nn.functional.scaled_dot_product_attention(query, key, value)
+        return context.transpose(1, 2).contiguous(), None
 
-    @torch.compile(mode=mode)
-    def loss_of(batch: Any, positions: Any) -> Any:
-        with torch.autocast(_DEVICE, torch.bfloat16, enabled=workload.precision == "bfloat16"):
-            outputs = model.bert(batch["input_ids"], token_type_ids=batch["segment_ids"])
-            sequence = outputs.last_hidden_state
-            masked = torch.gather(sequence, 1, positions.expand(-1, -1, sequence.shape[-1]))
-            scores, next_sentence = model.cls(masked, outputs.pooler_output)
-            loss = cross_entropy(scores.float().flatten(0, 1), batch["masked_lm_ids"].flatten())
-            labels = batch["next_sentence_labels"].flatten()
-            return loss + cross_entropy(next_sentence.float(), labels)
-
-    def run() -> Any:
-        loss = loss_of(batch, positions)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        return loss.detach()
-
-    return run, float
+    transformers.AttentionInterface.register("full", attend)
+    transformers.AttentionMaskInterface.register("full", lambda *_, **__: None)
+    torch.set_float32_matmul_precision("high")
+    rates = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
+    more = {"hidden_act": "gelu_pytorch_tanh", "attn_implementation": "full", **rates}
+    make = torch_training_step if config.task == "train" else torch_inference
+    return make(config, device="cuda", compiled=torch.compile, **more)
 
 
-def torch_inference(workload: Workload, mode: str) -> Way:
-    """Hugging Face's encoder compiled, its weights in the precision that is computed in."""
-    import torch
-
-    model = _torch_model(workload, "BertModel").eval().to(getattr(torch, workload.precision))
-    compiled = torch.compile(model, mode=mode)
-    batch = _torch_batch(workload)
-
-    @torch.no_grad()
-    def run() -> Any:
-        outputs = compiled(batch["input_ids"], token_type_ids=batch["segment_ids"])
-        return outputs.pooler_output[0, 0]
-
-    return run, float
-
-
-_DEVICE = "cuda"
-
-
-def _torch_model(workload: Workload, name: str) -> Any:
-    nothing_dropped = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    model = torch_model(workload, name, hidden_act="gelu_pytorch_tanh", **nothing_dropped)
-    return model.to(_DEVICE)
-
-
-def _torch_batch(workload: Workload) -> dict[str, Any]:
-    import torch
-
-    features = workload.features()
-    return {name: torch.tensor(array).long().to(_DEVICE) for name, array in features.items()}
-
-
-CONTENDERS: dict[str, dict[str, Callable[[Workload], Way]]] = {
-    "train": {
-        "ours": partial(our_training_step, kernels="auto"),
-        "ours_plain": partial(our_training_step, kernels="plain"),
-        "torch": partial(torch_training_step, mode="default"),
-        "torch_max": partial(torch_training_step, mode="max-autotune-no-cudagraphs"),
-    },
-    "inference": {
-        "ours": partial(our_inference, kernels="auto"),
-        "ours_plain": partial(our_inference, kernels="plain"),
-        "torch": partial(torch_inference, mode="default"),
-        "torch_max": partial(torch_inference, mode="max-autotune"),
-    },
+CONTENDERS: dict[str, Callable[[GpuConfig], Step]] = {
+    "ours": partial(ours, kernels="auto"),
+    "ours_plain": partial(ours, kernels="plain"),
+    "torch": torch_compiled,
 }
 
 
 def measure(config: GpuConfig, contender: str) -> dict[str, float]:
-    """Measures a contender in this process: the median step of some rounds, and their spread."""
-    run, wait = CONTENDERS[config.task][contender](config)
-    for _ in range(3):
-        wait(run())
-    rounds = []
-    for _ in range(_ROUNDS):
-        start = time.perf_counter()
-        for _ in range(config.steps - 1):
-            run()
-        wait(run())
-        rounds.append((time.perf_counter() - start) / config.steps)
+    """Measures a contender in this process: the median of some rounds, and their spread."""
+    run = CONTENDERS[contender](config)
+
+    def steps() -> None:
+        *_, last = (run() for _ in range(config.steps))
+        float(last.flatten()[0])  # waits for the GPU, which the steps do not
+
+    steps()  # compiles
+    rounds = [seconds_of(steps) / config.steps for _ in range(5)]
     median = statistics.median(rounds)
     rate = config.flops(training=config.task == "train") / median / 1e12
     return {
@@ -214,13 +138,16 @@ def measure(config: GpuConfig, contender: str) -> dict[str, float]:
 def _run(config: GpuConfig) -> None:
     if config.child:
         os.environ["KERAS_BACKEND"] = JAX  # nothing has imported Keras yet
-        print(json.dumps(measure(config, config.child)))
+        print(json.dumps(measure(config, **json.loads(config.child))))
         return
-    fields = {**dataclasses.asdict(config), "contenders": None, "child": None}
-    flags = [f"--{name}={value}" for name, value in fields.items() if value is not None]
-    module = "tools.benchmarks.gpu"
-    ways = {name: partial(in_child, module, name, *flags) for name in config.contenders}
-    report(in_turns(ways), **fields)
+    about = dataclasses.asdict(config)
+    about = {name: about[name] for name in about if name not in ("contenders", "child")}
+    flags = [f"--{name}={value}" for name, value in about.items()]
+    ways = {
+        name: partial(in_child, "tools.benchmarks.gpu", {"contender": name}, *flags)
+        for name in config.contenders
+    }
+    report(in_turns(ways), **about)
 
 
 main = FLAGS.main_of(_run)

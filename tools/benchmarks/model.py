@@ -167,17 +167,19 @@ def keras_hub_inference(workload: Workload) -> Step:
     return lambda: np.asarray(compute(inputs)["pooled_output"])
 
 
-def torch_training_step(workload: Workload) -> Step:
+def torch_training_step(
+    workload: Workload, device: str = "cpu", compiled: Any = lambda f: f, **more: Any
+) -> Step:
     """Hugging Face's BERT under bfloat16 autocast, fused AdamW, masked positions only."""
     import torch
 
-    model = torch_model(workload, "BertForMaskedLM").train()
+    model = _torch_model(workload, "BertForMaskedLM", **more).to(device).train()
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4, weight_decay=0.01, fused=True)
-    features = {name: torch.tensor(array).long() for name, array in workload.features().items()}
+    features = _torch_features(workload, device)
     positions = features["masked_lm_positions"][..., None]
 
-    def run() -> float:
-        with _autocast(workload):
+    def loss_of(features: Any, positions: Any) -> Any:
+        with _autocast(workload, device):
             sequence = model.bert(
                 input_ids=features["input_ids"],
                 attention_mask=features["input_mask"],
@@ -185,26 +187,33 @@ def torch_training_step(workload: Workload) -> Step:
             ).last_hidden_state
             masked = torch.gather(sequence, 1, positions.expand(-1, -1, sequence.shape[-1]))
             scores = model.cls(masked).float()
-            loss = torch.nn.functional.cross_entropy(
+            return torch.nn.functional.cross_entropy(
                 scores.view(-1, workload.vocab_size), features["masked_lm_ids"].view(-1)
             )
+
+    loss_of = compiled(loss_of)
+
+    def run() -> Any:
+        loss = loss_of(features, positions)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        return float(loss)
+        return loss.detach()
 
     return run
 
 
-def torch_inference(workload: Workload) -> Step:
+def torch_inference(
+    workload: Workload, device: str = "cpu", compiled: Any = lambda f: f, **more: Any
+) -> Step:
     """Hugging Face's encoder on one batch, its weights in bfloat16 (faster than autocast)."""
     import torch
 
-    model = torch_model(workload, "BertModel").eval()
+    model = _torch_model(workload, "BertModel", **more).to(device).eval()
     if workload.precision == "bfloat16":
         model = model.to(torch.bfloat16)
-    features = {name: torch.tensor(array).long() for name, array in workload.features().items()}
+    model, features = compiled(model), _torch_features(workload, device)
 
     def run() -> Any:
         with torch.no_grad():
@@ -215,6 +224,13 @@ def torch_inference(workload: Workload) -> Step:
             ).pooler_output.float()
 
     return run
+
+
+def _torch_features(workload: Workload, device: str) -> dict[str, Any]:
+    import torch
+
+    features = workload.features().items()
+    return {name: torch.tensor(array).long().to(device) for name, array in features}
 
 
 def _keras_hub_encoder(workload: Workload) -> Any:
@@ -243,8 +259,7 @@ def _keras_hub_inputs(features: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def torch_model(workload: Workload, name: str, **more: Any) -> Any:
-    """Hugging Face's model of that name and of the workload's sizes."""
+def _torch_model(workload: Workload, name: str, **more: Any) -> Any:
     import transformers
 
     ours = workload.config
@@ -254,16 +269,15 @@ def torch_model(workload: Workload, name: str, **more: Any) -> Any:
         num_attention_heads=ours.num_attention_heads,
         hidden_size=ours.hidden_size,
         intermediate_size=ours.intermediate_size,
-        attn_implementation="sdpa",
-        **more,
+        **{"attn_implementation": "sdpa", **more},
     )
     return getattr(transformers, name)(config)
 
 
-def _autocast(workload: Workload) -> Any:
+def _autocast(workload: Workload, device: str) -> Any:
     import torch
 
-    return torch.autocast("cpu", torch.bfloat16, enabled=workload.precision == "bfloat16")
+    return torch.autocast(device, torch.bfloat16, enabled=workload.precision == "bfloat16")
 
 
 CONTENDERS: dict[str, dict[str, Callable[[Workload], Step]]] = {

@@ -126,10 +126,9 @@ class AdapterSource(TensorSource):
         if not weights.exists() and (folder / _PICKLE).exists():
             raise pickle_refused(folder / _PICKLE, f"name an adapter with {ADAPTER_WEIGHTS}")
         self.files = [*base.files, folder / ADAPTER_CONFIG, weights]
-        self._own_shapes = {
-            name.removeprefix(_MODEL).removeprefix(_ENCODER): one
-            for name, one in safetensors_file.read_shapes(weights).items()
-        }
+        shapes = safetensors_file.read_shapes(weights)
+        self._names = {name.removeprefix(_MODEL).removeprefix(_ENCODER): name for name in shapes}
+        self._own_shapes = {name: shapes[theirs] for name, theirs in self._names.items()}
         parts = {name: found[1] for name in self._own_shapes if (found := _PART.fullmatch(name))}
         self._saved = self._own_shapes.keys() - parts.keys()
         self._check_saved()
@@ -172,7 +171,7 @@ class AdapterSource(TensorSource):
         return {change.path: change.adapter for change in self._changed.values()}
 
     def _own(self, name: str) -> np.ndarray:
-        return safetensors_file.read_tensor(self.files[-1], name)
+        return safetensors_file.read_tensor(self.files[-1], self._names[name])
 
     def _another_base(self, fault: str) -> UserError:
         return UserError(

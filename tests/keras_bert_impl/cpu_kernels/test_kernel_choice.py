@@ -1,3 +1,6 @@
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -34,9 +37,12 @@ def test_an_unknown_choice_is_refused():
         choose_kernels("slow")
 
 
-def test_other_backends_have_no_fast_kernels(monkeypatch):
+@pytest.mark.parametrize(("device", "name"), [("cpu", "plain"), ("gpu", "flash")])
+def test_other_backends_have_no_fast_kernels_but_flash_on_a_gpu(monkeypatch, device, name):
     monkeypatch.setattr(kernel_choice.keras.backend, "backend", lambda: "jax")
-    assert choose_kernels() is PLAIN
+    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(default_backend=lambda: device))
+    assert choose_kernels().name == name
+    assert choose_kernels("plain") is PLAIN
     with pytest.raises(UserError, match="they exist for TensorFlow, not for jax"):
         choose_kernels("fast")
 

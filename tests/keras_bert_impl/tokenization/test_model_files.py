@@ -169,7 +169,7 @@ def test_pairs_are_framed_as_the_template_of_transformers_says(tmp_path):
 def test_added_tokens_have_their_ids_and_flags(tmp_path):
     file = read_tokenizer_json(write_tokenizer_json(tmp_path, TOKENS, added=[AddedToken("[E]")]))
     assert file.tokens == (*TOKENS, "[E]")
-    (token,) = file.added
+    (token,) = file.casing.added
     assert (token.content, token.id, token.normalized) == ("[E]", len(TOKENS), True)
 
 

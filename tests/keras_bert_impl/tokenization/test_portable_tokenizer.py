@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.tokenization.portable_tokenizer import client_tokenizer
-from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.added_tokens import AddedToken
+from keras_bert_impl.tokenization.model_files import read_tokenizer_json
+from keras_bert_impl.tokenization.portable_tokenizer import client_tokenizer, usual_tokenizer
+from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support.model_folders import WORD_VOCABULARY
@@ -55,3 +57,17 @@ def test_every_code_point_is_cut_alike(options):
         rows = tokenizer.encode_batch_fast(some, add_special_tokens=False)
         for row, expected in zip(rows, by_line(ours.encode_lines(some)), strict=True):
             assert row.ids == expected
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        TextSettings(WORD_VOCABULARY, do_lower_case=True, strip_accents=False, longest_word=100),
+        TextSettings(WORD_VOCABULARY, do_lower_case=False, strip_accents=False, unicode_form="nfc"),
+        Casing(False, True, added=(AddedToken("<name>", lstrip=True),)).settings(WORD_VOCABULARY),
+    ],
+)
+def test_the_usual_form_is_read_again_as_it_was(tmp_path, settings):
+    usual_tokenizer(settings).save(str(tmp_path / "tokenizer.json"))
+    read = read_tokenizer_json(tmp_path / "tokenizer.json", framed=False)
+    assert read.casing.settings(Vocabulary(read.tokens)) == settings

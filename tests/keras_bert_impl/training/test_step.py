@@ -95,18 +95,18 @@ def test_weights_and_moments_are_let_go_with_the_step_that_trained_them():
     assert sum(held() is not None for held in memory) == 0
 
 
+def summing_model(_):
+    """A classifier of the sum of any number of values."""
+    inputs = keras.Input([None], name="x")
+    logits = keras.layers.Dense(3)(keras.ops.sum(inputs, axis=-1, keepdims=True))
+    return keras.Model({"x": inputs}, {"logits": logits})
+
+
 def test_batches_of_several_lengths_take_one_trace_and_the_steps_of_one_each():
     features, weights, traced = toy_features(6), [], []
     for open_features in (frozenset(), frozenset({"x"})):
-        inputs = keras.Input([None], name="x")
-        keras.utils.set_random_seed(1)
-        logits = keras.layers.Dense(3)(keras.ops.sum(inputs, axis=-1, keepdims=True))
-        state, step = training_step(
-            *(make_devices(config_of()), config_of(), 0.0),
-            model_of=lambda _, logits=logits, x=inputs: keras.Model({"x": x}, {"logits": logits}),
-            objective=ToyObjective(),
-            open_features=open_features,
-        )
+        how = (summing_model, ToyObjective(), open_features)
+        state, step = training_step(make_devices(config_of()), config_of(), 0.0, *how)
         for number, length in enumerate((8, 5, 3, 8)):
             given = features | {"x": features["x"][:, :length]}
             step.run(*step.prepare([given], number, [1e-3]))

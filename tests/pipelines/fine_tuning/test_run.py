@@ -150,6 +150,14 @@ def test_a_run_of_adapters_in_instalments_ends_where_one_in_one_go_ends(encoder,
         for one in ("model", "adapter")
     )
     assert adapter.evaluation == pytest.approx(model.evaluation)
+    adapter = str(tmp_path / "whole" / "adapter")
+    for start, rank, sentence in (
+        (encoder, 17, "the matrices of .* have 16 rows or columns; take at most 16"),
+        (adapter, 2, "is an adapter itself; name a whole model"),
+    ):
+        changes = {"init_checkpoint": str(start), "adapters": AdapterConfig(lora_rank=rank)}
+        with pytest.raises(UserError, match=f"`lora_rank={rank}`: {sentence}"):
+            run_classifier(configuration(cola, tmp_path / "y", do_train=True, **changes))
     with pytest.raises(UserError, match="`max_seq_length` was 12 and is 10"):
         run_classifier(configuration(cola, tmp_path / "parts", max_seq_length=10, **steps))
 

@@ -12,14 +12,21 @@ from pipelines.runs.pretraining import run_pretraining
 from pipelines.runs.pretraining_config import RunPretrainingConfig
 from tests.support.model_folders import tiny_config
 from tests.support.pretraining_corpus import RECIPE, make_shards
-from tests.support.pretraining_run import GOLDEN
+from tests.support.pretraining_run import GOLDEN, config_with_dropout
+
+SMALL = {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_layer(tmp_path_factory):
+    SMALL["bert_config_file"] = str(config_with_dropout(tmp_path_factory.mktemp("config")))
 
 
 def config(folder, training=(), **changes):
     options = {
+        **SMALL,
         "input_file": (str(GOLDEN / "train.tfrecord"),),
         "output_dir": str(folder),
-        "bert_config_file": str(GOLDEN / "bert_config.json"),
         "vocab_file": str(GOLDEN / "vocab.txt"),
         "max_seq_length": 64,
         "max_predictions_per_seq": 10,

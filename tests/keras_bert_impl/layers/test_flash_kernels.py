@@ -1,0 +1,89 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_bert_impl.layers.dropout import Draw, address_keys
+from keras_bert_impl.layers.encoder_block import attention_mask
+from keras_bert_impl.layers.flash_kernels import FlashKernels
+from keras_bert_impl.layers.kernels import PLAIN
+
+pytestmark = pytest.mark.skipif(keras.backend.backend() != "jax", reason="they are for JAX")
+
+FLASH = FlashKernels("xla")  # cuDNN's needs a GPU
+NOTHING = Draw(None, 0)
+ROWS = np.array([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0]], "int32")
+
+
+def numbers(*shape, dtype="float16"):
+    return np.random.default_rng(len(shape)).standard_normal(shape).astype(dtype)
+
+
+def half_dropped():
+    return Draw(address_keys([1, 2, 3, 4]), 2**31)
+
+
+def dense(width, out):
+    return numbers(width, out) * 0.3, numbers(out)
+
+
+def attended(kernels, hidden, input_mask=ROWS, draw=NOTHING, causal=False):
+    import jax.numpy as jnp
+
+    mask = attention_mask(input_mask, causal)
+    found = kernels.self_attention(jnp.asarray(hidden), [dense(16, 16)] * 3, 2, mask, draw)
+    return np.asarray(found, "float32")
+
+
+def test_tokens_gather_and_learn_what_they_do_with_plain_kernels():
+    import jax
+
+    hidden, tokens = numbers(3, 6, 16), ROWS[..., None]
+    expected = attended(PLAIN, hidden.astype("float32"))
+    found = attended(FLASH, hidden)
+    np.testing.assert_allclose(found * tokens, expected * tokens, atol=5e-3)
+    assert np.isfinite(found).all()
+
+    def loss_of(kernels):
+        mask, goal = attention_mask(ROWS, causal=False), numbers(3, 6, 16)
+
+        def loss(inputs):
+            context = kernels.self_attention(inputs, [dense(16, 16)] * 3, 2, mask, NOTHING)
+            return (context * goal * tokens).astype("float32").sum()
+
+        return jax.jit(jax.grad(loss))(jax.numpy.asarray(hidden))
+
+    np.testing.assert_allclose(loss_of(FLASH), loss_of(PLAIN), atol=0.03)
+
+
+def test_padding_before_a_token_makes_all_numbers_nan():
+    found = attended(FLASH, numbers(3, 6, 16), np.ascontiguousarray(ROWS[:, ::-1]))
+    assert np.isnan(found).all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "more"),
+    [("float32", {}), ("float16", {"causal": True}), ("float16", {"draw": half_dropped()})],
+    ids=["float32", "one direction", "dropped probabilities"],
+)
+def test_what_it_cannot_compute_is_left_to_the_plain_attention(dtype, more):
+    hidden = numbers(3, 6, 16, dtype=dtype)
+    rounding = 1e-5 if dtype == "float32" else 1e-2
+    np.testing.assert_allclose(
+        attended(FLASH, hidden, **more), attended(PLAIN, hidden, **more), atol=rounding
+    )
+
+
+def test_rows_give_what_the_plain_kernels_give_of_three_axes():
+    import jax.numpy as jnp
+
+    inputs, residual = jnp.asarray(numbers(3, 6, 16)), jnp.asarray(numbers(3, 6, 4))
+    norm = (*numbers(2, 4, dtype="float32"), 1e-12)
+    for name, arguments in {
+        "dense": (inputs, *dense(16, 4), "gelu_tanh"),
+        "dense_add_norm": (inputs, dense(16, 4), residual, norm, half_dropped()),
+        "layer_norm": (residual, *norm, "float16"),
+        "decode": (inputs, numbers(5, 16)),
+    }.items():
+        found, expected = (getattr(kernels, name)(*arguments) for kernels in (FLASH, PLAIN))
+        np.testing.assert_allclose(found, expected, atol=2e-2, err_msg=name)
+        assert found.shape == expected.shape

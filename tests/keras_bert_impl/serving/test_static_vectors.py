@@ -1,0 +1,120 @@
+"""Static vectors in the files of other libraries, each read as its own library reads them."""
+
+import json
+
+import numpy as np
+import pytest
+import tokenizers
+from safetensors.numpy import save_file
+
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.serving.answerer import ask
+from keras_bert_impl.serving.embedder import Embedder
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
+from pipelines.answering.config import AnsweringConfig
+from pipelines.answering.opening import open_answering_model
+
+TOKENS = ["[PAD]", "[UNK]", "a", "dog", "##s"]  # no others: Model2Vec removes them
+DRAWN = np.random.default_rng(0).standard_normal((7, 3)).astype(np.float32)
+UNK, A, DOG, S = DRAWN[1:5]
+TEXTS = ["a dogs", "cat a", "cat", "", "Dog dog a a"]
+MODULES = [
+    {"type": "sentence_transformers.models.StaticEmbedding", "path": "0_StaticEmbedding"},
+    {"type": "sentence_transformers.models.Normalize", "path": "1_Normalize"},
+]
+MAPPING, WEIGHTS = np.array([6, 5, 5, 0, 1]), np.array([1, 2, 3, 4, 5], np.float16)
+
+
+def write_static(folder, tensors, tokens=TOKENS, truncation=None, **files):
+    folder.mkdir(parents=True)
+    ids = {token: number for number, token in enumerate(tokens)}
+    made = tokenizers.Tokenizer(tokenizers.models.WordPiece(ids, unk_token="[UNK]"))
+    made.normalizer = tokenizers.normalizers.BertNormalizer()
+    made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    if truncation:
+        made.enable_truncation(truncation)
+    made.save(str(folder / "tokenizer.json"))
+    save_file(tensors, folder / "model.safetensors")
+    root = folder.parent if folder.name == "0_StaticEmbedding" else folder
+    for name, values in files.items():
+        (root / f"{name}.json").write_text(json.dumps(values))
+    return root
+
+
+def config(**more):
+    return {"config": {"model_type": "model2vec", **more}}
+
+
+def scaled(vector):
+    return vector / np.linalg.norm(vector)
+
+
+CASES = {
+    "model2vec leaves [UNK] out": (
+        {"embeddings": DRAWN[:5]},
+        config(),
+        [(A + DOG + S) / 3, A, 0 * A, 0 * A, (2 * DOG + 2 * A) / 4],
+    ),
+    "and truncates": (
+        {"embeddings": DRAWN[:5]},
+        config(max_length=2, normalize=True),
+        [scaled(A + DOG), scaled(A), 0 * A, 0 * A, scaled(DOG)],
+    ),
+    "tokens share vectors, and have weights": (
+        {"embeddings": DRAWN, "mapping": MAPPING, "weights": WEIGHTS},
+        config(max_length=None),
+        [
+            (3 * DRAWN[5] + 4 * DRAWN[0] + 5 * DRAWN[1]) / 3,
+            *(3 * DRAWN[5], 0 * A, 0 * A, (8 * DRAWN[0] + 6 * DRAWN[5]) / 4),
+        ],
+    ),
+    "sentence-transformers reads [UNK]": (
+        {"embedding.weight": DRAWN[:5]},
+        {"modules": MODULES, "truncation": 3},
+        [scaled(A + DOG + S), scaled(UNK + A), scaled(UNK), 0 * A, scaled(2 * DOG + A)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("tensors", "files", "expected"), CASES.values(), ids=CASES)
+def test_each_library_s_folder_is_read_as_it_reads_it(tmp_path, tensors, files, expected):
+    place = "m/0_StaticEmbedding" if "modules" in files else "m"
+    folder = write_static(tmp_path / place, tensors, **files)
+    found = Embedder.from_pretrained(folder)
+    np.testing.assert_allclose(found.embed(TEXTS), expected, atol=1e-6)
+    served = open_answering_model(AnsweringConfig(model=str(folder)))
+    answers = ask(served.answerers["embed"], [{"text": text} for text in TEXTS])
+    np.testing.assert_allclose([x["embedding"] for x in answers], expected, atol=1e-6)
+    assert served.description["engine"] == "static"
+    assert np.array_equal(found.embed(TEXTS[::-1] * 99)[:5], found.embed(TEXTS)[::-1])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"engine": "openvino"}, "which openvino cannot compute; leave `engine` out"),
+        ({"precision": "int8"}, "leave out `precision=int8`"),
+        ({"pooling": "cls"}, "leave out `pooling`"),
+    ],
+)
+def test_what_does_not_exist_for_them_is_said(tmp_path, options, said):
+    folder = write_static(tmp_path / "m", {"embeddings": DRAWN[:5]}, **config())
+    with pytest.raises(UserError, match=said):
+        Embedder.from_pretrained(folder, **options)
+
+
+def test_a_table_of_other_tokens_and_another_tokenizer_are_one_sentence(tmp_path):
+    folder = write_static(tmp_path / "rows", {"embeddings": DRAWN}, **config())
+    with pytest.raises(UserError, match="it has 7 vectors, and its tokenizer 5 tokens"):
+        Embedder.from_pretrained(folder)
+    pairs = tokenizers.Tokenizer(tokenizers.models.BPE({"a": 0}, []))
+    pairs.save(str(folder / "tokenizer.json"))
+    with pytest.raises(UserError, match=r"tokenizer.json: model: type is 'BPE'"):
+        Embedder.from_pretrained(folder)
+
+
+def test_special_tokens_that_the_table_has_are_in_no_mean(tmp_path):
+    tokens = [*SPECIAL_TOKENS, "a", "dog"]
+    folder = write_static(tmp_path / "m", {"embeddings": DRAWN}, tokens, **config())
+    expected = (DRAWN[5] + DRAWN[6]) / 2
+    np.testing.assert_allclose(Embedder.from_pretrained(folder).embed("a dog")[0], expected)
