@@ -124,6 +124,7 @@ class Distillation:
             "num_train_epochs": 4,
             "learning_rate": 2e-4,
             "eval_steps": 0,
+            "eval_batch_size": _ROWS_AT_ONCE,
             "bias_correction": True,
         }
         if self._tool == "run_squad":

@@ -7,7 +7,6 @@ from keras_bert_impl.checkpoints.convert import read_portable
 from keras_bert_impl.engines.config import FLOAT32
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
-from pipelines.fine_tuning import teaching
 from pipelines.fine_tuning.teaching_options import DistillConfig
 from pipelines.studies import distill
 from pipelines.studies.distill import Distillation, Measured, cut, table
@@ -47,7 +46,7 @@ def test_a_student_begins_with_layers_of_its_teacher(write, tmp_path):
         np.testing.assert_array_equal(student.weights[name], array)
 
 
-def test_a_student_is_trained_compared_and_resumed(tmp_path, monkeypatch):
+def test_a_student_is_trained_and_compared(tmp_path, monkeypatch):
     monkeypatch.setattr(distill, "_PRECISIONS", (FLOAT32,))
     teacher = write_classifier(tmp_path / "teacher", ["a", "b"], num_hidden_layers=2)
     flags = f"--teacher={teacher}\n"
@@ -60,11 +59,6 @@ def test_a_student_is_trained_compared_and_resumed(tmp_path, monkeypatch):
     begun = read_portable(tmp_path / "small" / "layers-1-cut").weights
     trained = read_portable(files[0]).weights
     assert any(np.any(trained[name] != begun[name]) for name in begun)
-    monkeypatch.setattr(teaching, "compute_outputs", None)  # what is done is not done again
-    again, _ = Distillation(asked, ToolPrograms()).run()
-    assert again[2].split("|")[4] == lines[2].split("|")[4]
-    for name, array in read_portable(files[0]).weights.items():
-        np.testing.assert_array_equal(array, trained[name])
 
 
 def test_the_table_compares_all_with_the_teacher():
