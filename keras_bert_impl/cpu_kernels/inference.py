@@ -23,6 +23,7 @@ from keras_bert_impl.layers.kernels import (
     activate,
 )
 from keras_bert_impl.models.adapters import SharedEncoder
+from keras_bert_impl.models.base import ConfiguredModel
 
 
 def inference_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
@@ -42,7 +43,8 @@ def inference_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, An
         >>> inference_function(encoder)(features)["pooled_output"].shape.as_list()
         [1, 128]
     """
-    traced = traced_forward(model, InferenceKernels(getattr(model, "shared_encoder", None)))
+    shared = model.shared_encoder if isinstance(model, ConfiguredModel) else None
+    traced = traced_forward(model, InferenceKernels(shared))
 
     def compute(features: Mapping[str, Any]) -> dict[str, Any]:
         # A concrete function takes tensors of its own types only.

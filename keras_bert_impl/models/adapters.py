@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_bert_impl.checkpoints.names import encoder_names
-from keras_bert_impl.compat import share
+from keras_bert_impl.compat import share, sublayers
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.options import check_options, option
 
@@ -127,11 +127,16 @@ def adapters_of(model: Any) -> dict[str, Adapter]:
 
 
 def _dense_layers(model: Any) -> Iterator[tuple[str, Any]]:
-    """The dense layers of the encoder's blocks, each with its path."""
-    for block in getattr(getattr(model, "encoder", model), "blocks", ()):
-        inner = (block.attention_output, block.intermediate, block.output_dense)
-        for dense in (*block.attention.projections, *inner):
+    """The dense layers of all blocks in a model or layer, each with its path."""
+    from keras_bert_impl.layers.encoder_block import EncoderBlock  # options are read without Keras
+
+    if isinstance(model, EncoderBlock):
+        inner = (model.attention_output, model.intermediate, model.output_dense)
+        for dense in (*model.attention.projections, *inner):
             yield dense.kernel.path.removesuffix("/kernel"), dense
+        return
+    for child in sublayers(model):
+        yield from _dense_layers(child)
 
 
 class SharedEncoder:
@@ -143,13 +148,14 @@ class SharedEncoder:
 
     def __init__(self) -> None:
         self._weights: dict[str, Any] = {}
+        self._lent: dict[int, Any] = {}  # held, so that no other object gets the number
         self._casts: dict[Any, Any] = {}
 
     def lend(self, model: Any) -> None:
         """Takes a base model, whose weights others compute with."""
         model.shared_encoder = self
         for weight in model.weights:
-            self._weights[weight.path], weight.is_lent = weight, True
+            self._weights[weight.path] = self._lent[id(weight)] = weight
 
     def join(self, model: Any, adapters: Mapping[str, Adapter], own: Collection[str]) -> None:
         """Makes the model of an adapter, which is merged, compute with the base's weights.
@@ -164,7 +170,7 @@ class SharedEncoder:
         for weight in model.weights:
             if weight.path not in own and weight.path in self._weights:
                 share(weight, self._weights[weight.path])
-                weight.is_lent = True
+                self._lent[id(weight)] = weight
         for path, dense in _dense_layers(model):
             if one := adapters.get(path):
                 dense.add_adapter(one.a.shape[1], one.scale)
@@ -173,7 +179,7 @@ class SharedEncoder:
 
     def kept(self, weight: Any, how: Any, make: Callable[[], Any]) -> Any:
         """What `make` makes of a weight; of one of the base's it is made once for each `how`."""
-        if not getattr(weight, "is_lent", False):
+        if id(weight) not in self._lent:
             return make()
         if (weight.path, how) not in self._casts:
             self._casts[weight.path, how] = make()
