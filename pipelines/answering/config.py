@@ -20,7 +20,7 @@ class AnsweringConfig(AdaptedOptions, EngineConfig):
     model: str = option(
         REQUIRED,
         "A model directory, a TF1 checkpoint, a run's folder or checkpoint, a name on the Hugging "
-        "Face hub, or an export for OpenVINO.",
+        "Face hub, an export for OpenVINO, or static vectors.",
     )
     max_seq_length: int | None = option(
         None,

@@ -91,7 +91,7 @@ class FeaturesConfig(TextsConfig, AdaptedOptions):
 
 _MODEL = (
     "A model directory (sentence-transformers' among them), a TF1 checkpoint, a run's folder or "
-    "checkpoint, a name on the Hugging Face hub, or an export for OpenVINO."
+    "checkpoint, a name on the Hugging Face hub, an export for OpenVINO, or static vectors."
 )
 NPY, PARQUET = ".npy", ".parquet"
 METRICS = (COSINE, DOT)
