@@ -108,4 +108,6 @@ def _tokens_first(mask: Any) -> tuple[Any, Any]:
     first = ops.less(ops.arange(ops.shape(mask)[1]), ops.expand_dims(tokens, 1))
     right = ops.all(ops.equal(seen, first))
     # A row of padding alone sees its first position, so that it is finite in any implementation.
-    return ops.maximum(tokens, 1), ops.where(right, 0.0, float("nan"))
+    # Where a mask is wrong, all positions count: what is beyond a row's end would be 0, not NaN.
+    lengths = ops.where(right, ops.maximum(tokens, 1), mask.shape[1])
+    return ops.cast(lengths, "int32"), ops.where(right, 0.0, float("nan"))
