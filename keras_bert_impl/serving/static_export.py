@@ -107,7 +107,8 @@ def components(vectors: Vectors, width: int) -> Vectors:
     """The first principal components, each divided by the square root of its deviation.
 
     Example:
-        >>> components(np.array([[4, 1], [-4, 1], [0, 1]], np.float32), 1).ravel().round(3).tolist()
+        >>> [first] = components(np.array([[4, 1], [-4, 1], [0, 1]], np.float32), 1).T
+        >>> first.astype(float).round(3).tolist()
         [2.213, -2.213, 0.0]
     """
     centred = vectors - vectors.mean(axis=0)

@@ -110,6 +110,8 @@ class Backwards:
 class Source:
     """Two batches; the second has a row that fills it up and two positions of padding."""
 
+    open_features = frozenset[str]()
+
     def batches(self):
         padded = features(batch=3, length=8, seed=2)
         padded["input_mask"][:, 6:] = 0

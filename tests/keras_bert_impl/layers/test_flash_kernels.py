@@ -1,4 +1,5 @@
 import keras
+import ml_dtypes  # noqa: F401 - NumPy's bfloat16
 import numpy as np
 import pytest
 
@@ -14,7 +15,7 @@ NOTHING = Draw(None, 0)
 ROWS = np.array([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0]], "int32")
 
 
-def numbers(*shape, dtype="float16"):
+def numbers(*shape, dtype="bfloat16"):
     return np.random.default_rng(len(shape)).standard_normal(shape).astype(dtype)
 
 
@@ -62,7 +63,7 @@ def test_padding_before_a_token_makes_all_numbers_nan():
 
 @pytest.mark.parametrize(
     ("dtype", "more"),
-    [("float32", {}), ("float16", {"causal": True}), ("float16", {"draw": half_dropped()})],
+    [("float32", {}), ("bfloat16", {"causal": True}), ("bfloat16", {"draw": half_dropped()})],
     ids=["float32", "one direction", "dropped probabilities"],
 )
 def test_what_it_cannot_compute_is_left_to_the_plain_attention(dtype, more):
@@ -81,7 +82,7 @@ def test_rows_give_what_the_plain_kernels_give_of_three_axes():
     for name, arguments in {
         "dense": (inputs, *dense(16, 4), "gelu_tanh"),
         "dense_add_norm": (inputs, dense(16, 4), residual, norm, half_dropped()),
-        "layer_norm": (residual, *norm, "float16"),
+        "layer_norm": (residual, *norm, "bfloat16"),
         "decode": (inputs, numbers(5, 16)),
     }.items():
         found, expected = (getattr(kernels, name)(*arguments) for kernels in (FLASH, PLAIN))

@@ -326,7 +326,8 @@ def test_beside_greedy_clients_a_small_one_waits_only_for_what_is_being_computed
         await asyncio.gather(small(batcher), *(greedy(batcher) for _ in range(3)))
 
     run(answerer, body, most=2048)
-    assert sorted(batches_waited)[20] == 0  # none begins before its own
+    # None begins before its own; of two at once the other may, while the text is prepared.
+    assert sorted(batches_waited)[20] < batches_at_once
     assert sorted(batches_waited)[38] <= 3
     large = [sum(batch) for batch in answerer.batches if 7 not in batch]
     assert len(large) >= len(batches_waited)

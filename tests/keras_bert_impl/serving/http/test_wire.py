@@ -179,7 +179,8 @@ def test_nobody_waits_for_whoever_reads_no_line_of_standard_output(caplog, capfd
 
 def test_a_failure_is_told_with_its_id(caplog):
     app = app_of(ToyAnswerer())
-    app.router.routes[0].app = None  # a mistake of ours
+    route = next(one for one in app.router.routes if one.path == "/v1/embeddings")
+    route.app = None  # a mistake of ours
     reply = ask(app, "POST", "/v1/embeddings", TEXT, [("x-request-id", "one")])
     assert (reply.status, reply.headers["x-request-id"]) == (500, "one")
     assert "request one failed" in caplog.text
