@@ -44,14 +44,8 @@ _SAME_FLAGS = (
 """Names of one thing: a tool that has one of them understands the others in its place."""
 
 _OF_FEW = {
-    *(
-        "allow_changed_flags",
-        "allow_unknown_words",
-        "bias_correction",
-        "clip_norm",
-        "compile_cache",
-        "dev_seed",
-    ),
+    *("allow_changed_flags", "allow_unknown_words", "batch_ramp", "bias_correction", "clip_norm"),
+    *("compile_cache", "decay_share", "dev_seed", "lora_alpha", "lora_targets", "use_rslora"),
     *("distribution_strategy", "early_stopping_evals", "ema_decay", "encoder_bilstm", "encoding"),
     *("eval_steps", "evidence_words", "gcp_project", "header", "iterations_per_loop"),
     *("keep_checkpoint_max", "kernels", "layer_decay", "log_steps", "loss_margin", "mine_from"),

@@ -23,6 +23,7 @@ from keras_bert_impl.checkpoints.model_source import (
     AdaptedOptions,
     architecture_of,
     find_model,
+    folder_of,
 )
 from keras_bert_impl.checkpoints.names import BILSTM, all_names
 from keras_bert_impl.checkpoints.restore import (
@@ -33,9 +34,11 @@ from keras_bert_impl.checkpoints.restore import (
 )
 from keras_bert_impl.checkpoints.sources import (
     TensorSource,
+    find_checkpoint,
     read_weight,
 )
 from keras_bert_impl.checkpoints.task_settings import task_settings
+from keras_bert_impl.checkpoints.text_files import foreign_tokenizer, refuse_foreign_tokenizer
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import make_folder, open_whole, text_lines
@@ -63,6 +66,7 @@ class PortableModel:
     config: BertConfig
     text: TextSettings
     report: RestoreReport
+    foreign_tokenizer: str | None = None
 
 
 def read_portable(
@@ -79,9 +83,11 @@ def read_portable(
         vocab_file=vocab_file,
         do_lower_case=do_lower_case,
         adapter=adapter,
+        any_tokenizer=True,
     )
+    foreign = foreign_tokenizer(folder_of(Path(str(source.checkpoint))))
     weights, report = _read_weights(source.tensors(), str(source.checkpoint), source.config)
-    return PortableModel(weights, source.config, source.text, report)
+    return PortableModel(weights, source.config, source.text, report, foreign and foreign[1])
 
 
 def write_portable(model: PortableModel, output: str | os.PathLike[str], form: str) -> None:
@@ -89,6 +95,7 @@ def write_portable(model: PortableModel, output: str | os.PathLike[str], form: s
     check_weights(model.weights, model.report.location)
     check_apart(model.report.location, output)
     if form == "hugging_face":
+        refuse_foreign_tokenizer(folder_of(find_checkpoint(model.report.location)))
         write_tensors_directory(output, model.weights, model.config, model.text)
         return
     if form == "keras_hub":
@@ -105,7 +112,7 @@ def write_portable(model: PortableModel, output: str | os.PathLike[str], form: s
         for row in names
         if row.ours in model.weights
     }
-    beside = files_beside(Path(output), model.config, model.text)
+    beside = files_beside(Path(output), model.config, model.text, model.foreign_tokenizer)
     make_folder(Path(output).parent)
     for path, content in beside.items():
         with open_whole(path, "wb") as file:

@@ -282,12 +282,18 @@ def check_apart(source: str | os.PathLike[str], output: str | os.PathLike[str]) 
         )
 
 
-def files_beside(prefix: Path, config: BertConfig, text: TextSettings) -> dict[Path, bytes]:
-    """What is still to be written beside a TF1 checkpoint; what is there must be the same."""
+def files_beside(
+    prefix: Path, config: BertConfig, text: TextSettings, foreign: str | None
+) -> dict[Path, bytes]:
+    """What is still to be written beside a TF1 checkpoint; what is there must be the same.
+
+    `foreign` names the tokenizer where BERT's own rules do not cut the text.
+    """
+    cutting = {"tokenizer_class": foreign} if foreign else {}
     files = {
         prefix.parent / VOCABULARY_FILE: text.vocabulary.as_file(),
         prefix.parent / GOOGLE_CONFIG_FILE: f"{json_text(config.to_google(), indent=2)}\n".encode(),
-        prefix.parent / TOKENIZER_FILE: _json_file(tokenizer_config(config, text)),
+        prefix.parent / TOKENIZER_FILE: _json_file({**tokenizer_config(config, text), **cutting}),
     }
     missing = {path: content for path, content in files.items() if not path.exists()}
     for path in files.keys() - missing.keys():

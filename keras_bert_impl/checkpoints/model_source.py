@@ -52,6 +52,7 @@ from keras_bert_impl.checkpoints.sources import (
 )
 from keras_bert_impl.checkpoints.task_settings import task_settings, with_task_settings
 from keras_bert_impl.checkpoints.text_files import (
+    foreign_tokenizer,
     read_casing,
     refuse_foreign_tokenizer,
 )
@@ -182,6 +183,7 @@ def find_model(
     default_lower_case: bool | None = None,
     needs_text: bool = True,
     adapter: str | os.PathLike[str] | None = None,
+    any_tokenizer: bool = False,
 ) -> ModelSource:
     """Finds a model, perhaps changed by an adapter, and what belongs to it; sees that all fits.
 
@@ -196,19 +198,17 @@ def find_model(
         tensors = None if checkpoint is None else open_source(checkpoint)
     config = _find_config(checkpoint, bert_config_file, model_size, vocab_file)
     if checkpoint is not None:
-        config = _completed(config, folder_of(checkpoint))
+        config = _with_activation(_with_length(config, folder_of(checkpoint)), checkpoint)
     if tensors is not None:
         config = config.replace(extra={**tensors.extra, **config.extra, **tensors.overrides})
         # Before a model is made: a configuration may ask for more memory than there is.
         check_sizes(tensors, config)
     try:
-        if checkpoint is not None:
+        if checkpoint is not None and not any_tokenizer:
             refuse_foreign_tokenizer(folder_of(checkpoint))
         vocab_file = vocab_file or _find_vocabulary(checkpoint, bert_config_file)
-        vocabulary = Vocabulary.load(vocab_file)
-        if checkpoint is not None:
-            _check_same_tokens(vocabulary, vocab_file, folder_of(checkpoint))
-        own = _NOTHING_SAID if checkpoint is None else read_casing(folder_of(checkpoint))
+        vocabulary = _read_vocabulary(vocab_file, checkpoint)
+        own = _NOTHING_SAID if checkpoint is None else _own_casing(checkpoint, any_tokenizer)
         lower, accents = _find_casing(own, checkpoint, do_lower_case, told, default_lower_case)
         form = NFC if NFC in (own.unicode_form, told.unicode_form) else AS_IS
         text = Casing(lower, accents, form, own.added, own.longest_word).settings(vocabulary)
@@ -339,12 +339,18 @@ def _find_config(
     raise UserError(f"{path}: no such file; name the configuration with `bert_config_file`.")
 
 
-def _completed(config: BertConfig, folder: Path) -> BertConfig:
-    """The configuration with the length and the activation that a foreign model's files name."""
+def _with_length(config: BertConfig, folder: Path) -> BertConfig:
+    """The configuration with the length that a foreign model's files truncate texts to."""
     kept, length = task_settings(config), read_length(folder)
-    if "max_seq_length" not in kept and length and length < config.max_position_embeddings:
-        config = with_task_settings(config, {**kept, "max_seq_length": length})
-    if (name := read_activation(folder)) is None:
+    if "max_seq_length" in kept or not length or length >= config.max_position_embeddings:
+        return config
+    return with_task_settings(config, {**kept, "max_seq_length": length})
+
+
+def _with_activation(config: BertConfig, checkpoint: Path) -> BertConfig:
+    """The configuration with the activation that a cross-encoder's other file names."""
+    name = read_activation(folder_of(checkpoint))
+    if name is None:
         return config
     return config.replace(extra={**config.extra, "sentence_transformers": {"activation_fn": name}})
 
@@ -384,6 +390,23 @@ def _vocabulary_in(folder: Path) -> Path | None:
     names = (VOCABULARY_FILE, keras_hub.VOCABULARY_PATH, FAST_TOKENIZER_FILE)
     paths = (folder / name for name in names)
     return next(filter(is_named, paths), None)
+
+
+def _own_casing(checkpoint: Path, any_tokenizer: bool) -> Casing:
+    """What the files beside the weights say; a foreign tokenizer's are only copied."""
+    folder = folder_of(checkpoint)
+    if not any_tokenizer or foreign_tokenizer(folder) is None:
+        return read_casing(folder)
+    path = folder / TOKENIZER_FILE
+    values = read_json_object(path) if is_named(path) else {}
+    return Casing(values.get("do_lower_case"), values.get("strip_accents"))
+
+
+def _read_vocabulary(path: str | os.PathLike[str], checkpoint: Path | None) -> Vocabulary:
+    vocabulary = Vocabulary.load(path)
+    if checkpoint is not None:
+        _check_same_tokens(vocabulary, path, folder_of(checkpoint))
+    return vocabulary
 
 
 def _check_same_tokens(vocabulary: Vocabulary, name: str | os.PathLike[str], folder: Path) -> None:

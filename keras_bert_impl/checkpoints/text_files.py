@@ -147,13 +147,21 @@ def _added_tokens(
     return tuple(tokens.values())
 
 
-def refuse_foreign_tokenizer(folder: Path) -> None:
-    """Refuses a model whose text is cut by other rules than BERT's."""
+def foreign_tokenizer(folder: Path) -> tuple[Path, str] | None:
+    """The tokenizer that cuts by other rules than BERT's, and the file that names it."""
     for path in (folder / TOKENIZER_FILE, folder / CONFIG_FILE):
         values = read_typed(path, _Cutting, "get the model again") if is_named(path) else _Cutting()
         name, words = values.get("tokenizer_class"), values.get("word_tokenizer_type", "basic")
         if (name is not None and name not in _BERT_TOKENIZERS) or words not in (None, "basic"):
-            raise UserError(
-                f"{path}: its text is cut by {shown(name or words)[1:-1]}, not by BERT's own "
-                "rules, so that its tokens would not be found; name a model with a BertTokenizer."
-            )
+            return path, shown(name or words)[1:-1]
+    return None
+
+
+def refuse_foreign_tokenizer(folder: Path) -> None:
+    """Refuses a model whose text is cut by other rules than BERT's."""
+    if (found := foreign_tokenizer(folder)) is not None:
+        path, name = found
+        raise UserError(
+            f"{path}: its text is cut by {name}, not by BERT's own rules, so that its tokens would "
+            "not be found; name a model with a BertTokenizer."
+        )

@@ -24,9 +24,8 @@ class AdapterConfig:
 
     lora_rank: int = option(
         0,
-        "Train adapters of this rank (LoRA) and the head, and leave the encoder as it is; 0 trains "
-        "everything. A rate of 2e-4 to 1e-3 suits them. The run's adapter/ has PEFT's form, and "
-        "its model/ is the whole model.",
+        "Train adapters of this rank (LoRA) and the head, the encoder stays; 0 trains everything. "
+        "adapter/ has PEFT's form, model/ is the whole model. Take a rate of 2e-4 to 1e-3.",
         at_least=0,
     )
     lora_alpha: float | None = option(

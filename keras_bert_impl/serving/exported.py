@@ -133,7 +133,8 @@ def find_exported(
     folder = Path(path).expanduser()
     if not is_there(folder) and may_be_hub_name(str(path)):
         folder = locate(path)
-    if not (static := is_static(folder)) and not is_openvino_export(folder):
+    static = not (of_openvino := is_openvino_export(folder)) and is_static(folder)
+    if not static and not of_openvino:
         return None
     if engine == TENSORFLOW or (static and engine):
         what = "a folder of static vectors" if static else "an export for OpenVINO"

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from keras_bert_impl.checkpoints.text_files import (
+    foreign_tokenizer,
     read_casing,
     refuse_foreign_tokenizer,
 )
@@ -27,7 +28,7 @@ def fast_tokenizer(folder, lowercase, strip_accents=None, tokens=SPECIAL_TOKENS,
 
 def test_an_empty_folder_says_nothing(tmp_path):
     assert read_casing(tmp_path) == Casing(None, None)
-    refuse_foreign_tokenizer(tmp_path)
+    assert foreign_tokenizer(tmp_path) is None
 
 
 @pytest.mark.parametrize(
@@ -167,5 +168,6 @@ def test_tokenizers_with_bert_s_rules_are_not_foreign(tmp_path, name):
 
 def test_the_file_that_names_a_foreign_tokenizer_is_named(tmp_path):
     (tmp_path / "config.json").write_text('{"tokenizer_class": "BertJapaneseTokenizer"}')
+    assert foreign_tokenizer(tmp_path) == (tmp_path / "config.json", "BertJapaneseTokenizer")
     with pytest.raises(UserError, match=r"config\.json: its text is cut by BertJapaneseTokenizer"):
         refuse_foreign_tokenizer(tmp_path)

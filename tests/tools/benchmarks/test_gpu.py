@@ -12,8 +12,8 @@ def test_the_models_that_are_compared_drop_nothing():
 def test_each_contender_is_measured_in_a_child_with_the_same_flags(capsys, monkeypatch):
     asked = {}
 
-    def in_child(module, name, *flags):
-        asked[name] = (module, flags)
+    def in_child(module, case, *flags):
+        asked[case["contender"]] = (module, flags)
         return {"seq/s": 2.0}
 
     monkeypatch.setattr(gpu, "in_child", in_child)

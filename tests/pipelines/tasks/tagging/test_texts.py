@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
@@ -155,6 +155,10 @@ def test_what_is_marked_is_read_again(tmp_path_factory, made, form, characters):
     records = [{**FORMS[form](*one), "id": number} for number, one in enumerate(made)]
     if not any(entities for _, entities in made):
         return  # a file without spans is one to be tagged
+    if form == "label_studio_utf16":  # whose places may hold the same words in characters, too
+        spans = [(text, x, value(text, x, True)) for text, some in made for x in some]
+        alike = (text[one["start"] : one["end"]] == one["text"] for text, _, one in spans)
+        assume(not any(same and one["start"] != x.start for same, (_, x, one) in zip(alike, spans)))
     read, notes = documents(write(path, records, form), characters=characters)
     assert [(one.text, found_in(one)) for one in read] == made
     empty = sum(not entities for _, entities in made)
