@@ -235,6 +235,11 @@ def _open_adapter(
         folder, base = checkpoint, locate(read_base_name(checkpoint))
     else:
         folder, base = find_checkpoint(_in_home(adapter)), checkpoint
+    if is_adapter(base):
+        raise UserError(
+            f"{folder}: its base {base} is an adapter itself; merge that with convert_checkpoint, "
+            "and name the merged model as the base."
+        )
     tensors = AdapterSource(folder, open_source(base))
     # One that was trained here says all that a model directory says.
     return folder if (folder / CONFIG_FILE).is_file() else base, tensors

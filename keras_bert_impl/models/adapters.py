@@ -166,11 +166,14 @@ class SharedEncoder:
         if not self._weights:
             return  # it stays merged
         model.shared_encoder = self
+        layers = dict(_dense_layers(model))
+        # What gets no adapter, such as the pooler's matrix, stays merged.
+        own = {*own, *(f"{path}/kernel" for path in adapters if path not in layers)}
         for weight in model.weights:
             if weight.path not in own and weight.path in self._weights:
                 share(weight, self._weights[weight.path])
                 self._lent[id(weight)] = weight
-        for path, dense in _dense_layers(model):
+        for path, dense in layers.items():
             if one := adapters.get(path):
                 dense.add_adapter(one.a.shape[1], one.scale)
                 dense.lora_a.assign(one.a)

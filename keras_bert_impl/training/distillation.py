@@ -117,8 +117,8 @@ def _float32(values: Any) -> Any:
 
 def _projections(block: Any, hidden: Any) -> list[Any]:
     """The queries, keys and values of a block's input."""
-    parts = block.attention.projections
-    return [_float32(hidden) @ _float32(one.kernel) + _float32(one.bias) for one in parts]
+    parts = [kernels.of_type("float32", *one.parts()) for one in block.attention.projections]
+    return [_float32(hidden) @ kernel + bias for kernel, bias in parts]
 
 
 class DistillationObjective(Objective):

@@ -12,7 +12,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from keras_bert_impl.checkpoints.formats.peft_adapter import AdapterSource
+from keras_bert_impl.checkpoints.formats.peft_adapter import refuse_adapter
 from keras_bert_impl.checkpoints.hub import may_be_hub_name
 from keras_bert_impl.checkpoints.model_source import (
     ModelSource,
@@ -83,11 +83,7 @@ def _check_adapters(config: FineTuningConfig, start: ModelSource) -> None:
         raise UserError(
             f"`lora_rank={rank}` trains no encoder; name a trained one with `init_checkpoint`."
         )
-    if isinstance(start.tensors(), AdapterSource):
-        raise UserError(
-            f"`lora_rank={rank}`: {start.checkpoint} is an adapter itself; name a whole model with "
-            "`init_checkpoint`, such as the model/ of its run."
-        )
+    refuse_adapter(start.tensors(), f"`lora_rank={rank}`")
     if rank > size:
         raise UserError(
             f"`lora_rank={rank}`: the matrices of {start.checkpoint} have {size} rows or columns; "

@@ -162,7 +162,7 @@ class TaughtTask:
         report = restore(head.model, self._source.tensors())
         if missing := [one for one in report.new if not one.startswith(("pooler", "embeddings"))]:
             raise UserError(
-                f"{self._source.checkpoint}: holds no trained head for {self._task.name} (its "
+                f"{report.location}: holds no trained head for {self._task.name} (its "
                 f"{missing[0]} is missing); name a fine-tuned model as `teacher`."
             )
         self._task.restored(head.model, self._source)
@@ -176,8 +176,8 @@ class TaughtTask:
     def head(self, config: Any, dtype: Any = None) -> Head:
         own, how, inner = self._task.head(config, dtype), self._config, None
         if how.lessons != OUTPUTS:
-            path = str(self._source.checkpoint)
-            encoder = BertEncoder.from_pretrained(path, return_all_layers=True, dtype=dtype)
+            encoder = BertEncoder(self._source.config, return_all_layers=True, dtype=dtype)
+            restore(encoder, self._source.tensors())
             inner = InnerLessons(encoder, how.lessons, self._layers)
         names, weight = [*own.model.output], self._label_weight
         objective = DistillationObjective(own.objective, names, how.temperature, weight, inner)

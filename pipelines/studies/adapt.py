@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.checkpoints.convert import read_portable
+from keras_bert_impl.checkpoints.formats.peft_adapter import refuse_adapter
 from keras_bert_impl.checkpoints.model_directory import check_apart, check_folder
 from keras_bert_impl.checkpoints.model_source import CheckpointOptions, ModelSource, find_model
 from keras_bert_impl.checkpoints.names import head_names
@@ -136,6 +137,7 @@ def adapt(config: AdaptConfig, tools: Tools) -> tuple[list[str], list[Path]]:
     Gives the lines of the report (of a dry run the commands), and the files.
     """
     source = find_model(config.init_checkpoint, **config.description())
+    refuse_adapter(source.tensors(), "`init_checkpoint`")
     missing = _missing_heads(source)
     lacks_words = _HEADS["masked_lm"] in missing
     planned = commands_of(config, source, config.num_new_tokens > 0, lacks_words)

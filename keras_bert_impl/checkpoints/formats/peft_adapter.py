@@ -5,9 +5,9 @@ An adapter is opened over its base as one checkpoint, whose matrices are read me
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from keras_bert_impl.models.adapters import (
     Adapter,
     AdapterConfig,
     adapters_of,
-    ends_with,
     module_names,
     scale_of,
 )
@@ -35,6 +34,8 @@ from keras_bert_impl.models.adapters import (
 _PICKLE = "adapter_model.bin"
 _MODEL, _ENCODER, _POOLER = "base_model.model.", "bert.", "pooler.dense."
 _BASE_SHA256 = "base_sha256"  # of the changed matrices, in metadata that PEFT does not read
+# In patterns: what makes a search begin again, and what makes that grow without bounds.
+_CHOICE, _MOST_CHOICES, _REPEATED_GROUP = re.compile(r"[*+?{|]"), 4, re.compile(r"\)[*+{]")
 _PART = re.compile(r"(.+)\.lora_[AB]\.weight")
 _LAYER = re.compile(r"encoder\.layer\.([0-9]{1,9})\.")
 _TASKS = {
@@ -69,8 +70,18 @@ class _Config(TypedDict):
 
 
 def is_adapter(folder: Path) -> bool:
-    """Whether a folder holds an adapter."""
-    return (folder / ADAPTER_CONFIG).is_file()
+    """Whether a folder holds an adapter: a configuration alone is left over from a merge."""
+    weights = (folder / ADAPTER_WEIGHTS, folder / _PICKLE)
+    return (folder / ADAPTER_CONFIG).is_file() and any(one.exists() for one in weights)
+
+
+def refuse_adapter(tensors: TensorSource, option: str) -> None:
+    """Refuses an adapter where an option needs a whole model."""
+    if isinstance(tensors, AdapterSource):
+        raise UserError(
+            f"{option}: {tensors.location} is an adapter; merge it with convert_checkpoint and "
+            "name the merged model as `init_checkpoint`."
+        )
 
 
 def read_base_name(folder: Path) -> str:
@@ -189,8 +200,8 @@ class AdapterSource(TensorSource):
 
     def _find_changed(self, modules: Collection[str]) -> dict[str, _Change]:
         """What becomes of each changed tensor of the base."""
-        layers = [int(found[1]) for one in modules if (found := _LAYER.match(one))]
-        blocks = max(layers, default=-1) + 1
+        numbers = [int(found[1]) for one in modules if (found := _LAYER.match(one))]
+        blocks = max(numbers, default=-1) + 1
         if blocks > len(self._base.shapes):
             raise self._another_base(f"changes layer {blocks - 1}, which is more layers")
         rows = {row.ours: row for row in encoder_names(blocks + 1)}
@@ -199,12 +210,14 @@ class AdapterSource(TensorSource):
         chosen = self._config.get("layers_to_transform") is not None or any(
             map(str.isdigit, str(self._config.get("target_modules")))
         )
+        layers = "layer" if blocks == 1 else "layers"
         if blocks and not chosen and self._base.find(rows[f"layer_{blocks}/output/kernel"]):
-            raise self._another_base(f"changes {blocks} layers, which is fewer")
-        self._check_patterns(modules)
+            raise self._another_base(f"changes {blocks} {layers}, which is fewer")
         words = safetensors_file.read_metadata(self.files[-1]).get(_BASE_SHA256, "{}")
-        value = parse_json(words, self.location, _ANOTHER)
-        noted: dict[str, str] = typed(value, dict[str, str], self.location, _ANOTHER)
+        origin = f"{self.files[-1]}: its {_BASE_SHA256}"
+        noted: dict[str, str] = typed(
+            parse_json(words, origin, _ANOTHER), dict[str, str], origin, _ANOTHER
+        )
         changed = dict[str, _Change]()
         for module in sorted(modules):
             path = paths.get(module, "")
@@ -215,25 +228,32 @@ class AdapterSource(TensorSource):
             changed[hit.name] = _Change(module, path, adapter, hit.transposed, noted.get(module))
         return changed
 
-    def _check_patterns(self, modules: Collection[str]) -> None:
-        for end in (*self._pattern("alpha_pattern"), *self._pattern("rank_pattern")):
-            if not any(ends_with(module, end) for module in modules):
-                raise UserError(
-                    f"{self.location}: has a pattern {shown(end)}, with which the name of none of "
-                    f"its matrices ends; {_MERGE_FIRST}."
-                )
-
-    def _pattern(self, name: Literal["alpha_pattern", "rank_pattern"]) -> Mapping[str, float]:
-        return self._config.get(name) or {}
+    def _matches(self, module: str, pattern: str) -> bool:
+        """Whether PEFT counts a module under a pattern, a regular expression."""
+        try:
+            # Enough for layers and matrices, and nothing that takes hours to match.
+            many = len(pattern) > 200 or len(_CHOICE.findall(pattern)) > _MOST_CHOICES
+            if many or _REPEATED_GROUP.search(pattern):
+                raise ValueError("may take hours")
+            return re.fullmatch(rf"(.*\.)?({pattern})", module) is not None
+        except (re.error, ValueError, OverflowError) as error:
+            raise UserError(
+                f"{self.location}: has a pattern {shown(pattern)}, which is not read here; "
+                f"{_MERGE_FIRST}."
+            ) from error
 
     def _adapter(self, module: str, shape: tuple[int, ...]) -> Adapter:
         """Reads the adapter of a matrix [in, out]."""
-        patterns = {"r": self._pattern("rank_pattern"), "alpha": self._pattern("alpha_pattern")}
-        said = {"r": self._config["r"], "alpha": self._config["lora_alpha"]}
-        for name, found in patterns.items():
-            said[name] = next((found[x] for x in found if ends_with(module, x)), said[name])
-        rank, names = int(said["r"]), [f"{module}.lora_{part}.weight" for part in "AB"]
-        sizes = [self._own_shapes.get(name) for name in names]
+        names = [f"{module}.lora_{part}.weight" for part in "AB"]
+        for name, other in (names, names[::-1]):
+            if name not in self._own_shapes:
+                raise UserError(f"{self.files[-1]}: holds {other} without {name}; {_ANOTHER}.")
+        whole = self._names[names[0]].removeprefix(_MODEL).removesuffix(".lora_A.weight")
+        config = self._config
+        ranks, alphas = config.get("rank_pattern") or {}, config.get("alpha_pattern") or {}
+        rank = next((ranks[x] for x in ranks if self._matches(whole, x)), config["r"])
+        alpha = next((alphas[x] for x in alphas if self._matches(whole, x)), config["lora_alpha"])
+        sizes = [self._own_shapes[name] for name in names]
         if sizes != [(rank, shape[0]), (shape[1], rank)]:
             raise self._another_base(
                 f"changes {module} by matrices {sizes[0]} and {sizes[1]} and says r={rank}, which "
@@ -245,7 +265,7 @@ class AdapterSource(TensorSource):
                 f"{_ANOTHER}."
             )
         a, b = (self._own(name).astype(np.float32).T for name in names)
-        return Adapter(a, b, scale_of(said["alpha"], rank, bool(self._config.get("use_rslora"))))
+        return Adapter(a, b, scale_of(alpha, rank, bool(self._config.get("use_rslora"))))
 
 
 def _sha256(kernel: Any) -> str:

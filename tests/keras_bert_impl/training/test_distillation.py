@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit, log_softmax, softmax
 
 from keras_bert_impl.layers import kernels
+from keras_bert_impl.models.adapters import AdapterConfig, add_adapters
 from keras_bert_impl.models.embedder import BertEmbedder
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.inner_outputs import RecordedStates, hidden_states
@@ -101,6 +102,7 @@ def inner(what):
     undropped = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     teacher = BertEncoder(tiny_config(num_hidden_layers=3), return_all_layers=True)
     student = BertEmbedder(tiny_config(num_hidden_layers=2, **undropped))
+    add_adapters(student, AdapterConfig(lora_rank=2))
     for model in (student, teacher):
         scatter_weights(model)
     ids = DRAWS.integers(5, 12, MASK.shape) * MASK
@@ -126,7 +128,9 @@ def test_relations_are_those_of_the_last_layers_queries_keys_and_values():
     for encoder in (student, teacher):
         before = np.array(hidden_states(encoder, inputs)[-2])
         parts = encoder.blocks[-1].attention.projections
-        sides.append([before @ np.array(x.kernel) + np.array(x.bias) for x in parts])
+        matrices = [np.array(kernels.whole(part.parts()[0])) for part in parts]
+        biases = [np.array(part.bias) for part in parts]
+        sides.append([before @ x + bias for x, bias in zip(matrices, biases, strict=True)])
     heads, size = 2, 8
     for row, count in enumerate(MASK.sum(axis=1)):
         of_relations = []

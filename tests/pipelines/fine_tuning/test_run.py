@@ -153,7 +153,7 @@ def test_a_run_of_adapters_in_instalments_ends_where_one_in_one_go_ends(encoder,
     adapter = str(tmp_path / "whole" / "adapter")
     for start, rank, sentence in (
         (encoder, 17, "the matrices of .* have 16 rows or columns; take at most 16"),
-        (adapter, 2, ".*/adapter is an adapter itself; name a whole model"),
+        (adapter, 2, ".*/adapter is an adapter; merge it with convert_checkpoint"),
     ):
         changes = {"init_checkpoint": str(start), "adapters": AdapterConfig(lora_rank=rank)}
         with pytest.raises(UserError, match=f"`lora_rank={rank}`: {sentence}"):

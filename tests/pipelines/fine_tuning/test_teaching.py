@@ -1,18 +1,25 @@
 """Rows that a student learns from: the teacher's outputs, with labels where there are some."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.token_models import BertTokenClassifier
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.training.objectives import ClassificationObjective
 from pipelines.fine_tuning import teaching
+from pipelines.fine_tuning.task import Head
 from pipelines.fine_tuning.teaching import TaughtTask
 from pipelines.fine_tuning.teaching_options import DistillConfig
 from pipelines.studies.distill import Distillation
 from tests.support.model_folders import WORD_VOCABULARY, write_classifier, write_tagger
+from tests.support.tiny_bert import GOLDEN
 from tools.table import ToolPrograms
 
 TABLE = "text\tlabel\nthe dog runs\ta\na cat\tb\nthe list\ta\n"
@@ -64,6 +71,23 @@ def test_every_row_has_what_the_teacher_answers(kind, tmp_path):
     labelled = {"classes": [1, 1, 1, 0, 0], "tags": [1, 1, 1]}[kind]
     assert features["labelled"].tolist() == labelled
     assert rows.examples.tolist() == list(range(len(labelled)))
+
+
+def test_the_inside_of_a_teacher_is_the_adapted_one(tmp_path):
+    golden = GOLDEN / "peft" / "all_linear_rslora"
+    source = find_model(golden / "base", adapter=golden / "adapter")
+    config = DistillConfig(
+        teacher="x", train_file="x", dev_file="x", num_layers=(1,), lessons="relations",
+        output_dir=tmp_path,
+    )  # fmt: skip
+    own = Head(BertClassifier(source.config, 3), ClassificationObjective(), ("logits",))
+    task = SimpleNamespace(
+        head=lambda *_: own, configure=lambda x: x, restored=lambda *_: None, name="x"
+    )
+    encoder = TaughtTask(task, source, config, (0,), lambda: iter(())).head(source.config)
+    expected = BertEncoder.from_pretrained(golden / "base", adapter=golden / "adapter")
+    for one, other in zip(encoder.objective._inner.teacher.weights, expected.weights, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_what_the_teacher_answered_is_not_computed_again(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
 from pipelines.corpora.documents import Reading
 from pipelines.corpora.encodings import TextEncoding
 from pipelines.studies.adapt import adapt, commands_of
+from tests.fuzz import seeds
 from tests.support.adaptation import (
     PretendingTrainers,
     language,
@@ -132,6 +133,14 @@ def test_a_dry_run_refuses_what_the_run_would(tmp_path, changes, message):
         with pytest.raises(UserError, match=message):
             adapt(toy_adaptation(tmp_path, dry_run=dry_run, **changes), tools)
         assert tools.started == []
+
+
+def test_an_adapter_is_not_adapted_as_its_base(tmp_path):
+    seeds.adapter(tmp_path / "peft")
+    config = tmp_path / "peft" / "adapter" / "adapter_config.json"
+    config.write_text(config.read_text().replace('"base"', json.dumps(f"{tmp_path}/peft/base")))
+    with pytest.raises(UserError, match="adapter is an adapter; merge it with convert_checkpoint"):
+        adapt(toy_adaptation(tmp_path, init_checkpoint=str(config.parent)), PretendingTrainers())
 
 
 def test_decomposed_text_is_taken_once_it_is_composed(tmp_path):

@@ -81,6 +81,7 @@ def changed_tensors(change, metadata=None):
 
 ROOT = "base_model.model.bert."
 LAYER = f"{ROOT}encoder.layer.1.attention.self.query.lora_"
+QUERY_B = f"{LAYER}B.weight"
 WIDER = {f"{LAYER}A.weight": np.zeros([4, 48], "f4"), f"{LAYER}B.weight": np.zeros([48, 4], "f4")}
 DEEPER = {name.replace("layer.1", "layer.2"): np.zeros([4, 32], "f4") for name in WIDER}
 
@@ -102,7 +103,9 @@ def shallower(tensors):
         (changed_config(init_lora_weights="pissa"), "says init_lora_weights 'pissa'"),
         (changed_config(r="four"), "r is 'four'; it must be a whole number; name another adapter"),
         (changed_config(r=8), r"matrices \(4, 32\) and \(32, 4\) and says r=8"),
-        (changed_config(alpha_pattern={"layer.9": 2}), "has a pattern 'layer.9'"),
+        (changed_config(alpha_pattern={"layer.(": 2}), "has a pattern 'layer.\\('"),
+        (changed_config(rank_pattern={"(.+)+x": 2}), r"has a pattern '\(.\+\)\+x'"),
+        (changed_tensors(lambda x: x.pop(QUERY_B)), "query.lora_A.weight without .*query.lora_B"),
         (
             changed_tensors(
                 lambda x: x.update({f"{ROOT}embeddings.lora_embedding_A": x[next(iter(x))]})
@@ -117,13 +120,24 @@ def shallower(tensors):
             changed_tensors(lambda x: x.update(DEEPER)),
             "changes 'encoder.layer.2.*another layer than",
         ),
-        (changed_tensors(shallower), "changes 1 layers, which is fewer than the base"),
+        (changed_tensors(shallower), "changes 1 layer, which is fewer than the base"),
         (
             changed_tensors(
                 lambda _: None,
                 {"base_sha256": '{"encoder.layer.0.attention.self.query": "0"}'},
             ),
             "trained on other numbers of encoder.layer.0.attention.self.query than the base",
+        ),
+        (
+            changed_tensors(lambda _: None, {"base_sha256": "{"}),
+            "adapter_model.safetensors: its base_sha256",
+        ),
+        (
+            lambda folder: (
+                shutil.copy(folder / "adapter" / "adapter_config.json", folder / "base")
+                and shutil.copy(folder / "adapter" / "adapter_model.safetensors", folder / "base")
+            ),
+            "its base .*/base is an adapter itself; merge that with convert_checkpoint",
         ),
         (
             lambda folder: (folder / "adapter" / "adapter_model.safetensors").rename(
@@ -143,6 +157,52 @@ def test_what_is_no_plain_adapter_of_this_base_is_one_sentence(copied, change, s
     change(copied)
     with pytest.raises(UserError, match=sentence):
         BertClassifier.from_pretrained(copied / "base", adapter=copied / "adapter")
+
+
+def served_and_merged(folder):
+    """The logits of an adapter over a shared encoder, and those of the merged model."""
+    model = BertClassifier.from_pretrained(folder / "base", adapter=folder / "adapter")
+    merged = np.asarray(model(FEATURES)["logits"])
+    shared, source = SharedEncoder(), find_model(folder / "base", adapter=folder / "adapter").opened
+    shared.lend(BertClassifier.from_pretrained(folder / "base"))
+    shared.join(model, source.adapters(), [x.ours for x in names_of(model) if source.owns(x)])
+    return np.asarray(model(FEATURES)["logits"]), merged
+
+
+def test_an_adapter_of_the_pooler_changes_the_answers_of_a_shared_encoder(copied):
+    draws = np.random.default_rng(0)
+    pooler = {"A": (4, 32), "B": (32, 4)}
+    added = {
+        f"{ROOT}pooler.dense.lora_{part}.weight": draws.normal(size=shape).astype("f4")
+        for part, shape in pooler.items()
+    }
+    before = served_and_merged(copied)[0]
+    changed_tensors(lambda x: x.update(added))(copied)
+    served, merged = served_and_merged(copied)
+    np.testing.assert_allclose(served, merged, atol=2e-6)
+    assert np.abs(served - before).max() > 1e-2
+
+
+@pytest.mark.parametrize(
+    ("pattern", "counts"),
+    [
+        ({r"encoder\.layer\.[01]\..*\.(query|value)": 16}, True),
+        ({r"^bert.encoder.*(query|value)": 16}, True),
+        ({r"^encoder.*(query|value)": 16}, False),
+        ({"layer.9": 16}, False),
+    ],
+)
+def test_patterns_are_regular_expressions_as_in_peft(copied, pattern, counts):
+    changed_config(alpha_pattern=pattern)(copied)
+    found = find_model(copied / "base", adapter=copied / "adapter").opened.adapters()
+    assert {one.scale for one in found.values()} == {4.0 if counts else 2.0}
+
+
+def test_a_configuration_that_a_merge_left_over_makes_no_adapter(copied):
+    shutil.copy(copied / "adapter" / "adapter_config.json", copied / "base")
+    model = BertClassifier.from_pretrained(copied / "base")
+    expected = OUTPUTS["query_value_r4/base"]
+    np.testing.assert_allclose(np.asarray(model(FEATURES)["logits"]), expected, atol=1e-5)
 
 
 def test_an_adapter_that_names_its_base_is_a_model(copied):
