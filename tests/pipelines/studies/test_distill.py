@@ -28,6 +28,10 @@ def config(folder, teacher, **changes):
     )
 
 
+def classifier(folder):
+    return write_classifier(folder, ["a", "b"])
+
+
 @pytest.mark.parametrize("write", [write_classifier, write_prompted])
 def test_a_student_begins_with_layers_of_its_teacher(write, tmp_path):
     given = (["a", "b"],) if write is write_classifier else ()
@@ -56,7 +60,8 @@ def test_a_student_is_trained_and_compared(tmp_path, monkeypatch):
     assert files[0] == tmp_path / "small" / "layers-1" / "model"
     assert BertClassifier.from_pretrained(files[0], num_labels=2).config.num_hidden_layers == 1
     assert f" from `{teacher}`" in (files[0] / "README.md").read_text()
-    begun = read_portable(tmp_path / "small" / "layers-1-cut").weights
+    [start] = (tmp_path / "small").glob("layers-1-cut-*")
+    begun = read_portable(start).weights
     trained = read_portable(files[0]).weights
     assert any(np.any(trained[name] != begun[name]) for name in begun)
 
@@ -65,12 +70,14 @@ def test_the_table_compares_all_with_the_teacher():
     models = [
         Measured("teacher", 6, "float32", 0.8, 0.01, 4.0, 90.0),
         Measured("layers 1, 3, 5", 3, "int8", 0.792, float("nan"), 1.0, 18.0),
+        Measured("layers 5", 1, "int8", 0.4, float("nan"), 0.5, float("nan")),  # not kept
     ]
     lines = table("spearman", models, 1500)
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:4]]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:5]]
     assert cells == [
         ["teacher", "6", "float32", "0.8000 ± 0.0100", "100.0%", "4.00", "1.00", "90.0"],
         ["layers 1, 3, 5", "3", "int8", "0.7920", "99.0%", "1.00", "4.00", "18.0"],
+        ["layers 5", "1", "int8", "0.4000", "50.0%", "0.50", "8.00", ""],
     ]
 
 
@@ -78,11 +85,15 @@ def test_the_table_compares_all_with_the_teacher():
     ("write", "changes", "message"),
     [
         (write_encoder, {}, "no head of a task"),
-        (lambda folder: write_classifier(folder, ["a", "b"]), {"num_layers": (2,)}, "1 layers"),
-        (lambda folder: write_classifier(folder, ["a", "b"]), {"layers": (1,)}, "1 layers"),
+        (classifier, {"num_layers": (10**12,)}, "1 layers"),
+        (classifier, {"num_layers": (), "layers": (1,)}, "1 layers"),
+        (classifier, {"layers": (0,)}, "say the same"),
+        (classifier, {"task_flags": "--nodo_eval"}, "nodo_eval follows from other options"),
+        (write_prompted, {"label_weight": 0.5}, "learned from the teacher alone"),
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_written(write, changes, message, tmp_path):
+    teacher = write(tmp_path / "teacher")
     with pytest.raises(UserError, match=message):
-        Distillation(config(tmp_path, write(tmp_path / "teacher"), **changes), ToolPrograms())
+        Distillation(config(tmp_path, teacher, **changes), ToolPrograms())
     assert not (tmp_path / "small").exists()
