@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from keras_bert_impl.checkpoints.convert import read_portable
-from keras_bert_impl.engines.config import FLOAT32
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from pipelines.fine_tuning.teaching_options import DistillConfig
-from pipelines.studies import distill
 from pipelines.studies.distill import Distillation, Measured, cut, table
 from tests.support.model_folders import write_classifier, write_encoder, write_prompted
 from tools.table import ToolPrograms
@@ -50,13 +49,18 @@ def test_a_student_begins_with_layers_of_its_teacher(write, tmp_path):
         np.testing.assert_array_equal(student.weights[name], array)
 
 
-def test_a_student_is_trained_and_compared(tmp_path, monkeypatch):
-    monkeypatch.setattr(distill, "_PRECISIONS", (FLOAT32,))
+def test_a_student_is_trained_and_compared(tmp_path):
     teacher = write_classifier(tmp_path / "teacher", ["a", "b"], num_hidden_layers=2)
     flags = f"--teacher={teacher}\n"
     asked = config(tmp_path, teacher, lessons="relations", label_weight=0.5, flags=flags)
     lines, files = Distillation(asked, ToolPrograms()).run()
-    assert [line.split("|")[1].strip() for line in lines[2:4]] == ["teacher", "layers 1"]
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines[2:5]]
+    assert [(row[1], row[3]) for row in rows] == [
+        ("teacher", "float32"),
+        ("layers 1", "float32"),
+        ("layers 1", "int8"),
+    ]
+    assert all(row[-2] for row in rows)  # the sizes
     assert files[0] == tmp_path / "small" / "layers-1" / "model"
     assert BertClassifier.from_pretrained(files[0], num_labels=2).config.num_hidden_layers == 1
     assert f" from `{teacher}`" in (files[0] / "README.md").read_text()
@@ -64,6 +68,10 @@ def test_a_student_is_trained_and_compared(tmp_path, monkeypatch):
     begun = read_portable(start).weights
     trained = read_portable(files[0]).weights
     assert any(np.any(trained[name] != begun[name]) for name in begun)
+    weights = teacher / "model.safetensors"  # of a teacher that is trained anew
+    save_file({name: -array for name, array in load_file(weights).items()}, weights)
+    with pytest.raises(UserError, match="layers-1: its checkpoint was made with other settings"):
+        Distillation(asked, ToolPrograms()).run()
 
 
 def test_the_table_compares_all_with_the_teacher():
