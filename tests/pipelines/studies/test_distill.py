@@ -49,6 +49,7 @@ def test_a_student_begins_with_layers_of_its_teacher(write, tmp_path):
         np.testing.assert_array_equal(student.weights[name], array)
 
 
+@pytest.mark.slow
 def test_a_student_is_trained_and_compared(tmp_path):
     teacher = write_classifier(tmp_path / "teacher", ["a", "b"], num_hidden_layers=2)
     flags = f"--teacher={teacher}\n"
