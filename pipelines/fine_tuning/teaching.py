@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.checkpoints.sentence_modules import read_sentence_settings
 from keras_bert_impl.engines.config import FLOAT32, OPENVINO
 from keras_bert_impl.engines.kept_graph import files_of_numbers
 from keras_bert_impl.engines.open_engine import EnginePrediction, open_engine
@@ -84,8 +85,9 @@ class TaughtTask:
 
     @cached_property
     def teacher_sha256(self) -> str:
-        """Tells a teacher from one that was trained anew in its place: all its numbers count."""
+        """Tells a teacher from one that was trained anew in its place: all its numbers and settings count."""
         parts = [json_text(self._source.config.to_dict(), sort_keys=True)]
+        parts.append(f"{read_sentence_settings(self._source.folder)}")
         parts += [file_sha256(path) for path in files_of_numbers(self._source)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
