@@ -85,7 +85,7 @@ class TaughtTask:
 
     @cached_property
     def teacher_sha256(self) -> str:
-        """Tells a teacher from one that was trained anew in its place: all its numbers and settings count."""
+        """Tells a teacher from one that was trained anew in its place, by numbers and settings."""
         parts = [json_text(self._source.config.to_dict(), sort_keys=True)]
         parts.append(f"{read_sentence_settings(self._source.folder)}")
         parts += [file_sha256(path) for path in files_of_numbers(self._source)]
