@@ -7,7 +7,7 @@ tanh there (`2_Dense`).
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict
 
@@ -154,7 +154,7 @@ def read_sentence_settings(folder: Path) -> SentenceSettings | None:
         pooling=pooling,
         normalize="Normalize" in modules,
         max_seq_length=read_length(folder),
-        **_read_prompts(folder / PROMPTS_FILE),
+        **read_prompts(folder / PROMPTS_FILE),
     )
 
 
@@ -201,16 +201,21 @@ def module_folders(folder: Path) -> list[tuple[str, str]]:
     return [(one["type"].rpartition(".")[2], one.get("path", "")) for one in modules]
 
 
+def check_modules(path: Path, kinds: Sequence[str], known: Collection[Sequence[str]]) -> None:
+    """Refuses modules that do not exist here, in this order."""
+    if kinds not in known:
+        found = shown(", ".join(kinds))[1:-1] or "no module"
+        raise UserError(
+            f"{path}: a model of {found} cannot be opened here; name one of Transformer, Pooling "
+            "and perhaps Dense and Normalize, or of StaticEmbedding and perhaps Normalize."
+        )
+
+
 def _read_modules(path: Path) -> dict[str, str]:
     """The folder of each module, of a kind that exists here."""
     modules = module_folders(path.parent)
-    kinds = [kind for kind, _ in modules]
-    if kinds not in (_OF_CROSS_ENCODERS if _cross_encoder(path.parent) else _KNOWN):
-        found = shown(", ".join(kinds))[1:-1] or "no module"
-        raise UserError(
-            f"{path}: a model of {found} cannot be opened here; name one "
-            "of Transformer, Pooling and perhaps Dense and Normalize."
-        )
+    known = _OF_CROSS_ENCODERS if _cross_encoder(path.parent) else _KNOWN
+    check_modules(path, [kind for kind, _ in modules], known)
     folders = dict(modules)
     if folders["Transformer"] not in ("", "."):
         raise UserError(
@@ -275,7 +280,8 @@ def read_length(folder: Path) -> int | None:
     return None
 
 
-def _read_prompts(path: Path) -> dict[str, Any]:
+def read_prompts(path: Path) -> dict[str, Any]:
+    """The settings of a file of prompts, by their names; those of none where it is not there."""
     values = read_typed(path, _Prompts, _AGAIN) if is_named(path) else _Prompts()
     check_keys(path, values, PROMPTS_FILE)
     prompts = {one: text or "" for one, text in (values.get("prompts") or {}).items()}
@@ -294,7 +300,7 @@ def _read_prompts(path: Path) -> dict[str, Any]:
 def read_activation(folder: Path) -> str | None:
     """The class of what a directory's cross-encoder puts behind its logits; None where none is."""
     values = _cross_encoder(folder)
-    if values and _read_prompts(folder / PROMPTS_FILE)["prompt"]:
+    if values and read_prompts(folder / PROMPTS_FILE)["prompt"]:
         raise UserError(
             f"{folder / PROMPTS_FILE}: a cross-encoder with a prompt in front of queries does not "
             "exist here; remove default_prompt_name, and write the prompt into the queries."

@@ -74,11 +74,11 @@ class UnbuiltModel:
         """
         shape = [self.name, self.settings, self.source.config.to_dict()]
         parts = [json_text(shape, sort_keys=True)]
-        parts += [f"{path.name} {file_sha256(path)}" for path in _files_of(self.source)]
+        parts += [f"{path.name} {file_sha256(path)}" for path in files_of_numbers(self.source)]
         return hashlib.sha256("\n".join([*parts, code_sha256()]).encode()).hexdigest()
 
 
-def _files_of(source: ModelSource) -> list[Path]:
+def files_of_numbers(source: ModelSource) -> list[Path]:
     """The files that hold the numbers, and those that say what is done with them."""
     return [*source.tensors().files, *module_files(source.folder)]
 

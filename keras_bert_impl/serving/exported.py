@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from keras_bert_impl.checkpoints.hub import may_be_hub_name
 from keras_bert_impl.checkpoints.model_card import CARD_FILE
 from keras_bert_impl.checkpoints.model_source import AdaptedOptions, locate
-from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
+from keras_bert_impl.checkpoints.sentence_modules import (
+    PROMPTS_FILE,
+    SentenceSettings,
+    read_prompts,
+)
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE, TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.checkpoints.text_files import read_casing
@@ -158,7 +162,8 @@ def _of_static(folder: Path) -> ExportedModel:
     length = found.most + 2  # [CLS] and [SEP] are counted, and not read
     tokens = len(found.text.vocabulary)
     config = BertConfig(tokens, found.width, 1, 1, max_position_embeddings=length)
-    sentence = SentenceSettings(normalize=found.normalize, max_seq_length=length)
+    prompts = read_prompts(folder / PROMPTS_FILE)
+    sentence = SentenceSettings(normalize=found.normalize, max_seq_length=length, **prompts)
     facts = config, found.text, (), False, True, sentence, length, False
     return ExportedModel(folder, *facts, static=found)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypedDict
 import numpy as np
 
 from keras_bert_impl.checkpoints.formats.safetensors_file import read_shapes, read_tensor
-from keras_bert_impl.checkpoints.sentence_modules import module_folders
+from keras_bert_impl.checkpoints.sentence_modules import MODULES_FILE, check_modules, module_folders
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE, FAST_TOKENIZER_FILE, WEIGHTS_FILE
 from keras_bert_impl.engines.engine import Features, Key, Outputs
 from keras_bert_impl.errors import reading
@@ -29,6 +29,7 @@ NO_LIMIT = 1_000_000
 """The tokens of a text where no file limits them, as Model2Vec writes it."""
 
 _TABLE_OF_MODULES, _MAPPING, _WEIGHTS = "embedding.weight", "mapping", "weights"
+_KNOWN = (["StaticEmbedding"], ["StaticEmbedding", "Normalize"])
 _AGAIN = "export or download it again"
 
 
@@ -65,7 +66,11 @@ class StaticVectors(NamedTuple):
         with reading(self.file, "the static vectors of its tokenizer", _AGAIN):
             found = {name: read_tensor(self.file, name) for name in read_shapes(self.file)}
             table = found[TABLE if TABLE in found else _TABLE_OF_MODULES]
-            table = (table[found[_MAPPING]] if _MAPPING in found else table).astype(np.float32)
+            if _MAPPING in found:
+                if (first := found[_MAPPING].min()) < 0:
+                    raise ValueError(f"a token has the vector number {first}")
+                table = table[found[_MAPPING]]
+            table = table.astype(np.float32)
             if _WEIGHTS in found:
                 table *= found[_WEIGHTS][:, None].astype(np.float32)
             if len(table) != self.tokens:
@@ -86,7 +91,9 @@ def is_static(folder: Path) -> bool:
 
 def read_static(folder: Path) -> StaticVectors:
     """Reads what stands beside the table of static vectors."""
-    modules = dict(module_folders(folder))
+    modules = dict(named := module_folders(folder))
+    if named:
+        check_modules(folder / MODULES_FILE, [kind for kind, _ in named], _KNOWN)
     module = folder / next(iter(modules.values()), "")
     file, fast, config = module / WEIGHTS_FILE, module / FAST_TOKENIZER_FILE, folder / CONFIG_FILE
     shapes = read_shapes(file)

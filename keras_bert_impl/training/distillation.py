@@ -22,6 +22,7 @@ from keras_bert_impl.training.objectives import (
     Objective,
     RegressionObjective,
     SpanObjective,
+    count_examples,
     weights_of,
 )
 
@@ -29,7 +30,7 @@ OUTPUTS, HIDDEN_STATES, RELATIONS = "outputs", "hidden_states", "relations"
 TEACHER, LABELLED = "teacher/", "labelled"
 """Features of rows: TEACHER and an output's name, and whether there is a label, float32 [rows]."""
 
-_INSIDE = "inside"
+_INSIDE, _OWN = "inside", "own/"
 _IMPOSSIBLE = -1e9
 
 
@@ -111,6 +112,10 @@ class InnerLessons:
         return token_mean(sum(found) / len(found), mask, rows)
 
 
+def _of_labelled(batch: Mapping[str, Any]) -> dict[str, Any]:
+    return {**batch, EXAMPLE_WEIGHTS: batch.get(EXAMPLE_WEIGHTS, 1.0) * batch[LABELLED]}
+
+
 def _float32(values: Any) -> Any:
     return ops.cast(values, "float32")
 
@@ -127,7 +132,8 @@ class DistillationObjective(Objective):
     Rows have the teacher's outputs (`TEACHER`), and `LABELLED`. Logits of classes differ by
     their `divergence` (of spans: over positions), several labels each by that of yes and no,
     numbers by their squared difference in units of the labels' deviation, vectors by theirs in
-    units of the teacher's length. Rows with labels count `label_weight` of the labels' loss.
+    units of the teacher's length. Of rows with labels, the labels' loss has the share
+    `label_weight`.
 
     Example:
         >>> from keras_bert_impl.training.objectives import ClassificationObjective
@@ -152,7 +158,12 @@ class DistillationObjective(Objective):
 
     def normalizers(self, batch: Batch) -> dict[str, np.float32]:
         counts = super().normalizers(batch)
-        return counts | (self._own.normalizers(batch) if self._label_weight else {})
+        if self._label_weight:
+            labelled = _of_labelled(batch)
+            own = self._own.normalizers(labelled)
+            counts[LABELLED] = count_examples(labelled)
+            counts |= {_OWN + name: count for name, count in own.items()}
+        return counts
 
     def outputs(self, model: Any, inputs: Arrays) -> Any:
         if self._inner is None:
@@ -167,13 +178,17 @@ class DistillationObjective(Objective):
         differences = sum(found) / len(found)  # [rows]
         weights = weights_of(batch, differences)
         shares, metrics = weights / normalizers["examples"], dict[str, Any]()
-        soft = metrics["teacher_loss"] = ops.sum(differences * shares)
-        loss = soft * (1.0 - self._label_weight)
+        loss = metrics["teacher_loss"] = ops.sum(differences * shares)
         if self._label_weight:
-            labelled = {**batch, EXAMPLE_WEIGHTS: weights * batch[LABELLED]}
-            hard, _ = self._own.loss(outputs, labelled, normalizers)
-            metrics["label_loss"] = hard
-            loss = loss + hard * self._label_weight
+            own = {
+                name.removeprefix(_OWN): ops.maximum(count, 1e-12)  # a batch may have no label
+                for name, count in normalizers.items()
+                if name.startswith(_OWN)
+            }
+            hard, _ = self._own.loss(outputs, _of_labelled(batch), own)  # a mean of labelled rows
+            hard = metrics["label_loss"] = hard * normalizers[LABELLED] / normalizers["examples"]
+            replaced = ops.sum(differences * shares * batch[LABELLED])
+            loss = loss + (hard - replaced) * self._label_weight
         if self._inner is not None:
             metrics["inner_loss"] = ops.sum(outputs[_INSIDE] * shares)
             loss = loss + metrics["inner_loss"]

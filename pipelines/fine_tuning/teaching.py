@@ -4,6 +4,7 @@ The teacher answers once, by the fastest engine, before the training begins; wha
 is computed in the step.
 """
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,12 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert_impl.checkpoints.model_source import ModelSource, model_identity
+from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.checkpoints.sentence_modules import read_sentence_settings
 from keras_bert_impl.engines.config import FLOAT32, OPENVINO
+from keras_bert_impl.engines.kept_graph import files_of_numbers
 from keras_bert_impl.engines.open_engine import EnginePrediction, open_engine
-from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.errors import UserError, reading
+from keras_bert_impl.files import file_sha256, make_folder, open_whole
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
 from keras_bert_impl.training.config import dtype_policy
@@ -76,7 +80,16 @@ class TaughtTask:
         """Those of the task, and what was learned of whom."""
         how = self._config
         learned = [how.teacher, how.lessons, how.temperature, how.label_weight]
+        learned.append(self.teacher_sha256)
         return {**self._task.settings, "taught": learned}
+
+    @cached_property
+    def teacher_sha256(self) -> str:
+        """Tells a teacher from one that was trained anew in its place, by numbers and settings."""
+        parts = [json_text(self._source.config.to_dict(), sort_keys=True)]
+        parts.append(f"{read_sentence_settings(self._source.folder)}")
+        parts += [file_sha256(path) for path in files_of_numbers(self._source)]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def files(self, split: str) -> Sequence[Path]:
         found: Sequence[Path] = () if split == self.train_split else self._task.files(split)
@@ -112,12 +125,13 @@ class TaughtTask:
     def _taught(self, rows: Rows) -> Rows:
         """What is learned of rows: the inputs, the answers, and labels where they count."""
         head = self._teacher
-        labels = set(head.labels) if self._label_weight else set()
+        weight = self._config.label_weight
+        labels = set(head.labels) if weight else set()
         labelled = labels <= {*rows.tokens, *rows.values}
         labels_of = self._labels_of = self._labels_of or (rows if labelled else None)
         if labels_of is None:
             raise UserError(
-                f"`label_weight={self._label_weight}`: there are no labels to learn from; name a "
+                f"`label_weight={weight}`: there are no labels to learn from; name a "
                 "`train_file` that has some."
             )
         wanted = {*head.objective.input_names, EXAMPLE_WEIGHTS} | labels
@@ -134,26 +148,26 @@ class TaughtTask:
             (tokens if name in head.token_outputs else values)[TEACHER + name] = array
         return replace(rows, tokens=tokens, values=values)
 
-    @property
-    def _label_weight(self) -> float:
-        """That of the options; vectors have no labels."""
-        return 0.0 if self._teacher.objective.couples_rows else self._config.label_weight
-
     def _outputs(self, rows: Rows) -> Mapping[str, NDArray]:
         """The teacher's outputs by their names: of rows [rows, ...], else flat [tokens, ...]."""
-        teacher = model_identity(str(self._source.checkpoint))
-        digest = hashlib.sha256(f"{teacher} {rows.lengths.tolist()}".encode())
+        facts = [self.teacher_sha256, self._task.settings, rows.lengths.tolist()]
+        digest = hashlib.sha256(f"{facts}".encode())
         for name in sorted(rows.tokens):
             digest.update(np.ascontiguousarray(rows.tokens[name]).tobytes())
         path = self._config.output_dir / "teacher" / f"{digest.hexdigest()[:16]}.npz"
-        if not path.is_file():
-            few = RowSet([rows])
-            source = RowEvaluation(few, _TEXTS_AT_ONCE, LengthRule())
-            found = compute_outputs("teacher", few, source, self._predict, self._teacher)
-            with open_whole(make_folder(path.parent) / path.name, "wb") as file:
-                np.savez(file, **found.read(0, len(few)))  # type: ignore[arg-type]
-        with np.load(path, allow_pickle=False) as kept:
+        with (
+            contextlib.suppress(UserError),  # they are not there, or damaged
+            reading(path, "the answers of a teacher"),
+            np.load(path, allow_pickle=False) as kept,
+        ):
             return dict(kept)
+        few = RowSet([rows])
+        source = RowEvaluation(few, _TEXTS_AT_ONCE, LengthRule())
+        found = compute_outputs("teacher", few, source, self._predict, self._teacher)
+        answers = found.read(0, len(few))
+        with open_whole(make_folder(path.parent) / path.name, "wb") as file:
+            np.savez(file, **answers)  # type: ignore[arg-type]
+        return answers
 
     @cached_property
     def _teacher(self) -> Head:
@@ -179,7 +193,7 @@ class TaughtTask:
             encoder = BertEncoder(self._source.config, return_all_layers=True, dtype=dtype)
             restore(encoder, self._source.tensors())
             inner = InnerLessons(encoder, how.lessons, self._layers)
-        names, weight = [*own.model.output], self._label_weight
+        names, weight = [*own.model.output], how.label_weight
         objective = DistillationObjective(own.objective, names, how.temperature, weight, inner)
         lessons = tuple(TEACHER + name for name in names)
         return Head(own.model, objective, lessons, own.token_outputs)

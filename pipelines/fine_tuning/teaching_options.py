@@ -33,7 +33,8 @@ class DistillConfig:
         "texts, one a line, or a column of a table. Several are separated by commas.",
     )
     num_layers: tuple[_AtLeast1, ...] = option(
-        (3,), "The layers of each student: one number, or several, separated by commas."
+        (),
+        "The layers of each student: one number, or several, separated by commas; by default 3.",
     )
     layers: tuple[_AtLeast0, ...] = option(
         (),
@@ -52,14 +53,15 @@ class DistillConfig:
     )
     label_weight: float = option(
         0.0,
-        "The share of the labels' own loss, of rows that have a label; vectors have none.",
+        "The share of the labels' own loss in that of a row with a label; answers in a passage "
+        "and vectors are learned from the teacher alone.",
         at_least=0,
         at_most=1,
     )
     task_flags: str = option(
         "",
         "Further flags of the task's tool (num_train_epochs, learning_rate, seed, its columns and "
-        "lengths); they override ours: four epochs at a rate of 2e-4.",
+        "lengths); they override ours: four epochs at a rate of 2e-4. None of files or models.",
     )
     flags: str = ""
 
@@ -67,3 +69,5 @@ class DistillConfig:
         check_options(self)
         if not (self.train_file or self.unlabelled_file):
             raise UserError("there is nothing to learn from; name a `train_file`.")
+        if self.layers and self.num_layers:
+            raise UserError("`layers` and `num_layers` say the same; leave one of them out.")

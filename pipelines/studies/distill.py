@@ -37,6 +37,11 @@ _EMBEDDER = "run_embedder"
 _DRAWS, _SECONDS_OF_DRAWS = 100, 20  # of the bootstrap: samples, and their time at most
 _TIMED_ROWS, _TURNS, _ROWS_AT_ONCE = 512, 5, 32
 _PRECISIONS = (FLOAT32, INT8)  # of a student
+_OURS = {
+    *("init_checkpoint", "output_dir", "do_train", "do_eval", "do_predict"),
+    *("train_file", "dev_file", "test_file", "predict_file", "engine"),
+}
+"""The flags of the task's tool that nobody else gives."""
 
 
 def evenly_spread_layers(depth: int, count: int) -> tuple[int, ...]:
@@ -102,17 +107,22 @@ class Distillation:
         self._teacher = find_model(config.teacher)
         self._tool = tool_of(self._teacher)
         self._task_of = tools.task_of(self._tool)
+        if config.label_weight and self._tool in (_EMBEDDER, "run_squad"):
+            raise UserError(
+                f"`label_weight={config.label_weight}`: answers in a passage and vectors are "
+                "learned from the teacher alone; leave it out."
+            )
         # The teacher's own options (lengths, windows, columns) are those of its students.
         self._known = self._asked("compared")
         depth = self._teacher.config.num_hidden_layers
-        spread = [evenly_spread_layers(depth, count) for count in config.num_layers]
-        self._cuts = [config.layers] if config.layers else spread
-        for layers in self._cuts:
-            if len(set(layers)) < len(layers) or max(layers) >= depth or min(layers) < 0:
-                raise UserError(
-                    f"`teacher={config.teacher}` has {depth} layers, numbered from 0; give fewer "
-                    "with `num_layers`, or other `layers`."
-                )
+        layers, counts = config.layers, () if config.layers else config.num_layers or (3,)
+        twice = len({*layers}) < len(layers)
+        if twice or max([*counts, *(number + 1 for number in layers)]) > depth:
+            raise UserError(
+                f"`teacher={config.teacher}` has {depth} layers, numbered from 0; give fewer "
+                "with `num_layers`, or other `layers`."
+            )
+        self._cuts = [layers] if layers else [evenly_spread_layers(depth, n) for n in counts]
 
     def _asked(self, folder: str, **files: str) -> Any:
         """The config of the task's tool with the teacher as its model."""
@@ -133,6 +143,9 @@ class Distillation:
             ours |= {"dev_file": config.dev_file, **files}
         given = [flag(name, value) for name, value in ours.items() if value is not None]
         more = words_of("task_flags", config.task_flags)
+        for one in more:
+            if (name := one.strip("-").partition("=")[0]).removeprefix("no") in _OURS:
+                raise UserError(f"`task_flags`: {name} follows from other options; leave it out.")
         asked = self._tools.config_of(self._tool, overriding([*given, flag("do_eval")], more))
         return with_kept_options(asked, self._teacher)
 
@@ -153,7 +166,11 @@ class Distillation:
     def _taught(self, layers: tuple[int, ...]) -> Path | None:
         """The model directory of a trained student; None where its training was stopped."""
         folder = make_folder(self._config.output_dir) / f"layers-{'-'.join(map(str, layers))}"
-        start = without_links(folder.with_name(f"{folder.name}-cut"))
+        task = TaughtTask(
+            self._task_of(self._known), self._teacher, self._config, layers, self._lessons
+        )
+        cut_name = f"{folder.name}-cut-{task.teacher_sha256[:8]}"  # another teacher's is another
+        start = without_links(folder.with_name(cut_name))
         if not start.is_dir():
             cut(self._config.teacher, layers, start)
         asked = replace(
@@ -162,9 +179,6 @@ class Distillation:
             init_checkpoint=str(start),
             output_dir=without_links(folder),
             flags=self._config.flags,
-        )
-        task = TaughtTask(
-            self._task_of(self._known), self._teacher, self._config, layers, self._lessons
         )
         checked = check_run(asked, lambda _: task)
         training = fine_tune_checked(checked).training
@@ -254,8 +268,10 @@ class _Opened:
         files = [*self._start.tensors().files]
         if self._precision == INT8:
             name = f"{type(self._head.model).__name__}_{INT8}"
-            kept = next(one for one in places_of(self._start.folder, name) if one.is_dir())
-            files = [*kept.iterdir()]
+            kept = [one for one in places_of(self._start.folder, name) if one.is_dir()]
+            if not kept:
+                return math.nan  # nothing could be written there
+            files = [*kept[0].iterdir()]
         return sum(one.stat().st_size for one in files) / 1e6
 
 
@@ -266,7 +282,8 @@ def table(figure: str, models: Sequence[Measured], examples: int) -> list[str]:
         sigma = "" if math.isnan(one.sigma) else f" ± {one.sigma:.4f}"
         kept = f"{one.figure / teacher.figure:.1%}" if teacher.figure else ""
         speed = teacher.milliseconds / one.milliseconds
-        numbers = (f"{one.milliseconds:.2f}", f"{speed:.2f}", f"{one.megabytes:.1f}")
+        size = "" if math.isnan(one.megabytes) else f"{one.megabytes:.1f}"
+        numbers = (f"{one.milliseconds:.2f}", f"{speed:.2f}", size)
         name = (one.model, f"{one.layers}", one.precision)
         rows.append([*name, f"{one.figure:.4f}{sigma}", kept, *numbers])
     header = ["model", "layers", "precision", figure, "of the teacher's", "ms a text"]

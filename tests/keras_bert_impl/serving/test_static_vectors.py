@@ -113,6 +113,36 @@ def test_a_table_of_other_tokens_and_another_tokenizer_are_one_sentence(tmp_path
         Embedder.from_pretrained(folder)
 
 
+@pytest.mark.parametrize(
+    ("tensors", "modules", "said"),
+    [
+        (
+            {"embedding.weight": DRAWN[:5]},
+            [MODULES[0], {"type": "sentence_transformers.models.Dense", "path": "1_Dense"}],
+            "a model of StaticEmbedding, Dense cannot be opened here",
+        ),
+        (
+            {"embeddings": DRAWN, "mapping": np.array([6, 5, -1, 0, 1])},
+            MODULES,
+            "a token has the vector number -1",
+        ),
+    ],
+)
+def test_what_would_give_wrong_vectors_is_refused(tmp_path, tensors, modules, said):
+    folder = write_static(tmp_path / "m" / "0_StaticEmbedding", tensors, modules=modules)
+    with pytest.raises(UserError, match=said):
+        Embedder.from_pretrained(folder)
+
+
+def test_prompts_are_read_as_those_of_other_models(tmp_path):
+    prompts = {"prompts": {"query": "a "}, "default_prompt_name": None}
+    said = {"modules": MODULES, "config_sentence_transformers": prompts}
+    tensors = {"embedding.weight": DRAWN[:5]}
+    folder = write_static(tmp_path / "m" / "0_StaticEmbedding", tensors, **said)
+    found = Embedder.from_pretrained(folder).embed("dog", prompt_name="query")
+    np.testing.assert_allclose(found, [scaled(A + DOG)], atol=1e-6)
+
+
 def test_special_tokens_that_the_table_has_are_in_no_mean(tmp_path):
     tokens = [*SPECIAL_TOKENS, "a", "dog"]
     folder = write_static(tmp_path / "m", {"embeddings": DRAWN}, tokens, **config())

@@ -93,8 +93,26 @@ def test_a_row_without_a_label_has_the_teachers_loss_alone():
     objective = DistillationObjective(ClassificationObjective(), ["logits"], T, label_weight=0.25)
     loss, _ = objective.loss({"logits": student}, batch, objective.normalizers(batch))
     hard = -log_softmax(student, axis=-1)[[0, 2], [1, 0]].sum() / 3
-    expected = 0.75 * kl(student, teacher).mean() + 0.25 * hard
-    assert float(loss) == pytest.approx(expected, rel=1e-5)
+    soft = (kl(student, teacher) * [0.75, 1, 0.75]).sum() / 3
+    assert float(loss) == pytest.approx(soft + 0.25 * hard, rel=1e-5)
+
+
+def test_weights_of_classes_count_rows_with_labels_alone():
+    student, teacher = DRAWS.normal(size=[2, 3, 2]).astype("float32")
+    batch = {
+        "teacher/logits": teacher,
+        "label_ids": np.array([1, 0, 0]),
+        "labelled": np.array([1, 1, 0], np.float32),
+    }
+    own = ClassificationObjective([1.0, 3.0])
+    objective = DistillationObjective(own, ["logits"], T, label_weight=0.25)
+    hard = -log_softmax(student, axis=-1)[[0, 1], [1, 0]] @ [3, 1] / 4
+    for labelled in (1, 0):  # of the first two rows: a batch may have no label
+        batch["labelled"] *= labelled
+        loss, _ = objective.loss({"logits": student}, batch, objective.normalizers(batch))
+        soft = kl(student, teacher) * (1 - 0.25 * batch["labelled"])
+        expected = soft.sum() / 3 + 0.25 * hard * labelled * 2 / 3
+        assert float(loss) == pytest.approx(expected, rel=1e-5)
 
 
 def inner(what):

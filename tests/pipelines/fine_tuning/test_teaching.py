@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
@@ -41,8 +42,11 @@ def taught(folder, kind, label_weight=0.5):
     for name, content in (("train", text), ("more", more)):
         names[name].write_text(content)
     dev.write_text(KINDS_DEV[kind])
+    teacher = folder / "teacher-model"
+    if not teacher.is_dir():
+        write(teacher, labels)
     config = DistillConfig(
-        teacher=str(write(folder / "teacher-model", labels)),
+        teacher=str(teacher),
         output_dir=folder / "out",
         train_file=str(names["train"]),
         dev_file=str(dev),
@@ -93,6 +97,22 @@ def test_the_inside_of_a_teacher_is_the_adapted_one(tmp_path):
 def test_what_the_teacher_answered_is_not_computed_again(tmp_path, monkeypatch):
     rows = taught(tmp_path, "classes")
     monkeypatch.setattr(teaching, "compute_outputs", None)
+    again = taught(tmp_path, "classes")
+    np.testing.assert_array_equal(again.values["teacher/logits"], rows.values["teacher/logits"])
+
+
+def test_a_teacher_that_was_trained_anew_answers_anew(tmp_path):
+    rows = taught(tmp_path, "classes")
+    file = tmp_path / "teacher-model" / "model.safetensors"
+    save_file({name: -array for name, array in load_file(file).items()}, file)
+    again = taught(tmp_path, "classes")
+    assert np.any(again.values["teacher/logits"] != rows.values["teacher/logits"])
+
+
+def test_damaged_answers_are_computed_again(tmp_path):
+    rows = taught(tmp_path, "classes")
+    for kept in (tmp_path / "out" / "teacher").iterdir():
+        kept.write_bytes(kept.read_bytes()[:100])
     again = taught(tmp_path, "classes")
     np.testing.assert_array_equal(again.values["teacher/logits"], rows.values["teacher/logits"])
 

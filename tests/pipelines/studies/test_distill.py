@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from keras_bert_impl.checkpoints.convert import read_portable
-from keras_bert_impl.engines.config import FLOAT32
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from pipelines.fine_tuning.teaching_options import DistillConfig
-from pipelines.studies import distill
 from pipelines.studies.distill import Distillation, Measured, cut, table
 from tests.support.model_folders import write_classifier, write_encoder, write_prompted
 from tools.table import ToolPrograms
@@ -26,6 +25,10 @@ def config(folder, teacher, **changes):
     return DistillConfig(
         teacher=str(teacher), output_dir=folder / "small", **{**files, **given, **changes}
     )
+
+
+def classifier(folder):
+    return write_classifier(folder, ["a", "b"])
 
 
 @pytest.mark.parametrize("write", [write_classifier, write_prompted])
@@ -46,31 +49,44 @@ def test_a_student_begins_with_layers_of_its_teacher(write, tmp_path):
         np.testing.assert_array_equal(student.weights[name], array)
 
 
-def test_a_student_is_trained_and_compared(tmp_path, monkeypatch):
-    monkeypatch.setattr(distill, "_PRECISIONS", (FLOAT32,))
+@pytest.mark.slow
+def test_a_student_is_trained_and_compared(tmp_path):
     teacher = write_classifier(tmp_path / "teacher", ["a", "b"], num_hidden_layers=2)
     flags = f"--teacher={teacher}\n"
     asked = config(tmp_path, teacher, lessons="relations", label_weight=0.5, flags=flags)
     lines, files = Distillation(asked, ToolPrograms()).run()
-    assert [line.split("|")[1].strip() for line in lines[2:4]] == ["teacher", "layers 1"]
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines[2:5]]
+    assert [(row[1], row[3]) for row in rows] == [
+        ("teacher", "float32"),
+        ("layers 1", "float32"),
+        ("layers 1", "int8"),
+    ]
+    assert all(row[-2] for row in rows)  # the sizes
     assert files[0] == tmp_path / "small" / "layers-1" / "model"
     assert BertClassifier.from_pretrained(files[0], num_labels=2).config.num_hidden_layers == 1
     assert f" from `{teacher}`" in (files[0] / "README.md").read_text()
-    begun = read_portable(tmp_path / "small" / "layers-1-cut").weights
+    [start] = (tmp_path / "small").glob("layers-1-cut-*")
+    begun = read_portable(start).weights
     trained = read_portable(files[0]).weights
     assert any(np.any(trained[name] != begun[name]) for name in begun)
+    weights = teacher / "model.safetensors"  # of a teacher that is trained anew
+    save_file({name: -array for name, array in load_file(weights).items()}, weights)
+    with pytest.raises(UserError, match="layers-1: its checkpoint was made with other settings"):
+        Distillation(asked, ToolPrograms()).run()
 
 
 def test_the_table_compares_all_with_the_teacher():
     models = [
         Measured("teacher", 6, "float32", 0.8, 0.01, 4.0, 90.0),
         Measured("layers 1, 3, 5", 3, "int8", 0.792, float("nan"), 1.0, 18.0),
+        Measured("layers 5", 1, "int8", 0.4, float("nan"), 0.5, float("nan")),  # not kept
     ]
     lines = table("spearman", models, 1500)
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:4]]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:5]]
     assert cells == [
         ["teacher", "6", "float32", "0.8000 ± 0.0100", "100.0%", "4.00", "1.00", "90.0"],
         ["layers 1, 3, 5", "3", "int8", "0.7920", "99.0%", "1.00", "4.00", "18.0"],
+        ["layers 5", "1", "int8", "0.4000", "50.0%", "0.50", "8.00", ""],
     ]
 
 
@@ -78,11 +94,15 @@ def test_the_table_compares_all_with_the_teacher():
     ("write", "changes", "message"),
     [
         (write_encoder, {}, "no head of a task"),
-        (lambda folder: write_classifier(folder, ["a", "b"]), {"num_layers": (2,)}, "1 layers"),
-        (lambda folder: write_classifier(folder, ["a", "b"]), {"layers": (1,)}, "1 layers"),
+        (classifier, {"num_layers": (10**12,)}, "1 layers"),
+        (classifier, {"num_layers": (), "layers": (1,)}, "1 layers"),
+        (classifier, {"layers": (0,)}, "say the same"),
+        (classifier, {"task_flags": "--nodo_eval"}, "nodo_eval follows from other options"),
+        (write_prompted, {"label_weight": 0.5}, "learned from the teacher alone"),
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_written(write, changes, message, tmp_path):
+    teacher = write(tmp_path / "teacher")
     with pytest.raises(UserError, match=message):
-        Distillation(config(tmp_path, write(tmp_path / "teacher"), **changes), ToolPrograms())
+        Distillation(config(tmp_path, teacher, **changes), ToolPrograms())
     assert not (tmp_path / "small").exists()
