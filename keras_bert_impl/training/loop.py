@@ -93,7 +93,9 @@ def train(
     def parts(done: int) -> int:
         return config.parts_at(run.position if run.budget else done)
 
-    ramp = (parts, run.kept.get("read", 0)) if config.batch_ramp else ()
+    # A run that had no ramp so far has read whole batches.
+    read = run.kept.get("read", run.step * config.accumulation_steps)
+    ramp = (parts, read) if config.batch_ramp else ()
     inputs = chunks(step, run.batches, config, rate, run.step, run.last_step, *ramp)
     with (
         on_stop() as run.stop,

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
@@ -309,7 +308,7 @@ def chunks(
     devices = step.devices
     whole = batches.num_workers == 1 and devices.workers > 1
     stops = (config.steps_between_saves, config.steps_between_evaluations)
-    turns = (*batches.boundaries, math.ceil(config.plateau_end))
+    turns = (*batches.boundaries, *config.turns)
     for count in chunk_lengths(start, end, config.iterations_per_loop, stops, turns):
         each = parts(start)
         chunk = [_joined(list(itertools.islice(stream, each))) for _ in range(count)]

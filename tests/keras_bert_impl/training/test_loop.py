@@ -130,6 +130,11 @@ def test_a_ramp_joins_more_and_more_micro_batches(tmp_path):
     shutil.rmtree(tmp_path / "ramp" / "checkpoints" / "step-00000008")
     _, resumed = run(tmp_path / "ramp", **ramp, **sizes)
     assert same(ramped, resumed)
+    # Calls end where the batch grows, at steps 2 and 4, wherever they begin.
+    run(tmp_path / "calls", **ramp, **sizes, iterations_per_loop=4, stop_after_step=1)
+    _, in_calls = run(tmp_path / "calls", **ramp, **sizes, iterations_per_loop=4)
+    for found, expected in zip(in_calls, ramped, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-6)
     with pytest.raises(UserError, match="`accumulation_steps` was 3 and is 2"):
         run(tmp_path / "ramp", **{**ramp, "accumulation_steps": 2})
 
