@@ -341,6 +341,15 @@ class TrainingConfig:
         of_ramp = {"accumulation_steps": self.accumulation_steps} if self.batch_ramp else {}
         return {**settings_of(self), **of_ramp}
 
+    def check_plateau(self) -> None:
+        """Refuses a warm-up that reaches into the decay of wsd."""
+        if self.schedule == WSD and round(self.warmup, 6) > self.plateau_end:
+            raise UserError(
+                f"The warm-up takes {self.warmup / self.length:.3g} of the run and the decay of "
+                f"`schedule=wsd` `decay_share={self.decay_share}`, together more than all of it; "
+                "shorten one of them."
+            )
+
 
 _LENGTHS = ("num_train_steps", "train_hours")
 
@@ -355,6 +364,12 @@ def with_later_end(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[st
     if not (before.get("schedule") == now["schedule"] == WSD and later and all(later)):
         return None
     return {**before, **{name: now[name] for name in (*_LENGTHS, "num_warmup_steps")}}
+
+
+def warmup_of(settings: Mapping[str, Any]) -> float:
+    """What the warm-up of a run with these settings takes of its length."""
+    names = (*_LENGTHS, "num_warmup_steps", "warmup_proportion")
+    return TrainingConfig(**{name: settings[name] for name in names if name in settings}).warmup
 
 
 def _share_of(steps: int, parts: int, at_most: int) -> int:
