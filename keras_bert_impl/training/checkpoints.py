@@ -166,22 +166,27 @@ class Checkpoints:
         )
         self._thread.start()
 
-    def go_back(self, gets_later_end: Callable[[Mapping[str, Any]], Any]) -> None:
-        """Removes what was saved after the plateau of a run whose settings get a later end."""
+    def step_to_go_back_to(self, gets_later_end: Callable[[Mapping[str, Any]], Any]) -> int | None:
+        """That of the plateau, of a run in its decay whose settings get a later end."""
         newest, *earlier = self.steps() or [0]
         description: dict[str, Any] = {}
         with contextlib.suppress(UserError):  # said when it is restored
             description = read_description(self.path(newest))
         plateau = description.get("kept", {}).get("plateau")
-        if not (self._writes and plateau in earlier and gets_later_end(description["settings"])):
+        goes_back = plateau in earlier and gets_later_end(description["settings"])
+        return plateau if goes_back else None
+
+    def forget_after(self, plateau: int) -> None:
+        """Removes what was saved after the plateau."""
+        later = [step for step in self.steps() if step > plateau]
+        if not (self._writes and later):
             return
         self._log(
             f"{self._folder}: the run gets a later end and goes on from step {plateau:,}, before "
-            f"its decay; the steps of the decay, up to {newest:,}, are done again."
+            f"its decay; the steps of the decay, up to {later[0]:,}, are done again."
         )
-        for step in self.steps():  # the newest first: a kill leaves the rest for the next start
-            if step > plateau:
-                self._remove(step)
+        for step in later:  # the newest first: a kill leaves the rest for the next start
+            self._remove(step)
 
     def settle(self) -> None:
         """Returns when no checkpoint is being written; `wait` raises what went wrong."""
@@ -205,12 +210,14 @@ class Checkpoints:
         self,
         accept: Callable[[dict[str, Any]], None] = lambda _description: None,
         averaged: bool = False,
+        only: int | None = None,
     ) -> dict[str, Any] | None:
         """Restores the newest checkpoint that can be read; gives its description, or None.
 
-        Before that, `accept` sees the description, and raises to refuse it.
+        Before that, `accept` sees the description, and raises to refuse it. No other one is looked
+        at where one step is the `only` one.
         """
-        steps = self.steps()
+        steps = self.steps() if only is None else [only]
         for step in steps:
             try:
                 description = read_description(self.path(step))
@@ -227,6 +234,11 @@ class Checkpoints:
             return description
         if not steps:
             return None
+        if only is not None:
+            raise UserError(
+                f"{self.path(only)}: the run gets a later end and goes on from there, before its "
+                "decay, but it cannot be read; give the run its former end."
+            )
         raise UserError(
             f"{self._folder}: none of the {len(steps)} checkpoints can be read; delete the "
             "folder to start again, or name another `output_dir`."
@@ -235,8 +247,8 @@ class Checkpoints:
     def _skip(self, step: int, error: Exception) -> None:
         self._broken.add(step)
         self._log(
-            f"{self.path(step)}: this checkpoint cannot be read ({reason_of(error)}); "
-            "the one before is used."
+            f"{self.path(step)}: this checkpoint cannot be read ({reason_of(error)}) and is passed "
+            "over."
         )
 
     def restore(self, folder: Path, averaged: bool = False) -> None:

@@ -1,6 +1,7 @@
 """How a model is trained, in one flat record."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -267,10 +268,20 @@ class TrainingConfig:
             >>> [ramp.parts_at(step) for step in (0, 2, 3, 9)]
             [1, 1, 2, 2]
         """
-        parts = self.accumulation_steps
         if not self.batch_ramp:
-            return parts
-        return min(parts, 1 + int(position * parts / (self.batch_ramp * self.length)))
+            return self.accumulation_steps
+        return 1 + sum(position >= growth for growth in self._growths)
+
+    @property
+    def turns(self) -> tuple[int, ...]:
+        """The steps at which what a call computes changes; with hours the clock says when."""
+        return () if self.train_hours else tuple(map(math.ceil, (self.plateau_end, *self._growths)))
+
+    @property
+    def _growths(self) -> list[float]:
+        """Where in the `length` the batch gets one more micro-batch."""
+        parts, ramp = self.accumulation_steps, (self.batch_ramp or 0.0) * self.length
+        return [round(ramp * part / parts, 6) for part in range(1, parts)] if ramp else []
 
     @property
     def rows_read_at_once(self) -> int:
@@ -327,8 +338,17 @@ class TrainingConfig:
 
     def mathematics(self) -> dict[str, object]:
         """The settings that fix what is computed: a resumed run must have the same."""
-        of_ramp = ("accumulation_steps", "iterations_per_loop") if self.batch_ramp else ()
-        return {**settings_of(self), **{name: getattr(self, name) for name in of_ramp}}
+        of_ramp = {"accumulation_steps": self.accumulation_steps} if self.batch_ramp else {}
+        return {**settings_of(self), **of_ramp}
+
+    def check_plateau(self) -> None:
+        """Refuses a warm-up that reaches into the decay of wsd."""
+        if self.schedule == WSD and round(self.warmup, 6) > self.plateau_end:
+            raise UserError(
+                f"The warm-up takes {self.warmup / self.length:.3g} of the run and the decay of "
+                f"`schedule=wsd` `decay_share={self.decay_share}`, together more than all of it; "
+                "shorten one of them."
+            )
 
 
 _LENGTHS = ("num_train_steps", "train_hours")
@@ -344,6 +364,12 @@ def with_later_end(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[st
     if not (before.get("schedule") == now["schedule"] == WSD and later and all(later)):
         return None
     return {**before, **{name: now[name] for name in (*_LENGTHS, "num_warmup_steps")}}
+
+
+def warmup_of(settings: Mapping[str, Any]) -> float:
+    """What the warm-up of a run with these settings takes of its length."""
+    names = (*_LENGTHS, "num_warmup_steps", "warmup_proportion")
+    return TrainingConfig(**{name: settings[name] for name in names if name in settings}).warmup
 
 
 def _share_of(steps: int, parts: int, at_most: int) -> int:

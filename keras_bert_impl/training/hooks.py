@@ -269,7 +269,8 @@ class EvaluateHeldOut(Hook):
         every, budget = run.config.steps_between_evaluations, run.budget
         if run.step == run.goal:
             return (every > 0 or budget is not None) and self._keep_best
-        by_time = budget is not None and budget.is_evaluation_due(run.config.eval_steps is None)
+        told = run.config.eval_steps
+        by_time = budget is not None and told != 0 and budget.is_evaluation_due(told is None)
         return run.is_due(every) or by_time
 
     def _measure(self, run: Run) -> None:

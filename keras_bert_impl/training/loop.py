@@ -13,7 +13,7 @@ from keras_bert_impl.optimizers.schedules import WarmupSchedule
 from keras_bert_impl.options import default_settings, made_settings
 from keras_bert_impl.training.batches import Phase, PhasedBatches, prefetched
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
-from keras_bert_impl.training.config import TrainingConfig, with_later_end
+from keras_bert_impl.training.config import TrainingConfig, warmup_of, with_later_end
 from keras_bert_impl.training.hooks import check_finite, standard_hooks
 from keras_bert_impl.training.metric_writers import MetricWriter
 from keras_bert_impl.training.objectives import Objective
@@ -70,6 +70,7 @@ def train(
 
     The last phase goes on to the end of the run, if no signal and no `stop_after_step` ends it.
     """
+    config.check_plateau()
     settings = {**config.mathematics(), **(settings or {})}
     run = _start(state, phases, config, directory, settings, options, log)
     open_features = frozenset[str]().union(*(one.batches.open_features for one in phases))
@@ -81,9 +82,8 @@ def train(
             getattr(hook, event)(run)
 
     # One schedule over all phases, scaled by the peak of each.
-    schedule = WarmupSchedule(
-        1.0, config.length, config.warmup, config.schedule, config.decay_share
-    )
+    warmup = run.kept.get("warmup", config.warmup)  # where there is a later end: the former one
+    schedule = WarmupSchedule(1.0, config.length, warmup, config.schedule, config.decay_share)
 
     def rate(done: int) -> float:
         # By the clock a call gets its rate when it begins, see `_begun`.
@@ -93,8 +93,13 @@ def train(
     def parts(done: int) -> int:
         return config.parts_at(run.position if run.budget else done)
 
-    ramp = (parts, run.kept.get("read", 0)) if config.batch_ramp else ()
-    inputs = chunks(step, run.batches, config, rate, run.step, run.last_step, *ramp)
+    # A run that had no ramp so far has read whole batches.
+    read = run.kept.get("read", run.step * config.accumulation_steps)
+    ramp = (parts, read) if config.batch_ramp else ()
+    longest: Callable[[int], int] = run.budget.steps_per_call if run.budget else int
+    inputs = chunks(
+        step, run.batches, config, rate, run.step, run.last_step, *ramp, longest=longest
+    )
     with (
         on_stop() as run.stop,
         prefetched(inputs, _calls_ahead(config.iterations_per_loop)) as ready,
@@ -132,7 +137,7 @@ def _begun(run: Run, chunk: Chunk, rate: Callable[[int], float]) -> Chunk:
     """The inputs of a call that begins now; of a run with hours the clock says rate and end."""
     if run.budget is None:
         return chunk
-    run.budget.begin_call(run.step + len(chunk.learning_rates))
+    run.budget.begin_call(run.step, len(chunk.learning_rates))
     run.last_step = min(run.last_step, run.goal)
     return chunk.at_rate(rate(run.step))
 
@@ -142,7 +147,8 @@ def _ended(run: Run, chunk: Chunk) -> None:
     if run.config.batch_ramp:
         run.kept["read"] = chunk.read
     if run.budget:
-        run.budget.end_call(chunk.examples * len(chunk.learning_rates))
+        steps = len(chunk.learning_rates)
+        run.budget.end_call(steps, chunk.examples * steps)
 
 
 def _calls_ahead(steps_per_call: int) -> int:
@@ -178,20 +184,23 @@ def _start(
         before, kept = description["settings"], description.get("kept", {})
         later = with_later_end(before, settings)
         if later and kept.get("plateau", description["step"]) == description["step"]:
-            before = later
+            kept.setdefault("warmup", warmup_of(before))  # a longer one would begin again
             kept.pop("plateau", None)
+            before = later
         if not config.allow_changed_flags:
             check_settings(before, settings, str(directory.path), defaults, made_settings(options))
 
-    checkpoints.go_back(lambda before: with_later_end(before, settings))
-    description = checkpoints.restore_newest(accept) or {}
+    plateau = checkpoints.step_to_go_back_to(lambda before: with_later_end(before, settings))
+    description = checkpoints.restore_newest(accept, only=plateau) or {}
     if description:
         state.step = description["step"]
         if description["settings"].get("precision") != config.precision:
             state.loss_scale.reset()
         if not description["settings"].get("ema_decay"):
             state.start_averages()  # the run had none so far
-    check_same_step(devices, state.step)
+    check_same_step(devices, state.step)  # all workers have read what is removed now
+    if plateau is not None:
+        checkpoints.forget_after(plateau)
     if devices.is_chief and state.step < (directory.finished_step() or 0):
         directory.forget_end()
     kept = dict(description.get("kept", {}))

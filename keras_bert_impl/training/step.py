@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
@@ -299,18 +298,22 @@ def chunks(
     end: int,
     parts: Callable[[int], int] = lambda _step: 1,
     read: int | None = None,
+    longest: Callable[[int], int] = int,
 ) -> Iterator[Chunk]:
     """Prepares the inputs of the steps from `start` to `end`; a thread may run this.
 
-    With a ramp a batch is several `parts` of the data, of which so many were `read` before.
+    With a ramp a batch is several `parts` of the data, of which so many were `read` before. The
+    `longest` call may be shorter than `iterations_per_loop`.
     """
     read = start if read is None else read
     stream = batches.batches_from(read)
     devices = step.devices
     whole = batches.num_workers == 1 and devices.workers > 1
     stops = (config.steps_between_saves, config.steps_between_evaluations)
-    turns = (*batches.boundaries, math.ceil(config.plateau_end))
-    for count in chunk_lengths(start, end, config.iterations_per_loop, stops, turns):
+    turns = (*batches.boundaries, *config.turns)
+    while start < end:
+        steps = longest(config.iterations_per_loop)
+        count = next(chunk_lengths(start, end, steps, stops, turns))
         each = parts(start)
         chunk = [_joined(list(itertools.islice(stream, each))) for _ in range(count)]
         rates = tuple(rate(done) for done in range(start, start + count))

@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -14,6 +15,7 @@ _CLOSING, _CLOSING_OF_START, _MOST_CLOSING = 3.0, 0.4, 0.01
 _SAVES_AT_END = 1.5  # a checkpoint and, without the moments, the model
 _TURNS = 4  # so often a run is evaluated, the last time at its end
 _CHEAP = 0.05  # of the hours; what costs more is done once before the end, to see what it costs
+_LONG_CALL = 0.01  # of the hours: the run ends half a call too late, or too early
 
 _begun: list[float] = []
 
@@ -48,7 +50,8 @@ class TimeBudget:
         self._start = began - self.kept["spent"]
         usual = min(_CLOSING_OF_START * (clock() - began), _MOST_CLOSING * hours * 3600)
         self._closing = max(_CLOSING, usual)
-        self._calls, self._is_compiled = collections.deque[float](maxlen=5), False
+        self._steps, self._is_compiled = collections.deque[float](maxlen=5), False
+        self._usual = 0.0  # seconds of a step
 
     def spent(self) -> float:
         """The seconds since the start, those of earlier processes up to the checkpoint included."""
@@ -66,18 +69,23 @@ class TimeBudget:
         """The share that is spent of the hours of training; 1 at the end."""
         return min(1.0, self.spent() / self._for_training())
 
-    def begin_call(self, end: int) -> None:
-        """Notes that a call up to the step `end` begins; the last one ends nearest to the end."""
-        self._call_began = self.spent()
-        # The least of the last few: others waited for a program to be compiled, or for the machine.
-        usual = min(self._calls, default=0.0)
-        if self._for_training() - self._call_began < 1.5 * usual:
-            self.kept["goal"] = end
+    def steps_per_call(self, most: int) -> int:
+        """How many steps the next call takes: `most` where they are known to take a short time."""
+        seconds = most * self._usual
+        return most if 0.0 < seconds <= _LONG_CALL * self._hours * 3600 else 1
 
-    def end_call(self, examples: int) -> None:
+    def begin_call(self, done: int, steps: int) -> None:
+        """Notes that a call of so many `steps` begins; the last one ends nearest to the end."""
+        self._call_began = self.spent()
+        if self._for_training() - self._call_began < 1.5 * steps * self._usual:
+            self.kept["goal"] = done + steps
+
+    def end_call(self, steps: int, examples: int) -> None:
         """Notes that the call is done, with so many examples."""
         if self._is_compiled:
-            self._calls.append(self.spent() - self._call_began)
+            self._steps.append((self.spent() - self._call_began) / steps)
+            # Some of the last few waited for a program to be compiled, or for the machine.
+            self._usual = statistics.median(self._steps)
         self._is_compiled = True  # by the first call
         self.kept["examples"] += examples
 

@@ -26,6 +26,7 @@ from keras_bert_impl.checkpoints.restore import RestoreReport, restore
 from keras_bert_impl.checkpoints.run_folder import step_folder
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
 from keras_bert_impl.checkpoints.sources import TensorSource
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.json_files import read_log
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -265,7 +266,9 @@ def is_finished(directory: RunDirectory, config: TrainingConfig) -> bool:
     if finished is None or not directory.model.is_dir() or directory.newest_step() > finished:
         return False
     newest = directory.newest_step()
-    before = read_description(step_folder(directory.checkpoints, newest)) if newest else {}
+    before: dict[str, Any] = {}
+    with contextlib.suppress(UserError):  # the model is whole, whatever the checkpoint is
+        before = read_description(step_folder(directory.checkpoints, newest)) if newest else {}
     if before and with_later_end(before["settings"], config.mathematics()):
         return False
     more = finished < config.num_train_steps

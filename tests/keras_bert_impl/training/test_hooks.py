@@ -17,6 +17,7 @@ from keras_bert_impl.training.hooks import (
     check_finite,
     standard_hooks,
 )
+from keras_bert_impl.training.time_budget import TimeBudget
 from tests.support.toy_training import Recorder, toy_chunk, toy_run
 
 GOOD = {"loss": 1.0, "gradient_norm": 2.0, "loss_scale": 1.0, "skipped_steps": 0.0}
@@ -132,6 +133,15 @@ def test_the_last_step_is_evaluated_unless_evaluations_are_off(tmp_path):
         recorder = Recorder()
         run = toy_run(tmp_path, recorder=recorder, eval_steps=eval_steps)
         EvaluateHeldOut(lambda: {"loss": 1.0}).after_call(at(run, 20))
+        assert len(recorder.lines) == count
+
+
+def test_a_run_of_hours_is_not_evaluated_during_training_where_its_user_says_so(tmp_path):
+    for eval_steps, count in ((None, 1), (0, 0)):
+        recorder = Recorder()
+        run = toy_run(tmp_path, recorder=recorder, eval_steps=eval_steps, train_hours=1.0)
+        run.budget = TimeBudget(1.0, {"spent": 1800.0})
+        EvaluateHeldOut(lambda: {"loss": 1.0}, keep_best=False).after_call(at(run, 20))
         assert len(recorder.lines) == count
 
 

@@ -109,6 +109,27 @@ def test_a_run_with_a_plateau_gets_a_later_end_as_if_it_had_had_it_from_the_begi
         run(tmp_path / "longer", **plateau, num_train_steps=24)
 
 
+def test_a_later_end_leaves_the_warmup_and_what_it_cannot_go_back_from(tmp_path):
+    triangle = {"schedule": "wsd", "warmup_proportion": 0.5, "decay_share": 0.5}
+    run(tmp_path, **triangle, num_train_steps=8)
+    assert saved(tmp_path) == [4, 7, 8]
+    with pytest.raises(UserError, match="`seed` was 12345 and is 1"):
+        run(tmp_path, **triangle, num_train_steps=12, seed=1)
+    plateau = tmp_path / "checkpoints" / "step-00000004" / "checkpoint.json"
+    whole = plateau.read_text()
+    plateau.write_text("{")
+    with pytest.raises(UserError, match=r"4: the run gets a later end .* cannot be read"):
+        run(tmp_path, **triangle, num_train_steps=12)
+    assert saved(tmp_path) == [4, 7, 8]
+    plateau.write_text(whole)
+    run(tmp_path, **triangle, num_train_steps=12)
+    rates = [line["learning_rate"] / 1e-2 for line in figures(tmp_path)]
+    falling = [(12 - step) / 6 for step in range(6, 12)]
+    assert rates == pytest.approx([0, 0.25, 0.5, 0.75, 1, 1, *falling])
+    with pytest.raises(UserError, match=r"warm-up takes 0\.5 of the run"):
+        run(tmp_path, **{**triangle, "decay_share": 0.6})
+
+
 class Growing(ArrayBatches):
     """Batches of 10, 10, 20, 20, 30, 30, ... rows, one after the other in the order of the set."""
 
@@ -130,6 +151,11 @@ def test_a_ramp_joins_more_and_more_micro_batches(tmp_path):
     shutil.rmtree(tmp_path / "ramp" / "checkpoints" / "step-00000008")
     _, resumed = run(tmp_path / "ramp", **ramp, **sizes)
     assert same(ramped, resumed)
+    # Calls end where the batch grows, at steps 2 and 4, wherever they begin.
+    run(tmp_path / "calls", **ramp, **sizes, iterations_per_loop=4, stop_after_step=1)
+    _, in_calls = run(tmp_path / "calls", **ramp, **sizes, iterations_per_loop=4)
+    for found, expected in zip(in_calls, ramped, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-6)
     with pytest.raises(UserError, match="`accumulation_steps` was 3 and is 2"):
         run(tmp_path / "ramp", **{**ramp, "accumulation_steps": 2})
 

@@ -15,11 +15,25 @@ def test_the_last_call_is_the_one_that_ends_nearest_to_the_end():
     budget, step = TimeBudget(0.1, {}, clock), 0  # 357 seconds, and 3 after them
     while step < budget.kept["goal"]:
         step += 1
-        budget.begin_call(min(step, 99))
+        budget.begin_call(step - 1, 1)
         # Neither compiling nor a pause makes calls seem long.
         clock.now += {1: 300.0, 3: 20.0}.get(step, 10.0)
-        budget.end_call(8)
+        budget.end_call(1, 8)
     assert (step, clock.now, budget.kept["examples"]) == (6, 360.0, 48)
+
+
+def test_one_quick_step_is_not_the_usual_one_and_calls_are_long_where_they_take_a_short_time():
+    clock = Clock()
+    budget = TimeBudget(1.0, {}, clock)
+    assert budget.steps_per_call(100) == 1  # nobody knows
+    for seconds in (500.0, 2.0, 2.0, 0.1, 2.0):
+        budget.begin_call(0, 1)
+        clock.now += seconds
+        budget.end_call(1, 8)
+    assert (budget.steps_per_call(10), budget.steps_per_call(100)) == (10, 1)
+    clock.now = 3600 - 3 - 20.0
+    budget.begin_call(700, 10)
+    assert budget.kept["goal"] == 710
 
 
 def test_the_end_takes_as_long_as_the_last_save_and_evaluation_took():

@@ -74,6 +74,8 @@ def test_a_finished_run_has_its_model_marked_and_an_unfinished_one_has_none(tmp_
     assert (result.resumed_from, result.step, result.finished) == (5, 20, True)
     assert run.directory.finished_step() == 20
     assert is_finished(run.directory, run.config)
+    (run.directory.checkpoints / "step-00000020" / "checkpoint.json").write_text("{")
+    assert is_finished(run.directory, run.config)
 
 
 def test_a_model_that_was_written_before_stays_as_its_user_left_it(tmp_path):
