@@ -88,6 +88,8 @@ def _run(
         choose_tensorflow()
         if flag_set.keeps_programs:
             keep_programs()
+        elif flag_set.keeps_programs is False:
+            os.environ.setdefault("TF_XLA_FLAGS", "")  # nor do the tools that it runs
         main()
     except UserError as error:
         if stops.number is not None:

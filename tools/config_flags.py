@@ -225,9 +225,9 @@ class ConfigFlags(Generic[Config]):
         return functools.partial(run, self, lambda: _print(job(self.config())), **how)
 
     @property
-    def keeps_programs(self) -> bool:
-        """Whether what is compiled is kept for the next run: see `add_compile_cache`."""
-        return "compile_cache" in self._sentences and self.value_of("compile_cache")
+    def keeps_programs(self) -> bool | None:
+        """Whether what is compiled is kept for the next run; None without `add_compile_cache`."""
+        return self.value_of("compile_cache") if "compile_cache" in self._sentences else None
 
     def lists(self) -> list[SeveralFlag]:
         """The flags that hold several items."""

@@ -22,9 +22,9 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> kernels.Plain
     """Chooses between plain and fast kernels for a model.
 
     "auto" takes the fast ones where they are faster: on TensorFlow, without a GPU or TPU, where
-    the step as a whole is not compiled by XLA; on JAX with a GPU it takes `FlashKernels`. Where XLA
-    was used before in this process, in a way that threads cannot share its programs, the plain ones
-    are taken whatever the choice.
+    the step as a whole is not compiled by XLA; on JAX with a GPU for cuDNN's it takes
+    `FlashKernels`, which want padding after the tokens. Where XLA was used before in this process,
+    in a way that threads cannot share its programs, the plain ones are taken whatever the choice.
     """
     if choice not in CHOICES:
         raise UserError(f"kernels {choice!r}: no such choice; take one of {', '.join(CHOICES)}.")
@@ -49,11 +49,15 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> kernels.Plain
 
 
 def _on_jax_gpu() -> bool:
+    """Whether cuDNN has flash attention for JAX's device: NVIDIA's, from Ampere on."""
     if keras.backend.backend() != JAX:
         return False
     import jax
 
-    return jax.default_backend() == "gpu"
+    device = jax.devices()[0]
+    capability = str(getattr(device, "compute_capability", ""))  # "8.0"; AMD's are "gfx90a"
+    major = capability.partition(".")[0]
+    return device.platform == "gpu" and major.isdecimal() and int(major) >= 8
 
 
 def forward_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]]:

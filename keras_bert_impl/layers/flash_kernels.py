@@ -21,9 +21,10 @@ class FlashKernels(PlainKernels):
     """`PlainKernels` whose attention is cuDNN's, which keeps no number for each pair of tokens.
 
     It takes batches in float16 or bfloat16 whose rows hold their tokens first and padding after
-    them, as all packers here make them; any other mask of padding gives NaN. Padding attends to
-    nothing. What cuDNN cannot compute so is left to the plain attention: float32, dropped
-    probabilities, attention in one direction, heads whose size is no multiple of 8.
+    them, as all packers here make them. A row with padding before a token becomes NaN as a whole,
+    because cuDNN is told lengths only: take `PLAIN` for such rows. Padding attends to nothing. What
+    cuDNN cannot compute so is left to the plain attention: float32, dropped probabilities,
+    attention in one direction, heads whose size is no multiple of 8 or above 128.
 
     Args:
         implementation: of `jax.nn.dot_product_attention`: "cudnn", or "xla" on any device.
@@ -65,7 +66,7 @@ class FlashKernels(PlainKernels):
     ) -> Any:
         """See `PlainKernels.self_attention`."""
         batch, length, width = hidden.shape
-        fits = mask.shape[2] == 1 and width // heads % 8 == 0
+        fits = mask.shape[2] == 1 and width // heads in range(8, 129, 8)
         if not fits or draw.keys is not None or ops.dtype(hidden) == "float32":
             return super().self_attention(hidden, projections, heads, mask, draw)
         import jax
@@ -73,12 +74,10 @@ class FlashKernels(PlainKernels):
         lengths, wrong = _tokens_first(mask[:, 0, 0, :])
         # Three products: cuDNN wants each in memory of its own, and would have one copied.
         query, key, value = (
-            ops.reshape(
-                self.dense(hidden, kernel, ops.add(bias, wrong), "linear"),
-                [batch, length, heads, -1],
-            )
-            for kernel, bias in projections
+            ops.reshape(self.dense(hidden, *dense, "linear"), [batch, length, heads, -1])
+            for dense in projections
         )
+        value = ops.add(value, ops.cast(wrong, value.dtype))
         context = jax.nn.dot_product_attention(
             query,
             key,
@@ -101,13 +100,14 @@ def _like(rows: Any, tensor: Any) -> Any:
 def _tokens_first(mask: Any) -> tuple[Any, Any]:
     """How many tokens each row has, int32 [batch], of a mask [batch, length].
 
-    And what makes every number NaN where padding stands before a token of its row, otherwise 0.
+    And NaN for those with padding before a token, otherwise 0: [batch, 1, 1, 1].
     """
     seen = ops.equal(mask, 0)
     tokens = ops.sum(ops.cast(seen, "int32"), axis=1)
     first = ops.less(ops.arange(ops.shape(mask)[1]), ops.expand_dims(tokens, 1))
-    right = ops.all(ops.equal(seen, first))
+    right = ops.all(ops.equal(seen, first), axis=1)
     # A row of padding alone sees its first position, so that it is finite in any implementation.
     # Where a mask is wrong, all positions count: what is beyond a row's end would be 0, not NaN.
     lengths = ops.where(right, ops.maximum(tokens, 1), mask.shape[1])
-    return ops.cast(lengths, "int32"), ops.where(right, 0.0, float("nan"))
+    wrong = ops.where(right, 0.0, float("nan"))
+    return ops.cast(lengths, "int32"), ops.reshape(wrong, [-1, 1, 1, 1])

@@ -1,6 +1,8 @@
 """What one run compiles, the next one finds: whole, made for this machine, and nothing else."""
 
 import atexit
+import errno
+import functools
 import os
 import platform
 import re
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from keras_bert_impl import kept_programs
 from keras_bert_impl.kept_programs import keep_programs
 
 
@@ -22,14 +25,13 @@ def runs(tmp_path, monkeypatch):
     monkeypatch.setenv("KERAS_BERT_CACHE", str(tmp_path / "my cache"))
     monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
     monkeypatch.delenv("XLA_FLAGS", raising=False)
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
 
     def begin():
         monkeypatch.delenv("TF_XLA_FLAGS", raising=False)
         keep_programs()
-        give, *arguments = ends[-1]
-        return Path(re.findall('directory="(.*?)"', os.environ["TF_XLA_FLAGS"])[0]), lambda: give(
-            *arguments
-        )
+        folder = re.findall('directory="(.*?)"', os.environ["TF_XLA_FLAGS"])[0]
+        return Path(folder), functools.partial(*ends[-1])
 
     return begin
 
@@ -41,7 +43,9 @@ def test_a_run_finds_what_the_run_before_compiled(runs, tmp_path):
     end()
     assert not folder.exists()
     folder, end = runs()
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {"a.pb": b"machine code"}
+    assert {path.name: path.read_bytes() for path in folder.glob("*.pb*")} == {
+        "a.pb": b"machine code"
+    }
     (folder / "c.pb").write_bytes(b"more")
     end()
     assert len(list((tmp_path / "my cache" / "programs").iterdir())) == 2
@@ -64,28 +68,59 @@ def test_what_is_damaged_or_made_elsewhere_is_compiled_anew(runs, tmp_path, monk
     end()
     [kept] = (tmp_path / "my cache" / "programs").iterdir()
     spoil(kept, monkeypatch)
-    assert list(runs()[0].iterdir()) == []
+    assert list(runs()[0].glob("*.pb")) == []
 
 
-def test_runs_at_once_share_nothing_but_what_is_finished_and_the_killed_leave_nothing(
-    runs, tmp_path, monkeypatch
-):
-    killed, _ = runs()
-    first, end_first = runs()  # of the same number, as in a container
+def test_runs_at_once_share_nothing_but_what_is_finished(runs, monkeypatch):
+    first, end_first = runs()
     (first / "a.pb").write_bytes(b"machine code")
-    other = os.getppid()
-    monkeypatch.setattr(os, "getpid", lambda: other)
     second, end_second = runs()
-    assert list(second.iterdir()) == []
     assert first.exists()
+    assert not list(second.glob("*.pb"))
     (second / "a.pb").write_bytes(b"machine code, too")
-    end_first()  # of another process: a copy of it ends
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", os.getppid)
+        end_first()  # of another process: a copy of it ends
     assert first.exists()
     end_second()
-    assert killed == first
     assert not second.exists()
     third, _ = runs()
     assert (third / "a.pb").read_bytes() == b"machine code, too"
+
+
+@pytest.mark.parametrize("machine", ["this one", "another"])
+def test_what_a_killed_run_left_is_taken_where_it_was_made(runs, monkeypatch, machine):
+    killed, end = runs()
+    (killed / "a.pb").write_bytes(b"machine code")
+    (killed / "b.pb.tmp").write_bytes(b"half of it")
+    end.args[-1].close()
+    if machine == "another":
+        monkeypatch.setattr(os, "cpu_count", lambda: 1000)
+    monkeypatch.setattr(platform, "node", lambda: "another container")
+    folder, _ = runs()
+    assert not killed.exists()
+    assert bool(list(folder.glob("*.pb"))) == (machine == "this one")
+
+
+def test_what_was_read_is_kept_as_if_it_were_new(runs, tmp_path):
+    folder, end = runs()
+    for name in ("read", "unread"):
+        (folder / f"{name}.pb").write_bytes(name.encode())
+    end()
+    for kept in (tmp_path / "my cache" / "programs").iterdir():
+        os.utime(kept, (5, 5))
+    folder, end = runs()
+    os.utime(folder / "read.pb", (9, 5))
+    end()
+    times = {
+        path.read_text(): path.stat().st_mtime
+        for path in (tmp_path / "my cache" / "programs").iterdir()
+    }
+    assert times["unread"] == 5 < times["read"]
+
+
+def full(*_):
+    raise OSError(errno.EDQUOT, "no room")
 
 
 @pytest.mark.parametrize(
@@ -97,6 +132,10 @@ def test_runs_at_once_share_nothing_but_what_is_finished_and_the_killed_leave_no
         lambda cache, patch: patch.setenv("KERAS_BERT_CACHE", f'{cache}"'),
         lambda cache, _: cache.symlink_to(cache.parent / "elsewhere"),
         lambda cache, _: cache.mkdir() or (cache / "programs").symlink_to(cache.parent),
+        lambda _, patch: patch.setenv("TF_CPP_MIN_LOG_LEVEL", "2"),
+        lambda _, patch: patch.setattr(kept_programs, "_CPU_FACTS", Path(os.devnull)),
+        lambda _, patch: patch.setattr(os, "link", full),
+        lambda _, patch: patch.setattr(Path, "write_bytes", full),
         lambda _, patch: patch.setattr(
             shutil, "disk_usage", lambda _: namedtuple("Usage", "free")(2**20)
         ),
@@ -108,3 +147,4 @@ def test_nothing_is_kept_where_it_is_switched_off_or_cannot_be(runs, tmp_path, m
     before = os.environ.get("TF_XLA_FLAGS")
     keep_programs()
     assert os.environ.get("TF_XLA_FLAGS") == before
+    assert not list(tmp_path.glob("my cache/running/*"))

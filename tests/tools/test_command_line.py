@@ -19,7 +19,7 @@ from keras_bert_impl.options import as_list_text
 from tests.support.programs import ROOT
 from tools import command_line
 from tools.command_line import EXIT_USER_ERROR, run_to_an_end, tell_stopped
-from tools.config_flags import ConfigFlags
+from tools.config_flags import ConfigFlags, add_compile_cache
 from tools.table import tool_named, tool_names
 
 KEPT = "what is finished is kept, and the same command continues"
@@ -179,6 +179,20 @@ def test_a_tool_computes_with_tensorflow_or_says_why_not(backend, monkeypatch, c
     error = capsys.readouterr().err
     assert error.startswith(f"Error: KERAS_BACKEND={escaped(backend)}: the tools compute with T")
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("flag", ["--compile_cache", "--nocompile_cache"])
+def test_a_tool_decides_for_those_that_it_runs_whether_programs_are_kept(monkeypatch, flag):
+    monkeypatch.delenv("TF_XLA_FLAGS", raising=False)
+    asked = []
+    monkeypatch.setattr(
+        command_line, "keep_programs", lambda: asked.append("TF_XLA_FLAGS" in os.environ)
+    )
+    outer, inner = ConfigFlags("Does things."), ConfigFlags("Does one thing.")
+    add_compile_cache(outer)
+    add_compile_cache(inner)
+    command_line.run(outer, lambda: command_line.run(inner, lambda: None, []), [flag])
+    assert asked == ([False, False] if flag == "--compile_cache" else [True])
 
 
 @pytest.mark.usefixtures("keyboard")
@@ -358,7 +372,7 @@ def test_what_the_machine_refuses_is_one_sentence(capsys, sentence):
 PRINTS = """
 import sys
 from tools.command_line import run
-from tools.config_flags import ConfigFlags
+from tools.config_flags import ConfigFlags, add_compile_cache
 sys.exit(run(ConfigFlags("Prints."), lambda: print(sys.argv[1]), []))
 """
 
@@ -411,7 +425,7 @@ from pathlib import Path
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.interrupts import on_stop
 from tools.command_line import run, tell_stopped
-from tools.config_flags import ConfigFlags
+from tools.config_flags import ConfigFlags, add_compile_cache
 
 os.open(os.ttyname(0), os.O_RDWR)  # from now on it is the terminal of this session
 seconds = 0.01

@@ -37,10 +37,22 @@ def test_an_unknown_choice_is_refused():
         choose_kernels("slow")
 
 
-@pytest.mark.parametrize(("device", "name"), [("cpu", "plain"), ("gpu", "flash")])
-def test_other_backends_have_no_fast_kernels_but_flash_on_a_gpu(monkeypatch, device, name):
+@pytest.mark.parametrize(
+    ("device", "capability", "name"),
+    [
+        ("cpu", None, "plain"),
+        ("gpu", "7.5", "plain"),
+        ("gpu", "gfx90a", "plain"),
+        ("gpu", "8.0", "flash"),
+        ("gpu", "12.0", "flash"),
+    ],
+)
+def test_other_backends_have_no_fast_kernels_but_flash_where_cudnn_has_it(
+    monkeypatch, device, capability, name
+):
     monkeypatch.setattr(kernel_choice.keras.backend, "backend", lambda: "jax")
-    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(default_backend=lambda: device))
+    first = SimpleNamespace(platform=device, compute_capability=capability)
+    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(devices=lambda: [first]))
     assert choose_kernels().name == name
     assert choose_kernels("plain") is PLAIN
     with pytest.raises(UserError, match="they exist for TensorFlow, not for jax"):
