@@ -67,6 +67,7 @@ class PortableModel:
     text: TextSettings
     report: RestoreReport
     foreign_tokenizer: str | None = None
+    files: Sequence[Path] = ()
 
 
 def read_portable(
@@ -86,14 +87,16 @@ def read_portable(
         any_tokenizer=True,
     )
     foreign = foreign_tokenizer(folder_of(Path(str(source.checkpoint))))
-    weights, report = _read_weights(source.tensors(), str(source.checkpoint), source.config)
-    return PortableModel(weights, source.config, source.text, report, foreign and foreign[1])
+    tensors = source.tensors()
+    weights, report = _read_weights(tensors, str(source.checkpoint), source.config)
+    why = foreign and foreign[1]
+    return PortableModel(weights, source.config, source.text, report, why, tensors.files)
 
 
 def write_portable(model: PortableModel, output: str | os.PathLike[str], form: str) -> None:
     """Writes a model as a model directory, or as a TF1 checkpoint with its configuration beside."""
     check_weights(model.weights, model.report.location)
-    check_apart(model.report.location, output)
+    check_apart(model.report.location, output, model.files)
     if form == "hugging_face":
         refuse_foreign_tokenizer(folder_of(find_checkpoint(model.report.location)))
         write_tensors_directory(output, model.weights, model.config, model.text)

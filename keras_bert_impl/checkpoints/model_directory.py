@@ -3,8 +3,9 @@
 What we train is a Hugging Face directory, as theirs are.
 """
 
+import contextlib
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +35,14 @@ from keras_bert_impl.checkpoints.sources import (
     find_checkpoint,
     is_google_checkpoint,
 )
+from keras_bert_impl.checkpoints.text_files import foreign_tokenizer, read_casing
 from keras_bert_impl.config import MASKED_LM_ENTRY, BertConfig, architecture_of
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import followed, open_whole, real_path, whole_folder
 from keras_bert_impl.json_files import json_text, read_json_object
 from keras_bert_impl.models.adapters import AdapterConfig, adapters_of
 from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 GRAPHS_FOLDER = "openvino_graphs"
 """Where OpenVINO's graphs of a model are kept next to it; made again for other weights."""
@@ -273,19 +276,22 @@ def check_nothing_else(folder: Path, known: Collection[str]) -> None:
         raise UserError(f"{folder}: holds {others[0]}, which would be lost; {_OTHER_OUTPUT}.")
 
 
-def check_apart(source: str | os.PathLike[str], output: str | os.PathLike[str]) -> None:
-    """Sees that writing a checkpoint does not replace the one that it was made of."""
-    read = real_path(find_checkpoint(source))
-    if real_path(Path(output)) in (read, *read.parents):
-        raise UserError(
-            f"{output}: the input {source} lies there and would be replaced; name another output."
-        )
+def check_apart(
+    source: str | os.PathLike[str], output: str | os.PathLike[str], files: Iterable[Path] = ()
+) -> None:
+    """Sees that writing a checkpoint replaces none that it was made of: of an adapter, its base."""
+    for part in (source, *files):
+        read = real_path(find_checkpoint(part))
+        if real_path(Path(output)) in (read, *read.parents):
+            raise UserError(
+                f"{output}: the input {part} lies there and would be replaced; name another output."
+            )
 
 
 def files_beside(
     prefix: Path, config: BertConfig, text: TextSettings, foreign: str | None
 ) -> dict[Path, bytes]:
-    """What is still to be written beside a TF1 checkpoint; what is there must be the same.
+    """What is still to be written beside a TF1 checkpoint; what is there must say the same.
 
     `foreign` names the tokenizer where BERT's own rules do not cut the text.
     """
@@ -297,10 +303,24 @@ def files_beside(
     }
     missing = {path: content for path, content in files.items() if not path.exists()}
     for path in files.keys() - missing.keys():
-        if path.read_bytes() != files[path]:
-            raise UserError(f"{path}: exists and belongs to another model; {_OTHER_OUTPUT}.")
+        if not _says_the_same(path, config, text, foreign):
+            raise UserError(f"{path}: exists and does not describe this model; {_OTHER_OUTPUT}.")
     # google's archives have no file that says the casing: where it is missing, it is added.
     lost = [path.name for path in missing if path.name != TOKENIZER_FILE]
     if lost and is_google_checkpoint(prefix):
         raise UserError(f"{prefix}: exists, without its {lost[0]} beside it; {_OTHER_OUTPUT}.")
     return missing
+
+
+def _says_the_same(path: Path, config: BertConfig, text: TextSettings, foreign: str | None) -> bool:
+    """Whether a file beside a TF1 checkpoint is read as what would be written there."""
+    with contextlib.suppress(UserError):
+        if path.name == VOCABULARY_FILE:
+            return Vocabulary.load(path) == text.vocabulary
+        if path.name == GOOGLE_CONFIG_FILE:
+            return BertConfig.from_google_file(path).to_google() == config.to_google()
+        named = foreign_tokenizer(path.parent)
+        casing = read_casing(path.parent)
+        same = casing.do_lower_case is not None and casing.settings(text.vocabulary) == text
+        return same and (named and named[1]) == foreign
+    return False

@@ -15,7 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.formats import keras_hub
-from keras_bert_impl.checkpoints.formats.safetensors_file import read_tensor, write_safetensors
+from keras_bert_impl.checkpoints.formats.safetensors_file import (
+    read_shapes,
+    read_tensor,
+    write_safetensors,
+)
 from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
     LENGTH_FILE,
@@ -171,7 +175,10 @@ def read_dense(folder: Path) -> DenseWeights | None:
     if not files:
         return None
     weights = files[-1]
-    kernel, bias = (read_tensor(weights, f"linear.{name}") for name in ("weight", "bias"))
+    names, there = ("linear.weight", "linear.bias"), read_shapes(weights)
+    if lost := [name for name in names if name not in there]:
+        raise UserError(f"{weights}: has no {lost[0]} of a dense layer; {_AGAIN}.")
+    kernel, bias = (read_tensor(weights, name) for name in names)
     return DenseWeights(kernel.T, bias)
 
 
@@ -226,7 +233,8 @@ def _read_modules(path: Path) -> dict[str, str]:
 
 
 def _check_dense(path: Path, pooling: str) -> None:
-    values = read_checked(path, "Dense")
+    values = read_json_object(path)
+    check_keys(path, values, "Dense")
     sizes = values.get("in_features"), values.get("out_features")
     activation = values.get("activation_function")
     if (
@@ -244,7 +252,8 @@ def _check_dense(path: Path, pooling: str) -> None:
 
 
 def _read_pooling(path: Path) -> str:
-    values = read_checked(path, "Pooling")
+    values = read_json_object(path)
+    check_keys(path, values, "Pooling")
     if "pooling_mode" in values:  # the later form names the mode
         named = typed(values["pooling_mode"], str | list[str], f"{path}: pooling_mode")
         modes = [named] if isinstance(named, str) else named

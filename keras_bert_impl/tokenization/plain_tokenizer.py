@@ -77,7 +77,9 @@ class PinnedRules:
         """The words of a text."""
         if self._looks_aside.isdisjoint(text):
             return text.translate(self._replacements).split()
-        return "".join(one.character for one in self.placed(text)).split()
+        # The same as `placed` gives, three times as fast.
+        words = "".join(self._clean(character) for character in text).split()
+        return [part for word in words for part in self._split_word(word)]
 
     def placed(self, text: str) -> list[Placed]:
         """What is left of a text, with blanks between its words, and where each came from.
@@ -127,6 +129,16 @@ class PinnedRules:
             return ""
         return f" {character} " if is_chinese(character) else character
 
+    def _split_word(self, word: str) -> list[str]:
+        """Rules 4 and 5 for a word between two spaces."""
+        if self._lower:
+            lower_case = self._table.lower_case
+            word = "".join(
+                self._sigma(word, position) if c == SIGMA else lower_case.get(c, c)
+                for position, c in enumerate(word)
+            )
+        return self._spaced(self._without_accents(word)).split()
+
     def _sigma(self, word: str, position: int) -> str:
         """A small sigma: final after a cased character, in front of none, as `str.lower` does."""
         before = self._first_that_counts(word[:position][::-1])
@@ -139,8 +151,14 @@ class PinnedRules:
         return self._table.has(next(counts, " "), CASED)
 
     def _without_accents(self, text: str) -> str:
-        kept = self._table.decompose(text) if self._strip else text
-        return "".join(c for c in kept if not (self._strip and self._table.has(c, ACCENT)))
+        if not self._strip:
+            return text
+        decomposed = self._table.decompose(text)
+        if not self._table.reordered.keys().isdisjoint(decomposed):
+            runs = itertools.groupby(decomposed, lambda c: self._order(c) > 0)
+            sorted_runs = (sorted(run, key=self._order) if mark else run for mark, run in runs)
+            decomposed = "".join(itertools.chain.from_iterable(sorted_runs))
+        return "".join(c for c in decomposed if not self._table.has(c, ACCENT))
 
     def _order(self, character: str) -> int:
         # Once a character is assigned, Unicode never changes its combining class.

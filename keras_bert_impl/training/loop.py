@@ -113,8 +113,10 @@ def train(
             _LOGGER.info("resuming from step %s", run.so_far())
         run.stopping = run.stop_requested()
         tell("begin")
-        while not (run.stopping or run.ended_early or run.step >= run.last_step):
-            run.chunk = chunk = _begun(run, next(ready), rate)
+        while not (run.stopping or run.ended_early or run.step >= run.last_step) and (
+            given := next(ready, None)
+        ):
+            run.chunk = chunk = _begun(run, given, rate)
             tell("before_call")
             asked = {"stop": run.stop.requested, "save": run.wants_save}
             for row in step.run(chunk.features, chunk.numbers, **asked):

@@ -56,6 +56,8 @@ class RunCheckpointSource(TensorSource):
             self._shapes = self._reader.get_variable_to_shape_map()
             averages = variable_key(AVERAGES, 0) in self._shapes
             group = AVERAGES if averages else _WEIGHTS
+            if variable_key(group, len(names)) in self._shapes:
+                raise ValueError(f"{NAMES_FILE} names {len(names)} of its weights, not all")
             self._keys = {name: variable_key(group, n) for n, name in enumerate(names)}
             # The data file is opened now: what the run removes later can still be read.
             self._reader.get_tensor(min(self._keys.values(), key=self._size))

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import fcntl
+import functools
 import http
 import logging
 import os
@@ -61,7 +62,7 @@ def serve(app: Starlette, config: ServerConfig, listening: socket.socket) -> Non
         timeout_keep_alive=max(1, round(config.idle_seconds)),
         timeout_graceful_shutdown=max(1, round(config.stop_seconds)),
     )
-    _Server(settings).run(sockets=[listening])
+    _Server(settings, config.read_seconds).run(sockets=[listening])
     if cut_off := app.state.service.cut_off:
         _LOGGER.warning("Stopped; of the requests that were begun %d were cut off.", cut_off)
     else:
@@ -90,6 +91,19 @@ def _allow_files(count: int) -> None:
 
 class _Server(uvicorn.Server):
     """uvicorn's server with our stops: a signal that was heeded is not raised again."""
+
+    def __init__(self, config: uvicorn.Config, handshake_seconds: float) -> None:
+        super().__init__(config)
+        self._handshake_seconds = handshake_seconds
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listens; a handshake has the time of a head, which uvicorn cannot be told."""
+        loop = asyncio.get_running_loop()
+        if self.config.is_ssl:
+            loop.create_server = functools.partial(  # type: ignore[method-assign]
+                loop.create_server, ssl_handshake_timeout=self._handshake_seconds
+            )
+        await super().startup(sockets)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

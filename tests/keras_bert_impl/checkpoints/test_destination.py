@@ -1,12 +1,14 @@
 """Nothing of a user's is replaced by a checkpoint but an older one of its kind."""
 
+import json
 import shutil
 
 import pytest
 
 from keras_bert_impl.checkpoints.convert import read_portable, write_portable
-from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.model_directory import write_adapter, write_model_directory
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.adapters import AdapterConfig, add_adapters
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.tiny_bert import TINY, VOCABULARY, scatter_weights
@@ -83,7 +85,10 @@ def test_files_of_another_model_beside_a_tf1_checkpoint_are_left_alone(model, tm
     (tmp_path / "google").mkdir()
     (tmp_path / "google" / name).write_text("{}\n")
     prefix = tmp_path / "google" / "mine.ckpt"
-    refused(model, prefix, "google_tf1", f"{name}: exists and belongs to another model")
+    refused(model, prefix, "google_tf1", f"{name}: exists and does not describe this model")
+    (tmp_path / "google" / name).unlink()
+    (tmp_path / "google" / name).mkdir()
+    refused(model, prefix, "google_tf1", f"{name}: exists and does not describe this model")
 
 
 def test_a_checkpoint_without_its_files_beside_is_left_alone(model, tmp_path):
@@ -109,6 +114,33 @@ def test_files_that_say_the_same_stay_as_they_are(model, tmp_path):
         write_portable(model, prefix.with_name(name), "google_tf1")
         read_portable(prefix.with_name(name))
     assert (prefix.parent / "vocab.txt").stat().st_mtime_ns == before.st_mtime_ns
+
+
+def test_files_that_say_the_same_in_other_words_stay_as_they_are(model, tmp_path):
+    folder = tmp_path / "google"
+    write_portable(model, folder / "mine.ckpt", "google_tf1")
+    values = json.loads((folder / "bert_config.json").read_text())
+    (folder / "bert_config.json").write_text(json.dumps(dict(reversed(values.items()))))
+    (folder / "vocab.txt").write_bytes((folder / "vocab.txt").read_bytes().replace(b"\n", b"\r\n"))
+    (folder / "tokenizer_config.json").write_text('{"do_lower_case": true}')
+    before = contents(folder)
+    write_portable(model, folder / "second.ckpt", "google_tf1")
+    assert before.items() <= contents(folder).items()
+    (folder / "tokenizer_config.json").write_text('{"do_lower_case": false}')
+    refused(model, folder / "third.ckpt", "google_tf1", "tokenizer_config.json: exists and does no")
+
+
+@pytest.mark.parametrize("named", ["the adapter", "its base"])
+def test_an_adapter_s_base_is_never_the_output(written, tmp_path, named):
+    base = shutil.copytree(written[1], tmp_path / "base")
+    adapted, how = BertEncoder.from_pretrained(base), AdapterConfig(lora_rank=2)
+    folder = tmp_path / "adapter"
+    add_adapters(adapted, how)
+    write_adapter(folder, adapted, TextSettings(VOCABULARY), how, str(base))
+    source, adapter = (folder, None) if named == "the adapter" else (base, folder)
+    merged = read_portable(source, adapter=adapter)
+    refused(merged, base, "hugging_face", "the input .*base.* lies there")
+    write_portable(merged, tmp_path / "merged", "hugging_face")
 
 
 def test_a_copy_of_the_input_may_be_replaced(model, tmp_path):

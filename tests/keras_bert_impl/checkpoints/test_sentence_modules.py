@@ -141,8 +141,16 @@ def test_a_dense_layer_that_is_no_pooler_is_refused(tmp_path):
 def test_weights_of_another_layer_are_refused(tmp_path):
     folder = write(tmp_path, pooling="pooler")
     write_safetensors(folder / "2_Dense" / "model.safetensors", {"x": np.ones(2, "float32")})
-    with pytest.raises(UserError, match="does not contain tensor linear"):
+    with pytest.raises(UserError, match=r"has no linear\.weight of a dense layer; get"):
         read_dense(folder)
+
+
+@pytest.mark.parametrize("name", ["1_Pooling", "2_Dense"])
+def test_a_module_without_its_file_is_named(tmp_path, name):
+    folder = write(tmp_path, pooling="pooler")
+    (folder / name / "config.json").unlink()
+    with pytest.raises(UserError, match=f"{name}/config.json: no such file"):
+        read_sentence_settings(folder)
 
 
 @pytest.mark.parametrize("name", ["modules.json", "sentence_bert_config.json"])

@@ -47,15 +47,26 @@ def test_what_is_no_text_is_refused_in_a_sentence(texts, text_pairs, sentence):
         as_texts(texts, text_pairs)
 
 
+def packed(first, second, most):
+    """The ids and segments of a row: the longer segment loses first, B where both are as long."""
+    a, b, more = [*first], [*second], bool(second)
+    while len(a) + len(b) > most - 2 - more:
+        (a if len(a) > len(b) else b).pop()
+    cls, sep = WORD_VOCABULARY.cls_id, WORD_VOCABULARY.sep_id
+    in_b = [*b, sep] if more else []
+    return [cls, *a, sep, *in_b], [0] * (len(a) + 2) + [1] * len(in_b)
+
+
 @given(st.lists(st.tuples(IDS, IDS), max_size=4), st.booleans(), st.integers(3, 20))
 def test_a_batch_is_its_rows_packed_one_by_one(rows, pairs, max_seq_length):
     first, second = [a for a, _ in rows], [b for _, b in rows] if pairs else None
     whole = pack_batch(first, second, WORD_VOCABULARY, max_seq_length, pad_to_longest=False)
-    for number, (a, b) in enumerate(rows):
-        second_alone = [b] if pairs else None
-        row = pack_batch([a], second_alone, WORD_VOCABULARY, max_seq_length, pad_to_longest=False)
-        for name, values in row.items():
-            np.testing.assert_array_equal(whole[name][number], values[0])
+    for (a, b), ids, mask, segments in zip(rows, *whole.values(), strict=True):
+        row, numbers = packed(a, b if pairs else [], max_seq_length)
+        left = max_seq_length - len(row)
+        assert ids.tolist() == row + [WORD_VOCABULARY.pad_id] * left
+        assert mask.tolist() == [1] * len(row) + [0] * left
+        assert segments.tolist() == numbers + [0] * left
     short = pack_batch(first, second, WORD_VOCABULARY, max_seq_length)
     length = short["input_ids"].shape[1]
     assert length == max(whole["input_mask"].sum(axis=1), default=2)

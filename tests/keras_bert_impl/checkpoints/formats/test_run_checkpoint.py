@@ -1,5 +1,6 @@
 """A checkpoint of a run is read as the model directory that the run would write."""
 
+import json
 import shutil
 
 import numpy as np
@@ -114,6 +115,10 @@ def cut(path, share):
     path.write_bytes(content[: int(len(content) * share)])
 
 
+def names_of(step):
+    return json.loads((step / "weights.json").read_text())["names"]
+
+
 DATA = "state.data-00000-of-00001"
 DAMAGE = {
     "half the data": lambda step: cut(step / DATA, 0.5),
@@ -123,6 +128,7 @@ DAMAGE = {
     "no index": lambda step: (step / "state.index").unlink(),
     "no list of names": lambda step: change_json(step / "weights.json", names={"a": 1}),
     "names that are numbers": lambda step: change_json(step / "weights.json", names=[1, 2]),
+    "fewer names": lambda step: change_json(step / "weights.json", names=names_of(step)[:-1]),
     "units in words": lambda step: change_json(step / "weights.json", label_units=["a", "b"]),
     "half a list of names": lambda step: cut(step / "weights.json", 0.5),
     "another configuration": lambda step: change_json(step / "config.json", hidden_size=32),

@@ -84,6 +84,14 @@ def test_a_stop_waits_for_no_client_for_ever():
         assert "of the requests that were begun 2 were cut off" in server.log
 
 
+def test_a_handshake_that_never_comes_has_the_time_of_a_head():
+    settings = {"certfile": CERTIFICATE, "keyfile": KEY, "read_seconds": 1}
+    with served_toy(**settings) as server, contextlib.ExitStack() as stack:
+        address = "127.0.0.1", server.port
+        silent = stack.enter_context(socket.create_connection(address, timeout=20))
+        assert silent.recv(1) == b""
+
+
 async def many_at_once(port, count):
     """The statuses of requests on as many connections, all open at the same time."""
     request = f"POST {PREDICT} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: "
