@@ -95,10 +95,10 @@ def train(
 
     # A run that had no ramp so far has read whole batches.
     read = run.kept.get("read", run.step * config.accumulation_steps)
-    ramp = (parts, read) if config.batch_ramp else ()
+    ramp: dict[str, Any] = {"parts": parts, "read": read} if config.batch_ramp else {}
     longest: Callable[[int], int] = run.budget.steps_per_call if run.budget else int
     inputs = chunks(
-        step, run.batches, config, rate, run.step, run.last_step, *ramp, longest=longest
+        step, run.batches, config, rate, run.step, run.last_step, longest=longest, **ramp
     )
     with (
         on_stop() as run.stop,
