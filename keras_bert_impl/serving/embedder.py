@@ -29,7 +29,7 @@ from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.engines.openvino_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import POOLER
-from keras_bert_impl.serving.exported import ExportedModel, find_exported
+from keras_bert_impl.serving.exported import ExportedModel, find_exported, located
 from keras_bert_impl.serving.opened_model import lacks
 from keras_bert_impl.serving.smaller_vectors import Vectors, check_size, truncated
 from keras_bert_impl.serving.token_batches import even_budget, rounded_rows, token_batches
@@ -157,6 +157,7 @@ class Embedder:
         """
         vector: dict[str, Any] = {"pooling": pooling, "normalize": normalize}
         told: dict[str, Any] = {"do_lower_case": do_lower_case, "adapter": adapter}
+        path_or_name = located(path_or_name)
         exported = find_exported(path_or_name, engine, **vector, **told)
         if exported is None or not exported.static:
             engine = engine or (OPENVINO if exported else TENSORFLOW)

@@ -127,6 +127,12 @@ def is_openvino_export(folder: Path) -> bool:
     return is_named(folder / GRAPH_FILE) or is_named(folder / WEIGHTS_FILE)
 
 
+def located(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """A path as it is; the folder of a name on the hub, which is then asked once."""
+    of_hub = not is_there(Path(path).expanduser()) and may_be_hub_name(str(path))
+    return locate(path) if of_hub else path
+
+
 def find_exported(
     path: str | os.PathLike[str], engine: str | None = None, **options: Any
 ) -> ExportedModel | None:
@@ -134,9 +140,7 @@ def find_exported(
 
     None where something else is there.
     """
-    folder = Path(path).expanduser()
-    if not is_there(folder) and may_be_hub_name(str(path)):
-        folder = locate(path)
+    folder = Path(located(path)).expanduser()
     static = not (of_openvino := is_openvino_export(folder)) and is_static(folder)
     if not static and not of_openvino:
         return None

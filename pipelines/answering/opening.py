@@ -27,7 +27,7 @@ from keras_bert_impl.serving.answerer import (
     instances_of,
 )
 from keras_bert_impl.serving.embedder import sentence_settings_of, unbuilt_embedder
-from keras_bert_impl.serving.exported import ExportedModel, find_exported
+from keras_bert_impl.serving.exported import ExportedModel, find_exported, located
 from keras_bert_impl.serving.forms import (
     EngineAnswerer,
     Form,
@@ -92,12 +92,13 @@ def open_answering_model(
         shared: what a base and its adapters share in TensorFlow.
     """
     known: KnownModel
-    if exported := find_exported(config.model, config.engine, **config.description()):
+    model = located(config.model)
+    if exported := find_exported(model, config.engine, **config.description()):
         known = exported
         config, forms, open_it = _of_export(config, exported)
     else:
         config = dataclasses.replace(config, engine=config.engine or TENSORFLOW)
-        known = source = find_model(config.model, **config.description())
+        known = source = find_model(model, **config.description())
         forms, open_it = _of_source(config, source, shared)
     by_name = {form.signature: form for form in forms}
     forms = [by_name[name] for name in default_first(by_name)]

@@ -31,7 +31,7 @@ from keras_bert_impl.serving.answerer import (
     log_left_out,
 )
 from keras_bert_impl.serving.embedder import sentence_settings_of
-from keras_bert_impl.serving.exported import find_exported
+from keras_bert_impl.serving.exported import find_exported, located
 from keras_bert_impl.serving.http.config import ServerConfig, is_of_this_machine_only, need_server
 from keras_bert_impl.serving.reranking import fault_of_activation, pairs_of
 from keras_bert_impl.serving.smaller_vectors import truncated
@@ -285,7 +285,8 @@ def open_indexes(config: ServeConfig) -> "dict[str, ServedIndex]":
 
 def _settings_for(index: "VectorIndex", how: AnsweringConfig) -> SentenceSettings:
     """How a model makes the vectors of an index; refuses one that did not make them."""
-    source = find_exported(how.model) or find_model(how.model, **how.description())
+    folder = located(how.model)
+    source = find_exported(folder) or find_model(folder, **how.description())
     settings = sentence_settings_of(source)
     index.check_model(source, settings)
     return settings

@@ -37,7 +37,7 @@ from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.serving.answerer import REFUSE, log_left_out
 from keras_bert_impl.serving.embedder import Embedder, sentence_settings_of
-from keras_bert_impl.serving.exported import ExportedModel, find_exported
+from keras_bert_impl.serving.exported import ExportedModel, find_exported, located
 from keras_bert_impl.serving.smaller_vectors import (
     FLOAT32,
     INT8,
@@ -153,8 +153,8 @@ def known_model(config: VectorModelConfig) -> ModelSource | ExportedModel:
     """What is known of the model of the options before it is opened."""
     own: dict[str, Any] = {"do_lower_case": config.do_lower_case, "adapter": config.adapter}
     told = {"pooling": config.pooling, "normalize": config.normalize, **own}
-    exported = find_exported(config.model, config.engine, **told)
-    return exported or find_model(config.model, **own)
+    model = located(config.model)
+    return find_exported(model, config.engine, **told) or find_model(model, **own)
 
 
 def model_of_vectors(

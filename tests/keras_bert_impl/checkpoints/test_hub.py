@@ -12,6 +12,7 @@ from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.serving.embedder import Embedder
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.elsewhere import ELSEWHERE
 from tests.support.model_folders import WORD_VOCABULARY, write_encoder
@@ -51,6 +52,15 @@ def test_a_cached_model_opens_without_internet(cache, model):
     assert source.checkpoint == snapshot
     assert source.text == TextSettings(WORD_VOCABULARY)
     assert BertEncoder.from_pretrained("klue/bert-base").config == source.config
+
+
+def test_one_opening_asks_once(cache, model, monkeypatch):
+    put_into(cache, "klue/bert-base", model)
+    asked, download = [], huggingface_hub.snapshot_download
+    note = lambda name, **options: asked.append(name) or download(name, **options)  # noqa: E731
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", note)
+    assert Embedder.from_pretrained("klue/bert-base", pooling="mean").text.vocabulary
+    assert asked == ["klue/bert-base"]
 
 
 def test_a_name_without_an_owner_is_a_name(cache, model):
