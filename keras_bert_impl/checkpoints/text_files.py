@@ -79,7 +79,7 @@ def read_casing(folder: Path, *, is_export: bool = False) -> Casing:
     if sentence.get("do_lower_case") and lower is False:
         # sentence-transformers lower-cases before its tokenizer, which then keeps the accents.
         lower, accents = True, bool(accents)
-    tokens = _own_tokens(folder)
+    tokens = () if is_export else _own_tokens(folder)  # whose digests hold what was checked
     if described is not None:
         _check_same(folder, described, tokens, own, Casing(lower, accents))
         form, longest_word = file.unicode_form or form, file.longest_word
