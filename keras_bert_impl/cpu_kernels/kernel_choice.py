@@ -55,9 +55,10 @@ def _on_jax_gpu() -> bool:
     import jax
 
     device = jax.devices()[0]
-    capability = str(getattr(device, "compute_capability", ""))  # "8.0"; AMD's are "gfx90a"
-    major = capability.partition(".")[0]
-    return device.platform == "gpu" and major.isdecimal() and int(major) >= 8
+    if device.platform != "gpu":
+        return False
+    major = str(device.compute_capability).partition(".")[0]  # "8.0"; AMD's are "gfx90a"
+    return major.isdecimal() and int(major) >= 8
 
 
 def forward_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
