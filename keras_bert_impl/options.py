@@ -296,8 +296,8 @@ def check_options(config: Any) -> None:
         rules, value = field.metadata.get(_RULES), getattr(config, field.name)
         if rules is None or value is None:  # None is "not given"
             continue
-        several = isinstance(value, (tuple, list))
-        wrong = next(filter(None, map(_beyond, value)), None) if several else rules.broken_by(value)
+        each = value if isinstance(value, (tuple, list)) else [value]
+        wrong = next(filter(None, map(rules.broken_by, each)), None)
         if wrong:
             raise UserError(f"`{field.name}={_written(value)}` {wrong}.")
 

@@ -2,13 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import FREE, REQUIRED, Rules, check_options, option
-
-_AtLeast1 = Annotated[int, Rules(sentence="", at_least=1)]
-_AtLeast0 = Annotated[int, Rules(sentence="", at_least=0)]
+from keras_bert_impl.options import FREE, REQUIRED, check_options, option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,14 +28,16 @@ class DistillConfig:
         "More to learn from, without labels: files that the task's tool predicts; for vectors "
         "texts, one a line, or a column of a table. Several are separated by commas.",
     )
-    num_layers: tuple[_AtLeast1, ...] = option(
+    num_layers: tuple[int, ...] = option(
         (),
         "The layers of each student: one number, or several, separated by commas; by default 3.",
+        at_least=1,
     )
-    layers: tuple[_AtLeast0, ...] = option(
+    layers: tuple[int, ...] = option(
         (),
         "Which layers of the teacher, from 0, make the one student, in place of num_layers; by "
         "default evenly spread ones, the last among them.",
+        at_least=0,
     )
     lessons: str = option(
         "outputs",
