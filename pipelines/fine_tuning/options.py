@@ -18,14 +18,7 @@ from keras_bert_impl.models.head_settings import (
     with_bilstm,
     with_pooling,
 )
-from keras_bert_impl.options import (
-    FREE,
-    REQUIRED,
-    check_options,
-    nested,
-    option,
-    options_of,
-)
+from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, option, options_of
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.training.config import MOST_EXAMPLES, TrainingConfig
 from pipelines.corpora.encodings import UTF_8, TextEncoding

@@ -214,11 +214,7 @@ class RowBatches(BatchSource):
     """
 
     def __init__(
-        self,
-        rows: RowSet,
-        batch_size: int,
-        seed: int,
-        rule: LengthRule | None = None,
+        self, rows: RowSet, batch_size: int, seed: int, rule: LengthRule | None = None
     ) -> None:
         self._rows, rule = rows, rule or LengthRule()
         self._order = LengthOrder(rows.lengths, batch_size, seed)

@@ -9,10 +9,7 @@ from typing import Any
 
 from keras_bert_impl.checkpoints.model_directory import write_adapter, write_model_directory
 from keras_bert_impl.checkpoints.model_source import ModelSource, model_identity
-from keras_bert_impl.checkpoints.task_settings import (
-    keep_task_settings,
-    with_task_settings,
-)
+from keras_bert_impl.checkpoints.task_settings import keep_task_settings, with_task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError
@@ -61,11 +58,7 @@ from pipelines.fine_tuning.start import (
 from pipelines.fine_tuning.task import Head, Task, TrainingRows, figure_prefixes
 from pipelines.metrics.guessing import guesses_of
 from pipelines.runs.remarks import device_remarks
-from pipelines.runs.training_run import (
-    DescribeModel,
-    TrainingRun,
-    check_destination,
-)
+from pipelines.runs.training_run import DescribeModel, TrainingRun, check_destination
 
 _LOGGER = logging.getLogger(__name__)
 

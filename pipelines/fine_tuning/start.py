@@ -14,12 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from keras_bert_impl.checkpoints.formats.peft_adapter import refuse_adapter
 from keras_bert_impl.checkpoints.hub import may_be_hub_name
-from keras_bert_impl.checkpoints.model_source import (
-    ModelSource,
-    find_model,
-    label_names,
-    locate,
-)
+from keras_bert_impl.checkpoints.model_source import ModelSource, find_model, label_names, locate
 from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.checkpoints.run_folder import newest_checkpoint
 from keras_bert_impl.config import BertConfig

@@ -84,11 +84,7 @@ def pack(
         ids[ranges(end_of_a + 1, length_b)] = second.ids[ranges(second.start, length_b)]
         ids[(starts + lengths - 1)[has_b]] = vocabulary.sep_id
         segments[ranges(end_of_a + 1, length_b + has_b)] = 1
-    return lengths, {
-        "input_ids": ids,
-        "input_mask": np.ones_like(ids),
-        "segment_ids": segments,
-    }
+    return lengths, {"input_ids": ids, "input_mask": np.ones_like(ids), "segment_ids": segments}
 
 
 def ranges(starts: Numbers, lengths: Numbers) -> Numbers:

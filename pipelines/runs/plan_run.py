@@ -22,9 +22,7 @@ class PlanRunConfig:
 
     bert_config_file: str | None = option(None, "The model's configuration (google's JSON form).")
     model_size: str | None = option(
-        None,
-        "A published size, instead of a configuration file.",
-        choices=tuple(MODEL_SIZES),
+        None, "A published size, instead of a configuration file.", choices=tuple(MODEL_SIZES)
     )
     vocab_size: int = option(
         30522,

@@ -16,10 +16,7 @@ from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.options import options_named
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.batches import Phase
-from keras_bert_impl.training.checkpoints import (
-    Checkpoints,
-    check_settings,
-)
+from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
 from keras_bert_impl.training.evaluation import Evaluation
 from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.learning_curve import (
@@ -57,12 +54,7 @@ from pipelines.runs.pretraining_start import (
     shards_identity,
 )
 from pipelines.runs.remarks import epochs_of, remarks
-from pipelines.runs.training_run import (
-    DescribeModel,
-    TrainingRun,
-    check_destination,
-    is_finished,
-)
+from pipelines.runs.training_run import DescribeModel, TrainingRun, check_destination, is_finished
 
 
 class KeepModels(Hook):

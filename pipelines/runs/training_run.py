@@ -10,12 +10,7 @@ from typing import Any
 
 import keras
 
-from keras_bert_impl.checkpoints.model_card import (
-    CARD_FILE,
-    TrainingFacts,
-    model_card,
-    write_card,
-)
+from keras_bert_impl.checkpoints.model_card import CARD_FILE, TrainingFacts, model_card, write_card
 from keras_bert_impl.checkpoints.model_directory import (
     check_apart,
     check_folder,
@@ -105,10 +100,7 @@ class TrainingRun:
         chief = self.devices.is_chief
         hooks = standard_hooks() if hooks is None else hooks
         state = TrainingState(model, self.config, self.devices)
-        with (
-            self.directory.taken() if chief else contextlib.nullcontext(),
-            on_stop() as stop,
-        ):
+        with self.directory.taken() if chief else contextlib.nullcontext(), on_stop() as stop:
             result = train(
                 state,
                 objective,

@@ -7,13 +7,7 @@ from typing import Any, NamedTuple
 
 from keras_bert_impl.training.config import LOW_IS_GOOD
 from pipelines.studies.adapt_words import Cut
-from pipelines.studies.scores import (
-    Spread,
-    markdown_table,
-    number,
-    welch_interval,
-    write_report,
-)
+from pipelines.studies.scores import Spread, markdown_table, number, welch_interval, write_report
 
 _LOSS, _ACCURACY, _NEXT = "masked_lm_loss", "masked_lm_accuracy", "next_sentence_accuracy"
 _WORTH_LEARNING = 0.95
