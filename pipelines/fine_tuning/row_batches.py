@@ -5,7 +5,6 @@ Batches are padded to one of a few lengths: as few as make up for the time that 
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from typing import Self
 
 import numpy as np
@@ -38,18 +37,11 @@ class BatchLengths:
     allowed: tuple[int, ...]
 
     @classmethod
-    def fixed(cls, max_seq_length: int) -> Self:
-        """One length: for TPUs, and where several steps are one compiled call."""
-        return cls((max_seq_length,))
-
-    @classmethod
     def fitted(cls, longest: NDArray[np.integer], enough: int, cost: float = 0.0) -> Self:
-        """The at most eight lengths that take the least time.
+        """The at most eight lengths that take the least time; `enough` is the last of them.
 
-        Args:
-            longest: of each batch, int [batches].
-            enough: the last of the lengths.
-            cost: the positions of rows that a length must save: in their time it is traced.
+        `longest` is the longest row of each batch, int [batches]. In the time of `cost` positions
+        of rows a length is traced: so many it must save.
 
         Example:
             >>> BatchLengths.fitted(np.array([9, 9, 12, 30]), 30).allowed
@@ -64,7 +56,6 @@ class BatchLengths:
         return cls(tuple(values[_last_of_groups(values, counts, cost)].tolist()))
 
     def open_features(self, rows: RowSet) -> frozenset[str]:
-        """See `BatchSource.open_features`."""
         tokens = rows.read(np.arange(0)).tokens if len(self.allowed) > 1 else {}
         return frozenset(name for name, flat in tokens.items() if flat.ndim == 1)
 
@@ -76,17 +67,11 @@ class BatchLengths:
 
 @dataclasses.dataclass(frozen=True)
 class LengthRule:
-    """What lengths the batches of a run may have.
+    """What lengths the batches of a run may have."""
 
-    Attributes:
-        fixed: that of all batches, if they may not differ.
-        cost: the positions that are computed in the time in which one more length is traced.
-        steps: how many batches the run has, if not those of one pass.
-    """
-
-    fixed: int | None = None
-    cost: float = 0.0
-    steps: int | None = None
+    fixed: int | None = None  # that of all batches, if they may not differ
+    cost: float = 0.0  # positions that are computed while one more length is traced
+    steps: int | None = None  # how many batches the run has, if not those of one pass
 
     @classmethod
     def of_model(cls, config: BertConfig, steps: int | None = None) -> Self:
@@ -102,15 +87,12 @@ class LengthRule:
     def lengths(
         self, longest: Callable[[], NDArray[np.integer]], enough: int, size: int, parts: int = 1
     ) -> BatchLengths:
-        """The lengths of batches.
+        """The lengths of batches of `size` rows; `enough` is the longest row of all.
 
-        Args:
-            longest: finds the longest row of some batches or their parts: int [batches * parts].
-            enough: the longest row of all.
-            size: the rows of a batch.
+        `longest` finds that of some batches or their parts: int [batches * parts].
         """
         if self.fixed is not None:
-            return BatchLengths.fixed(self.fixed)
+            return BatchLengths((self.fixed,))
         found = longest()
         rows = (self.steps or len(found) / parts) * size
         return BatchLengths.fitted(found, enough, self.cost * len(found) / max(rows, 1))
@@ -208,19 +190,15 @@ class LengthOrder:
 
 
 class RowBatches(BatchSource):
-    """Endless training batches; the batch at a step is a pure function of (seed, step).
-
-    Each batch is padded to one of the lengths of the rule.
-    """
+    """Endless training batches, each padded to one of the lengths of the rule."""
 
     def __init__(
         self, rows: RowSet, batch_size: int, seed: int, rule: LengthRule | None = None
     ) -> None:
-        self._rows, rule = rows, rule or LengthRule()
-        self._order = LengthOrder(rows.lengths, batch_size, seed)
-        self.batch_size = batch_size
-        find = partial(_longest, rows, self._some_numbers())
-        self._lengths = rule.lengths(find, int(rows.lengths.max(initial=1)), batch_size)
+        self._rows, self.batch_size = rows, batch_size
+        self.rows_of = LengthOrder(rows.lengths, batch_size, seed).rows_of
+        epoch = range(min(-(-len(rows) // batch_size), _COUNTED_STEPS))
+        self._lengths = _lengths(rows, map(self.rows_of, epoch), rule, batch_size)
         self.open_features = self._lengths.open_features(rows)
 
     def batch_at(self, step: int) -> Batch:
@@ -228,17 +206,8 @@ class RowBatches(BatchSource):
         return self._rows.read(numbers).padded(self._lengths.of(self._rows.lengths[numbers]))
 
     def where(self, step: int) -> str:
-        """Names the examples of a step's batch, counted from 0."""
         examples = np.unique(self._rows.examples[self.rows_of(step)])
         return f"examples {', '.join(map(str, examples.tolist()))} of the training split"
-
-    def rows_of(self, step: int) -> Numbers:
-        return self._order.rows_of(step)
-
-    def _some_numbers(self) -> Iterator[Numbers]:
-        """The rows of the batches that are counted: an epoch's, or those of its beginning."""
-        for step in range(min(-(-len(self._rows) // self.batch_size), _COUNTED_STEPS)):
-            yield self.rows_of(step)
 
 
 class RowEvaluation(EvaluationSource):
@@ -248,26 +217,17 @@ class RowEvaluation(EvaluationSource):
     """
 
     def __init__(self, rows: RowSet, batch_size: int, rule: LengthRule | None = None) -> None:
-        self._rows = rows
-        self.batch_size = batch_size
-        rule, find = rule or LengthRule(), partial(_longest, rows, self.numbers())
-        size = _PASSES * batch_size
-        self._lengths = rule.lengths(find, int(rows.lengths.max(initial=1)), size)
+        self._rows, self.batch_size = rows, batch_size
+        self._lengths = _lengths(rows, self.numbers(), rule, _PASSES * batch_size)
         self.open_features = self._lengths.open_features(rows)
-        self.num_rows = len(rows)
-        self.num_batches = -(-len(rows) // batch_size)
 
     def batches(self) -> Iterator[Batch]:
-        yield from map(self.batch_of, self.numbers())
-
-    def batch_of(self, numbers: Numbers) -> Batch:
-        """The batch of some rows: those of one batch of `numbers`."""
-        padded = np.full(self.batch_size, numbers[0])
-        padded[: len(numbers)] = numbers
-        weights = np.arange(self.batch_size) < len(numbers)
-        length = self._lengths.of(self._rows.lengths[padded])
-        batch = self._rows.read(padded).padded(length)
-        return {**batch, EXAMPLE_WEIGHTS: weights.astype(np.float32)}
+        for numbers in self.numbers():
+            padded = np.full(self.batch_size, numbers[0])
+            padded[: len(numbers)] = numbers
+            weights = np.arange(self.batch_size) < len(numbers)
+            batch = self._rows.read(padded).padded(self._lengths.of(self._rows.lengths[padded]))
+            yield {**batch, EXAMPLE_WEIGHTS: weights.astype(np.float32)}
 
     def numbers(self) -> Iterator[Numbers]:
         """Gives the numbers of the real rows of each batch: int64 [batch_size] or fewer."""
@@ -279,7 +239,12 @@ class RowEvaluation(EvaluationSource):
                 yield order[first : first + self.batch_size]
 
 
-def _longest(rows: RowSet, batches: Iterable[Numbers]) -> NDArray[np.int64]:
-    """The tokens of each batch's longest row."""
-    longest = [int(rows.lengths[numbers].max(initial=1)) for numbers in batches]
-    return np.array(longest, np.int64)
+def _lengths(
+    rows: RowSet, batches: Iterable[Numbers], rule: LengthRule | None, size: int
+) -> BatchLengths:
+    """The lengths of some batches, which are looked at only if the rule asks for it."""
+
+    def longest() -> NDArray[np.int64]:
+        return np.array([rows.lengths[numbers].max(initial=1) for numbers in batches], np.int64)
+
+    return (rule or LengthRule()).lengths(longest, int(rows.lengths.max(initial=1)), size)

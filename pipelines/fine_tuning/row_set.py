@@ -4,9 +4,8 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,9 +30,10 @@ from pipelines.records.rows import Numbers, Rows
 if TYPE_CHECKING:
     from pipelines.fine_tuning.row_batches import RowEvaluation
 
-
-_READ_AT_ONCE = 2048
+_EXAMPLES_AT_ONCE = 2048
 _MOST_OF_MEMORY = 0.5
+
+Predicts = Callable[[EvaluationSource], Iterator[Mapping[str, NDArray]]]
 
 
 class RowSet:
@@ -69,17 +69,12 @@ class RowSet:
                 )
         self.examples: NDArray[np.uint32] = examples.array
         self.lengths: NDArray[np.uint32] = lengths.array
-        self._columns = columns
+        self._columns, self.features = columns, frozenset(columns)
         sizes = self.lengths.astype(np.int64) * (self._choices or 1)
         self._offsets = np.concatenate([[0], np.cumsum(sizes)])
 
     def __len__(self) -> int:
         return len(self.lengths)
-
-    @property
-    def features(self) -> frozenset[str]:
-        """The names of what the rows hold."""
-        return frozenset(self._columns)
 
     @cached_property
     def identity(self) -> str:
@@ -105,11 +100,8 @@ class RowSet:
             self._choices,
         )
 
-    def blocks(self, rows: int = _READ_AT_ONCE) -> Iterator[tuple[int, Rows]]:
-        """Gives all rows, about so many at a time, with the number of the first one.
-
-        All rows of an example are in one block.
-        """
+    def blocks(self, rows: int = 2048) -> Iterator[tuple[int, Rows]]:
+        """All rows, about so many at a time but whole examples, with the number of the first."""
         start = 0
         while start < len(self):
             stop = min(start + rows, len(self))
@@ -134,7 +126,6 @@ class _Column:
 
     @property
     def nbytes(self) -> int:
-        """The memory that they take."""
         return 0 if self._is_constant else self.array.nbytes
 
     def append(self, values: NDArray) -> None:
@@ -165,7 +156,6 @@ class _Column:
 
 
 def _memory() -> int:
-    """The bytes of this machine's memory."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
@@ -210,11 +200,6 @@ class RowOutputs:
         return outputs
 
 
-_EXAMPLES_AT_ONCE = 2048
-
-Predicts = Callable[[EvaluationSource], Iterator[Mapping[str, NDArray]]]
-
-
 @dataclass(frozen=True)
 class Split:
     """A split of a task with its rows, and what was counted of them."""
@@ -251,7 +236,7 @@ def _row_blocks(
 
 @dataclass(frozen=True)
 class AnsweredSplit:
-    """The examples of a split with their answers, made anew each time they are read."""
+    """See `Answered`."""
 
     task: Task[Any, Any]
     split: Split
@@ -259,14 +244,12 @@ class AnsweredSplit:
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         examples = iter(self.task.examples(self.split.name))
-        first_example = 0
         for start, rows in self.split.rows.blocks():
-            count = int(rows.examples[-1]) + 1 - first_example
-            own = rows.of(0, len(rows), first_example)
+            first, last = rows.examples[[0, -1]].tolist()
+            own = rows.of(0, len(rows), first)
             outputs = self.outputs.read(start, start + len(rows))
-            some = list(islice(examples, count))
+            some = list(islice(examples, last + 1 - first))
             yield from zip(some, self.task.answers(some, own, outputs), strict=True)
-            first_example += count
 
 
 def engine_prediction(
@@ -278,24 +261,14 @@ def engine_prediction(
             f"`engine={config.engine}` computes no BiLSTM over frozen layers; leave it out."
         )
     names = head.objective.input_names
-    folder: Path = source.graphs_beside
-    engine = open_engine(
-        head.model,
-        config.engine,
-        config.engine_precision,
-        folder,
-        partial(_calibration, rows, names),
-    )
-    return EnginePrediction(engine, names)
 
+    def some_rows() -> list[Features]:
+        numbers = evenly_spread(range(len(rows)), CALIBRATION_ROWS)
+        alone = (rows.read(np.array([one])).padded(int(rows.lengths[one])) for one in numbers)
+        return [real_features(one, names) for one in alone]
 
-def _calibration(rows: RowSet, names: tuple[str, ...]) -> list[Features]:
-    features: list[Features] = []
-    for number in evenly_spread(range(len(rows)), CALIBRATION_ROWS):
-        one = np.array([number])
-        batch = rows.read(one).padded(int(rows.lengths[number]))
-        features.append(real_features(batch, names))
-    return features
+    how = (config.engine, config.engine_precision, source.graphs_beside)
+    return EnginePrediction(open_engine(head.model, *how, some_rows), names)
 
 
 def compute_outputs(
@@ -303,7 +276,7 @@ def compute_outputs(
 ) -> RowOutputs:
     """Computes the outputs of all rows."""
     outputs = RowOutputs(rows, head.token_outputs)
-    progress = Progress(f"compute {split}", source.num_rows, "rows")
+    progress = Progress(f"compute {split}", len(rows), "rows")
     for numbers, values in zip(source.numbers(), predict(source), strict=True):
         outputs.add(numbers, values)
         progress.advance(len(numbers))
@@ -320,8 +293,7 @@ def mean_loss(
 ) -> float | None:
     """The loss over all answers of a split; None where its rows do not have the `labels` for it.
 
-    Where the task joins the rows of an example, it is that of the joined outputs, which answer: an
-    example counts once, however many windows it has. Else all rows count alike.
+    Where the task joins the rows of an example, it is that of the joined outputs, which answer.
     """
     if missing_labels(rows, labels):
         return None
@@ -338,8 +310,8 @@ def mean_loss(
 
 
 def missing_labels(rows: RowSet, labels: Sequence[str]) -> list[str]:
-    """The features among `labels` that rows do not have, sorted: without them there is no loss."""
-    return sorted(set(labels) - rows.features)
+    """The features among `labels` that rows do not have: without them there is no loss."""
+    return [name for name in labels if name not in rows.features]
 
 
 def _compared(rows: Rows, joins: bool) -> dict[str, np.ndarray]:

@@ -16,11 +16,6 @@ served(opened)             → strings → answers, inside a graph
 
 Rows and outputs are arrays in memory (`pipelines.fine_tuning.row_set`); `examples` and `answered`
 are read again instead of kept.
-
-What tasks share stands elsewhere, once: windows over long texts in
-`keras_bert_impl.tokenization.long_texts`, packing in `pipelines.fine_tuning.text_rows`, labels and
-numbers in `pipelines.fine_tuning.heads`, all that tasks of labelled texts share in
-`pipelines.tasks.labels.rows`, metrics in `pipelines.metrics`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -54,10 +49,7 @@ Example = TypeVar("Example")
 Answer = TypeVar("Answer")
 
 Answered = Iterable[tuple[Example, Answer]]
-"""The examples of a split with their answers, in the order of the file.
-
-They are made while they are read, and may be read several times.
-"""
+"""The examples of a split with their answers, in the file's order; made anew at each reading."""
 
 
 @dataclass(frozen=True)
@@ -121,13 +113,10 @@ class TaskDefaults(Protocol):
 
     def batches(self, training: TrainingRows) -> "BatchSource | None":
         """The training batches; None of a task whose batches are rows in any order."""
-        del training
-        return None
 
     @property
     def max_seq_length(self) -> int | None:
         """The length of rows where a run says none, if the task knows one."""
-        return None
 
     def identity(self, split: str) -> str:
         """What figures of a split depend on besides its rows, for a line of text."""
@@ -140,12 +129,9 @@ class TaskDefaults(Protocol):
 
     def restored(self, model: Any, start: "ModelSource") -> None:
         """Gives the model what the folder of its weights holds elsewhere."""
-        del model, start
 
     def sentence(self, max_seq_length: int) -> "SentenceSettings | None":
         """How the trained model makes a text one vector, if that is what it is for."""
-        del max_seq_length
-        return None
 
     def peers(self, split: str) -> Mapping[str, Guess]:
         """What something else than a model reaches on a labelled split, beside the figures."""
@@ -154,11 +140,10 @@ class TaskDefaults(Protocol):
 
     @property
     def answer_options(self) -> Mapping[str, Any]:
-        """The options by which answers are chosen, as JSON values.
+        """The options by which answers are chosen, as JSON values; they change no rows.
 
-        Unlike `settings`, they change no rows: a run may have others each time. The model directory
-        has those of the training, and what `calibrated` changes of them, so that `served` answers
-        as the files do.
+        The model directory has those of the training, and what `calibrated` changes of them, so
+        that `served` answers as the files do.
         """
         return {}
 
@@ -174,10 +159,9 @@ class TaskDefaults(Protocol):
 
     @property
     def compared_figures(self) -> Sequence[str]:
-        """The figures of `score` that say which run is better, the one that chooses first.
+        """The figures of `score` that say which run is better, the first most; () are all.
 
-        All of them where none is named. The first makes the best checkpoint where the rows that are
-        scored cannot give a loss.
+        The first makes the best checkpoint where the rows that are scored cannot give a loss.
         """
         return ()
 
@@ -190,8 +174,6 @@ class TaskDefaults(Protocol):
 
     def guessing(self, split: str) -> "Guessing | None":
         """The best single answer to all examples of a labelled split: a run must be better."""
-        del split
-        return None
 
     @property
     def curve_style(self) -> CurveStyle:
@@ -214,42 +196,31 @@ class Task(TaskDefaults, Protocol[Example, Answer]):
     @property
     def name(self) -> str:
         """The name that people use."""
-        ...
 
     @property
     def train_split(self) -> str:
         """The split to train on."""
-        ...
 
     @property
     def evaluation_splits(self) -> Sequence[str]:
         """The labelled splits that are scored, the main one first."""
-        ...
 
     @property
     def test_splits(self) -> Sequence[str]:
         """The splits that are answered, the main one first; they may be labelled ones as well."""
-        ...
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The options that change its rows, as JSON values; a resumed run must have them the same.
-
-        They are written into the model directory, where `served` finds them.
-        """
-        ...
+        """The options that change its rows, as JSON values; kept for a resumed run and `served`."""
 
     def files(self, split: str) -> Sequence[Path]:
         """The files that a split's examples come from."""
-        ...
 
     def examples(self, split: str) -> Iterable[Example]:
         """Reads a split from its beginning, one example at a time; the same ones every time."""
-        ...
 
     def texts(self, example: Example) -> Iterable[str]:
         """Gives the texts of an example that are tokenized: their words must be known."""
-        ...
 
     def rows(
         self,
@@ -261,19 +232,16 @@ class Task(TaskDefaults, Protocol[Example, Answer]):
     ) -> Rows:
         """Makes what the model reads for some examples (a few thousand: tokenize them together).
 
-        One row or more for each, in their order, which count the examples from 0. Rows hold the
-        model's inputs, the labels where there are any, and whatever `answers` needs to undo them
-        (offsets of words, the number of a window): a feature that the model does not name is kept.
+        One row or more for each, in their order. Rows hold the model's inputs, the labels where
+        there are any, and whatever `answers` needs to undo them (offsets of words, the number of a
+        window): a feature that the model does not name is kept.
         """
-        ...
 
     def configure(self, config: "BertConfig") -> "BertConfig":
         """Gives the configuration with what others should know of the task: its labels' names."""
-        ...
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
         """Builds the model by a configuration from `configure` and a Keras dtype policy."""
-        ...
 
     def answers(
         self, examples: Sequence[Example], rows: Rows, outputs: Mapping[str, NDArray]
@@ -282,25 +250,20 @@ class Task(TaskDefaults, Protocol[Example, Answer]):
 
         Outputs are [rows, ...]; token outputs flat, of the real tokens only: [tokens, ...].
         """
-        ...
 
     def score(self, answered: Answered[Example, Answer]) -> Mapping[str, float]:
         """Gives the official metrics of the answers to a labelled split."""
-        ...
 
     def write(
         self, folder: Path, split: str, answered: Answered[Example, Answer]
     ) -> Sequence[Path]:
         """Writes the answers to a test split; gives the files' paths."""
-        ...
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
         """Gives the signatures by which a trained model answers strings, inside a graph.
 
-        `task_settings(opened.model.config)` has the task's settings; `max_seq_length` is as in
-        training where it is None.
+        `max_seq_length` is as in training where it is None.
         """
-        ...
 
 
 class Asked(Task[Example, Answer], Protocol[Example, Answer]):
@@ -308,7 +271,6 @@ class Asked(Task[Example, Answer], Protocol[Example, Answer]):
 
     def forms(self, model: "KnownModel", max_seq_length: int | None) -> "Sequence[Form]":
         """Gives what a trained model is asked, without TensorFlow; the main form first."""
-        ...
 
 
 def figure_prefixes(splits: Sequence[str]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from keras_bert_impl.tokenization.long_texts import (
     make_windows,
     window_room,
 )
-from keras_bert_impl.tokenization.packing import truncated_lengths
+from keras_bert_impl.tokenization.packing import EXAMPLE_WEIGHTS, truncated_lengths
 from pipelines.records.rows import Numbers, Rows
 
 if TYPE_CHECKING:
@@ -27,25 +27,15 @@ if TYPE_CHECKING:
     from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 
-EXAMPLE_WEIGHTS = "example_weights"
-"""The feature that `training.batches` calls so: what a row counts, float32."""
-
-SHORTEST_ROW = 5
-"""A pair of one token each has so many with [CLS] and [SEP]."""
-
-
 @dataclass(frozen=True, slots=True)
 class TextExample:
-    """One text, or pair of texts, to classify or to give a number to.
+    """One text, or pair of texts, to classify or to give a number to."""
 
-    A submission calls it by its `identifier`. The `note` says what is odd about it.
-    """
-
-    identifier: str
+    identifier: str  # what a submission calls it
     text_a: str
     text_b: str | None = None
     label: str | None = None
-    note: str = ""
+    note: str = ""  # what is odd about it
     line: int = field(default=0, compare=False)
 
 
@@ -58,7 +48,6 @@ class Spans(NamedTuple):
 
     @classmethod
     def of(cls, block: "TokenBlock") -> "Spans":
-        """All tokens of each line of a tokenized block."""
         offsets = np.asarray(block.offsets, np.int64)
         return cls(np.asarray(block.ids, np.int32), offsets[:-1], np.diff(offsets))
 
