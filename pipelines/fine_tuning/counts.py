@@ -24,26 +24,17 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)  # an odd number: no two answers to a text 
 
 
 class Counted:
-    """Rows of a file with something in common.
-
-    Example:
-        >>> empty = Counted()
-        >>> empty.add("on line 3")
-        >>> empty.add("on line 7")
-        >>> empty.count, empty.first
-        (2, 'on line 3')
-    """
+    """Rows of a file with something in common, and where the first one stands."""
 
     def __init__(self) -> None:
         self.count, self.first = 0, ""
 
     def add(self, place: str) -> None:
-        """Counts a row that stands at a place of its file."""
         self.first = self.first or place
         self.count += 1
 
     def warn(self, path: str | Path, what: str) -> None:
-        """Says so in one line, where there are any; `what` they are, and what is done."""
+        """Says in one line, where there are any, `what` they are, and what is done."""
         if self.count:
             _LOGGER.warning("%s: %s: %d, the first %s.", path, what, self.count, self.first)
 
@@ -65,7 +56,6 @@ class RowCounts:
         self._num_cut = 0
 
     def add(self, examples: Sequence[Any], rows: Rows) -> None:
-        """Counts some examples and their rows."""
         for example in examples:
             texts, facts = list(self._task.texts(example)), self._task.facts(example)
             counts = facts.compared and any(map(str.strip, texts))
@@ -84,15 +74,11 @@ class RowCounts:
         texts = np.frombuffer(self._texts, np.uint64)
         both = texts ^ (np.frombuffer(self._answers, np.uint64) * _MIX)
         _, first = np.unique(both, return_index=True)
-        again = np.ones(len(texts), bool)
-        again[first] = False
+        again = ~np.isin(np.arange(len(texts)), first)
         distinct, answers = np.unique(texts[first], return_counts=True)
         self._warn(again, texts, "rows that occur twice")
-        self._warn(
-            np.isin(texts, distinct[answers > 1]),
-            texts,
-            "rows with the text of another row and another label; correct them",
-        )
+        what = "rows with the text of another row and another label; correct them"
+        self._warn(np.isin(texts, distinct[answers > 1]), texts, what)
         if training is not None and training is not self:
             known = np.frombuffer(training._texts, np.uint64)
             what = f"rows of {training.name} as well, on which figures say little"

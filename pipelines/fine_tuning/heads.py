@@ -27,21 +27,17 @@ if TYPE_CHECKING:
 
 
 class LabelHead(ABC):
-    """How labels become numbers, logits become labels, and which model has the logits.
-
-    `names` are those of the labels in the model's configuration, `units` those of numbers; the
-    `activation` is the class that sentence-transformers puts behind one logit.
-    """
+    """How labels become numbers, logits become labels, and which model has the logits."""
 
     PROBLEM: ClassVar[str]
     DTYPE: ClassVar[type[np.generic]] = np.int32
-    names: Sequence[str]
-    units: tuple[float, float] | None = None
-    activation: str | None = None
+    names: Sequence[str]  # of the labels, in the model's configuration
+    units: tuple[float, float] | None = None  # of numbers
+    activation: str | None = None  # the class that sentence-transformers puts behind one logit
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The units of numbers, for the model's directory."""
+        """What the model's directory keeps of it."""
         return {} if self.units is None else {"label_units": [*self.units]}
 
     @abstractmethod
@@ -179,12 +175,7 @@ class MultiLabelHead(LabelHead):
 
 
 def as_label_list(labels: Iterable[str]) -> str:
-    """Writes labels as the JSON list that `MultiLabelHead` reads.
-
-    Example:
-        >>> as_label_list(["é", "b"])
-        '["é", "b"]'
-    """
+    """Writes labels as the JSON list that `MultiLabelHead` reads."""
     return json_text(list(labels), ensure_ascii=False)
 
 
@@ -205,12 +196,7 @@ class RegressionHead(LabelHead):
     names = ("score",)
     activation = "torch.nn.modules.linear.Identity"
 
-    def __init__(
-        self,
-        low: float = -math.inf,
-        high: float = math.inf,
-        units: tuple[float, float] | None = None,
-    ) -> None:
+    def __init__(self, low: float = -math.inf, high: float = math.inf, units: Any = None) -> None:
         self._low, self._high, self.units = low, high, units
         self._bounded = math.isfinite(high - low)
 
@@ -232,7 +218,6 @@ class RegressionHead(LabelHead):
         return logits[:, 0].astype(np.float64)
 
     def decode(self, logits: np.ndarray) -> list[str]:
-        """Gives the numbers in decimals, none outside the labels' range."""
         numbers = np.clip(self.predictions(logits), self._low, self._high)
         return [f"{number:.3f}" if self._bounded else digits(number) for number in numbers]
 
@@ -260,7 +245,6 @@ class TextTask(TaskDefaults):
         *,
         training: bool,
     ) -> Rows:
-        """One row an example or a window, with `label_ids` where there is one; see `Task.rows`."""
         del training
         rows = text_rows(examples, tokenizer, max_seq_length, self.long_texts)
         labels = [example.label for example in examples if example.label is not None]

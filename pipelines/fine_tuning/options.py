@@ -24,8 +24,7 @@ from keras_bert_impl.training.config import MOST_EXAMPLES, TrainingConfig
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 
 # BERT's paper, appendix A.3: what was searched for every task of GLUE, the best chosen on dev.
-_PAPER = ((16, 32), (5e-5, 3e-5, 2e-5), (2.0, 3.0, 4.0))
-SEARCHES = {"paper": _PAPER}
+SEARCHES = {"paper": ((16, 32), (5e-5, 3e-5, 2e-5), (2.0, 3.0, 4.0))}
 
 
 class Setting(NamedTuple):
@@ -74,20 +73,15 @@ class ManyRunsConfig:
 
     @property
     def are_many(self) -> bool:
-        """Whether there is more than one run."""
         return self.num_seeds > 1 or self.search is not None
 
     def seeds(self, first: int) -> Iterator[int]:
-        """The seeds: `first` and the numbers after it (after the largest comes 0)."""
+        """`first` and the numbers after it (after the largest comes 0)."""
         return ((first + number) % 2**32 for number in range(self.num_seeds))
 
     def settings(self) -> list[Setting]:
-        """Gives the settings to try; none where the command's own is the only one."""
-        return (
-            []
-            if self.search is None
-            else [Setting(*one) for one in product(*SEARCHES[self.search])]
-        )
+        """The settings to try; none where the command's own is the only one."""
+        return [Setting(*one) for one in product(*SEARCHES[self.search])] if self.search else []
 
 
 class SplitFiles:
@@ -101,12 +95,11 @@ class SplitFiles:
 
     @property
     def names_files(self) -> bool:
-        """Whether there is any file, or a folder."""
         return bool(self.data_dir or self.train_file or self.dev_file or self.test_file)
 
     def file(self, split: str) -> Any:
         """The file of a split ("train", "dev" or "test"); None where there is none."""
-        named = {"train": self.train_file, "dev": self.dev_file, "test": self.test_file}[split]
+        named = getattr(self, f"{split}_file")
         if named is not None or self.data_dir is None:
             return named
         if not self.data_dir.is_dir():
@@ -118,11 +111,10 @@ class SplitFiles:
 
 @dataclass(frozen=True, kw_only=True)
 class FineTuningConfig:
-    """The options of a fine-tuning run, whatever its task; the defaults are the original's.
+    """The options of a fine-tuning run; a task's own tool adds the task's in a class of its own.
 
-    A task's own tool adds the task's options in a class that inherits this one. `flags` is the
-    command as a flag file; `given` are the names of the options that the user set, None counts
-    those that differ from their defaults.
+    `flags` is the command as a flag file; `given` are the names of the options that the user set,
+    None counts those that differ from their defaults.
     """
 
     PART_OF_THE_MODEL: ClassVar[tuple[str, ...]] = ("encoder_bilstm",)
@@ -241,9 +233,8 @@ class FineTuningConfig:
 
     def kept(self, model: BertConfig) -> dict[str, Any]:
         """The options that the configuration of a trained model says, by their names."""
-        known = self.known(model)
-        names = {one.name for one in options_of(type(self))}
-        settings = {name: value for name, value in known.items() if name in names}
+        known, options = self.known(model), options_of(type(self))
+        settings = {one.name: known[one.name] for one in options if one.name in known}
         return {**settings, "encoder_bilstm": has_bilstm(model)}
 
     def kept_in_model(self, task: Any) -> Mapping[str, Any]:
@@ -253,17 +244,13 @@ class FineTuningConfig:
 
     def _check_engine(self) -> None:
         """Gives `precision` to the engine where it is not TensorFlow, which trains nothing then."""
-        precision = self.training.precision
-        if self.engine == TENSORFLOW:
-            if precision == INT8:
-                raise UserError("`precision=int8` needs `engine=openvino`.")
-            return
-        if self.do_train:
+        other, precision = self.engine != TENSORFLOW, self.training.precision
+        if other and self.do_train:
             raise UserError(
                 f"`engine={self.engine}` evaluates and predicts, but trains nothing; leave it out "
                 "of the command that trains."
             )
-        if precision != FLOAT32:
+        if precision == INT8 or (other and precision != FLOAT32):
             check_engine(self.engine, precision)
             object.__setattr__(self, "engine_precision", precision)
             object.__setattr__(self, "training", replace(self.training, precision=FLOAT32))
@@ -272,9 +259,7 @@ class FineTuningConfig:
     def file_encoding(self) -> TextEncoding:
         """How the text of the task's files is encoded, as these options or nested ones say."""
         paths = (one.path[:-1] for one in options_of(type(self)) if one.name == "encoding")
-        whole: Any = self
-        found: TextEncoding = next((reduce(getattr, path, whole) for path in paths), UTF_8)
-        return found
+        return next((reduce(getattr, path, self) for path in paths), UTF_8)
 
     def configure(self, config: BertConfig) -> BertConfig:
         """The model's configuration with what the options change of it."""

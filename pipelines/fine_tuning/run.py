@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.checkpoints.model_directory import write_adapter, write_model_directory
-from keras_bert_impl.checkpoints.model_source import ModelSource, model_identity
+from keras_bert_impl.checkpoints.model_source import model_identity
 from keras_bert_impl.checkpoints.task_settings import keep_task_settings, with_task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import TENSORFLOW
@@ -76,24 +76,23 @@ class FineTuningResults:
 def fine_tune(
     config: AnyConfig, task_of: Callable[[AnyConfig], Task[Any, Any]]
 ) -> FineTuningResults:
-    """Fine-tunes for a task, scores and predicts, as the configuration says.
+    """Fine-tunes for a task, scores and predicts; the same call again resumes what was stopped.
 
-    The same call again resumes a run that was stopped. Training ends with `output_dir/model`;
-    without `do_train` that model is scored, or else the one that `init_checkpoint` names, with the
-    options that it keeps (`with_kept_options`).
+    Training ends with `output_dir/model`; without `do_train` that model is scored, or else the one
+    that `init_checkpoint` names, with the options that it keeps (`with_kept_options`).
     """
     return fine_tune_checked(check_run(config, task_of))
 
 
-def fine_tune_checked(checked: CheckedRun[Any]) -> FineTuningResults:
+def fine_tune_checked(checked: CheckedRun) -> FineTuningResults:
     """Does what `fine_tune` does, with a run that `check_run` has looked at."""
-    config, task, start = checked.config, checked.task, checked.start
+    config = checked.config
     devices = make_devices(config.training)  # before a tokenizer, which starts TensorFlow
     _tell_of_devices(config, devices)
     directory = RunDirectory.open(config.output_dir)
     unchanged = "nothing is changed, and the same command begins anew"
     with kept_so_far(directory.kept_before_training() if config.do_train else unchanged):
-        job = _Job(config, task, directory, start, devices)
+        job = _Job(checked, directory, devices)
         trained = job.train() if config.do_train else None
     results = FineTuningResults(trained)
     if trained and not trained.finished:
@@ -120,19 +119,12 @@ def _tell_of_devices(config: FineTuningConfig, devices: Devices) -> None:
 class _Job:
     """One run: its rows, its model and its devices, made before anything is trained."""
 
-    def __init__(
-        self,
-        config: FineTuningConfig,
-        task: Task[Any, Any],
-        directory: RunDirectory,
-        start: ModelSource,
-        devices: Devices,
-    ) -> None:
-        self._config, self._task, self._start = config, task, start
+    def __init__(self, checked: CheckedRun, directory: RunDirectory, devices: Devices) -> None:
+        config, task, start = self._config, self._task, self._start = checked
         self._directory, self._devices = directory, devices
         self._kept: dict[str, RowOutputs] = {}
         self._sentence = task.sentence(config.max_seq_length)
-        self._model_config = self._configured(start.config)
+        self._model_config = self._configured()
         self._check_start()
         tokenizer = Tokenizer(start.text)
         # All files are read before hours of training: a mistake in a test set shows at once.
@@ -146,8 +138,8 @@ class _Job:
             one.counts.tell(training)
         self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
         self._guesses = self._write_guesses() if config.do_eval else {}
-        self._head = self._build_head(start, self._model_config)
-        self._predict = self._predicts(self._head, start)
+        self._head = self._build_head()
+        self._predict = self._predicts()
 
     def _write_guesses(self) -> dict[str, dict[str, Guess]]:
         """Writes what guessing reaches on each split, once: log, picture and report read it."""
@@ -162,16 +154,16 @@ class _Job:
             write_guesses(self._directory, named)
         return found
 
-    def _predicts(self, head: Head, source: ModelSource) -> Predicts:
-        names = head.objective.input_names
+    def _predicts(self) -> Predicts:
+        head = self._head
         if self._config.engine == TENSORFLOW:
-            return Prediction(head.model, names, self._devices.strategy)
-        rows = self._rows[wanted_splits(self._config, self._task)[0]]
-        return engine_prediction(self._config, head, source, rows)
+            return Prediction(head.model, head.objective.input_names, self._devices.strategy)
+        rows = next(iter(self._rows.values()))
+        return engine_prediction(self._config, head, self._start, rows)
 
-    def _configured(self, config: BertConfig) -> BertConfig:
-        """A model's configuration with what the task and the options say."""
-        config = self._task.configure(self._config.configure(config))
+    def _configured(self) -> BertConfig:
+        """The model's configuration with what the task and the options say."""
+        config = self._task.configure(self._config.configure(self._start.config))
         settings = {**self._task.settings, **self._task.answer_options}
         settings |= {"task": self._task.name, "max_seq_length": self._config.max_seq_length}
         settings |= self._config.kept_in_model(self._task)
@@ -197,26 +189,26 @@ class _Job:
         elif self._directory.finished_step() is None:
             check_destination(self._directory, self._start.checkpoint)
 
-    def _build_head(self, source: ModelSource, config: BertConfig) -> Head:
-        """Builds the task's model with a checkpoint's weights."""
+    def _build_head(self) -> Head:
+        """Builds the task's model with the weights that the run starts from."""
         heads: list[Head] = []
         adapts = self._config.do_train and self._config.adapters.lora_rank
 
         def make(dtype: str) -> Any:
-            heads.append(self._task.head(config, dtype))
+            heads.append(self._task.head(self._model_config, dtype))
             if adapts:
                 add_adapters(heads[-1].model, self._config.adapters)
             return heads[-1].model
 
-        _, report = self._run.build_model(make, source.opened)
+        model, report = self._run.build_model(make, self._start.opened)
         if report is None:
             _LOGGER.warning("No `init_checkpoint`: the model starts from random weights.")
-        else:
-            if not self._config.do_train:
-                check_head_is_trained(report, source, self._task.name)
-            self._task.restored(heads[-1].model, source)
-            if adapts:
-                freeze_loaded(heads[-1].model, report.loaded)
+            return heads[-1]
+        if not self._config.do_train:
+            check_head_is_trained(report, self._task.name)
+        self._task.restored(model, self._start)
+        if adapts:
+            freeze_loaded(model, report.loaded)
         return heads[-1]
 
     def train(self) -> TrainingResult:
@@ -245,26 +237,31 @@ class _Job:
         made = TrainingRows(rows, size, seed, rule, replicas, folder, identity, outputs)
         return self._task.batches(made) or RowBatches(rows, size, seed, rule)
 
-    def _identity(self, split: str) -> str:
-        return self._rows[split].identity + self._task.identity(split)
+    @property
+    def _main(self) -> str:
+        return self._task.evaluation_splits[0]
+
+    @property
+    def _held_out(self) -> dict[str, str]:
+        """What figures of the main split depend on besides the model."""
+        return {"held_out": self._rows[self._main].identity + self._task.identity(self._main)}
 
     def _evaluate_start(self) -> None:
         """Keeps the figures of the model that training starts from, as those of step 0."""
-        new = self._directory.newest_step() == 0 and not self._start_figures()
-        if self._task.evaluates_start and self._config.do_eval and new:
-            main = self._task.evaluation_splits[0]
-            figures = self._score(main) | {"held_out": self._identity(main)}
+        asked = self._task.evaluates_start and self._config.do_eval
+        if asked and self._directory.newest_step() == 0 and not self._start_figures():
+            figures = self._score(self._main) | self._held_out
             if self._devices.is_chief:
                 add_evaluation(self._directory, 0, figures)
 
     def _start_figures(self) -> dict[str, float]:
         """The figures before the first step, where the task has some."""
-        lines = read_log(self._directory.evaluations) if self._task.evaluates_start else []
-        splits = self._task.evaluation_splits
-        same = self._identity(splits[0]) if lines and splits else None
-        found = next((x for x in lines if x["step"] == 0 and x.get("held_out") == same), {})
-        own = {name: one for name, one in found.items() if isinstance(one, float)}
-        return {name: one for name, one in own.items() if name in self._task.compared_figures}
+        if not self._task.evaluates_start:
+            return {}
+        lines = [one for one in read_log(self._directory.evaluations) if one["step"] == 0]
+        found = next((one for one in lines if self._held_out.items() <= one.items()), {})
+        compared = [name for name in self._task.compared_figures if name in found]
+        return {name: found[name] for name in compared if isinstance(found[name], float)}
 
     def _write_model(self, result: TrainingResult) -> None:
         def write(folder: Path) -> None:
@@ -279,11 +276,9 @@ class _Job:
             self._draw()
 
     def _draw(self) -> None:
-        """Draws the run's figures as they stand, beside what guessing reaches."""
         draw_learning_curve(self._directory, self._task.curve_style)
 
     def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
-        """Scores the evaluation splits and writes `eval_results.txt`."""
         prefixes = figure_prefixes(self._task.evaluation_splits)
         scores = {split: self._score(split, final=True) for split in prefixes}
         figures = {
@@ -292,10 +287,8 @@ class _Job:
             for name, value in found.items()
         }
         if training is not None:
-            main = self._task.evaluation_splits[0]
-            held_out = {"held_out": self._identity(main)}
-            found = scores[main] | held_out
-            self._run.log_final_evaluation(training.weights_step, found, self._best_by)
+            measured = scores[self._main] | self._held_out
+            self._run.log_final_evaluation(training.weights_step, measured, self._best_by)
             figures["global_step"] = training.step
             figures |= {f"start_{name}": one for name, one in self._start_figures().items()}
             if training.best_step is not None:
@@ -306,7 +299,6 @@ class _Job:
         return figures
 
     def predict(self) -> list[Path]:
-        """Answers the test splits and writes the files."""
         files: list[Path] = []
         for split in self._task.test_splits:
             outputs = self._kept.pop(split, None)
@@ -318,7 +310,6 @@ class _Job:
         return files
 
     def _outputs(self, split: str, batch_size: int) -> RowOutputs:
-        """The model's outputs for a split."""
         source = RowEvaluation(self._rows[split], batch_size, self._length_rule())
         return compute_outputs(split, self._rows[split], source, self._predict, self._head)
 
@@ -334,42 +325,39 @@ class _Job:
         loss = mean_loss(self._task, head.objective, rows, outputs, head.labels)
         answered = AnsweredSplit(self._task, self._splits[split], outputs)
         scores = self._task.score(answered)
-        if final and split == self._task.evaluation_splits[0]:
-            self._calibrate(scores)
-        if final and self._devices.is_chief:
-            self._task.illustrate(self._directory.path, split, answered)
         if final:
+            if split == self._main:
+                self._calibrate(scores)
+            if self._devices.is_chief:
+                self._task.illustrate(self._directory.path, split, answered)
             tell_of_nothing_learned(self._task, split, scores, self._guesses[split])
         return {**({} if loss is None else {"loss": loss}), **scores}
 
     def _hooks(self) -> list[Hook]:
-        """Gives the hooks; `eval_steps` scores the main evaluation split."""
-        asked, training = self._config.training.chooses_best, self._run.config
+        training = self._run.config
         evaluates = training.steps_between_evaluations or training.train_hours
         if not (self._config.do_eval and evaluates):
             return standard_hooks()
-        split = self._task.evaluation_splits[0]
         answered = sum(len(self._rows[one]) for one in set(self._rows) - {self._task.train_split})
         return standard_hooks(
-            lambda: self._score(split),
-            held_out=self._identity(split),
+            lambda: self._score(self._main),
+            **self._held_out,
             best_by=self._best_by,
-            keep_best=asked,
-            at_end=answered / max(len(self._rows[split]), 1),
+            keep_best=self._config.training.chooses_best,
+            at_end=answered / max(len(self._rows[self._main]), 1),
         )
 
     @property
     def _best_by(self) -> str:
         """The loss, or the figure that decides where the rows have no labels for it."""
-        rows = self._rows[self._task.evaluation_splits[0]]
-        compared = missing_labels(rows, self._head.labels) and self._task.compared_figures
+        missing = missing_labels(self._rows[self._main], self._head.labels)
+        compared = missing and self._task.compared_figures
         return compared[0] if compared else "loss"
 
     def _length_rule(self, training: TrainingConfig | None = None) -> LengthRule:
         """The lengths of batches, of training or of a pass over a split.
 
-        All have one on a TPU, which compiles each for minutes, and where a compiled call takes
-        several.
+        One on a TPU, which compiles each for minutes, and where a compiled call takes several.
         """
         tpu = self._config.training.distribution_strategy == "tpu"
         several = training is not None and training.iterations_per_loop > 1
@@ -406,7 +394,7 @@ class _Job:
         return training.evaluated_each(-(-count // training.train_batch_size))
 
     def _settings(self, rows: RowSet) -> dict[str, Any]:
-        """Gives the settings that a resumed run must share, besides those of training."""
+        """The settings that a resumed run must share, besides those of training."""
         checkpoint = self._config.init_checkpoint
         return {
             **settings_of(self._config),

@@ -7,10 +7,10 @@ in a file or an option shows at once, not after hours of training.
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from keras_bert_impl.checkpoints.formats.peft_adapter import refuse_adapter
 from keras_bert_impl.checkpoints.hub import may_be_hub_name
@@ -31,22 +31,18 @@ _LOGGER = logging.getLogger(__name__)
 
 _HIGH_RATE = 5e-4  # ten times the highest that BERT's paper tried
 
-
 AnyConfig = TypeVar("AnyConfig", bound=FineTuningConfig)
 
 
-@dataclass(frozen=True)
-class CheckedRun(Generic[AnyConfig]):
+class CheckedRun(NamedTuple):
     """A run whose options (with those that the model keeps), files and model were looked at."""
 
-    config: AnyConfig
+    config: Any
     task: Task[Any, Any]
     start: ModelSource
 
 
-def check_run(
-    config: AnyConfig, task_of: Callable[[AnyConfig], Task[Any, Any]]
-) -> CheckedRun[AnyConfig]:
+def check_run(config: AnyConfig, task_of: Callable[[AnyConfig], Task[Any, Any]]) -> CheckedRun:
     """Looks at the options, the files and the model of a run, and leaves no folder behind."""
     if not (config.do_train or config.do_eval or config.do_predict):
         raise UserError("nothing to do; give `do_train=True`, `do_eval=True` or `do_predict=True`.")
@@ -71,7 +67,6 @@ def check_run(
 
 
 def _check_adapters(config: FineTuningConfig, start: ModelSource) -> None:
-    """Refuses adapters of what has no trained encoder, or is no matrix of their rank."""
     rank = config.adapters.lora_rank
     size = min(start.config.hidden_size, start.config.intermediate_size)
     if start.checkpoint is None:
@@ -95,9 +90,8 @@ def _gives_length(config: FineTuningConfig) -> bool:
 def _tell_of_high_rate(config: FineTuningConfig, start: ModelSource) -> None:
     """Warns of a learning rate that makes a trained encoder forget; random weights bear it."""
     training = config.training
-    trains = config.do_train and start.checkpoint is not None and training.optimizer == "adamw"
-    trains = trains and not config.adapters.lora_rank  # whose encoder forgets nothing
-    if trains and training.learning_rate >= _HIGH_RATE:
+    bears = not config.do_train or start.checkpoint is None or config.adapters.lora_rank
+    if not bears and training.optimizer == "adamw" and training.learning_rate >= _HIGH_RATE:
         _LOGGER.warning(
             "`learning_rate=%g` is ten times as high as suits a trained encoder, or higher; it may "
             "forget what it learned; 2e-5 to 5e-5 are usual.",
@@ -153,9 +147,7 @@ def starting_point(config: FineTuningConfig, run: RunDirectory) -> ModelSource:
 def with_kept_options(config: AnyConfig, model: ModelSource) -> AnyConfig:
     """The run with the options that the model keeps, where it is evaluated and not trained.
 
-    An option that was given stands. What a given option changes is logged as a warning, because
-    the model is served as it was trained; the other kept options are logged where they are not the
-    defaults.
+    An option that was given stands, with a warning: the model is served as it was trained.
     """
     if config.do_train:
         return config
@@ -184,14 +176,12 @@ def with_kept_options(config: AnyConfig, model: ModelSource) -> AnyConfig:
             )
     if told:
         _LOGGER.info("as %s was trained: %s", model.checkpoint, ", ".join(told))
-    changed: AnyConfig = _with_values(config, values)
-    return changed
+    return _with_values(config, values)
 
 
 def _in_words(value: Any) -> str:
-    if isinstance(value, tuple):
-        return ",".join(map(str, value)) or "nothing"
-    return "nothing" if value is None else str(value)
+    items = value if isinstance(value, tuple) else () if value is None else (value,)
+    return ",".join(map(str, items)) or "nothing"
 
 
 def _with_values(config: Any, values: Mapping[tuple[str, ...], Any]) -> Any:
@@ -208,11 +198,9 @@ def check_trained(
 ) -> None:
     """Refuses to score without a model, or one whose classes mean something else."""
     if source.checkpoint is None:
-        there = newest_checkpoint(directory.path)
-        newest = f" ({directory.checkpoints} has those of this run)" if there else ""
         raise UserError(
             f"{directory.path}: holds no trained model to evaluate (no {directory.model.name}/); "
-            f"add `do_train=True`, or name a fine-tuned model with `init_checkpoint`{newest}."
+            "add `do_train=True`, or name a fine-tuned model with `init_checkpoint`."
         )
     found = [label.lower() for label in source.labels]
     wanted = [label.lower() for label in label_names(config).values()]
@@ -230,13 +218,15 @@ def check_trained(
         )
 
 
-def check_head_is_trained(report: RestoreReport, source: ModelSource, task: str) -> None:
-    """Refuses to score or serve a head that was never trained."""
+def check_head_is_trained(
+    report: RestoreReport, task: str, remedy: str = "add `do_train=True` or name a fine-tuned model"
+) -> None:
+    """Refuses to score with, or to learn from, a head that was never trained."""
     new_head = [path for path in report.new if not path.startswith(("pooler", "embeddings"))]
     if new_head:
         raise UserError(
-            f"{source.checkpoint}: holds no trained head for {task} (its {new_head[0]} is "
-            "missing); add `do_train=True` or name a fine-tuned model directory."
+            f"{report.location}: holds no trained head for {task} (its {new_head[0]} is missing); "
+            f"{remedy}."
         )
 
 
@@ -258,8 +248,7 @@ def tell_of_nothing_learned(
 class TaskBuilder(ABC):
     """The steps by which a task is opened: the files, the labels in them, the check of each file.
 
-    The `trained` model is scored or answers and knows its labels; None where one is trained. The
-    sentences say that there is no file to train on, none at all, none to score, none to answer.
+    The `trained` model is scored or answers and knows its labels; None where one is trained.
     `run` has all options, where there is a run.
     """
 
@@ -315,10 +304,7 @@ class TaskBuilder(ABC):
 
     @abstractmethod
     def _find(self, files: Mapping[str, Any]) -> Any:
-        """Gives the labels and their meaning.
-
-        The trained model says so, or a first pass over the training file.
-        """
+        """The labels and their meaning: of the trained model, or of a pass over the first file."""
 
     @abstractmethod
     def _check(self, split: str, file: Any, found: Any) -> Any:
@@ -330,22 +316,17 @@ class TaskBuilder(ABC):
 
 
 class FilesOfSplits(TaskDefaults):
-    """Base of the tasks that have a file for each split; see `Task`.
-
-    Each of the `sources` has its `path`, and says whether it is `labelled`.
-    """
+    """Base of the tasks that have a file for each split; see `Task`."""
 
     NEEDED: ClassVar[str]
-    sources: Mapping[str, Any]
+    sources: Mapping[str, Any]  # each has its `path`, and says whether it is `labelled`
 
     @property
     def evaluation_splits(self) -> Sequence[str]:
-        """The dev and the test file, where they have labels."""
         return [split for split in self.test_splits if self.sources[split].labelled]
 
     @property
     def test_splits(self) -> Sequence[str]:
-        """The dev and the test file."""
         return [split for split in ("dev", "test") if split in self.sources]
 
     def files(self, split: str) -> Sequence[Path]:

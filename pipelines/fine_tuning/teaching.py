@@ -37,6 +37,7 @@ from keras_bert_impl.training.distillation import (
 )
 from pipelines.fine_tuning.row_batches import LengthRule, RowEvaluation
 from pipelines.fine_tuning.row_set import RowSet, compute_outputs
+from pipelines.fine_tuning.start import check_head_is_trained
 from pipelines.fine_tuning.task import Facts, Head, TrainingRows
 from pipelines.fine_tuning.teaching_options import DistillConfig
 from pipelines.records.rows import Rows
@@ -54,8 +55,7 @@ class Lesson(NamedTuple):
 class TaughtTask:
     """A task whose training rows are what a teacher answers; all else is the task's own.
 
-    The answers are computed once, and kept in teacher/ of the output folder. `layers` of the
-    teacher are those that the student was cut from.
+    `layers` of the teacher are those that the student was cut from.
     """
 
     evaluates_start = False  # a model that lacks layers
@@ -79,9 +79,8 @@ class TaughtTask:
     def settings(self) -> dict[str, Any]:
         """Those of the task, and what was learned of whom."""
         how = self._config
-        learned = [how.teacher, how.lessons, how.temperature, how.label_weight]
-        learned.append(self.teacher_sha256)
-        return {**self._task.settings, "taught": learned}
+        learned = (how.teacher, how.lessons, how.temperature, how.label_weight)
+        return {**self._task.settings, "taught": [*learned, self.teacher_sha256]}
 
     @cached_property
     def teacher_sha256(self) -> str:
@@ -92,33 +91,29 @@ class TaughtTask:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def files(self, split: str) -> Sequence[Path]:
-        found: Sequence[Path] = () if split == self.train_split else self._task.files(split)
-        return found
+        return () if split == self.train_split else self._task.files(split)
 
     def examples(self, split: str) -> Iterator[Any]:
         return self._lessons() if split == self.train_split else self._task.examples(split)
 
     def texts(self, example: Any) -> Iterable[str]:
-        is_lesson = isinstance(example, Lesson)
-        found: Iterable[str] = self._task.texts(example.example if is_lesson else example)
-        return found
+        return self._task.texts(example.example if isinstance(example, Lesson) else example)
 
     def facts(self, example: Any) -> Facts:
-        is_lesson = isinstance(example, Lesson)
-        return Facts(compared=False) if is_lesson else self._task.facts(example)
+        if isinstance(example, Lesson):
+            return Facts(compared=False)
+        return self._task.facts(example)
 
     def rows(
         self, examples: Sequence[Any], tokenizer: Any, max_seq_length: int, *, training: bool
     ) -> Rows:
         """Those of the task; of training with the teacher's outputs."""
         if not training:
-            made: Rows = self._task.rows(examples, tokenizer, max_seq_length, training=False)
-            return made
+            return self._task.rows(examples, tokenizer, max_seq_length, training=False)
         parts = []
         for _, group in groupby(examples, lambda one: id(one.task)):
-            some = list(group)
-            own = [one.example for one in some]
-            rows = some[0].task.rows(own, tokenizer, max_seq_length, training=False)
+            tasks, own = zip(*group, strict=True)
+            rows = tasks[0].rows(own, tokenizer, max_seq_length, training=False)
             parts.append(self._taught(rows))
         return _joined(parts)
 
@@ -149,7 +144,7 @@ class TaughtTask:
         return replace(rows, tokens=tokens, values=values)
 
     def _outputs(self, rows: Rows) -> Mapping[str, NDArray]:
-        """The teacher's outputs by their names: of rows [rows, ...], else flat [tokens, ...]."""
+        """The teacher's outputs, computed once: of rows [rows, ...], else flat [tokens, ...]."""
         facts = [self.teacher_sha256, self._task.settings, rows.lengths.tolist()]
         digest = hashlib.sha256(f"{facts}".encode())
         for name in sorted(rows.tokens):
@@ -174,11 +169,7 @@ class TaughtTask:
         config = self._task.configure(self._source.config)
         head: Head = self._task.head(config, dtype_policy(FLOAT32))
         report = restore(head.model, self._source.tensors())
-        if missing := [one for one in report.new if not one.startswith(("pooler", "embeddings"))]:
-            raise UserError(
-                f"{report.location}: holds no trained head for {self._task.name} (its "
-                f"{missing[0]} is missing); name a fine-tuned model as `teacher`."
-            )
+        check_head_is_trained(report, self._task.name, "name a fine-tuned model as `teacher`")
         self._task.restored(head.model, self._source)
         return head
 
@@ -199,8 +190,7 @@ class TaughtTask:
         return Head(own.model, objective, lessons, own.token_outputs)
 
     def batches(self, training: TrainingRows) -> None:
-        """None: rows in any order, whatever the task's own loss compares."""
-        del training
+        """Rows in any order, whatever the task's own loss compares."""
 
     def num_training_rows(self, rows: RowSet) -> int:
         return len(rows)

@@ -218,7 +218,7 @@ class Distillation:
         models = [one.measured(took) for one, took in zip(opened, times, strict=True)]
         return opened[0].figure, models, split.rows.num_examples
 
-    def _checked(self, model: str) -> CheckedRun[Any]:
+    def _checked(self, model: str) -> CheckedRun:
         training = replace(self._known.training, precision=FLOAT32)
         asked = replace(self._known, init_checkpoint=model, engine=OPENVINO, training=training)
         return check_run(asked, self._task_of)
@@ -228,7 +228,7 @@ class _Opened:
     """A model that is ready to answer the dev set, whose rows give the scales of int8."""
 
     def __init__(
-        self, name: str, checked: CheckedRun[Any], precision: str, split: row_set.Split
+        self, name: str, checked: CheckedRun, precision: str, split: row_set.Split
     ) -> None:
         self._name, self._precision, self._split = name, precision, split
         self._task, self._start = checked.task, checked.start
