@@ -196,7 +196,12 @@ class RegressionHead(LabelHead):
     names = ("score",)
     activation = "torch.nn.modules.linear.Identity"
 
-    def __init__(self, low: float = -math.inf, high: float = math.inf, units: Any = None) -> None:
+    def __init__(
+        self,
+        low: float = -math.inf,
+        high: float = math.inf,
+        units: tuple[float, float] | None = None,
+    ) -> None:
         self._low, self._high, self.units = low, high, units
         self._bounded = math.isfinite(high - low)
 

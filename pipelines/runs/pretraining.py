@@ -66,18 +66,14 @@ class KeepModels(Hook):
     def __init__(self, every: int, write: Callable[[Path], None]) -> None:
         self._every, self._write = every, write
 
-    def begin(self, run: Run) -> None:
-        if run.step:
-            self._keep(run)
-
     def after_call(self, run: Run) -> None:
-        self._keep(run)
-
-    def _keep(self, run: Run) -> None:
         folder = kept_model(run.directory.path, run.step)
-        if run.is_chief and run.is_due(self._every) and not folder.is_dir():
+        due = run.step > 0 and run.is_due(self._every)
+        if run.is_chief and due and not folder.is_dir():
             with run.state.averaged():
                 self._write(folder)
+
+    begin = after_call
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -139,10 +135,7 @@ def open_phases(
     num_workers: int = 1,
     targets: Targets | None = None,
 ) -> list[Phase]:
-    """Opens the shards of every phase; compares them with the text settings and the model.
-
-    Of `num_workers` this is `worker`, which reads its share of each batch only.
-    """
+    """Opens the shards of every phase; compares them with the text settings and the model."""
     phases = []
     for number, config in enumerate(configs):
         with options_of_phase(number):
@@ -203,9 +196,8 @@ class _Job:
         # Every record that will be measured is looked at here, before hours of training.
         held_out = count_answers(self._held_out.batches(), self._model_config.vocab_size)
         batches: Any = self._phases[0].batches
-        epoch = itertools.islice(
-            batches.batches_from(0), -(-batches.num_examples // batches.batch_size)
-        )
+        steps = -(-batches.num_examples // batches.batch_size)
+        epoch = itertools.islice(batches.batches_from(0), steps)
         counts = count_masked_tokens(epoch, self._model_config.vocab_size, ENOUGH_TOKENS)
         self.guesses = pretraining_guesses(counts, held_out)
         self._objective = PretrainingObjective(config.next_sentence)
@@ -217,30 +209,24 @@ class _Job:
 
     def _tell_of_the_run(self) -> None:
         """Says how often the data are read, and what is probably a mistake."""
-        training = self._config.training
+        config, training = self._config, self._config.training
         unknown = training.train_hours or training.batch_ramp
         epochs = [] if unknown else epochs_of(self._phases)
-        told = remarks(self._config.training, self._run.devices.replicas, epochs)
+        told = remarks(training, self._run.devices.replicas, epochs)
         for number, one in enumerate(epochs, start=1):
             if not any(one.describe() in remark for remark in told):
                 _LOGGER.info("Phase %d: %s.", number, one.describe())
-        chooses = self._config.training.save_best or self._config.training.early_stopping_evals
-        held_out = list(self._config.eval_input_file)
-        if (self._config.do_eval or chooses) and self._trains_on(held_out):
-            _LOGGER.warning(
-                "the evaluation reads shards that are trained on, which says little of other text; "
-                "name held-out shards with `eval_input_file`."
-            )
+        if config.do_eval or training.save_best or training.early_stopping_evals:
+            trained = [shards_identity(phase.input_file) for phase in config.phases()]
+            if shards_identity(self._held_out_files) in trained:
+                told.append(
+                    "the evaluation reads shards that are trained on, which says little of other "
+                    "text; name held-out shards with `eval_input_file`."
+                )
         for remark in told:
             _LOGGER.warning("%s", remark)
 
-    def _trains_on(self, held_out: Sequence[str]) -> bool:
-        """Whether the shards of the evaluation are those of a phase."""
-        trained = [shards_identity(list(phase.input_file)) for phase in self._config.phases()]
-        return not held_out or shards_identity(list(held_out)) in trained
-
     def rehearse(self) -> list[dict[str, float]]:
-        """Takes one step of each phase and leaves nothing behind."""
         state = TrainingState(self._model, self._run.config, self._run.devices)
         return rehearse(state, self._objective, self._phases, self._run.config)
 
@@ -254,20 +240,28 @@ class _Job:
             self._write_results,
             [
                 DescribeModel(self._model, self._text),
-                *self._hooks(),
+                *standard_hooks(
+                    evaluate=self._measure,
+                    held_out=self._describe_held_out(),
+                    keep_best=self._config.training.chooses_best,
+                ),
                 KeepModels(self._config.save_model_steps, self._write_model),
             ],
             options=RunPretrainingConfig,
         )
 
+    @property
+    def _held_out_files(self) -> tuple[str, ...]:
+        """The held-out shards, or those of the last phase."""
+        return self._config.eval_input_file or self._config.phases()[-1].input_file
+
     def _open_held_out(self) -> PretrainingEvaluation:
-        """The held-out shards, or those of the last phase; of the last phase's lengths."""
-        config, phases = self._config, self._config.phases()
-        last = phases[-1]
+        """The held-out examples, of the last phase's lengths."""
+        config, (*before, last) = self._config, self._config.phases()
         named = {"input_file": "eval_input_file"} if config.eval_input_file else {}
-        with options_of_phase(len(phases) - 1), options_named(named):
+        with options_of_phase(len(before)), options_named(named):
             return PretrainingEvaluation(
-                list(config.eval_input_file or last.input_file),
+                list(self._held_out_files),
                 config.eval_batch_size,
                 _expected(last, self._text, self._model_config),
                 max_batches=config.max_eval_steps,
@@ -275,18 +269,9 @@ class _Job:
                 targets=Targets(config.objective),
             )
 
-    def _hooks(self) -> list[Hook]:
-        """The usual ones, told what to measure."""
-        return standard_hooks(
-            evaluate=self._measure,
-            held_out=self._describe_held_out(),
-            keep_best=self._config.training.chooses_best,
-        )
-
     def _describe_held_out(self) -> str:
-        config = self._config
-        shards = shards_identity(list(config.eval_input_file or config.phases()[-1].input_file))
-        losses = "" if config.next_sentence else ", without the next-sentence loss"
+        losses = "" if self._config.next_sentence else ", without the next-sentence loss"
+        shards = shards_identity(self._held_out_files)
         return f"{shards}, {self._held_out.num_examples} examples{losses}"
 
     def _write_results(self, result: TrainingResult) -> None:
@@ -295,7 +280,6 @@ class _Job:
             self._draw()
 
     def _draw(self) -> None:
-        """Draws the run's figures as they stand, beside what guessing reaches."""
         write_guesses(self._run.directory, self.guesses)
         draw_learning_curve(self._run.directory)
 
@@ -343,14 +327,11 @@ class _Job:
 
     def _check_same_model(self, description: Mapping[str, Any]) -> None:
         """Refuses weights of another model: they may fit its shapes and give wrong figures."""
-        if self._config.training.allow_changed_flags:
-            return
-        now = {
-            "bert_config_file": self._model_config.to_google(),
-            "vocab_file": self._text.vocabulary.sha256,
-        }
+        model, vocabulary = self._model_config.to_google(), self._text.vocabulary.sha256
+        now = {"bert_config_file": model, "vocab_file": vocabulary}
         before = {name: description["settings"].get(name) for name in now}
-        check_settings(before, now, str(self._run.directory.path))
+        if not self._config.training.allow_changed_flags:
+            check_settings(before, now, str(self._run.directory.path))
 
     def _measure(self) -> dict[str, float]:
         return self._evaluation(self._held_out)

@@ -45,29 +45,6 @@ def options_of_phase(number: int) -> AbstractContextManager[None]:
     return options_named({name: f"phase2.{name}" for name in names})
 
 
-def split_steps(whole: PhaseConfig, second: PhaseConfig | None) -> tuple[PhaseConfig, ...]:
-    """Gives each phase its steps: the second one takes the last steps of the `whole` run.
-
-    Example:
-        >>> run = PhaseConfig(
-        ...     input_file=("a",), num_train_steps=100, train_batch_size=8, learning_rate=1e-4,
-        ...     max_seq_length=128, max_predictions_per_seq=20,
-        ... )
-        >>> phases = split_steps(run, replace(run, num_train_steps=10))
-        >>> [phase.num_train_steps for phase in phases]
-        [90, 10]
-    """
-    if second is None:
-        return (whole,)
-    if second.num_train_steps >= whole.num_train_steps:
-        raise UserError(
-            f"`phase2.num_train_steps={second.num_train_steps}` leaves no steps of the "
-            f"`num_train_steps={whole.num_train_steps}` to the first phase; lower it."
-        )
-    steps = whole.num_train_steps - second.num_train_steps
-    return replace(whole, num_train_steps=steps), second
-
-
 @dataclass(frozen=True, kw_only=True)
 class SecondPhaseConfig:
     """A second phase at the end of a run, usually with longer sequences; without shards, none."""
@@ -105,26 +82,25 @@ class SecondPhaseConfig:
                 "shards, or leave its options out."
             )
 
-    def after(self, first: PhaseConfig) -> PhaseConfig | None:
-        """The second phase, with what it takes over from the first one; None without shards."""
+    def phases_of(self, whole: PhaseConfig) -> tuple[PhaseConfig, ...]:
+        """The phases of the `whole` run, of which the second one takes the last steps."""
         if not self.input_file:
-            return None
-        return PhaseConfig(
-            input_file=self.input_file,
-            num_train_steps=self.num_train_steps or max(1, first.num_train_steps // 10),
-            train_batch_size=self.train_batch_size or first.train_batch_size,
-            learning_rate=self.learning_rate or first.learning_rate,
-            max_seq_length=self.max_seq_length,
-            max_predictions_per_seq=self.max_predictions_per_seq,
-        )
+            return (whole,)
+        tenth = max(1, whole.num_train_steps // 10)
+        own = {name: value for name, value in vars(self).items() if value is not None}
+        second = replace(whole, **{"num_train_steps": tenth, **own})
+        left = whole.num_train_steps - second.num_train_steps
+        if left < 1:
+            raise UserError(
+                f"`phase2.num_train_steps={second.num_train_steps}` leaves no steps of the "
+                f"`num_train_steps={whole.num_train_steps}` to the first phase; lower it."
+            )
+        return replace(whole, num_train_steps=left), second
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunPretrainingConfig:
-    """The options of a pre-training run; the defaults are the original's.
-
-    `flags` is the command as a flag file, kept in the run directory.
-    """
+    """The options of a pre-training run; `flags` is the command as a flag file."""
 
     input_file: tuple[str, ...] = option(
         (), "The shards to train on: paths or patterns, separated by commas."
@@ -239,7 +215,7 @@ class RunPretrainingConfig:
             max_seq_length=self.max_seq_length,
             max_predictions_per_seq=self.max_predictions_per_seq,
         )
-        phases = split_steps(whole, self.phase2.after(whole))
+        phases = self.phase2.phases_of(whole)
         if self.objective == MASKED_LM:
             return phases
         # Every token is predicted, so that the flag about masked ones says nothing.
@@ -249,7 +225,6 @@ class RunPretrainingConfig:
         )
 
     def targets(self) -> Targets:
-        """The prediction targets of training."""
         return Targets(self.objective, self.mask_probabilities)
 
     def check_model(self, model: BertConfig) -> None:
@@ -269,10 +244,5 @@ class RunPretrainingConfig:
 
 
 def kept_model(folder: Path, step: int) -> Path:
-    """Where a run keeps the model of a step.
-
-    Example:
-        >>> kept_model(Path("run"), 5000).as_posix()
-        'run/model-5000'
-    """
+    """Where a run keeps the model of a step."""
     return folder / f"model-{step}"

@@ -36,7 +36,7 @@ def check_start(config: RunPretrainingConfig) -> None:
 
 
 def check_asked(config: RunPretrainingConfig) -> None:
-    """Sees that something is asked for, and of some data."""
+    """Refuses a run that does nothing, or has no data."""
     if not (config.do_train or config.do_eval):
         raise UserError("nothing to do; give `do_train=True` or `do_eval=True`.")
     if not config.input_file:
@@ -86,6 +86,10 @@ def pretraining_settings(
     config: RunPretrainingConfig, model_config: BertConfig, vocabulary_sha256: str | None
 ) -> dict[str, Any]:
     """The settings by the names of their options; files count by their content, not their path."""
+    first, *later = (
+        {**vars(phase), "input_file": shards_identity(phase.input_file)}
+        for phase in config.phases()
+    )
     return {
         **settings_of(config),
         "bert_config_file": model_config.to_google(),
@@ -93,18 +97,9 @@ def pretraining_settings(
         "vocab_file": vocabulary_sha256,
         # As a checkpoint's description gives it back.
         "mask_probabilities": config.mask_probabilities and list(config.mask_probabilities),
-        **_shards_and_second_phase(config),
+        "input_file": first["input_file"],
+        **{f"phase2_{name}": value for phase in later for name, value in phase.items()},
     }
-
-
-def _shards_and_second_phase(config: RunPretrainingConfig) -> dict[str, Any]:
-    """The shards by their content, and the second phase with what it takes over from the first."""
-    first, *later = config.phases()
-    settings: dict[str, Any] = {"input_file": shards_identity(first.input_file)}
-    for phase in later:
-        values = {**vars(phase), "input_file": shards_identity(phase.input_file)}
-        settings |= {f"phase2_{name}": value for name, value in values.items()}
-    return settings
 
 
 def shards_identity(patterns: Sequence[str]) -> str:
@@ -120,14 +115,14 @@ def shards_identity(patterns: Sequence[str]) -> str:
     digest, size = hashlib.sha256(), 0
     shards = find_shards(patterns)
     for shard in shards:
-        bytes_of_shard = shard.path.stat().st_size
-        size += bytes_of_shard
+        own_size = shard.path.stat().st_size
+        size += own_size
         if shard.entry:
             digest.update(shard.entry.crc32c.encode())
         else:
             with shard.path.open("rb") as file:
                 digest.update(file.read(_LOOKED_AT))
-        digest.update(str(bytes_of_shard).encode())
+        digest.update(str(own_size).encode())
     count = f"{len(shards)} shard{'s' if len(shards) != 1 else ''}"
     return f"{count}, {size:,} bytes, content {digest.hexdigest()[:10]}"
 
@@ -137,25 +132,17 @@ def check_finished_run(config: RunPretrainingConfig, run: RunDirectory) -> None:
 
     What can no longer be looked at (shards that were deleted since) is not compared.
     """
-    from keras_bert_impl.training.checkpoints import check_settings
-
-    before = finished_settings(run)
-    if before is None or config.training.allow_changed_flags:
-        return
-    known = _settings_as_far_as_known(config)
-    now = {**config.training.mathematics(), **known}
-    phase2 = (name for name in before if name.startswith("phase2_")) if known else ()
-    compared = {*now, *phase2}
-    known_before = {name: before[name] for name in compared if name in before}
-    check_settings(known_before, now, str(run.path), default_settings(RunPretrainingConfig))
-
-
-def finished_settings(run: RunDirectory) -> dict[str, Any] | None:
-    """The settings that a run's newest checkpoint was made with; None without one."""
-    from keras_bert_impl.training.checkpoints import read_description
+    from keras_bert_impl.training.checkpoints import check_settings, read_description
 
     step = run.newest_step()
-    return read_description(step_folder(run.checkpoints, step))["settings"] if step else None
+    if not step or config.training.allow_changed_flags:
+        return
+    before = read_description(step_folder(run.checkpoints, step))["settings"]
+    known = _settings_as_far_as_known(config)
+    now = {**config.training.mathematics(), **known}
+    compared = {*now, *(name for name in before if known and name.startswith("phase2_"))}
+    known_before = {name: value for name, value in before.items() if name in compared}
+    check_settings(known_before, now, str(run.path), default_settings(RunPretrainingConfig))
 
 
 def _settings_as_far_as_known(config: RunPretrainingConfig) -> dict[str, Any]:
@@ -167,8 +154,7 @@ def _settings_as_far_as_known(config: RunPretrainingConfig) -> dict[str, Any]:
             model_size=config.model_size,
             needs_text=False,
         ).config
-        named = config.vocab_file
-        sha256 = Vocabulary.load(named).sha256 if named else None
+        sha256 = Vocabulary.load(config.vocab_file).sha256 if config.vocab_file else None
         settings = pretraining_settings(config, model_config, sha256)
     except UserError:
         return {}
