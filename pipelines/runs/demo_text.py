@@ -28,10 +28,7 @@ class Document(NamedTuple):
 
 
 def prose_paragraphs(text: str) -> list[str]:
-    r"""Joins hard-wrapped lines to paragraphs and leaves out code, headings and tables.
-
-    Returns:
-        Paragraphs of at least five words, each on one line.
+    r"""Paragraphs of five words or more, each on one line, without code, headings and tables.
 
     Example:
         >>> prose_paragraphs("Title\n*****\n\nTwo lines that belong\ntogether here.\n\n>>> 1")
@@ -92,7 +89,5 @@ def _docstrings(path: Path) -> Iterator[str]:
         return  # the standard library holds a few files that are broken on purpose
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     nodes = [node for node in ast.walk(tree) if isinstance(node, documented)]
-    for node in sorted(nodes, key=lambda node: getattr(node, "lineno", 0)):
-        docstring = ast.get_docstring(node)
-        if docstring:
-            yield docstring
+    nodes.sort(key=lambda node: getattr(node, "lineno", 0))
+    yield from filter(None, map(ast.get_docstring, nodes))

@@ -85,8 +85,7 @@ class PlanRunConfig:
 def plan(config: PlanRunConfig) -> tuple[dict[str, str], list[str]]:
     """What a run needs, in words by its names, and what its owner should be told.
 
-    This machine is measured where that is asked for. Tokens count padding, operations are those of
-    matrix products.
+    Tokens count padding, operations are those of matrix products.
     """
     model, training = _model_config(config), config.training
     length, predictions = config.max_seq_length, config.max_predictions_per_seq
@@ -145,10 +144,8 @@ def steps_and_examples(training: TrainingConfig, rate: float) -> tuple[int, int]
 
 def measure_rate(model_config: BertConfig, config: PlanRunConfig) -> float:
     """Times training steps on made-up examples; gives examples a second of the fastest step."""
-    step = training_step(
-        model_config, config.training, config.max_seq_length, config.max_predictions_per_seq
-    )
-    seconds = []
+    sizes = (config.max_seq_length, config.max_predictions_per_seq)
+    step, seconds = training_step(model_config, config.training, *sizes), []
     for _ in range(config.measure_steps + 1):
         start = time.monotonic()
         step()
@@ -217,7 +214,7 @@ def training_memory(
     replicas: int = 1,
 ) -> dict[str, float]:
     """Estimates one device's memory while it trains, in bytes by part."""
-    numbers, averaged = count_parameters(config), training.ema_decay > 0
+    numbers, averaged = sum(parameters_by_part(config).values()), training.ema_decay > 0
     # Rounded up: the largest part decides.
     rows = -(-training.train_batch_size // (replicas * training.accumulation_steps))
     several = training.accumulation_steps > 1
@@ -225,22 +222,21 @@ def training_memory(
     activations *= _PARTS_HELD if several else 1
     copies = _KEPT_LOGITS[training.precision == "float32"]
     logits = rows * predictions * config.vocab_size * _FLOAT * copies
-    gradients = _FLOAT * numbers
-    kept = gradients if several else 0  # the sum over micro-batches
+    weights = float(_FLOAT * numbers)
+    summed = weights if several else 0.0  # gradients, over micro-batches
     parts = {
         "runtime": _RUNTIME[on_cpu],
-        "weights": _FLOAT * numbers,
-        "adam_moments": 2 * _FLOAT * numbers,
-        **({"average": _FLOAT * numbers} if averaged else {}),
+        "weights": weights,
+        "adam_moments": 2 * weights,
+        **({"average": weights} if averaged else {}),
         # Gradients take the place of activations as the backward pass goes on.
-        "gradients": kept + max(0.0, gradients - activations - logits),
+        "gradients": summed + max(0.0, weights - activations - logits),
         "activations": activations,
         "logits": logits,
     }
-    if on_cpu:
-        # The weights, both moments and perhaps the average.
-        parts["checkpoint_copy"] = (4 if averaged else 3) * _FLOAT * numbers
-    return {name: float(size) for name, size in parts.items()}
+    if on_cpu:  # the weights, both moments and perhaps the average
+        parts["checkpoint_copy"] = (4 if averaged else 3) * weights
+    return parts
 
 
 def activation_bytes(config: BertConfig, training: TrainingConfig, length: int) -> float:
@@ -268,14 +264,14 @@ def largest_batch(
 ) -> int:
     """Finds the largest batch whose estimate fits into a device's memory; 0 if none does."""
     parts = replicas * training.accumulation_steps
-    most = MOST_EXAMPLES // parts
 
     def needed(rows: int) -> float:
         tried = replace(training, train_batch_size=rows * parts)
         return sum(training_memory(config, tried, length, predictions, on_cpu, replicas).values())
 
     # The estimate grows with the rows of a part.
-    return parts * bisect.bisect_right(range(1, most + 1), device_bytes, key=needed)
+    rows = range(1, MOST_EXAMPLES // parts + 1)
+    return parts * bisect.bisect_right(rows, device_bytes, key=needed)
 
 
 def parameters_by_part(config: BertConfig) -> dict[str, int]:
@@ -293,13 +289,8 @@ def parameters_by_part(config: BertConfig) -> dict[str, int]:
     }
 
 
-def count_parameters(config: BertConfig) -> int:
-    """Counts all of a pre-training model's numbers."""
-    return sum(parameters_by_part(config).values())
-
-
 def encoder_flops(config: BertConfig, length: int) -> int:
-    """Counts the floating-point operations of the encoder's matrix products for one example.
+    """Counts the operations of the encoder's matrix products for one example.
 
     A product of [n, k] and [k, m] counts 2 n k m.
     """
@@ -309,10 +300,7 @@ def encoder_flops(config: BertConfig, length: int) -> int:
 
 
 def training_flops(config: BertConfig, length: int, predictions: int) -> int:
-    """Counts the matrix products' floating-point operations of one example's training step.
-
-    The backward pass counts twice the forward pass; the heads of pre-training are included.
-    """
+    """Counts those of a training step, with the heads: the backward pass is two forward ones."""
     hidden = config.hidden_size
     heads = 2 * predictions * (hidden * hidden + hidden * config.vocab_size)
     heads += 2 * hidden * hidden + 4 * hidden

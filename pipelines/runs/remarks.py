@@ -51,21 +51,12 @@ class Epochs:
 
 def epochs_of(phases: Sequence["Phase"]) -> list[Epochs]:
     """How often each phase reads its data; their batches are `PretrainingBatches`."""
-    found = []
-    for phase in phases:
-        batches: Any = phase.batches
-        size = (batches.batch_size, batches.num_examples, batches.copies_of_text)
-        found.append(Epochs(phase.num_steps, *size))
-    return found
+    read: list[tuple[int, Any]] = [(phase.num_steps, phase.batches) for phase in phases]
+    return [Epochs(n, one.batch_size, one.num_examples, one.copies_of_text) for n, one in read]
 
 
 def remarks(training: TrainingConfig, replicas: int, epochs: Sequence[Epochs] = ()) -> list[str]:
-    """The sentences that the owner of a pre-training run on so many devices should read.
-
-    Example:
-        >>> remarks(TrainingConfig(num_train_steps=200, num_warmup_steps=20), 1)
-        []
-    """
+    """The sentences that the owner of a pre-training run on so many devices should read."""
     of_devices = device_remarks(training, replicas)
     return [*_of_warmup(training), *of_devices, *_of_epochs(epochs)]
 
@@ -110,6 +101,5 @@ def _of_epochs(epochs: Sequence[Epochs]) -> Iterator[str]:
 
 
 def _epochs(number: float) -> str:
-    return (
-        f"{number:,.0f}" if number >= 20 else f"{number:.1f}" if number >= 0.1 else f"{number:.2g}"
-    )
+    form = ",.0f" if number >= 20 else ".1f" if number >= 0.1 else ".2g"
+    return f"{number:{form}}"

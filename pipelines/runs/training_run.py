@@ -28,7 +28,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.batches import Phase
 from keras_bert_impl.training.checkpoints import read_best, read_description
 from keras_bert_impl.training.config import TrainingConfig, dtype_policy, with_later_end
-from keras_bert_impl.training.hooks import badness, standard_hooks
+from keras_bert_impl.training.hooks import badness
 from keras_bert_impl.training.learning_curve import read_guesses
 from keras_bert_impl.training.loop import TrainingResult, train
 from keras_bert_impl.training.metric_writers import add_evaluation
@@ -47,25 +47,19 @@ class TrainingRun:
 
     The same calls again resume a run that was stopped. Of several workers only the first one
     writes; the others compute.
-
-    Attributes:
-        config: how to train; its steps are those of all phases together. Where they are known only
-            later, `dataclasses.replace` gives the run another one.
-        flags: the command as a flag file, kept in the folder.
     """
 
     directory: RunDirectory
-    config: TrainingConfig
+    config: TrainingConfig  # its steps are those of all phases together
     devices: Devices
-    flags: str = ""
+    flags: str = ""  # the command as a flag file
 
     def build_model(
         self, make: Callable[[str], Any], checkpoint: Path | TensorSource | None = None
     ) -> tuple[Any, RestoreReport | None]:
         """Builds a model with the run's seed, on its devices; gives it and what was restored.
 
-        `make` gets the Keras dtype policy. `checkpoint` is a model directory or the prefix of a TF1
-        checkpoint, or is open.
+        `make` gets the Keras dtype policy.
         """
         keras.utils.set_random_seed(self.config.seed)
         with self.devices.strategy.scope():
@@ -85,7 +79,7 @@ class TrainingRun:
         phases: Sequence[Phase],
         settings: Mapping[str, Any],
         write_results: Callable[[TrainingResult], None],
-        hooks: Sequence[Hook] | None = None,
+        hooks: Sequence[Hook],
         options: type = TrainingConfig,
     ) -> TrainingResult:
         """Trains to the end of the phases, or as far as it is let, and writes the results.
@@ -93,12 +87,8 @@ class TrainingRun:
         Other processes are kept out of the folder until the results are written, and SIGTERM does
         not interrupt the writing. The model then has the weights that the run is for: those of the
         last step, or of the best evaluation (`save_best`), or their average (`ema_decay`).
-
-        Args:
-            hooks: what happens now and then; by default `standard_hooks()`.
         """
         chief = self.devices.is_chief
-        hooks = standard_hooks() if hooks is None else hooks
         state = TrainingState(model, self.config, self.devices)
         with self.directory.taken() if chief else contextlib.nullcontext(), on_stop() as stop:
             result = train(
@@ -143,18 +133,15 @@ class TrainingRun:
 
         A model that was written before is left as it is, perhaps with labels that its user named.
         """
-        nothing_new = not result.is_new and self.is_written(result.step)
-        if result.finished and not nothing_new:
+        if result.finished and (result.is_new or not self.is_written(result.step)):
             write(self.directory.model)
             self.directory.write_finished_step(result.step, result.best_step)
             self._write_card({})
 
     def is_written(self, step: int) -> bool:
-        """Whether the run's model is there and is the one of `step`."""
         return self.directory.finished_step() == step and self.directory.model.is_dir()
 
     def write_eval_results(self, figures: dict[str, float]) -> None:
-        """Writes `eval_results.txt`, on the first worker."""
         if self.devices.is_chief:
             self.directory.write_eval_results(figures)
             self._write_card(figures)
@@ -254,14 +241,11 @@ def check_destination(directory: RunDirectory, checkpoint: str | Path | None = N
 
 def is_finished(directory: RunDirectory, config: TrainingConfig) -> bool:
     """Whether the folder's model is the end of this run: not of fewer steps that were added to."""
-    finished = directory.finished_step()
-    if finished is None or not directory.model.is_dir() or directory.newest_step() > finished:
+    finished, newest = directory.finished_step(), directory.newest_step()
+    if finished is None or not directory.model.is_dir() or newest > finished:
         return False
-    newest = directory.newest_step()
-    before: dict[str, Any] = {}
     with contextlib.suppress(UserError):  # the model is whole, whatever the checkpoint is
-        before = read_description(step_folder(directory.checkpoints, newest)) if newest else {}
-    if before and with_later_end(before["settings"], config.mathematics()):
-        return False
-    more = finished < config.num_train_steps
-    return not (more and config.allow_changed_flags)
+        before = read_description(step_folder(directory.checkpoints, newest)) if newest else None
+        if before and with_later_end(before["settings"], config.mathematics()):
+            return False
+    return finished >= config.num_train_steps or not config.allow_changed_flags

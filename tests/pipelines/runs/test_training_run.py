@@ -38,7 +38,7 @@ def trained(run, write_results=lambda _result: None, **options):
     model, _ = run.build_model(make)
     batches = ArrayBatches(toy_features(), run.config.train_batch_size, seed=1)
     phases = one_phase(batches, run.config)
-    return run.train(model, ToyObjective(), phases, {}, write_results, **options)
+    return run.train(model, ToyObjective(), phases, {}, write_results, standard_hooks(), **options)
 
 
 def write_model(folder):
