@@ -17,7 +17,7 @@ from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.pretraining_data.masking import NEXT_TOKEN, PREVIOUS_TOKEN
 from pipelines.runs.plan_run import parameters_by_part
 from pipelines.runs.pretraining_config import RunPretrainingConfig, kept_model
-from pipelines.studies.commands import Command, Tools, flag, overriding
+from pipelines.studies.commands import Command, Tools, flag, flags, overriding
 from pipelines.studies.recipe import (
     MASKING_TABLE,
     MODELS_TABLE,
@@ -56,37 +56,31 @@ RULE = (
     "pre-training stars speak of these very models: another seed is not in the deviation."
 )
 _RANDOM, _MISSING = "random", "–"
-_NO_NSP = (flag("nonext_sentence"),)
-_BILSTM = (flag("encoder_bilstm"),)
+_MODEL_FILE = flags(bert_config_file="{out}/bert_config.json")
+_NO_NSP = flags(next_sentence=False)
+_BILSTM = flags(encoder_bilstm=True)
 
 
 @dataclass(frozen=True)
 class Start:
-    """The model that fine-tuning starts from: one of ours after `step`, or at `checkpoint`.
+    """The model that fine-tuning starts from: one of ours after `step`, or at `checkpoint`."""
 
-    `key` is its part of the commands' names; `_RANDOM` is no pre-training at all. `settings` are
-    those of its configuration, `flags` those of its pre-training.
-    """
-
-    key: str
+    key: str  # its part of the commands' names; `_RANDOM` is no pre-training at all
     size: Size
-    settings: Mapping[str, bool] = field(default_factory=dict)
-    flags: tuple[str, ...] = ()
+    settings: Mapping[str, bool] = field(default_factory=dict)  # of its configuration
+    flags: Sequence[str] = ()  # of its pre-training
     step: int | None = None
     checkpoint: str | None = None
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table, or a point of the figure: a model, and flags of its fine-tuning.
-
-    `notes` are further cells of text, after the label.
-    """
+    """A row of a table, or a point of the figure: a model, and flags of its fine-tuning."""
 
     label: str
     start: Start
     flags: Sequence[str] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # further cells of text, after the label
 
 
 @dataclass(frozen=True)
@@ -114,46 +108,50 @@ class Study:
         self.commands: dict[str, Command] = {}
         size, *others = config.sizes
         bert, random = Start("bert", size), Start(_RANDOM, size)
-        ltr_flags = (flag("objective", NEXT_TOKEN), *_NO_NSP)
-        rtl_flags = (flag("objective", PREVIOUS_TOKEN), *_NO_NSP)
+        ltr_flags = [*flags(objective=NEXT_TOKEN), *_NO_NSP]
+        rtl_flags = [*flags(objective=PREVIOUS_TOKEN), *_NO_NSP]
         self._ltr = ltr = Start("left-to-right", size, {"causal": True}, ltr_flags)
+        rtl = Start("right-to-left", size, {"anticausal": True}, rtl_flags)
         check = [Row("BERT", bert), Row("random weights", random)]
-        rows = {
-            TASKS_TABLE: [
-                check[0],
-                Row("No NSP", Start("no-nsp", size, flags=_NO_NSP)),
-                Row("LTR & No NSP", ltr),
-                Row("LTR & No NSP + BiLSTM", ltr, _BILSTM),
-                Row("RTL & No NSP", Start("right-to-left", size, {"anticausal": True}, rtl_flags)),
-            ],
-            SIZES_TABLE: [
-                Row(start.size.name, start, notes=tuple(map(str, start.size[1:])))
-                for start in (bert, *(Start(f"bert-{one.name}", one) for one in others))
-            ],
-            MASKING_TABLE: [Row(_percent(mix, "/"), _masked(bert, mix)) for mix in MIXES],
-            MODELS_TABLE: [*check, *map(self._other, config.other_models)],
-        }
+        sizes = (bert, *(Start(f"bert-{one.name}", one) for one in others))
         every, last = self._spacing
-        rows[STEPS_FIGURE] = [
-            Row(label, replace(start, step=None if step == last else step), notes=(str(step),))
-            for label, start in (("Masked LM", bert), ("Left-to-Right", ltr))
-            for step in (*range(every, last, every), last)
-        ]
-        titles = {
-            TASKS_TABLE: ("The pre-training tasks (table 5 of the paper)",),
-            SIZES_TABLE: ("The size of the model (table 6 of the paper)", *Size._fields[1:]),
-            MASKING_TABLE: (
-                "What stands at masked tokens: [MASK] / the same / a random one, in percent (table "
-                "8 of the paper)",
+        shares = "What stands at masked tokens: [MASK] / the same / a random one, in percent"
+        rows: dict[str, tuple[Sequence[str], list[Row]]] = {
+            TASKS_TABLE: (
+                ["The pre-training tasks (table 5 of the paper)"],
+                [
+                    check[0],
+                    Row("No NSP", Start("no-nsp", size, flags=_NO_NSP)),
+                    Row("LTR & No NSP", ltr),
+                    Row("LTR & No NSP + BiLSTM", ltr, _BILSTM),
+                    Row("RTL & No NSP", rtl),
+                ],
             ),
-            MODELS_TABLE: ("BERT beside other models",),
-            STEPS_FIGURE: ("Steps of pre-training (figure 5 of the paper)", "steps"),
+            SIZES_TABLE: (
+                ["The size of the model (table 6 of the paper)", *Size._fields[1:]],
+                [Row(one.size.name, one, notes=tuple(map(str, one.size[1:]))) for one in sizes],
+            ),
+            MASKING_TABLE: (
+                [f"{shares} (table 8 of the paper)"],
+                [Row(_percent(mix, "/"), _masked(bert, mix)) for mix in MIXES],
+            ),
+            MODELS_TABLE: (
+                ["BERT beside other models"],
+                [*check, *map(self._other, config.other_models)],
+            ),
+            STEPS_FIGURE: (
+                ["Steps of pre-training (figure 5 of the paper)", "steps"],
+                [
+                    Row(label, replace(one, step=None if n == last else n), notes=(str(n),))
+                    for label, one in (("Masked LM", bert), ("Left-to-Right", ltr))
+                    for n in (*range(every, last, every), last)
+                ],
+            ),
         }
-        asked = {name: config.tasks_of(name) for name in titles if name in config.tables}
+        asked = {name: config.tasks_of(name) for name in rows if name in config.tables}
         used = [task for task in config.tasks if any(task in one for one in asked.values())]
-        self.tables = [self._table(CHECK, ("BERT beside random weights",), check, used)]
-        for name, tasks in asked.items():
-            self.tables.append(self._table(name, titles[name], rows[name], tasks))
+        self.tables = [self._table(CHECK, ["BERT beside random weights"], check, used)]
+        self.tables += [self._table(name, *rows[name], tasks) for name, tasks in asked.items()]
         for command in self.commands.values():
             tools.config_of(command.tool, command.arguments)
 
@@ -186,26 +184,24 @@ class Study:
         start, config = row.start, self.config
         files: Mapping[str, str] = {}
         if start.checkpoint is not None:
-            source = config.filled([flag("init_checkpoint", start.checkpoint)])
+            source = [*config.filled(flags(init_checkpoint=start.checkpoint))]
         elif first is not None:
             folder = self._pretrained(start, first).folder
             model = kept_model(folder, start.step) if start.step else folder / "model"
-            source = (flag("init_checkpoint", model),)
+            source = flags(init_checkpoint=model)
         else:
-            casing = [one for one in config.flags("data_flags") if one.endswith("do_lower_case")]
-            shape = (flag("bert_config_file", "{out}/bert_config.json"), self._vocab_file())
-            source, files = (*shape, *casing), self._model_files(start)
+            source = [*_MODEL_FILE, self._vocab_file()]
+            source += [one for one in config.flags("data_flags") if one.endswith("do_lower_case")]
+            files = self._model_files(start)
         words = [task.name, start.key, *(["bilstm"] if row.flags is _BILSTM else [])]
         words += [f"step-{start.step}"] if start.step else []
         words += ["seed", *([] if first is None else [str(first)]), str(seed)]
         return self._command(
             "-".join(words),
             task.tool,
-            flag("output_dir", "{out}"),
+            *flags(output_dir="{out}"),
             *source,
-            flag("do_train"),
-            flag("do_eval"),
-            flag("seed", seed),
+            *flags(do_train=True, do_eval=True, seed=seed),
             *overriding(config.flags("fine_tuning_flags"), config.filled(task.flags), row.flags),
             files=files,
         )
@@ -215,18 +211,15 @@ class Study:
         phases += ["phase2_data"] if config.phase2_data_flags else []
         train = [self._shards(phase, "train") for phase in phases]
         in_the_figure = start.key in ("bert", self._ltr.key)
-        every = [flag("save_model_steps", self._spacing[0])] if in_the_figure else []
+        every = flags(save_model_steps=self._spacing[0]) if in_the_figure else []
         return self._command(
             f"pretrain-{start.key}-seed-{seed}",
             "run_pretraining",
             *map(flag, ("input_file", "phase2_input_file"), train),
-            flag("eval_input_file", self._shards(phases[-1], "held_out")),
-            flag("bert_config_file", "{out}/bert_config.json"),
+            *flags(eval_input_file=self._shards(phases[-1], "held_out")),
+            *_MODEL_FILE,
             self._vocab_file(),
-            flag("output_dir", "{out}"),
-            flag("do_train"),
-            flag("do_eval"),
-            flag("seed", seed),
+            *flags(output_dir="{out}", do_train=True, do_eval=True, seed=seed),
             *overriding(config.flags("pretraining_flags"), every, start.flags),
             files=self._model_files(start),
         )
@@ -237,23 +230,22 @@ class Study:
             f"{phase}-{part}".replace("_", "-"),
             "create_pretraining_data",
             self._sentences(part),
-            flag("output_file", f"{{out}}/{part}.tfrecord"),
+            *flags(output_file=f"{{out}}/{part}.tfrecord"),
             self._vocab_file(),
             *self.config.flags(f"{phase}_flags"),
-            flag("masking", "dynamic"),
+            *flags(masking="dynamic"),
         )
         return f"{made.folder}/{part}.tfrecord"
 
     def _vocab_file(self) -> str:
         config = self.config
         if config.vocab_file:
-            return config.filled([flag("vocab_file", config.vocab_file)])[0]
+            return config.filled(flags(vocab_file=config.vocab_file))[0]
         learned = self._command(
             "vocabulary",
             "learn_vocabulary",
             self._sentences("train"),
-            flag("vocab_file", "{out}/vocab.txt"),
-            flag("vocab_size", config.vocab_size),
+            *flags(vocab_file="{out}/vocab.txt", vocab_size=config.vocab_size),
             *config.flags("vocabulary_flags"),
         )
         return flag("vocab_file", f"{learned.folder}/vocab.txt")
@@ -263,9 +255,8 @@ class Study:
         text = self._command(
             "text",
             "split_sentences",
-            *self.config.filled([flag("input_file", self.config.input_file)]),
-            flag("output_dir", "{out}"),
-            flag("num_shards", self.config.num_shards),
+            *self.config.filled(flags(input_file=self.config.input_file)),
+            *flags(output_dir="{out}", num_shards=self.config.num_shards),
             *self.config.flags("text_flags"),
         )
         return text.sentences(part, self.config.num_shards)
@@ -285,9 +276,10 @@ class Study:
     def _spacing(self) -> tuple[int, int]:
         """The steps between two models that are kept, at checkpoints, and those of the last one."""
         # Flags of a second phase are refused without its shards, which are not made yet.
-        shards = [flag("phase2_input_file", "shards")] if self.config.phase2_data_flags else []
-        flags = [flag("output_dir", "."), *shards, *self.config.flags("pretraining_flags")]
-        config: RunPretrainingConfig = self._tools.config_of("run_pretraining", flags)
+        asked = flags(output_dir=".")
+        asked += flags(phase2_input_file="shards") if self.config.phase2_data_flags else []
+        asked += self.config.flags("pretraining_flags")
+        config: RunPretrainingConfig = self._tools.config_of("run_pretraining", asked)
         steps, unit = config.training.num_train_steps, config.training.steps_between_saves
         return max(1, round(steps / self.config.num_models / unit)) * unit, steps
 
@@ -365,17 +357,14 @@ def _records(table: Table) -> Iterator[dict[str, Any]]:
             commands = fields[column]
             scores = [number(score) for one in commands for score in _scores(one, task)]
             first = scores if row is table.rows[0] else first
-            spread = Spread.of(scores) if scores else None
-            yield {
-                "row": row.label,
-                **dict(zip(table.notes, row.notes, strict=True)),
-                "column": task.name,
-                "figure": task.figure,
-                "scores": scores,
-                "runs": [command.name for command in commands],
-                **({"mean": spread.mean, "sigma": spread.sigma} if spread else {}),
-                **({"differs": differs_significantly(first, scores)} if spread else {}),
-            }
+            record: dict[str, Any] = {"row": row.label}
+            record |= zip(table.notes, row.notes, strict=True)
+            record |= {"column": task.name, "figure": task.figure, "scores": scores}
+            record["runs"] = [command.name for command in commands]
+            if scores:
+                spread, differs = Spread.of(scores), differs_significantly(first, scores)
+                record |= {"mean": spread.mean, "sigma": spread.sigma, "differs": differs}
+            yield record
 
 
 def _scores(command: Command, task: TaskRun) -> Iterator[float]:
@@ -420,15 +409,9 @@ def _masked(bert: Start, shares: Sequence[float]) -> Start:
     """BERT with another mix of what stands at masked tokens; the paper's own is BERT."""
     if shares == MIXES[0]:
         return bert
-    mix = flag("mask_probabilities", ",".join(map(str, shares)))
-    return replace(bert, key=f"bert-masks-{_percent(shares, '-')}", flags=(mix,))
+    mix = flags(mask_probabilities=",".join(map(str, shares)))
+    return replace(bert, key=f"bert-masks-{_percent(shares, '-')}", flags=mix)
 
 
 def _percent(shares: Sequence[float], between: str) -> str:
-    """Shares in whole percent.
-
-    Example:
-        >>> _percent((0.8, 0.1, 0.1), "/")
-        '80/10/10'
-    """
     return between.join(f"{100 * share:.0f}" for share in shares)

@@ -43,6 +43,7 @@ from pipelines.studies.commands import (
     Command,
     Tools,
     flag,
+    flags,
     given,
     once,
     overriding,
@@ -132,10 +133,7 @@ class AdaptConfig(CheckpointOptions):
 
 
 def adapt(config: AdaptConfig, tools: Tools) -> tuple[list[str], list[Path]]:
-    """Adapts a model to a text; what is finished is left alone, what was stopped goes on.
-
-    Gives the lines of the report (of a dry run the commands), and the files.
-    """
+    """Adapts a model to a text; gives the report's lines (of a dry run the commands) and files."""
     source = find_model(config.init_checkpoint, **config.description())
     refuse_adapter(source.tensors(), "`init_checkpoint`")
     missing = _missing_heads(source)
@@ -156,11 +154,8 @@ def adapt(config: AdaptConfig, tools: Tools) -> tuple[list[str], list[Path]]:
         unknown = tuple(head for head, words in _HEADS.items() if words in missing)
         original = figures.get("evaluated-original", {})
         trained = RunDirectory(commands["trained"].folder)
-        of_task = [
-            read_json_object(one.folder / "runs.json")["runs"]
-            for one in commands.values()
-            if one.tool in FINE_TUNING_TOOLS
-        ]
+        tuned = [one.folder for one in commands.values() if one.tool in FINE_TUNING_TOOLS]
+        of_task = [read_json_object(folder / "runs.json")["runs"] for folder in tuned]
         report = Adaptation(
             config.init_checkpoint,
             missing,
@@ -206,10 +201,7 @@ def _check(
 
 
 def _check_text(asked: SplitSentencesConfig, source: ModelSource) -> None:
-    """Looks at the beginning of the text: its packing, encoding, fields, form and documents.
-
-    Pipes and data sets are left alone: they are read once.
-    """
+    """Looks at the beginning of the text, but not of pipes and data sets, which are read once."""
     reading, name = asked.reading, asked.input_file[0]
     sources = find_sources(asked.input_file, encoding=reading.text_encoding)
     files = [source for source in sources if Path(source.name).is_file()]
@@ -235,9 +227,9 @@ def _check_text(asked: SplitSentencesConfig, source: ModelSource) -> None:
 
 def start_folder(config: AdaptConfig, source: ModelSource, text: Command) -> Path:
     """The folder of the words to add, and of the model with them that training starts from."""
-    facts = (flag("input_file", text.folder), flag("init_checkpoint", source.checkpoint))
-    numbers = (flag("num_new_tokens", config.num_new_tokens), flag("seed", config.seed))
-    return Command("start", "adapt", (*facts, *numbers), config.output_dir).folder
+    facts = flags(input_file=text.folder, init_checkpoint=source.checkpoint)
+    facts += flags(num_new_tokens=config.num_new_tokens, seed=config.seed)
+    return Command("start", "adapt", tuple(facts), config.output_dir).folder
 
 
 def commands_of(
@@ -256,25 +248,20 @@ def commands_of(
 
     text, original = source.text, str(source.checkpoint)
     described = given(config, CheckpointOptions)
-    free = (flag("num_workers", config.num_workers or len(os.sched_getaffinity(0))),)
+    free = tuple(flags(num_workers=config.num_workers or len(os.sched_getaffinity(0))))
     composes = text.composes or config.reading.text_encoding.composes
-    form = (flag("unicode_form", NFC),) if composes else ()
+    form = flags(unicode_form=NFC) if composes else []
+    own_text = words_of("text_flags", config.text_flags)
     add(
         "text",
         "split_sentences",
-        flag("input_file", as_list_text(config.input_file)),
-        flag("output_dir", "{out}"),
-        flag("num_shards", _PARTS),
-        *overriding(
-            given(config.reading, Reading), form, words_of("text_flags", config.text_flags)
-        ),
+        *flags(input_file=as_list_text(config.input_file), output_dir="{out}", num_shards=_PARTS),
+        *overriding(given(config.reading, Reading), form, own_text),
         free=free,
     )
     start = start_folder(config, source, made["text"]) / "model"
-    lengths = [
-        flag("max_seq_length", config.max_seq_length),
-        flag("max_predictions_per_seq", config.max_predictions_per_seq),
-    ]
+    lengths = flags(max_seq_length=config.max_seq_length)
+    lengths += flags(max_predictions_per_seq=config.max_predictions_per_seq)
 
     def shards(which: str, part: str) -> Path:
         """Masked sentence pairs in the tokens of a model.
@@ -284,25 +271,23 @@ def commands_of(
         evaluations are of the same.
         """
         tokens = "".join(f"{token}\n" for token in text.vocabulary.tokens)
-        is_original, is_train = which == "original", part == "train"
+        is_original = which == "original"
         ours = [
             made["text"].sentences(part, _PARTS),
-            flag("output_file", f"{{out}}/{part}.tfrecord"),
-            flag("vocab_file", "{out}/vocab.txt" if is_original else start / "vocab.txt"),
+            *flags(output_file=f"{{out}}/{part}.tfrecord"),
+            *flags(vocab_file="{out}/vocab.txt" if is_original else start / "vocab.txt"),
             flag("do_lower_case", text.do_lower_case),
             *([] if text.strip_accents is None else [flag("strip_accents", text.strip_accents)]),
             *form,
             *lengths,
-            flag("dupe_factor", 3),
-            flag("masking", "dynamic"),
-            flag("do_whole_word_mask"),
-            flag("allow_unknown_words"),  # the report tells what the model makes of the text
+            *flags(dupe_factor=3, masking="dynamic", do_whole_word_mask=True),
+            *flags(allow_unknown_words=True),  # the report tells what the model makes of the text
         ]
         own = words_of("data_flags", config.data_flags)
-        fixed = () if is_train else (flag("dupe_factor", 1), flag("masking", "static"))
+        fixed = [] if part == "train" else flags(dupe_factor=1, masking="static")
         files = {"vocab.txt": tokens} if is_original else {}
-        flags, name = overriding(ours, own, fixed), f"data-{which}-{part}"
-        folder = add(name, "create_pretraining_data", *flags, files=files, free=free)
+        asked, name = overriding(ours, own, fixed), f"data-{which}-{part}"
+        folder = add(name, "create_pretraining_data", *asked, files=files, free=free)
         return folder / f"{part}.tfrecord"
 
     def pretraining(
@@ -313,38 +298,32 @@ def commands_of(
         The user's flags override `ours`, and `fixed` ones the user's.
         """
         evaluated = shards(which, "held-out")
-        flags = [
-            flag("input_file", shards(which, "train") if ours else evaluated),
-            flag("eval_input_file", evaluated),
-            flag("init_checkpoint", init or original),
+        asked = [
+            *flags(input_file=shards(which, "train") if ours else evaluated),
+            *flags(eval_input_file=evaluated, init_checkpoint=init or original),
             *(() if init else described),
-            flag("output_dir", "{out}"),
+            *flags(output_dir="{out}"),
             *lengths,
-            flag("eval_batch_size", 32),
-            flag("max_eval_steps", 100),
-            flag("seed", config.seed),  # new heads are the same before training and at its begin
-            flag("do_eval"),
+            *flags(eval_batch_size=32, max_eval_steps=100),
+            *flags(seed=config.seed),  # new heads are the same before training and at its begin
+            *flags(do_eval=True),
             *ours,
         ]
         own = words_of("pretraining_flags", config.pretraining_flags)
-        return add(name, "run_pretraining", *overriding(flags, own, fixed))
+        return add(name, "run_pretraining", *overriding(asked, own, fixed))
 
     def task(which: str, model: str | Path, *more: str) -> None:
         if config.task:
-            tool, *flags = words_of("task", config.task, "TOOL")
-            runs = (flag("do_train"), flag("do_eval"), flag("seed", 1), flag("num_seeds", 3))
-            ours = (flag("init_checkpoint", model), *more, flag("output_dir", "{out}"), *runs)
-            add(f"task-{which}", tool, *overriding(flags, ours))
+            tool, *own = words_of("task", config.task, "TOOL")
+            runs = flags(output_dir="{out}", do_train=True, do_eval=True, seed=1, num_seeds=3)
+            ours = [*flags(init_checkpoint=model), *more, *runs]
+            add(f"task-{which}", tool, *overriding(own, ours))
 
     steps = config.num_train_steps
-    training = (
-        flag("do_train"),
-        # Without it the first hundreds of steps go several times as far as the rate says, and
-        # a short training never makes good what they cost an encoder that has learned.
-        flag("bias_correction"),
-        flag("train_batch_size", config.train_batch_size),
-        flag("keep_checkpoint_max", 1),
-    )
+    # Without bias correction the first hundreds of steps go several times as far as the rate says,
+    # and a short training never makes good what they cost an encoder that has learned.
+    training = flags(do_train=True, bias_correction=True)
+    training += flags(train_batch_size=config.train_batch_size, keep_checkpoint_max=1)
     if not lacks_words:
         pretraining("evaluated-original", "original", None)
     task("original", original, *described)
@@ -352,27 +331,14 @@ def commands_of(
     init = start if grows or lacks_words else None
     if lacks_words:
         # New heads learn alone first: what they do not know yet changes no encoder.
-        fixed = (
-            flag("eval_steps", 0),
-            flag("early_stopping_evals", 0),
-            flag("notrain_encoder"),
-            flag("num_train_steps", max(1, steps // 10)),
-            flag("num_warmup_steps", steps // 100),
-            flag("learning_rate", _HEAD_LEARNING_RATE),
-        )
+        fixed = flags(eval_steps=0, early_stopping_evals=0, train_encoder=False)
+        fixed += flags(num_train_steps=max(1, steps // 10), num_warmup_steps=steps // 100)
+        fixed += flags(learning_rate=_HEAD_LEARNING_RATE)
         init = pretraining("heads", trains, init, *training, fixed=fixed) / "model"
-    trained = pretraining(
-        "trained",
-        trains,
-        init,
-        *training,
-        flag("num_train_steps", steps),
-        flag("num_warmup_steps", steps // 10),
-        flag("learning_rate", config.learning_rate),
-        flag("eval_steps", max(1, steps // 20)),
-        flag("early_stopping_evals", 3),
-        flag("save_best"),
-    )
+    training += flags(num_train_steps=steps, num_warmup_steps=steps // 10)
+    training += flags(learning_rate=config.learning_rate, eval_steps=max(1, steps // 20))
+    training += flags(early_stopping_evals=3, save_best=True)
+    trained = pretraining("trained", trains, init, *training)
     task("adapted", trained / "model")
     return made
 
@@ -381,9 +347,5 @@ def _missing_heads(source: ModelSource) -> Sequence[str]:
     """What a model has no head for."""
     if source.checkpoint is None or is_google_checkpoint(source.checkpoint):
         return []  # google's have both; TensorFlow would have to be loaded to look
-    tensors = source.tensors()
-    return [
-        words
-        for head, words in _HEADS.items()
-        if any(tensors.find(names) is None for names in head_names(head))
-    ]
+    find = source.tensors().find
+    return [words for head, words in _HEADS.items() if not all(map(find, head_names(head)))]

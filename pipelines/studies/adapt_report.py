@@ -33,36 +33,26 @@ def task_figures(
     original: Sequence[Mapping[str, Any]], adapted: Sequence[Mapping[str, Any]]
 ) -> list[TaskFigure]:
     """Compares the figures that every run of the task has, but the loss."""
-    runs, found = [*original, *adapted], list[TaskFigure]()
-    for name in runs[0] if runs else ():
+    found = list[TaskFigure]()
+    for name in original[0]:
         is_figure = name.startswith("eval_") and not name.endswith("loss")
-        if is_figure and all(name in run for run in runs):
-            before, after = (
-                [number(run[name] or 0.0) for run in group] for group in (original, adapted)
-            )
+        if is_figure and all(name in run for run in (*original, *adapted)):
+            before, after = ([number(run[name] or 0.0) for run in x] for x in (original, adapted))
             found.append(TaskFigure(name, before, after, welch_interval(after, before)))
     return found
 
 
 @dataclass(frozen=True)
 class Adaptation:
-    """What there is to report.
-
-    Attributes:
-        steps: those taken in training, and of them the best.
-        original: the figures of the model as it came, in its own tokens; none where it has no head
-            for masked words.
-        adapted: the figures of the adapted model, in its tokens.
-        guesses: what guessing by the frequencies of the adapted model's tokens reaches.
-    """
+    """What there is to report; figures of text are in each model's own tokens."""
 
     model: str
     missing_heads: Sequence[str]
     new_tokens: int
-    steps: tuple[int, int]
-    original: Mapping[str, float]
+    steps: tuple[int, int]  # those taken in training, and of them the best
+    original: Mapping[str, float]  # figures of the model as it came; none without a head
     adapted: Mapping[str, float]
-    guesses: Mapping[str, float]
+    guesses: Mapping[str, float]  # what guessing by the adapted model's tokens reaches
     cut_before: Cut
     cut_after: Cut
     task: Sequence[TaskFigure] = ()
@@ -107,6 +97,11 @@ class Adaptation:
             change = f"{after / nats['original'] - 1:+.1%} against the model as it came, {change}"
         else:
             change += ", which the model as it came does not reach"
+        hardly_learned = (
+            f"Warning: the adapted model has learned little more than how frequent tokens are: "
+            f"{after:.3f} nats a character, where guessing by frequency reaches {guess:.3f}. Take "
+            "more steps, more text or another learning rate, or add fewer tokens."
+        )
         new_heads = (
             f"The model came without a head for {' and '.join(self.missing_heads)}: one was made, "
             "so that there is no figure of the model as it came."
@@ -115,7 +110,7 @@ class Adaptation:
             f"{self.model}: after {taken:,} steps (the model is that of step {best:,}) a masked "
             f"word costs {after:.3f} nats a character, {change}; {self.new_tokens:,} tokens "
             "were added.",
-            *self._hardly_learned(after, guess),
+            *([hardly_learned] if after >= _WORTH_LEARNING * guess else []),
             "",
             *self._text_table(nats),
             "",
@@ -125,27 +120,13 @@ class Adaptation:
             *self._task_lines(),
         ]
 
-    def _hardly_learned(self, after: float, guess: float) -> list[str]:
-        """A warning where the adapted model knows little more than how frequent its tokens are."""
-        if after < _WORTH_LEARNING * guess:
-            return []
-        return [
-            f"Warning: the adapted model has learned little more than how frequent tokens are: "
-            f"{after:.3f} nats a character, where guessing by frequency reaches {guess:.3f}. Take "
-            "more steps, more text or another learning rate, or add fewer tokens."
-        ]
-
     def _text_table(self, nats: Mapping[str, float]) -> list[str]:
         columns = {"guessing": self.guesses, "original": self.original, "adapted": self.adapted}
-        right = ("masked token, accuracy", _ACCURACY), ("next sentence, accuracy", _NEXT)
-        rows = [
-            ["masked word, nats a character"]
-            + [f"{nats[name]:.3f}" if name in nats else "" for name in columns]
-        ]
-        rows += [
-            [title, *(f"{one[name]:.1%}" if name in one else "" for one in columns.values())]
-            for title, name in right
-        ]
+        costs = (f"{nats[name]:.3f}" if name in nats else "" for name in columns)
+        rows = [["masked word, nats a character", *costs]]
+        for title, name in ("masked token", _ACCURACY), ("next sentence", _NEXT):
+            shares = (f"{one[name]:.1%}" if name in one else "" for one in columns.values())
+            rows.append([f"{title}, accuracy", *shares])
         cuts = (self.cut_before, self.cut_after)
         rows.append(["tokens a word", "", *(f"{one.tokens_per_word:.2f}" for one in cuts)])
         rows.append(["words that are [UNK]", "", *(f"{one.unknown_share:.2%}" for one in cuts)])

@@ -5,19 +5,18 @@ gets one that guesses by frequency: its bias is the logarithm of how often a tok
 would take hundreds of steps to come there, and the gradients of those steps, the same for every
 word, would pull the whole encoder towards one answer.
 
-Tokens are chosen by how many tokens of the text they save.
-
-Characters come first, because a word with one that is no token is [UNK]. All other candidates are
-the tokens that a WordPiece vocabulary of the text has. The text's words are cut with the model's
-vocabulary and all candidates together, which says how often each is used; the worst are dropped and
-the words that they were in are cut again, until no more are left than are asked for. In rounds,
-because a token is worth more once a longer one that held it is gone.
+Tokens are chosen by how many tokens of the text they save. Characters come first, because a word
+with one that is no token is [UNK]. All other candidates are the tokens that a WordPiece vocabulary
+of the text has. The text's words are cut with the model's vocabulary and all candidates together,
+which says how often each is used; the worst are dropped and the words are cut again, until no more
+are left than are asked for. In rounds, because a token is worth more once a longer one that held it
+is gone.
 """
 
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,16 +54,13 @@ class NewWord:
 class Cut(NamedTuple):
     """How a vocabulary cuts counted words, each [UNK] as one token.
 
-    Attributes:
-        tokens_per_word: of words that are not [UNK].
-        spelled: nats a character to spell what is [UNK], each character by the logarithm of the
-            number of different ones.
+    To spell what is [UNK] takes for each character the logarithm of the number of different ones.
     """
 
-    tokens_per_word: float
+    tokens_per_word: float  # of words that are not [UNK]
     unknown_share: float
     tokens_per_character: float
-    spelled: float
+    spelled: float  # nats a character to spell what is [UNK]
 
     @classmethod
     def of(cls, counts: Mapping[str, int], vocabulary: Vocabulary, alphabet: int) -> "Cut":
@@ -91,10 +87,7 @@ class Cut(NamedTuple):
         )
 
     def nats_per_character(self, loss: float) -> float:
-        """What it costs to tell the words from their context, by the loss of a masked token.
-
-        Another vocabulary cuts the same words into other tokens, but they have the same characters.
-        """
+        """What it costs to tell words from their context, by the loss of a masked token."""
         return loss * self.tokens_per_character + self.spelled
 
 
@@ -127,9 +120,8 @@ def choose_words(
 
     A token saves, each time that it is used, the tokens that the model's own vocabulary needs for
     the same characters, less one. Characters that it cannot cut count one token each and one more,
-    because [UNK] says nothing of them.
-
-    A token must be used `min_count` times and save a share of `min_saving` of the text's tokens.
+    because [UNK] says nothing of them. A token must be used `min_count` times and save a share of
+    `min_saving` of the text's tokens.
 
     Example:
         >>> letters = [*"hug", *(f"##{letter}" for letter in "hugs")]
@@ -145,15 +137,12 @@ def choose_words(
         word: counts[word] for word in ranked[:_LOOKED_AT] if len(word) <= MAX_CHARACTERS_PER_WORD
     }
     first = _missing_characters(words, known, min_count, (num_new_tokens + 1) // 2)
-    candidates = [
-        token
-        for token in _candidates(words, min_count, _CANDIDATES * num_new_tokens)
-        if token not in known and token not in first
-    ]
-    new, most = {*first, *candidates}, num_new_tokens - len(first)
+    candidates = _candidates(words, min_count, _CANDIDATES * num_new_tokens)
+    new, most = {*first, *candidates} - known, num_new_tokens - len(first)
     floor = max(1, min_saving * sum(words[word] * _cost(word, known) for word in words))
     while True:
-        found = _worth(words, known, new)
+        used = _uses(words, known.union(new))
+        found = [NewWord(one, used[one], used[one] * (_cost(one, known) - 1)) for one in new]
         others = [one for one in found if one.token not in first]
         useless = {one for one in others if one.count < min_count or one.saving < floor}
         others.sort(key=lambda one: (one not in useless, one.saving, one.token))
@@ -164,23 +153,17 @@ def choose_words(
         new -= {one.token for one in dropped}
 
 
-def _worth(words: Mapping[str, int], known: frozenset[str], new: Collection[str]) -> list[NewWord]:
-    """What new tokens are worth where the words are cut with them and the known ones."""
-    used = _uses(words, known.union(new))
-    return [NewWord(one, used[one], used[one] * (_cost(one, known) - 1)) for one in new]
-
-
 def _missing_characters(
     words: Mapping[str, int], known: Container[str], min_count: int, most: int
 ) -> frozenset[str]:
     """The characters that make words [UNK], the most frequent ones."""
-    found: Counter[str] = Counter()
+    found = Counter[str]()
     for word, count in words.items():
         if longest_tokens(word, known) is None:
             for token in (word[0], *(f"{CONTINUATION}{character}" for character in word[1:])):
-                found[token] += 0 if token in known else count
-    ranked = sorted(found, key=lambda token: (-found[token], token))
-    return frozenset([token for token in ranked if found[token] >= min_count][:most])
+                found[token] += count
+    often = [token for token in found if token not in known and found[token] >= min_count]
+    return frozenset(sorted(often, key=lambda token: (-found[token], token))[:most])
 
 
 def _candidates(words: Mapping[str, int], min_count: int, most: int) -> Iterable[str]:
@@ -198,9 +181,8 @@ def _candidates(words: Mapping[str, int], min_count: int, most: int) -> Iterable
 
 def _cost(token: str, known: Container[str]) -> int:
     """How many tokens a vocabulary needs for the characters of a token."""
-    continues = token.startswith(CONTINUATION)
     characters = token.removeprefix(CONTINUATION)
-    cut = longest_tokens(characters, known, continues=continues)
+    cut = longest_tokens(characters, known, continues=characters != token)
     return len(cut) if cut else len(characters) + 1
 
 
@@ -217,10 +199,8 @@ def prepare(
     """Chooses the words to add, and writes the model that training starts from.
 
     The folder gets `words.tsv` and, if there is anything new, `model/`: it `lacks_words` without a
-    head for masked words. Words are taken from all files in `sentences` but the last one.
-
-    Returns:
-        How many tokens are new, and the `Cut` of the held-out text before and after.
+    head for masked words. Words are taken from all files in `sentences` but the last one, of which
+    the `Cut` before and after is given.
     """
     text, (*train, held_out) = source.text, sorted(map(str, sentences.glob("*.txt")))
     counts, other = (_count_words_of(files, text, num_workers) for files in (train, [held_out]))
@@ -254,10 +234,7 @@ def _count_words_of(
 
 
 def _with_head(model: PortableModel, counts: Mapping[str, int], seed: int) -> PortableModel:
-    """The model with a head for masked words that guesses by the frequencies of its tokens.
-
-    Its transformation is random, by the seed.
-    """
+    """The model with a head for masked words that guesses by the frequencies of its tokens."""
     uses = _uses(counts, model.text.vocabulary)
     often = np.full(model.config.vocab_size, 0.5)  # a token that the text lacks is rare
     often[: len(model.text.vocabulary)] += [uses[one] for one in model.text.vocabulary.tokens]

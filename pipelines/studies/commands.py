@@ -53,21 +53,14 @@ class Tools(Protocol):
 
 @dataclass(frozen=True)
 class Command:
-    """A tool's run, under a name that is unique in a study.
-
-    Attributes:
-        flags: its flags; {out} stands for the command's folder.
-        root: the study's folder.
-        files: what is written into the command's folder before the start, by name.
-        free: further flags, from which nothing of the result follows.
-    """
+    """A tool's run, under a name that is unique in a study."""
 
     name: str
     tool: str
-    flags: tuple[str, ...]
-    root: Path
-    files: Mapping[str, str] = field(default_factory=dict)
-    free: tuple[str, ...] = ()
+    flags: tuple[str, ...]  # in which {out} stands for the command's folder
+    root: Path  # the study's folder
+    files: Mapping[str, str] = field(default_factory=dict)  # written there before the start
+    free: tuple[str, ...] = ()  # further flags, from which nothing of the result follows
 
     @cached_property
     def folder(self) -> Path:
@@ -138,21 +131,14 @@ def once(folder: Path, work: Callable[[], Mapping[str, Any]], of: Any = None) ->
     """Gives the JSON values of work in a folder; does it only where it has not been done before.
 
     `of` are JSON values that the result follows from, besides the folder's name.
-
-    Example:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> once(folder, lambda: {"sum": 3}), once(folder, lambda: {"sum": 4})
-        ({'sum': 3}, {'sum': 3})
     """
     if (before := _kept(folder, of)) is not None:
         return before
     for path in make_folder(without_links(folder, names=2)).iterdir():
         without_links(path)  # the work would take it for what its user names
-    values = work()
+    values, facts = work(), {} if of is None else {"of": of}
     with open_whole(folder / "result.json") as file:
-        noted = without_nan({**({} if of is None else {"of": of}), **values})
-        file.write(json_text(noted, indent=1))
+        file.write(json_text(without_nan({**facts, **values}), indent=1))
     return values
 
 
@@ -172,9 +158,23 @@ def forget_models() -> None:
     gc.collect()
 
 
-def flag(name: str, value: object = None) -> str:
-    """A flag of a command: `flag("seed", 3)` is its seed, `flag("do_train")` a switch."""
-    return f"--{name}" if value is None else f"--{name}={value}"
+def flag(name: str, value: object) -> str:
+    """A flag of a command with its value, which may be True."""
+    return f"--{name}={value}"
+
+
+def flags(**values: object) -> list[str]:
+    """The flags of a command by their names; True and False are switches.
+
+    Example:
+        >>> flags(do_train=True, shuffle=False, seed=3)
+        ['--do_train', '--noshuffle', '--seed=3']
+    """
+    switches = {True: "--{}", False: "--no{}"}
+    return [
+        switches[value].format(name) if isinstance(value, bool) else flag(name, value)
+        for name, value in values.items()
+    ]
 
 
 def given(config: Any, options: type) -> list[str]:

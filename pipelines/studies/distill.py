@@ -146,7 +146,7 @@ class Distillation:
         for one in more:
             if (name := one.strip("-").partition("=")[0]).removeprefix("no") in _OURS:
                 raise UserError(f"`task_flags`: {name} follows from other options; leave it out.")
-        asked = self._tools.config_of(self._tool, overriding([*given, flag("do_eval")], more))
+        asked = self._tools.config_of(self._tool, overriding([*given, "--do_eval"], more))
         return with_kept_options(asked, self._teacher)
 
     def run(self) -> tuple[list[str], list[Path]]:

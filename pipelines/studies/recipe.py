@@ -169,13 +169,8 @@ class RunAblationsConfig:
 
     def tasks_of(self, table: str) -> Sequence[TaskRun]:
         """The tasks that an option such as `sizes_tasks` names; all where it names none."""
-        named = {
-            "sizes": self.sizes_tasks,
-            "masking": self.masking_tasks,
-            "steps": self.steps_tasks,
-        }
         known = {task.name: task for task in self.tasks}
-        chosen = named.get(table) or [*known]
+        chosen = getattr(self, f"{table}_tasks", ()) or [*known]
         for name in sorted({*chosen} - known.keys()):
             raise UserError(f"`{table}_tasks={name}` is no task; choose from {', '.join(known)}.")
         return [known[name] for name in chosen]
@@ -190,10 +185,8 @@ class RunAblationsConfig:
 
     def model(self, size: Size, **settings: Any) -> BertConfig:
         """The configuration of a model."""
-        name, remedy = f"`model_settings={self.model_settings}`", "give a JSON object"
-        given = typed(
-            parse_json(self.model_settings, name, remedy, first_line=None), dict, name, remedy
-        )
+        about = (f"`model_settings={self.model_settings}`", "give a JSON object")
+        given = typed(parse_json(self.model_settings, *about, first_line=None), dict, *about)
         values = {
             "vocab_size": self.vocab_size,
             "num_hidden_layers": size.layers,

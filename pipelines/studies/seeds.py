@@ -49,9 +49,8 @@ def run_many(
 ) -> "RunsReport":
     """Trains and scores one model after the other, and writes their report after each of them.
 
-    The same call again leaves finished runs alone and resumes the one that was stopped. More seeds
-    may be asked for later. `flags_of` gives the command of one run as a flag file, for the options
-    that it has for itself.
+    The same call again leaves finished runs alone and resumes the one that was stopped. `flags_of`
+    gives the command of one run as a flag file, for the options that it has for itself.
     """
     if not (config.do_train and config.do_eval):
         raise UserError("several runs are compared by their scores; give `do_train` and `do_eval`.")
@@ -65,7 +64,9 @@ def run_many(
     splits += task.test_splits if config.do_predict else ()
     files = {str(path): file_sha256(path) for split in splits for path in task.files(split)}
     planned = list(_planned(config))
-    report = _report_of(task, len(planned))
+    prefixes = figure_prefixes(task.evaluation_splits).values()
+    compared = [f"{prefix}{name}" for name in task.compared_figures for prefix in prefixes]
+    report = RunsReport(task.name, [], {}, len(planned), compared)
     kept = "finished runs are kept, and the same command continues"
     with directory.taken(), kept_so_far(kept):
         for one in planned:
@@ -100,12 +101,11 @@ def _planned(config: FineTuningConfig) -> Iterator[SeedRun]:
 def _config_of(
     config: FineTuningConfig, run: SeedRun, flags_of: Callable[[Mapping[str, Any]], str]
 ) -> FineTuningConfig:
-    values = run.setting._asdict()
     folder = without_links(config.output_dir / run.folder, len(Path(run.folder).parts))
-    own: dict[str, Any] = {"output_dir": folder, "num_train_epochs": values["num_train_epochs"]}
-    rate, batch = values["learning_rate"], values["train_batch_size"]
-    training = replace(config.training, seed=run.seed, learning_rate=rate, train_batch_size=batch)
-    flags = flags_of({"output_dir": folder, "seed": run.seed, **values})
+    values: dict[str, Any] = {"seed": run.seed, **run.setting._asdict()}
+    flags = flags_of({"output_dir": folder, **values})
+    own = {"output_dir": folder, "num_train_epochs": values.pop("num_train_epochs")}
+    training = replace(config.training, **values)
     return replace(config, **own, training=training, many=ManyRunsConfig(), flags=flags)
 
 
@@ -130,28 +130,15 @@ def _train_and_score(config: FineTuningConfig, task_of: TaskOf) -> Mapping[str, 
     return {"figures": results.evaluation}
 
 
-def _report_of(task: Task[Any, Any], expected_runs: int) -> "RunsReport":
-    """The report before any run is finished."""
-    prefixes = figure_prefixes(task.evaluation_splits)
-    compared = [f"{before}{name}" for name in task.compared_figures for before in prefixes.values()]
-    return RunsReport(task.name, [], {}, expected_runs, compared)
-
-
 @dataclass(frozen=True)
 class RunsReport:
-    """Scores of the finished runs, compared.
-
-    Attributes:
-        constant: the figures of the answer that is the same for every example, by their names.
-        expected_runs: how many there will be.
-        compared: the figures that are compared, the one that chooses first; nothing compares all.
-    """
+    """Scores of the finished runs, compared."""
 
     task: str
     runs: Sequence[SeedRun]
-    constant: Mapping[str, float]
+    constant: Mapping[str, float]  # figures of one answer to every example
     expected_runs: int
-    compared: Sequence[str] = ()
+    compared: Sequence[str] = ()  # the figure that chooses first; () compares all
 
     @property
     def finished(self) -> bool:
@@ -227,9 +214,12 @@ class RunsReport:
         for setting, runs in self.settings():
             spreads = self._spreads(runs)
             main = spreads[self.metrics[0]]
-            rows.append([f"{value:g}" for value in (*setting, main.runs)])
-            rows[-1] += map(str, spreads.values())
-            rows[-1] += [f"{main.median:.4f}", f"{main.minimum:.4f}", f"{self.failed(runs)}"]
+            cells = [
+                *(f"{value:g}" for value in (*setting, main.runs)),
+                *map(str, spreads.values()),
+            ]
+            failed = f"{self.failed(runs)}"
+            rows.append([*cells, f"{main.median:.4f}", f"{main.minimum:.4f}", failed])
         best, missing = self.best, self.expected_runs - len(self.runs)
         return [
             *markdown_table(header, rows),
