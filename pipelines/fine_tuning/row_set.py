@@ -44,24 +44,24 @@ class RowSet:
     """
 
     def __init__(self, blocks: Iterable[Rows], source: str = "rows") -> None:
-        columns: dict[str, _Column] = {}
+        tokens, values = dict[str, _Column](), dict[str, _Column]()
         examples, lengths = _Column(np.uint32), _Column(np.uint32)
         self.num_examples = 0
-        self._tokens: tuple[str, ...] = ()
         self._choices: int | None = None
         most = _MOST_OF_MEMORY * _memory()
         for block in filter(len, blocks):
-            found = (tuple(block.tokens), block.choices)
-            if len(lengths) and found != (self._tokens, self._choices):
-                raise ValueError(f"a block holds {found}, those before it {tuple(columns)}")
-            self._tokens, self._choices = found
+            before = (tokens.keys(), self._choices)
+            if len(lengths) and (block.tokens.keys(), block.choices) != before:
+                raise ValueError(f"a block holds {[*block.tokens]}, those before it {[*tokens]}")
+            self._choices = block.choices
             numbers = block.examples + self.num_examples
             self.num_examples = int(numbers[-1]) + 1
             examples.append(numbers)
             lengths.append(block.lengths)
-            for name, values in {**block.tokens, **block.values}.items():
-                columns.setdefault(name, _Column()).append(values)
-            if (size := sum(column.nbytes for column in columns.values())) > most:
+            for columns, arrays in ((tokens, block.tokens), (values, block.values)):
+                for name, array in arrays.items():
+                    columns.setdefault(name, _Column()).append(array)
+            if (size := sum(one.nbytes for one in (*tokens.values(), *values.values()))) > most:
                 raise UserError(
                     f"{source}: the rows of its first {self.num_examples:,} examples take "
                     f"{size / 2**30:.1f} GiB, half of this machine's memory; give a part of it, or "
@@ -69,7 +69,7 @@ class RowSet:
                 )
         self.examples: NDArray[np.uint32] = examples.array
         self.lengths: NDArray[np.uint32] = lengths.array
-        self._columns, self.features = columns, frozenset(columns)
+        self._tokens, self._values, self.features = tokens, values, {*tokens, *values}
         sizes = self.lengths.astype(np.int64) * (self._choices or 1)
         self._offsets = np.concatenate([[0], np.cumsum(sizes)])
 
@@ -79,8 +79,8 @@ class RowSet:
     @cached_property
     def identity(self) -> str:
         """Tells one set from another, for a message and for a run that is resumed."""
-        checksum = 0
-        for array in (self.examples, self.lengths, *(c.array for c in self._columns.values())):
+        columns, checksum = (*self._tokens.values(), *self._values.values()), 0
+        for array in (self.examples, self.lengths, *(column.array for column in columns)):
             checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
         return f"{self.num_examples} examples, {len(self)} rows, crc32 {checksum:08x}"
 
@@ -88,15 +88,11 @@ class RowSet:
         """Reads rows in the order of their numbers: int64 [n]."""
         starts = self._offsets[numbers]
         places = ranges(starts, self._offsets[np.asarray(numbers) + 1] - starts)
-        arrays = {
-            name: column.read(places if name in self._tokens else numbers)
-            for name, column in self._columns.items()
-        }
         return Rows(
             self.examples[numbers].astype(np.int64),
             self.lengths[numbers].astype(np.int64),
-            {name: arrays[name] for name in self._tokens},
-            {name: array for name, array in arrays.items() if name not in self._tokens},
+            {name: column.read(places) for name, column in self._tokens.items()},
+            {name: column.read(numbers) for name, column in self._values.items()},
             self._choices,
         )
 
@@ -192,12 +188,9 @@ class RowOutputs:
     def padded(self, start: int, rows: Rows) -> dict[str, NDArray]:
         """The outputs of some rows as a loss takes them: token outputs [rows, length, ...]."""
         outputs = self.read(start, start + len(rows))
-        inside = np.arange(int(rows.lengths.max())) < rows.lengths[:, None]  # [rows, length]
-        for name in self._token_outputs & outputs.keys():
-            padded = np.zeros([*inside.shape, *outputs[name].shape[1:]], outputs[name].dtype)
-            padded[inside] = outputs[name]
-            outputs[name] = padded
-        return outputs
+        flat = {name: outputs.pop(name) for name in self._token_outputs & outputs.keys()}
+        whole = Rows(rows.examples, rows.lengths, flat, outputs)
+        return whole.padded(int(rows.lengths.max()))
 
 
 @dataclass(frozen=True)
@@ -213,25 +206,22 @@ class Split:
         cls, task: Task[Any, Any], name: str, tokenizer: Tokenizer, max_seq_length: int
     ) -> "Split":
         """Reads a split's files to their end and makes its rows."""
-        counts = RowCounts(task, name, tokenizer.vocabulary)
-        blocks = _row_blocks(task, name, tokenizer, max_seq_length, counts)
-        return cls(name, RowSet(blocks, counts.name), counts)
+        counts, training = RowCounts(task, name, tokenizer.vocabulary), name == task.train_split
+        progress = Progress(f"tokenize {name}", None, "examples")
 
+        def blocks() -> Iterator[Rows]:
+            examples = iter(task.examples(name))
+            while some := list(islice(examples, _EXAMPLES_AT_ONCE)):
+                rows = task.rows(some, tokenizer, max_seq_length, training=training)
+                if not np.array_equal(np.unique(rows.examples), np.arange(len(some))):
+                    raise ValueError("a task must make one row or more for every example, in order")
+                counts.add(some, rows)
+                yield rows
+                progress.advance(len(some))
 
-def _row_blocks(
-    task: Task[Any, Any], split: str, tokenizer: Tokenizer, max_seq_length: int, counts: RowCounts
-) -> Iterator[Rows]:
-    progress = Progress(f"tokenize {split}", None, "examples")
-    examples = iter(task.examples(split))
-    training = split == task.train_split
-    while block := list(islice(examples, _EXAMPLES_AT_ONCE)):
-        rows = task.rows(block, tokenizer, max_seq_length, training=training)
-        if not np.array_equal(np.unique(rows.examples), np.arange(len(block))):
-            raise ValueError("a task must make one row or more for every example, in their order")
-        counts.add(block, rows)
-        yield rows
-        progress.advance(len(block))
-    progress.close()
+        rows = RowSet(blocks(), counts.name)
+        progress.close()
+        return cls(name, rows, counts)
 
 
 @dataclass(frozen=True)

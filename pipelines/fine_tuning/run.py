@@ -33,7 +33,6 @@ from keras_bert_impl.training.metric_writers import add_evaluation
 from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import Devices, make_devices
-from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.fine_tuning.row_batches import LengthRule, RowBatches, RowEvaluation
 from pipelines.fine_tuning.row_set import (
     AnsweredSplit,
@@ -88,32 +87,25 @@ def fine_tune_checked(checked: CheckedRun) -> FineTuningResults:
     """Does what `fine_tune` does, with a run that `check_run` has looked at."""
     config = checked.config
     devices = make_devices(config.training)  # before a tokenizer, which starts TensorFlow
-    _tell_of_devices(config, devices)
+    if config.do_train or config.engine == TENSORFLOW:  # else another engine answers
+        _LOGGER.info("%s", devices.describe(config.training.precision))
+        told = device_remarks(config.training, devices.replicas) if devices.is_chief else []
+        for remark in told:
+            _LOGGER.warning("%s", remark)
     directory = RunDirectory.open(config.output_dir)
     unchanged = "nothing is changed, and the same command begins anew"
     with kept_so_far(directory.kept_before_training() if config.do_train else unchanged):
         job = _Job(checked, directory, devices)
         trained = job.train() if config.do_train else None
-    results = FineTuningResults(trained)
     if trained and not trained.finished:
-        return results
+        return FineTuningResults(trained)
     finished = "training is finished, its model is kept, and the same command evaluates"
     with kept_so_far(finished if config.do_train else unchanged):
-        if config.do_eval:
-            guesses = {f"eval_{name}": one for name, one in read_guesses(directory).items()}
-            results = replace(results, evaluation=job.evaluate(trained), guesses=guesses)
-        if config.do_predict:
-            results = replace(results, prediction_files=job.predict())
-    return results
-
-
-def _tell_of_devices(config: FineTuningConfig, devices: Devices) -> None:
-    """Says what computes, and what about it is probably a mistake."""
-    if config.engine != TENSORFLOW and not config.do_train:
-        return  # another engine answers
-    _LOGGER.info("%s", devices.describe(config.training.precision))
-    for remark in device_remarks(config.training, devices.replicas) if devices.is_chief else ():
-        _LOGGER.warning("%s", remark)
+        evaluation = job.evaluate(trained) if config.do_eval else {}
+        found = read_guesses(directory) if config.do_eval else {}
+        files = job.predict() if config.do_predict else []
+    guesses = {f"eval_{name}": guess for name, guess in found.items()}
+    return FineTuningResults(trained, evaluation, guesses, files)
 
 
 class _Job:
@@ -175,11 +167,10 @@ class _Job:
         self._task = self._task.calibrated(scores)
         found = self._task.answer_options
         changed = {name: found[name] for name in found if found[name] != before.get(name)}
-        if not changed or not self._devices.is_chief:
-            return
-        if self._directory.model.is_dir():
-            keep_task_settings(self._directory.model, changed)
-        _LOGGER.info("answers are chosen with %s from now on", changed)
+        if changed and self._devices.is_chief:
+            if self._directory.model.is_dir():
+                keep_task_settings(self._directory.model, changed)
+            _LOGGER.info("answers are chosen with %s from now on", changed)
 
     def _check_start(self) -> None:
         """Refuses, before anything is tokenized, what can be known to end in a refusal."""

@@ -286,8 +286,7 @@ class TaskBuilder(ABC):
 
     def _files(self) -> dict[str, Any]:
         splits = ("train", "dev", "test") if self._needs_training else ("dev", "test")
-        named = {split: self._config.file(split) for split in splits}
-        named = {split: name for split, name in named.items() if name}
+        named = {split: name for split in splits if (name := self._config.file(split))}
         if self._trained is None and "train" not in named:
             raise UserError(self.TRAINING_IS_MISSING)
         if not named:

@@ -46,18 +46,11 @@ def check_asked(config: RunPretrainingConfig) -> None:
 
 
 def checked_start(config: RunPretrainingConfig) -> ModelSource:
-    """The model of a run, which fits its objective and the lengths of its phases."""
-    start = find_pretraining_start(config)
-    config.check_model(start.config)
-    for number, phase in enumerate(config.phases()):
-        with options_of_phase(number):
-            start.config.check_length(phase.max_seq_length)
-    return start
+    """The model of a run, which fits its objective and the lengths of its phases.
 
-
-def find_pretraining_start(config: RunPretrainingConfig) -> ModelSource:
-    """Finds the model of a run; the shards say the casing where the model does not."""
-    return find_model(
+    The shards say the casing where the model does not.
+    """
+    start = find_model(
         config.init_checkpoint,
         bert_config_file=config.bert_config_file,
         vocab_file=config.vocab_file,
@@ -66,17 +59,21 @@ def find_pretraining_start(config: RunPretrainingConfig) -> ModelSource:
         told=casing_of_shards(config.input_file),
         default_lower_case=True,
     )
+    config.check_model(start.config)
+    for number, phase in enumerate(config.phases()):
+        with options_of_phase(number):
+            start.config.check_length(phase.max_seq_length)
+    return start
 
 
 def casing_of_shards(input_files: Sequence[str]) -> Casing:
     """Reads the text settings of the first shards that describe themselves."""
-    shards = find_shards(input_files)
-    described = next((shard.description for shard in shards if shard.description), None)
-    if described is None:
-        return Casing()
-    said = described.tokenizer
-    form = said.get("unicode_form", AS_IS)
-    return Casing(said["do_lower_case"], said["strip_accents"], form)
+    for shard in find_shards(input_files):
+        if shard.description:
+            said = shard.description.tokenizer
+            form = said.get("unicode_form", AS_IS)
+            return Casing(said["do_lower_case"], said["strip_accents"], form)
+    return Casing()
 
 
 _LOOKED_AT = 1 << 16  # bytes of a bare shard that enter its identity, besides its size

@@ -19,6 +19,7 @@ from keras_bert_impl.training.learning_curve import read_guesses
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.time_budget import counting_hours
 from pipelines.fine_tuning.options import FineTuningConfig, ManyRunsConfig, Setting
+from pipelines.fine_tuning.start import wanted_splits
 from pipelines.fine_tuning.task import Task, figure_prefixes
 from pipelines.studies.commands import forget_models, once
 from pipelines.studies.scores import Spread, markdown_table, number, write_report
@@ -60,9 +61,8 @@ def run_many(
             "`num_seeds` and `search`, and give every run its own `output_dir` and `seed`."
         )
     task, directory = task_of(config), RunDirectory.open(config.output_dir)
-    splits = [*(task.train_split, *task.evaluation_splits)]
-    splits += task.test_splits if config.do_predict else ()
-    files = {str(path): file_sha256(path) for split in splits for path in task.files(split)}
+    read = (path for split in wanted_splits(config, task) for path in task.files(split))
+    files = {str(path): file_sha256(path) for path in read}
     planned = list(_planned(config))
     prefixes = figure_prefixes(task.evaluation_splits).values()
     compared = [f"{prefix}{name}" for name in task.compared_figures for prefix in prefixes]
@@ -214,12 +214,9 @@ class RunsReport:
         for setting, runs in self.settings():
             spreads = self._spreads(runs)
             main = spreads[self.metrics[0]]
-            cells = [
-                *(f"{value:g}" for value in (*setting, main.runs)),
-                *map(str, spreads.values()),
-            ]
-            failed = f"{self.failed(runs)}"
-            rows.append([*cells, f"{main.median:.4f}", f"{main.minimum:.4f}", failed])
+            rows.append([f"{value:g}" for value in (*setting, main.runs)])
+            rows[-1] += map(str, spreads.values())
+            rows[-1] += [f"{main.median:.4f}", f"{main.minimum:.4f}", f"{self.failed(runs)}"]
         best, missing = self.best, self.expected_runs - len(self.runs)
         return [
             *markdown_table(header, rows),

@@ -10,7 +10,7 @@ from keras_bert_impl.tokenization.text_settings import Casing
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs import pretraining_start
 from pipelines.runs.pretraining_config import RunPretrainingConfig
-from pipelines.runs.pretraining_start import casing_of_shards, check_start, find_pretraining_start
+from pipelines.runs.pretraining_start import casing_of_shards, check_start, checked_start
 from tests.support.model_folders import write_pretrainer
 from tests.support.pretraining_corpus import make_shards
 from tests.support.pretraining_run import GOLDEN
@@ -31,11 +31,8 @@ def shards(monkeypatch):
 
 
 def start(**options):
-    return find_pretraining_start(
-        RunPretrainingConfig(
-            output_dir="run", input_file=("x",), training=TrainingConfig(), **options
-        )
-    )
+    given = {"output_dir": "run", "input_file": ("x",), "training": TrainingConfig()}
+    return checked_start(RunPretrainingConfig(**given, **options))
 
 
 @pytest.mark.usefixtures("shards")
@@ -68,7 +65,8 @@ def test_an_entry_that_a_description_has_besides_is_no_matter(tmp_path):
 
 def test_a_model_directory_s_casing_counts_before_the_shards(shards, tmp_path):
     shards(False, None)
-    assert start(init_checkpoint=str(write_pretrainer(tmp_path / "m"))).text.do_lower_case is True
+    model = str(write_pretrainer(tmp_path / "m"))
+    assert start(init_checkpoint=model, max_seq_length=8).text.do_lower_case is True
 
 
 def asked(folder, **changes):
