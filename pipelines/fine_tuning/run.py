@@ -209,15 +209,11 @@ class _Job:
             check_destination(self._directory, self._start.checkpoint)
         batches = self._batches(rows, training)
         self._evaluate_start()
-        return self._run.train(
-            self._head.model,
-            self._head.objective,
-            one_phase(batches, training, self._task.num_training_rows(rows)),
-            self._settings(rows),
-            self._write_model,
-            [DescribeModel(self._head.model, self._start.text, self._sentence), *self._hooks()],
-            options=type(self._config),
-        )
+        model, objective = self._head.model, self._head.objective
+        phases = one_phase(batches, training, self._task.num_training_rows(rows))
+        hooks = [DescribeModel(model, self._start.text, self._sentence), *self._hooks()]
+        how = (self._settings(rows), self._write_model, hooks, type(self._config))
+        return self._run.train(model, objective, phases, *how)
 
     def _batches(self, rows: RowSet, training: TrainingConfig) -> BatchSource:
         size, seed, rule = training.train_batch_size, training.seed, self._length_rule(training)

@@ -4,6 +4,7 @@ import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -94,18 +95,15 @@ class PretrainingResults:
 
 
 def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
-    """Pre-trains and evaluates, as the configuration says.
-
-    The same call again resumes a run that was stopped; a finished run is left as it is.
-    """
+    """Pre-trains and evaluates; the same call again resumes a run that was stopped."""
     check_asked(config)
     run = (RunDirectory if config.dry_run else RunDirectory.open)(config.output_dir)
-    trained = is_finished(run, config.training)
-    if config.do_train and not trained:
+    trains = config.do_train and not is_finished(run, config.training)
+    if trains:
         check_destination(run, config.init_checkpoint)
     if config.dry_run:
         return PretrainingResults(rehearsal=_Job(config, run).rehearse())
-    if config.do_train and trained:
+    if config.do_train and not trains:
         check_finished_run(config, run)
         if run.evaluated_step() == run.finished_step() or not config.do_eval:
             return PretrainingResults(
@@ -114,7 +112,6 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
                 guesses=read_guesses(run),
             )
     with telling_of_lost_workers(config.training):
-        trains = config.do_train and not trained
         with kept_so_far(run.kept_before_training() if trains else _UNCHANGED):
             job = _Job(config, run)
             training = job.train() if trains else None
@@ -126,28 +123,18 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
 
 
 def open_phases(
-    configs: Sequence[PhaseConfig],
-    text: TextSettings,
-    model_config: BertConfig,
-    seed: int,
-    shuffle: bool,
-    worker: int = 0,
-    num_workers: int = 1,
-    targets: Targets | None = None,
+    configs: Sequence[PhaseConfig], text: TextSettings, model_config: BertConfig, **order: Any
 ) -> list[Phase]:
-    """Opens the shards of every phase; compares them with the text settings and the model."""
+    """Opens the shards of every phase; compares them with the text settings and the model.
+
+    The `order` is what `PretrainingBatches` is told of it.
+    """
     phases = []
     for number, config in enumerate(configs):
+        expected = _expected(config, text, model_config)
         with options_of_phase(number):
             batches = PretrainingBatches(
-                list(config.input_file),
-                config.train_batch_size,
-                _expected(config, text, model_config),
-                seed,
-                shuffle=shuffle,
-                worker=worker,
-                num_workers=num_workers,
-                targets=targets,
+                list(config.input_file), config.train_batch_size, expected, **order
             )
         sizes = (config.num_train_steps, config.learning_rate, batches.num_examples)
         phases.append(Phase(batches, *sizes))
@@ -180,11 +167,11 @@ class _Job:
             config.phases(),
             self._text,
             self._model_config,
-            config.training.seed,
-            config.shuffle,
-            devices.worker,
-            devices.workers,
-            config.targets(),
+            seed=config.training.seed,
+            shuffle=config.shuffle,
+            worker=devices.worker,
+            num_workers=devices.workers,
+            targets=config.targets(),
         )
         if config.do_eval and not config.training.train_hours:
             (first, *_) = epochs_of(self._phases)
@@ -205,7 +192,8 @@ class _Job:
             lambda dtype: BertPretrainer(self._model_config, dtype=dtype), self._start.opened
         )
         self._model.encoder.trainable = config.train_encoder
-        self._evaluation = Evaluation(self._model, self._objective, devices.strategy)
+        evaluation = Evaluation(self._model, self._objective, devices.strategy)
+        self._measure = partial(evaluation, self._held_out)
 
     def _tell_of_the_run(self) -> None:
         """Says how often the data are read, and what is probably a mistake."""
@@ -332,6 +320,3 @@ class _Job:
         before = {name: description["settings"].get(name) for name in now}
         if not self._config.training.allow_changed_flags:
             check_settings(before, now, str(self._run.directory.path))
-
-    def _measure(self) -> dict[str, float]:
-        return self._evaluation(self._held_out)

@@ -90,18 +90,9 @@ class TrainingRun:
         """
         chief = self.devices.is_chief
         state = TrainingState(model, self.config, self.devices)
+        where = (self.config, self.directory, settings, [KeepFlags(self.flags), *hooks])
         with self.directory.taken() if chief else contextlib.nullcontext(), on_stop() as stop:
-            result = train(
-                state,
-                objective,
-                phases,
-                self.config,
-                self.directory,
-                settings,
-                [KeepFlags(self.flags), *hooks],
-                log=_LOGGER.warning,
-                options=options,
-            )
+            result = train(state, objective, phases, *where, log=_LOGGER.warning, options=options)
             if result.finished:
                 result = self._take_weights(result)
             if chief:
@@ -192,12 +183,12 @@ class TrainingRun:
             if best_by in line and line.get("held_out") == figures.get("held_out")
         ]
         best = min(lines, key=lambda line: badness(line, best_by), default=None)
-        last = {**figures, "step": step}
-        if best and not self.config.save_best and badness(best, best_by) < badness(last, best_by):
+        last = badness(figures, best_by)
+        if best and not self.config.save_best and badness(best, best_by) < last:
             _LOGGER.warning(
                 "The best evaluation was that of step %s (%s %.4g, at the end %.4g); `save_best` "
                 "keeps its weights.",
-                *(f"{best['step']:,}", best_by.replace("_", " "), best[best_by], last[best_by]),
+                *(f"{best['step']:,}", best_by.replace("_", " "), best[best_by], figures[best_by]),
             )
 
 
@@ -218,17 +209,11 @@ class DescribeModel(Hook):
     def __init__(
         self, model: Any, text: TextSettings, sentence: SentenceSettings | None = None
     ) -> None:
-        self._model, self._text, self._sentence = model, text, sentence
+        self._describe = partial(describe_checkpoint, model=model, text=text, sentence=sentence)
 
     def begin(self, run: Run) -> None:
         names = [variable.path for variable in run.state.model.weights]
-        run.checkpoints.describe_model = partial(
-            describe_checkpoint,
-            model=self._model,
-            text=self._text,
-            names=names,
-            sentence=self._sentence,
-        )
+        run.checkpoints.describe_model = partial(self._describe, names=names)
 
 
 def check_destination(directory: RunDirectory, checkpoint: str | Path | None = None) -> None:
