@@ -60,7 +60,7 @@ from keras_bert_impl.config import BertConfig, architecture_of, named_config
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import is_named, real_path
 from keras_bert_impl.json_files import read_json_object
-from keras_bert_impl.options import option
+from keras_bert_impl.options import FREE, option
 from keras_bert_impl.tokenization.model_files import check_keys
 from keras_bert_impl.tokenization.reference import as_name
 from keras_bert_impl.tokenization.text_settings import AS_IS, NFC, Casing, TextSettings
@@ -72,14 +72,16 @@ _UNUSED = re.compile(r"\[unused\d+\]", re.IGNORECASE)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CheckpointOptions:
-    """Options of every job that reads a checkpoint of any format."""
+    """Options of every job that reads a checkpoint of any format; a run compares their content."""
 
     bert_config_file: str | None = option(
-        None, "google's bert_config.json, if there is none beside the checkpoint."
+        None, "google's bert_config.json, if there is none beside the checkpoint.", resume=FREE
     )
-    vocab_file: str | None = option(None, "The vocabulary, if there is none beside the checkpoint.")
+    vocab_file: str | None = option(
+        None, "The vocabulary, if there is none beside the checkpoint.", resume=FREE
+    )
     do_lower_case: bool | None = option(
-        None, "Whether text is lower-cased, where the checkpoint does not say it."
+        None, "Whether text is lower-cased, where the checkpoint does not say it.", resume=FREE
     )
 
     def description(self) -> dict[str, Any]:

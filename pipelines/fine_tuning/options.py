@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+from keras_bert_impl.checkpoints.model_source import CheckpointOptions
 from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import ENGINES, FLOAT32, INT8, TENSORFLOW, check_engine
@@ -110,7 +111,7 @@ class SplitFiles:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FineTuningConfig:
+class FineTuningConfig(CheckpointOptions):
     """The options of a fine-tuning run; a task's own tool adds the task's in a class of its own.
 
     `flags` is the command as a flag file; `given` are the names of the options that the user set,
@@ -138,22 +139,6 @@ class FineTuningConfig:
         "Weights to start from: a model directory, a TF1 checkpoint (prefix or folder), a run's "
         "folder or checkpoint, or a name on the Hugging Face hub. Without training the "
         "model/ of the run's folder is taken where there is one.",
-        resume=FREE,
-    )
-    bert_config_file: str | None = option(
-        None,
-        "The model's configuration (google's JSON form); not needed where training starts from a "
-        "model that has its own.",
-        resume=FREE,
-    )
-    vocab_file: str | None = option(
-        None,
-        "The vocabulary; not needed where training starts from a model that has its own.",
-        resume=FREE,
-    )
-    do_lower_case: bool | None = option(
-        None,
-        "Lower-case the text; by default what the model that training starts from says, else yes.",
         resume=FREE,
     )
     max_seq_length: int = option(

@@ -136,9 +136,7 @@ def starting_point(config: FineTuningConfig, run: RunDirectory) -> ModelSource:
     composes = config.do_train and config.file_encoding.composes
     return find_model(
         checkpoint,
-        bert_config_file=config.bert_config_file,
-        vocab_file=config.vocab_file,
-        do_lower_case=config.do_lower_case,
+        **config.description(),
         told=Casing(unicode_form=NFC if composes else None),
         default_lower_case=True,
     )

@@ -4,6 +4,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+from keras_bert_impl.checkpoints.model_source import CheckpointOptions
 from keras_bert_impl.config import MODEL_SIZES, BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import (
@@ -99,7 +100,7 @@ class SecondPhaseConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunPretrainingConfig:
+class RunPretrainingConfig(CheckpointOptions):
     """The options of a pre-training run; `flags` is the command as a flag file."""
 
     input_file: tuple[str, ...] = option(
@@ -108,11 +109,6 @@ class RunPretrainingConfig:
     output_dir: str = option(REQUIRED, "The run's folder.", resume=FREE)
     do_train: bool = option(False, "Train.", resume=FREE)
     do_eval: bool = option(False, "Evaluate, after training where both are given.", resume=FREE)
-    bert_config_file: str | None = option(
-        None,
-        "The model's configuration (google's JSON form); not needed where training starts from a "
-        "model that has its own.",
-    )
     model_size: str | None = option(
         None,
         "A published size with the vocabulary's number of tokens, in place of a configuration "
@@ -124,17 +120,6 @@ class RunPretrainingConfig:
         None,
         "Weights to start from: a model directory, a TF1 checkpoint (prefix or folder), a run's "
         "folder or checkpoint, or a name on the Hugging Face hub.",
-    )
-    vocab_file: str | None = option(
-        None,
-        "The vocabulary of the shards, to go with the model; by default the one of the model that "
-        "training starts from, or vocab.txt next to the configuration file.",
-    )
-    do_lower_case: bool | None = option(
-        None,
-        "Whether the shards' text was lower-cased, to be noted in the model; by default what the "
-        "model that training starts from or the shards say, else yes.",
-        resume=FREE,
     )
     eval_input_file: tuple[str, ...] = option(
         (), "Held-out shards to evaluate on; by default those of training.", resume=FREE

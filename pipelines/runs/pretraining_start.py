@@ -52,9 +52,7 @@ def checked_start(config: RunPretrainingConfig) -> ModelSource:
     """
     start = find_model(
         config.init_checkpoint,
-        bert_config_file=config.bert_config_file,
-        vocab_file=config.vocab_file,
-        do_lower_case=config.do_lower_case,
+        **config.description(),
         model_size=config.model_size,
         told=casing_of_shards(config.input_file),
         default_lower_case=True,

@@ -59,7 +59,6 @@ def test_a_second_phase_leaves_steps_to_the_first():
 
 def test_what_decides_the_result_must_be_the_same_when_a_run_is_resumed():
     assert set(settings_of(config())) == {
-        "bert_config_file",
         "init_checkpoint",
         "input_file",
         "mask_probabilities",
@@ -69,7 +68,6 @@ def test_what_decides_the_result_must_be_the_same_when_a_run_is_resumed():
         "objective",
         "shuffle",
         "train_encoder",
-        "vocab_file",
     }
 
 

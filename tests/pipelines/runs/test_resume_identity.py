@@ -64,6 +64,12 @@ def test_what_changes_the_weights_is_named(tmp_path):
     assert {"phase2_input_file", "phase2_num_train_steps", "phase2_max_seq_length"} <= set(phase2)
 
 
+def test_a_model_and_its_vocabulary_count_by_their_content():
+    now = settings(config())
+    assert now["bert_config_file"] == golden_config().to_google()
+    assert now["vocab_file"] == "sha"
+
+
 def test_what_changes_no_weight_is_not(tmp_path):
     assert changed(output_dir="elsewhere", do_eval=True, eval_batch_size=4) == []
     assert changed(eval_input_file=(str(SHARD),)) == []
