@@ -88,12 +88,7 @@ class LabelHead(ABC):
 class ClassificationHead(LabelHead):
     """A score for each label over the pooled first token; `class_weights` count in the loss.
 
-    Example:
-        >>> head = ClassificationHead({"0": "unacceptable", "1": "acceptable"})
-        >>> head.encode("1"), head.names
-        (1, ('unacceptable', 'acceptable'))
-        >>> head.decode(np.array([[0.1, 2.0], [3.0, -1.0]]))
-        ['1', '0']
+    `labels` are the names by what files call them.
     """
 
     PROBLEM = "single_label_classification"
@@ -183,13 +178,6 @@ class RegressionHead(LabelHead):
     """One number over the pooled first token, learned in `units` (see `LabelUnits`).
 
     Without bounds answers have nine digits, else three decimals.
-
-    Example:
-        >>> head = RegressionHead(0.0, 5.0)
-        >>> head.encode("3.800")
-        3.8
-        >>> head.decode(np.array([[5.25], [1.5]]))
-        ['5.000', '1.500']
     """
 
     PROBLEM, DTYPE = "regression", np.float32
@@ -277,12 +265,7 @@ def _unknown(label: str, known: Iterable[str]) -> UserError:
 
 
 def some_of(labels: Iterable[str], most: int = 12) -> str:
-    """Labels in words, of many the first ones.
-
-    Example:
-        >>> some_of("abcd", 2)
-        'a, b and 2 more'
-    """
+    """Labels in words, of many the first ones: "a, b and 2 more"."""
     labels = list(labels)
     first, more = ", ".join(labels[:most]), len(labels) - most
     return f"{first} and {more} more" if more > 0 else first

@@ -37,12 +37,6 @@ class Setting(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """The name of its folder.
-
-        Example:
-            >>> Setting(16, 5e-05, 3.0).folder
-            'batch-16_rate-5e-5_epochs-3'
-        """
         rate = f"{self.learning_rate:g}".replace("e-0", "e-")
         return f"batch-{self.train_batch_size}_rate-{rate}_epochs-{self.num_train_epochs:g}"
 

@@ -17,12 +17,10 @@ from pipelines.inputs.pretraining import RecordOrder, shuffled
 from pipelines.pretraining_data.draws import mix, seed_word
 from pipelines.records.rows import Numbers
 
-MAX_LENGTHS = 8
-"""So many lengths at most: each new one is traced (and with XLA compiled) once."""
-
+MAX_LENGTHS = 8  # each new one is traced (and with XLA compiled) once
+# Multiplications of a layer's products forward that take as long as tracing and compiling it: .6 s
+# of a processor with 105 GFLOP/s. It is a constant so that a run has the same lengths everywhere.
 _TRACED = 65e9 / 6
-"""Multiplications of a layer's products forward that take as long as tracing and compiling it: .6 s
-of a processor with 105 GFLOP/s. It is a constant so that a run has the same lengths everywhere."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,8 +28,7 @@ class BatchLengths:
     """The lengths, upwards, that batches are padded to; the last one is enough for every row.
 
     Padding takes no part in the attention, so every token's output stays what it was (but for
-    rounding, and the draws of dropout); the time falls with the length, most of all for short
-    sentences with a generous maximum.
+    rounding, and the draws of dropout).
     """
 
     allowed: tuple[int, ...]
@@ -129,17 +126,12 @@ def _last_of_groups(
 
 Batch = Mapping[str, np.ndarray]
 
-WINDOW_BATCHES = 50
-"""Rows are sorted by their lengths inside windows of so many batches at most."""
-
+WINDOW_BATCHES = 50  # rows are sorted by their lengths inside windows of so many at most
+# An epoch has so many windows at least, as in Hugging Face's sampler: of a small set all long rows
+# would otherwise be in one batch, in every epoch.
 LEAST_WINDOWS = 4
-"""An epoch has so many windows at least, as in Hugging Face's sampler: of a small set all long rows
-would otherwise be in one batch, in every epoch."""
-
 _COUNTED_STEPS = 1000
-
-_PASSES = 4
-"""So often a split is scored in a run, about; always the same, so that its figures are, too."""
+_PASSES = 4  # so often a split is scored in a run, about; one number, so that its figures are one
 
 
 class LengthOrder:
@@ -148,8 +140,7 @@ class LengthOrder:
     The endless row of epochs (see `RecordOrder`) is cut into windows of up to 50 batches, a quarter
     of an epoch at most. One of them ends where an epoch does (or, where a batch holds rows of two
     epochs, before that batch). The rows of a window are sorted by length and cut into batches, and
-    the batches are shuffled. So every epoch still has each row once, the last one as well, and a
-    step's batch is a pure function of (seed, step).
+    the batches are shuffled. So every epoch still has each row once.
     """
 
     def __init__(self, lengths: NDArray, batch_size: int, seed: int) -> None:

@@ -205,7 +205,6 @@ class Split:
     def make(
         cls, task: Task[Any, Any], name: str, tokenizer: Tokenizer, max_seq_length: int
     ) -> "Split":
-        """Reads a split's files to their end and makes its rows."""
         counts, training = RowCounts(task, name, tokenizer.vocabulary), name == task.train_split
         progress = Progress(f"tokenize {name}", None, "examples")
 

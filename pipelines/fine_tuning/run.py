@@ -154,7 +154,6 @@ class _Job:
         return engine_prediction(self._config, head, self._start, rows)
 
     def _configured(self) -> BertConfig:
-        """The model's configuration with what the task and the options say."""
         config = self._task.configure(self._config.configure(self._start.config))
         settings = {**self._task.settings, **self._task.answer_options}
         settings |= {"task": self._task.name, "max_seq_length": self._config.max_seq_length}
@@ -181,7 +180,6 @@ class _Job:
             check_destination(self._directory, self._start.checkpoint)
 
     def _build_head(self) -> Head:
-        """Builds the task's model with the weights that the run starts from."""
         heads: list[Head] = []
         adapts = self._config.do_train and self._config.adapters.lora_rank
 
@@ -203,7 +201,6 @@ class _Job:
         return heads[-1]
 
     def train(self) -> TrainingResult:
-        """Trains to the end, or as far as it is let, and writes the model when finished."""
         rows, training = self._rows[self._task.train_split], self._run.config
         if not self._run.is_written(training.num_train_steps):
             check_destination(self._directory, self._start.checkpoint)

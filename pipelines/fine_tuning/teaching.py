@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.checkpoints.sentence_modules import read_sentence_settings
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import FLOAT32, OPENVINO
 from keras_bert_impl.engines.kept_graph import files_of_numbers
 from keras_bert_impl.engines.open_engine import EnginePrediction, open_engine
@@ -166,12 +167,7 @@ class TaughtTask:
 
     @cached_property
     def _teacher(self) -> Head:
-        config = self._task.configure(self._source.config)
-        head: Head = self._task.head(config, dtype_policy(FLOAT32))
-        report = restore(head.model, self._source.tensors())
-        check_head_is_trained(report, self._task.name, "name a fine-tuned model as `teacher`")
-        self._task.restored(head.model, self._source)
-        return head
+        return trained_head(self._task, self._source, self._source.config)
 
     @cached_property
     def _predict(self) -> EnginePrediction:
@@ -194,6 +190,15 @@ class TaughtTask:
 
     def num_training_rows(self, rows: RowSet) -> int:
         return len(rows)
+
+
+def trained_head(task: Any, source: ModelSource, config: BertConfig) -> Head:
+    """A trained model of a task, for an engine."""
+    head: Head = task.head(task.configure(config), dtype_policy(FLOAT32))
+    report = restore(head.model, source.tensors())
+    check_head_is_trained(report, task.name, "name a fine-tuned model as `teacher`")
+    task.restored(head.model, source)
+    return head
 
 
 def _joined(parts: Sequence[Rows]) -> Rows:

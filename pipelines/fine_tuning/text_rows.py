@@ -98,20 +98,6 @@ def text_rows(
     A second text that is empty, or has no tokens, counts as none, as in the original. Of a pair the
     longer text loses tokens first. Windows move over the second text of a pair, with the first one
     in front, and have `example_weights`: a text counts once, however many windows it has.
-
-    Example:
-        >>> from keras_bert_impl.tokenization.text_settings import TextSettings
-        >>> from keras_bert_impl.tokenization.tokenizer import Tokenizer
-        >>> from keras_bert_impl.tokenization.vocabulary import Vocabulary
-        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rain", "wet"]
-        >>> tokenizer = Tokenizer(TextSettings(Vocabulary(words)))
-        >>> example = TextExample("0", "Rain", "wet")
-        >>> text_rows([example], tokenizer, 7).padded(7)["input_ids"].tolist()
-        [[2, 5, 3, 6, 3, 0, 0]]
-        >>> windows = LongTexts(long_text="windows", doc_stride=1)
-        >>> rows = text_rows([TextExample("0", "rain rain wet")], tokenizer, 4, windows)
-        >>> rows.padded(4)["input_ids"].tolist(), rows.examples.tolist()
-        ([[2, 5, 5, 3], [2, 5, 6, 3]], [0, 0])
     """
     long_texts = long_texts or LongTexts()
     first = Spans.of(tokenizer.encode_lines([example.text_a for example in examples]))

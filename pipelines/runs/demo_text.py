@@ -46,12 +46,7 @@ def prose_paragraphs(text: str) -> list[str]:
 
 
 def demo_documents() -> Iterator[Document]:
-    """Gives the documents in a fixed order: first the language topics, then module by module.
-
-    Example:
-        >>> next(demo_documents()).title
-        'assert'
-    """
+    """Gives the documents in a fixed order: first the language topics, then module by module."""
     from pydoc_data.topics import topics  # half a megabyte: only when asked for
 
     for title in sorted(topics):
@@ -82,7 +77,6 @@ def _document(title: str, text: str) -> Iterator[Document]:
 
 
 def _docstrings(path: Path) -> Iterator[str]:
-    """The docstrings of a source file, in the order in which they stand."""
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):

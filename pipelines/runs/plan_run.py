@@ -124,13 +124,7 @@ def plan(config: PlanRunConfig) -> tuple[dict[str, str], list[str]]:
 
 
 def steps_and_examples(training: TrainingConfig, rate: float) -> tuple[int, int]:
-    """How many steps a run takes of how many examples, at a rate where it ends by the clock.
-
-    Example:
-        >>> ramp = {"batch_ramp": 0.5, "accumulation_steps": 4, "train_batch_size": 40}
-        >>> steps_and_examples(TrainingConfig(num_train_steps=80, **ramp), 0.0)
-        (80, 2600)
-    """
+    """How many steps a run takes of how many examples, at a rate where it ends by the clock."""
     size, parts, ramp = training.train_batch_size, training.accumulation_steps, training.batch_ramp
     each, ramp = [part / parts for part in range(1, parts + 1)], ramp or 0.0
     if training.train_hours:

@@ -142,7 +142,6 @@ def open_phases(
 
 
 def _expected(config: PhaseConfig, text: TextSettings, model_config: BertConfig) -> Expected:
-    """What the shards of a phase must be for a model."""
     return Expected(
         config.max_seq_length,
         config.max_predictions_per_seq,
@@ -219,7 +218,6 @@ class _Job:
         return rehearse(state, self._objective, self._phases, self._run.config)
 
     def train(self) -> TrainingResult:
-        """Trains to the end, or as far as it is let, and writes the model when finished."""
         return self._run.train(
             self._model,
             self._objective,
@@ -275,7 +273,6 @@ class _Job:
         write_model_directory(folder, self._model, self._text)
 
     def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
-        """Measures the newest weights of the run and writes `eval_results.txt`."""
         step = training.step if training else self._restore_weights()
         measured = self._measure()
         figures = {"global_step": step, **measured}

@@ -191,7 +191,6 @@ class RunPretrainingConfig(CheckpointOptions):
             )
 
     def phases(self) -> tuple[PhaseConfig, ...]:
-        """The phases with their steps."""
         whole = PhaseConfig(
             input_file=self.input_file,
             num_train_steps=self.training.num_train_steps,

@@ -27,26 +27,18 @@ class Epochs:
 
     @property
     def number(self) -> float:
-        """Epochs over the examples."""
         return self.steps * self.batch_size / self.examples
 
     @property
     def over_text(self) -> float:
-        """How often the text itself is read."""
         return self.number * self.copies
 
     def describe(self) -> str:
-        """One line for the log.
-
-        Example:
-            >>> Epochs(steps=1000, batch_size=32, examples=4000, copies=10).describe()
-            '1,000 steps of 32 examples are 8.0 epochs over 4,000 examples (80 over the text)'
-        """
-        line = (
+        over_text = f" ({_epochs(self.over_text)} over the text)" if self.copies > 1 else ""
+        return (
             f"{self.steps:,} steps of {self.batch_size:,} examples are {_epochs(self.number)} "
-            f"epochs over {self.examples:,} examples"
+            f"epochs over {self.examples:,} examples{over_text}"
         )
-        return line + (f" ({_epochs(self.over_text)} over the text)" if self.copies > 1 else "")
 
 
 def epochs_of(phases: Sequence["Phase"]) -> list[Epochs]:

@@ -251,7 +251,6 @@ class Study:
         return flag("vocab_file", f"{learned.folder}/vocab.txt")
 
     def _sentences(self, part: str) -> str:
-        """The files of sentences to train on, or the one that is held out."""
         text = self._command(
             "text",
             "split_sentences",
@@ -368,7 +367,6 @@ def _records(table: Table) -> Iterator[dict[str, Any]]:
 
 
 def _scores(command: Command, task: TaskRun) -> Iterator[float]:
-    """The score of a command, once it is finished."""
     if found := command.finished():
         figures = found["figures"]
         if task.figure not in figures:

@@ -344,7 +344,6 @@ def commands_of(
 
 
 def _missing_heads(source: ModelSource) -> Sequence[str]:
-    """What a model has no head for."""
     if source.checkpoint is None or is_google_checkpoint(source.checkpoint):
         return []  # google's have both; TensorFlow would have to be loaded to look
     find = source.tensors().find

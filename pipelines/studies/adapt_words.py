@@ -64,13 +64,7 @@ class Cut(NamedTuple):
 
     @classmethod
     def of(cls, counts: Mapping[str, int], vocabulary: Vocabulary, alphabet: int) -> "Cut":
-        """Cuts counted words; the text has so many different characters as `alphabet` says.
-
-        Example:
-            >>> cut = Cut.of({"ab": 2, "cc": 1}, Vocabulary([*SPECIAL_TOKENS, "a", "##b"]), 3)
-            >>> cut.tokens_per_word, round(cut.unknown_share, 2), round(cut.tokens_per_character, 2)
-            (2.0, 0.33, 0.83)
-        """
+        """Cuts counted words; the text has so many different characters as `alphabet` says."""
         known = tokens = unknown = unknown_characters = 0
         for word, count in counts.items():
             cut = longest_tokens(word, vocabulary)
@@ -92,13 +86,7 @@ class Cut(NamedTuple):
 
 
 def seems_decomposed(paragraphs: Sequence[str], text: TextSettings) -> bool:
-    """Whether a model cuts text into far fewer tokens once it is composed (NFC).
-
-    Example:
-        >>> text = TextSettings(Vocabulary([*SPECIAL_TOKENS, "한", "##국"]), do_lower_case=False)
-        >>> seems_decomposed(["한국"], text), seems_decomposed(["\u1112\u1161\u11ab국"], text)
-        (False, True)
-    """
+    """Whether a model cuts text into far fewer tokens once it is composed (NFC)."""
 
     def cost(lines: Iterable[str]) -> int:
         casing = (text.do_lower_case, text.removes_accents)

@@ -13,19 +13,17 @@ import numpy as np
 from keras_bert_impl.checkpoints.convert import read_portable
 from keras_bert_impl.checkpoints.model_directory import write_tensors_directory
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
-from keras_bert_impl.checkpoints.restore import restore
 from keras_bert_impl.checkpoints.sentence_modules import read_dense, read_sentence_settings
 from keras_bert_impl.engines.config import FLOAT32, INT8, OPENVINO, need_openvino
 from keras_bert_impl.engines.kept_graph import places_of
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, without_links
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from keras_bert_impl.training.config import dtype_policy
 from pipelines.fine_tuning import row_set
 from pipelines.fine_tuning.row_batches import LengthRule, RowEvaluation
 from pipelines.fine_tuning.run import fine_tune_checked
 from pipelines.fine_tuning.start import CheckedRun, check_run, with_kept_options
-from pipelines.fine_tuning.teaching import Lesson, TaughtTask
+from pipelines.fine_tuning.teaching import Lesson, TaughtTask, trained_head
 from pipelines.fine_tuning.teaching_options import DistillConfig
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.studies.commands import Tools, flag, forget_models, overriding, words_of
@@ -204,9 +202,9 @@ class Distillation:
 
         They are timed in turn, so that other work on the machine slows all alike.
         """
-        checked = self._checked(self._config.teacher)
-        task, start, length = checked.task, checked.start, checked.config.max_seq_length
-        split = row_set.Split.make(task, task.evaluation_splits[0], Tokenizer(start.text), length)
+        checked = config, task, start = self._checked(self._config.teacher)
+        tokenizer, main = Tokenizer(start.text), task.evaluation_splits[0]
+        split = row_set.Split.make(task, main, tokenizer, config.max_seq_length)
         opened = [_Opened("teacher", checked, FLOAT32, split)]
         for layers, folder in students.items():
             name, of_student = f"layers {', '.join(map(str, layers))}", self._checked(str(folder))
@@ -231,12 +229,10 @@ class _Opened:
         self, name: str, checked: CheckedRun, precision: str, split: row_set.Split
     ) -> None:
         self._name, self._precision, self._split = name, precision, split
-        self._task, self._start = checked.task, checked.start
-        config = replace(checked.config, engine_precision=precision)
-        described = self._task.configure(config.configure(self._start.config))
-        self._head = self._task.head(described, dtype_policy(FLOAT32))
-        restore(self._head.model, self._start.tensors())
-        self._task.restored(self._head.model, self._start)
+        asked, self._task, self._start = checked
+        config = replace(asked, engine_precision=precision)
+        described = config.configure(self._start.config)
+        self._head = trained_head(self._task, self._start, described)
         self._predict = row_set.engine_prediction(config, self._head, self._start, split.rows)
         self.figure = ""
 
@@ -264,14 +260,13 @@ class _Opened:
         return Measured(self._name, layers, self._precision, value, sigma, *where)
 
     def _megabytes(self) -> float:
-        """The size of the weights as they lie on the disk."""
         files = [*self._start.tensors().files]
         if self._precision == INT8:
             name = f"{type(self._head.model).__name__}_{INT8}"
-            kept = [one for one in places_of(self._start.folder, name) if one.is_dir()]
-            if not kept:
+            kept = next(filter(Path.is_dir, places_of(self._start.folder, name)), None)
+            if kept is None:
                 return math.nan  # nothing could be written there
-            files = [*kept[0].iterdir()]
+            files = [*kept.iterdir()]
         return sum(one.stat().st_size for one in files) / 1e6
 
 

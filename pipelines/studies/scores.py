@@ -27,12 +27,7 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, values: Iterable[float]) -> "Spread":
-        """The spread of some values; one that is NaN counts as 0, as a correlation of a constant.
-
-        Example:
-            >>> print(Spread.of([1.0, 2.0, 6.0]), Spread.of([0.5]))
-            3.0000 ± 2.6458 0.5000
-        """
+        """The spread of some values; NaN counts as 0."""
         known = [number(value) for value in values]
         sigma = statistics.stdev(known) if len(known) > 1 else math.nan
         middle = statistics.median(known)
@@ -48,13 +43,7 @@ def number(value: float) -> float:
 
 
 def welch_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
-    """The 95 % interval of the mean of `first` minus that of `second`, two scores each at least.
-
-    Example:
-        >>> low, high = welch_interval([1.0, 2.0, 3.0], [1.0, 2.0, 6.0])
-        >>> round(low, 2), round(high, 2)
-        (-6.74, 4.74)
-    """
+    """The 95 % interval of the mean of `first` minus that of `second`, two scores each at least."""
     from scipy import stats
 
     if len({*first}) == len({*second}) == 1:  # SciPy's interval is NaN then
@@ -64,12 +53,7 @@ def welch_interval(first: Sequence[float], second: Sequence[float]) -> tuple[flo
 
 
 def differs_significantly(first: Sequence[float], second: Sequence[float]) -> bool:
-    """Whether Welch's interval leaves out 0; of a single score it is unknown: no.
-
-    Example:
-        >>> differs_significantly([1.0, 1.1], [5.0, 5.1]), differs_significantly([1.0, 1.1], [9.0])
-        (True, False)
-    """
+    """Whether Welch's interval leaves out 0; of a single score it is unknown: no."""
     if min(len(first), len(second)) < 2:
         return False
     low, high = welch_interval(first, second)

@@ -20,6 +20,13 @@ def test_an_unknown_label_is_named_with_the_known_ones():
         LABELS.encode("2")
 
 
+def test_labels_are_classes_and_numbers_stay_within_their_bounds():
+    assert (LABELS.encode("1"), LABELS.names) == (1, ("unacceptable", "acceptable"))
+    assert LABELS.decode(np.array([[0.1, 2.0], [3.0, -1.0]])) == ["1", "0"]
+    assert NUMBERS.encode("3.800") == 3.8
+    assert NUMBERS.decode(np.array([[5.25], [1.5]])) == ["5.000", "1.500"]
+
+
 def test_logits_become_probabilities_even_when_they_are_huge():
     probabilities = LABELS.values(np.array([[0.0, np.log(3)], [1000.0, 0.0]], np.float32))
     np.testing.assert_allclose(probabilities, [[0.25, 0.75], [1.0, 0.0]], atol=1e-7)

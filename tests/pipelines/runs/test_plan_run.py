@@ -35,6 +35,11 @@ def test_hours_are_planned_from_the_rate():
         dataclasses.replace(config, examples_per_second=None)
 
 
+def test_a_ramp_of_steps_takes_fewer_examples():
+    ramp = {"batch_ramp": 0.5, "accumulation_steps": 4, "train_batch_size": 40}
+    assert steps_and_examples(TrainingConfig(num_train_steps=80, **ramp), 0.0) == (80, 2600)
+
+
 def test_a_ramp_of_hours_takes_more_steps_of_fewer_examples():
     ramp = {"batch_ramp": 0.5, "accumulation_steps": 2, "train_batch_size": 10}
     # At 10 examples a second: 900 s of 5, 900 s of 10, 1,800 s of 10.

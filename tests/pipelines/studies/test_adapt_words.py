@@ -95,5 +95,5 @@ def test_a_new_head_guesses_by_the_frequencies_of_the_text(tmp_path):
 def test_an_unknown_word_costs_its_loss_and_its_characters():
     counts = {"goat": 1, "ünder": 1}
     cut = Cut.of(counts, LETTERS.vocabulary, alphabet=20)
-    assert cut.unknown_share == 0.5
+    assert (cut.unknown_share, cut.tokens_per_word) == (0.5, 4.0)
     assert cut.nats_per_character(0.5) == pytest.approx((5 * 0.5 + 5 * np.log(20)) / 9)
