@@ -47,9 +47,9 @@ class ManyRunsConfig:
 
     num_seeds: int = option(
         1,
-        "Train this many models, one after the other, each with another seed, each in its folder "
+        "Train this many models, each with another seed, the given one first, in its folder "
         "seed-NUMBER of the run's folder, and write mean, deviation, median, minimum, the best on "
-        "the dev set and how many failed. The first seed is the one that is given.",
+        "the dev set and how many failed.",
         at_least=1,
         at_most=10_000,
         resume=FREE,
@@ -150,9 +150,8 @@ class FineTuningConfig(CheckpointOptions):
     trim_padding: bool = option(
         True,
         "Pad each batch to its longest row only, rounded up to one of at most eight lengths: the "
-        "same figures sooner (but for rounding and dropout's draws). Each length is traced and "
-        "compiled when it first comes, so a short run has few. On a TPU, and in training where "
-        "several steps are one compiled call, all batches have the maximum.",
+        "same figures sooner (but for rounding and dropout's draws). On a TPU, and in training "
+        "where several steps are one compiled call, all batches have the maximum.",
         resume=FREE,
     )
     engine: str = option(

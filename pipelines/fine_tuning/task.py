@@ -68,33 +68,26 @@ class Head:
 
 
 class Facts(NamedTuple):
-    """What is counted of an example: its labels, its line in a file, what else is odd about it.
-
-    One that is not `compared` may be there twice, or in several splits.
-    """
+    """What is counted of an example: its labels, its line in a file, what else is odd about it."""
 
     classes: Sequence[str] | None = None
     line: int = 0
     note: str = ""
-    compared: bool = True
+    compared: bool = True  # else it may be there twice, or in several splits
 
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """What batches are made of: the rows of the training split, and how a run trains with them.
-
-    `outputs` computes those of the model that training starts from, `identity` tells these rows and
-    that model from others; `length_rule` says how long batches may be; `folder` is the run's.
-    """
+    """What batches are made of: the rows of the training split, and how a run trains with them."""
 
     rows: "RowSet"
     batch_size: int
     seed: int
     length_rule: "LengthRule"
     replicas: int
-    folder: Path
-    identity: str
-    outputs: "Callable[[], RowOutputs]"
+    folder: Path  # of the run
+    identity: str  # tells these rows, and the model that training starts from, from others
+    outputs: "Callable[[], RowOutputs]"  # of that model
 
 
 class TaskDefaults(Protocol):
@@ -189,8 +182,8 @@ class TaskDefaults(Protocol):
 class Task(TaskDefaults, Protocol[Example, Answer]):
     """The contract between a task and the jobs that fine-tune for it and serve it.
 
-    A task knows its files, its options and its labels; it knows nothing of batches, devices,
-    training or result folders. `tests/support/toy_task.py` is one in under a hundred lines.
+    A task knows its files, its options and its labels; nothing of batches, devices, training or
+    result folders. `tests/support/toy_task.py` is one in under a hundred lines.
     """
 
     @property

@@ -116,7 +116,8 @@ class TaughtTask:
             tasks, own = zip(*group, strict=True)
             rows = tasks[0].rows(own, tokenizer, max_seq_length, training=False)
             parts.append(self._taught(rows))
-        return _joined(parts)
+        joined = RowSet(parts)
+        return joined.read(np.arange(len(joined)))
 
     def _taught(self, rows: Rows) -> Rows:
         """What is learned of rows: the inputs, the answers, and labels where they count."""
@@ -199,19 +200,3 @@ def trained_head(task: Any, source: ModelSource, config: BertConfig) -> Head:
     check_head_is_trained(report, task.name, "name a fine-tuned model as `teacher`")
     task.restored(head.model, source)
     return head
-
-
-def _joined(parts: Sequence[Rows]) -> Rows:
-    """Rows of examples that follow one another."""
-    firsts = np.cumsum([0, *(int(part.examples[-1]) + 1 for part in parts)])
-
-    def of(features: Sequence[Mapping[str, NDArray]]) -> dict[str, NDArray]:
-        return {name: np.concatenate([one[name] for one in features]) for name in features[0]}
-
-    return Rows(
-        np.concatenate([part.examples + first for part, first in zip(parts, firsts, strict=False)]),
-        np.concatenate([part.lengths for part in parts]),
-        of([part.tokens for part in parts]),
-        of([part.values for part in parts]),
-        parts[0].choices,
-    )

@@ -123,8 +123,6 @@ class AdaptConfig(CheckpointOptions):
         check_options(self)
         if not self.input_file:
             raise UserError("`input_file` is missing; name the text to adapt the model to.")
-        for name in ("text_flags", "data_flags", "pretraining_flags"):
-            words_of(name, getattr(self, name))
         if self.task is not None and (tool := words_of("task", self.task, "TOOL")[0]) not in (
             FINE_TUNING_TOOLS
         ):
