@@ -12,13 +12,8 @@ from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import ENGINES, FLOAT32, INT8, TENSORFLOW, check_engine
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.models import head_settings
 from keras_bert_impl.models.adapters import AdapterConfig
-from keras_bert_impl.models.head_settings import (
-    has_bilstm,
-    trained_pooling,
-    with_bilstm,
-    with_pooling,
-)
 from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, option, options_of
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.training.config import MOST_EXAMPLES, TrainingConfig
@@ -213,7 +208,7 @@ class FineTuningConfig(CheckpointOptions):
         """The options that the configuration of a trained model says, by their names."""
         known, options = self.known(model), options_of(type(self))
         settings = {one.name: known[one.name] for one in options if one.name in known}
-        return {**settings, "encoder_bilstm": has_bilstm(model)}
+        return {**settings, "encoder_bilstm": head_settings.has_bilstm(model)}
 
     def kept_in_model(self, task: Any) -> Mapping[str, Any]:
         """Settings for the model directory besides those of the task, which make its rows."""
@@ -241,8 +236,9 @@ class FineTuningConfig(CheckpointOptions):
 
     def configure(self, config: BertConfig) -> BertConfig:
         """The model's configuration with what the options change of it."""
-        return with_bilstm(self._with_pooling(config), self.encoder_bilstm)
+        return head_settings.with_bilstm(self._with_pooling(config), self.encoder_bilstm)
 
     def _with_pooling(self, config: BertConfig) -> BertConfig:
         """The pooling that suits the model's attention, where a head is trained."""
-        return with_pooling(config, trained_pooling(config)) if self.do_train else config
+        pooling = head_settings.trained_pooling(config) if self.do_train else None
+        return head_settings.with_pooling(config, pooling)

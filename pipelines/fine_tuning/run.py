@@ -18,33 +18,18 @@ from keras_bert_impl.json_files import read_log
 from keras_bert_impl.models.adapters import add_adapters, freeze_loaded
 from keras_bert_impl.options import made_settings, settings_of
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.training import learning_curve
 from keras_bert_impl.training.batches import BatchSource, one_phase
 from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.evaluation import Prediction
 from keras_bert_impl.training.hooks import standard_hooks
-from keras_bert_impl.training.learning_curve import (
-    Guess,
-    draw_learning_curve,
-    read_guesses,
-    write_guesses,
-)
 from keras_bert_impl.training.loop import TrainingResult
 from keras_bert_impl.training.metric_writers import add_evaluation
 from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import Devices, make_devices
+from pipelines.fine_tuning import row_set
 from pipelines.fine_tuning.row_batches import LengthRule, RowBatches, RowEvaluation
-from pipelines.fine_tuning.row_set import (
-    AnsweredSplit,
-    Predicts,
-    RowOutputs,
-    RowSet,
-    Split,
-    compute_outputs,
-    engine_prediction,
-    mean_loss,
-    missing_labels,
-)
 from pipelines.fine_tuning.start import (
     AnyConfig,
     CheckedRun,
@@ -68,7 +53,7 @@ class FineTuningResults:
 
     training: TrainingResult | None = None
     evaluation: dict[str, float] = field(default_factory=dict)
-    guesses: dict[str, Guess] = field(default_factory=dict)
+    guesses: dict[str, learning_curve.Guess] = field(default_factory=dict)
     prediction_files: list[Path] = field(default_factory=list)
 
 
@@ -102,7 +87,7 @@ def fine_tune_checked(checked: CheckedRun) -> FineTuningResults:
     finished = "training is finished, its model is kept, and the same command evaluates"
     with kept_so_far(finished if config.do_train else unchanged):
         evaluation = job.evaluate(trained) if config.do_eval else {}
-        found = read_guesses(directory) if config.do_eval else {}
+        found = learning_curve.read_guesses(directory) if config.do_eval else {}
         files = job.predict() if config.do_predict else []
     guesses = {f"eval_{name}": guess for name, guess in found.items()}
     return FineTuningResults(trained, evaluation, guesses, files)
@@ -114,14 +99,14 @@ class _Job:
     def __init__(self, checked: CheckedRun, directory: RunDirectory, devices: Devices) -> None:
         config, task, start = self._config, self._task, self._start = checked
         self._directory, self._devices = directory, devices
-        self._kept: dict[str, RowOutputs] = {}
+        self._kept: dict[str, row_set.RowOutputs] = {}
         self._sentence = task.sentence(config.max_seq_length)
         self._model_config = self._configured()
         self._check_start()
         tokenizer = Tokenizer(start.text)
         # All files are read before hours of training: a mistake in a test set shows at once.
         self._splits = {
-            name: Split.make(task, name, tokenizer, config.max_seq_length)
+            name: row_set.Split.make(task, name, tokenizer, config.max_seq_length)
             for name in wanted_splits(config, task)
         }
         self._rows = {name: split.rows for name, split in self._splits.items()}
@@ -133,7 +118,7 @@ class _Job:
         self._head = self._build_head()
         self._predict = self._predicts()
 
-    def _write_guesses(self) -> dict[str, dict[str, Guess]]:
+    def _write_guesses(self) -> dict[str, dict[str, learning_curve.Guess]]:
         """Writes what guessing reaches on each split, once: log, picture and report read it."""
         prefixes = figure_prefixes(self._task.evaluation_splits)
         found = {split: guesses_of(self._task, split) for split in prefixes}
@@ -143,15 +128,15 @@ class _Job:
                 for split, guesses in found.items()
                 for name, guess in (guesses | dict(self._task.peers(split))).items()
             }
-            write_guesses(self._directory, named)
+            learning_curve.write_guesses(self._directory, named)
         return found
 
-    def _predicts(self) -> Predicts:
+    def _predicts(self) -> row_set.Predicts:
         head = self._head
         if self._config.engine == TENSORFLOW:
             return Prediction(head.model, head.objective.input_names, self._devices.strategy)
         rows = next(iter(self._rows.values()))
-        return engine_prediction(self._config, head, self._start, rows)
+        return row_set.engine_prediction(self._config, head, self._start, rows)
 
     def _configured(self) -> BertConfig:
         config = self._task.configure(self._config.configure(self._start.config))
@@ -212,7 +197,7 @@ class _Job:
         how = (self._settings(rows), self._write_model, hooks, type(self._config))
         return self._run.train(model, objective, phases, *how)
 
-    def _batches(self, rows: RowSet, training: TrainingConfig) -> BatchSource:
+    def _batches(self, rows: row_set.RowSet, training: TrainingConfig) -> BatchSource:
         size, seed, rule = training.train_batch_size, training.seed, self._length_rule(training)
         outputs = partial(self._outputs, self._task.train_split, self._config.eval_batch_size)
         replicas, folder = self._devices.replicas, self._directory.path
@@ -260,7 +245,7 @@ class _Job:
             self._draw()
 
     def _draw(self) -> None:
-        draw_learning_curve(self._directory, self._task.curve_style)
+        learning_curve.draw_learning_curve(self._directory, self._task.curve_style)
 
     def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
         prefixes = figure_prefixes(self._task.evaluation_splits)
@@ -289,13 +274,13 @@ class _Job:
             if outputs is None:
                 outputs = self._outputs(split, self._config.predict_batch_size)
             if self._devices.is_chief:
-                answered = AnsweredSplit(self._task, self._splits[split], outputs)
+                answered = row_set.AnsweredSplit(self._task, self._splits[split], outputs)
                 files += self._task.write(self._directory.path, split, answered)
         return files
 
-    def _outputs(self, split: str, batch_size: int) -> RowOutputs:
+    def _outputs(self, split: str, batch_size: int) -> row_set.RowOutputs:
         source = RowEvaluation(self._rows[split], batch_size, self._length_rule())
-        return compute_outputs(split, self._rows[split], source, self._predict, self._head)
+        return row_set.compute_outputs(split, self._rows[split], source, self._predict, self._head)
 
     def _score(self, split: str, *, final: bool = False) -> dict[str, float]:
         """The mean loss over a whole split, and the task's metrics.
@@ -306,8 +291,8 @@ class _Job:
         outputs = self._outputs(split, self._config.eval_batch_size)
         if final and self._config.do_predict and split in self._task.test_splits:
             self._kept[split] = outputs
-        loss = mean_loss(self._task, head.objective, rows, outputs, head.labels)
-        answered = AnsweredSplit(self._task, self._splits[split], outputs)
+        loss = row_set.mean_loss(self._task, head.objective, rows, outputs, head.labels)
+        answered = row_set.AnsweredSplit(self._task, self._splits[split], outputs)
         scores = self._task.score(answered)
         if final:
             if split == self._main:
@@ -334,7 +319,7 @@ class _Job:
     @property
     def _best_by(self) -> str:
         """The loss, or the figure that decides where the rows have no labels for it."""
-        missing = missing_labels(self._rows[self._main], self._head.labels)
+        missing = row_set.missing_labels(self._rows[self._main], self._head.labels)
         compared = missing and self._task.compared_figures
         return compared[0] if compared else "loss"
 
@@ -377,7 +362,7 @@ class _Job:
         # Rounded up: the last epoch's evaluation is that of the end, not one a few steps before.
         return training.evaluated_each(-(-count // training.train_batch_size))
 
-    def _settings(self, rows: RowSet) -> dict[str, Any]:
+    def _settings(self, rows: row_set.RowSet) -> dict[str, Any]:
         """The settings that a resumed run must share, besides those of training."""
         checkpoint = self._config.init_checkpoint
         return {

@@ -27,15 +27,9 @@ from keras_bert_impl.errors import UserError, reading
 from keras_bert_impl.files import file_sha256, make_folder, open_whole
 from keras_bert_impl.json_files import json_text
 from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.training import distillation
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
 from keras_bert_impl.training.config import dtype_policy
-from keras_bert_impl.training.distillation import (
-    LABELLED,
-    OUTPUTS,
-    TEACHER,
-    DistillationObjective,
-    InnerLessons,
-)
 from pipelines.fine_tuning.row_batches import LengthRule, RowEvaluation
 from pipelines.fine_tuning.row_set import RowSet, compute_outputs
 from pipelines.fine_tuning.start import check_head_is_trained
@@ -140,9 +134,9 @@ class TaughtTask:
             size = int(rows.offsets()[-1]) if of_tokens else len(rows)
             found = np.zeros((size, *like.shape[1:]), like.dtype)
             (tokens if of_tokens else values)[name] = found
-        values[LABELLED] = np.full(len(rows), labelled, np.float32)
+        values[distillation.LABELLED] = np.full(len(rows), labelled, np.float32)
         for name, array in self._outputs(rows).items():
-            (tokens if name in head.token_outputs else values)[TEACHER + name] = array
+            (tokens if name in head.token_outputs else values)[distillation.TEACHER + name] = array
         return replace(rows, tokens=tokens, values=values)
 
     def _outputs(self, rows: Rows) -> Mapping[str, NDArray]:
@@ -177,13 +171,15 @@ class TaughtTask:
 
     def head(self, config: Any, dtype: Any = None) -> Head:
         own, how, inner = self._task.head(config, dtype), self._config, None
-        if how.lessons != OUTPUTS:
+        if how.lessons != distillation.OUTPUTS:
             encoder = BertEncoder(self._source.config, return_all_layers=True, dtype=dtype)
             restore(encoder, self._source.tensors())
-            inner = InnerLessons(encoder, how.lessons, self._layers)
+            inner = distillation.InnerLessons(encoder, how.lessons, self._layers)
         names, weight = [*own.model.output], how.label_weight
-        objective = DistillationObjective(own.objective, names, how.temperature, weight, inner)
-        lessons = tuple(TEACHER + name for name in names)
+        objective = distillation.DistillationObjective(
+            own.objective, names, how.temperature, weight, inner
+        )
+        lessons = tuple(distillation.TEACHER + name for name in names)
         return Head(own.model, objective, lessons, own.token_outputs)
 
     def batches(self, training: TrainingRows) -> None:

@@ -16,16 +16,11 @@ from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.options import options_named
 from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.training import learning_curve
 from keras_bert_impl.training.batches import Phase
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
 from keras_bert_impl.training.evaluation import Evaluation
 from keras_bert_impl.training.hooks import standard_hooks
-from keras_bert_impl.training.learning_curve import (
-    Guess,
-    draw_learning_curve,
-    read_guesses,
-    write_guesses,
-)
 from keras_bert_impl.training.loop import TrainingResult, rehearse
 from keras_bert_impl.training.objectives import PretrainingObjective
 from keras_bert_impl.training.run import Hook, Run
@@ -33,12 +28,7 @@ from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.strategy import make_devices, telling_of_lost_workers
 from pipelines.inputs.pretraining import PretrainingBatches, PretrainingEvaluation
-from pipelines.metrics.guessing import (
-    ENOUGH_TOKENS,
-    count_answers,
-    count_masked_tokens,
-    pretraining_guesses,
-)
+from pipelines.metrics import guessing
 from pipelines.pretraining_data.masking import Targets
 from pipelines.records.check import Expected
 from pipelines.runs.pretraining_config import (
@@ -90,7 +80,7 @@ class PretrainingResults:
     training: TrainingResult | None = None
     already_finished: bool = False  # by an earlier call: nothing was done
     evaluation: dict[str, float] = field(default_factory=dict)
-    guesses: dict[str, Guess] = field(default_factory=dict)
+    guesses: dict[str, learning_curve.Guess] = field(default_factory=dict)
     rehearsal: list[dict[str, float]] = field(default_factory=list)  # of a step of each phase
 
 
@@ -109,7 +99,7 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
             return PretrainingResults(
                 already_finished=True,
                 evaluation=run.read_eval_results() if config.do_eval else {},
-                guesses=read_guesses(run),
+                guesses=learning_curve.read_guesses(run),
             )
     with telling_of_lost_workers(config.training):
         with kept_so_far(run.kept_before_training() if trains else _UNCHANGED):
@@ -180,12 +170,13 @@ class _Job:
             self._tell_of_the_run()
         self._held_out = self._open_held_out()
         # Every record that will be measured is looked at here, before hours of training.
-        held_out = count_answers(self._held_out.batches(), self._model_config.vocab_size)
+        size = self._model_config.vocab_size
+        held_out = guessing.count_answers(self._held_out.batches(), size)
         batches: Any = self._phases[0].batches
         steps = -(-batches.num_examples // batches.batch_size)
         epoch = itertools.islice(batches.batches_from(0), steps)
-        counts = count_masked_tokens(epoch, self._model_config.vocab_size, ENOUGH_TOKENS)
-        self.guesses = pretraining_guesses(counts, held_out)
+        counts = guessing.count_masked_tokens(epoch, size, guessing.ENOUGH_TOKENS)
+        self.guesses = guessing.pretraining_guesses(counts, held_out)
         self._objective = PretrainingObjective(config.next_sentence)
         self._model, _ = self._run.build_model(
             lambda dtype: BertPretrainer(self._model_config, dtype=dtype), self._start.opened
@@ -266,8 +257,8 @@ class _Job:
             self._draw()
 
     def _draw(self) -> None:
-        write_guesses(self._run.directory, self.guesses)
-        draw_learning_curve(self._run.directory)
+        learning_curve.write_guesses(self._run.directory, self.guesses)
+        learning_curve.draw_learning_curve(self._run.directory)
 
     def _write_model(self, folder: Path) -> None:
         write_model_directory(folder, self._model, self._text)

@@ -17,14 +17,7 @@ from keras_bert_impl.options import (
     options_named,
 )
 from keras_bert_impl.training.config import MOST_EXAMPLES, TrainingConfig
-from pipelines.pretraining_data.masking import (
-    MASKED_LM,
-    NEXT_TOKEN,
-    OBJECTIVES,
-    PREVIOUS_TOKEN,
-    Targets,
-    most_predictions,
-)
+from pipelines.pretraining_data import masking
 from pipelines.pretraining_data.recipe import check_shares
 
 
@@ -146,12 +139,12 @@ class RunPretrainingConfig(CheckpointOptions):
         "change an encoder that has learned.",
     )
     objective: str = option(
-        MASKED_LM,
+        masking.MASKED_LM,
         "What is predicted: masked_lm, masked tokens; next_token, each token from those on its "
         "left, by a configuration with causal; previous_token, each from those on its right, by "
         "one with anticausal. The last two need shards made with dynamic masking, and figures "
         "called masked_lm are then of all predicted tokens.",
-        choices=OBJECTIVES,
+        choices=masking.OBJECTIVES,
     )
     mask_probabilities: tuple[float, float, float] | None = option(
         None,
@@ -200,20 +193,21 @@ class RunPretrainingConfig(CheckpointOptions):
             max_predictions_per_seq=self.max_predictions_per_seq,
         )
         phases = self.phase2.phases_of(whole)
-        if self.objective == MASKED_LM:
+        if self.objective == masking.MASKED_LM:
             return phases
         # Every token is predicted, so that the flag about masked ones says nothing.
         return tuple(
-            replace(one, max_predictions_per_seq=most_predictions(one.max_seq_length))
+            replace(one, max_predictions_per_seq=masking.most_predictions(one.max_seq_length))
             for one in phases
         )
 
-    def targets(self) -> Targets:
-        return Targets(self.objective, self.mask_probabilities)
+    def targets(self) -> masking.Targets:
+        return masking.Targets(self.objective, self.mask_probabilities)
 
     def check_model(self, model: BertConfig) -> None:
         """Refuses an objective that the model's attention makes impossible, or too easy."""
-        needed = {NEXT_TOKEN: "causal", PREVIOUS_TOKEN: "anticausal"}.get(self.objective)
+        needs = {masking.NEXT_TOKEN: "causal", masking.PREVIOUS_TOKEN: "anticausal"}
+        needed = needs.get(self.objective)
         seen = {"causal": model.causal, "anticausal": model.anticausal}
         if needed and not seen[needed]:
             raise UserError(

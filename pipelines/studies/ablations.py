@@ -17,18 +17,8 @@ from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.pretraining_data.masking import NEXT_TOKEN, PREVIOUS_TOKEN
 from pipelines.runs.plan_run import parameters_by_part
 from pipelines.runs.pretraining_config import RunPretrainingConfig, kept_model
+from pipelines.studies import recipe
 from pipelines.studies.commands import Command, Tools, flag, flags, overriding
-from pipelines.studies.recipe import (
-    MASKING_TABLE,
-    MODELS_TABLE,
-    SIZES_TABLE,
-    STEPS_FIGURE,
-    TASKS_TABLE,
-    OtherModel,
-    RunAblationsConfig,
-    Size,
-    TaskRun,
-)
 from pipelines.studies.scores import (
     Spread,
     differs_significantly,
@@ -66,7 +56,7 @@ class Start:
     """The model that fine-tuning starts from: one of ours after `step`, or at `checkpoint`."""
 
     key: str  # its part of the commands' names; `_RANDOM` is no pre-training at all
-    size: Size
+    size: recipe.Size
     settings: Mapping[str, bool] = field(default_factory=dict)  # of its configuration
     flags: Sequence[str] = ()  # of its pre-training
     step: int | None = None
@@ -91,7 +81,7 @@ class Table:
     title: str
     notes: tuple[str, ...]
     rows: Sequence[Row]
-    tasks: Sequence[TaskRun]
+    tasks: Sequence[recipe.TaskRun]
     fields: Sequence[Sequence[Sequence[Command]]]
 
 
@@ -103,7 +93,7 @@ class Study:
         tables: BERT beside random weights on every task, then those of the paper, the figure last.
     """
 
-    def __init__(self, config: RunAblationsConfig, tools: Tools) -> None:
+    def __init__(self, config: recipe.RunAblationsConfig, tools: Tools) -> None:
         self.config, self._tools = config, tools
         self.commands: dict[str, Command] = {}
         size, *others = config.sizes
@@ -117,7 +107,7 @@ class Study:
         every, last = self._spacing
         shares = "What stands at masked tokens: [MASK] / the same / a random one, in percent"
         rows: dict[str, tuple[Sequence[str], list[Row]]] = {
-            TASKS_TABLE: (
+            recipe.TASKS_TABLE: (
                 ["The pre-training tasks (table 5 of the paper)"],
                 [
                     check[0],
@@ -127,19 +117,19 @@ class Study:
                     Row("RTL & No NSP", rtl),
                 ],
             ),
-            SIZES_TABLE: (
-                ["The size of the model (table 6 of the paper)", *Size._fields[1:]],
+            recipe.SIZES_TABLE: (
+                ["The size of the model (table 6 of the paper)", *recipe.Size._fields[1:]],
                 [Row(one.size.name, one, notes=tuple(map(str, one.size[1:]))) for one in sizes],
             ),
-            MASKING_TABLE: (
+            recipe.MASKING_TABLE: (
                 [f"{shares} (table 8 of the paper)"],
                 [Row(_percent(mix, "/"), _masked(bert, mix)) for mix in MIXES],
             ),
-            MODELS_TABLE: (
+            recipe.MODELS_TABLE: (
                 ["BERT beside other models"],
                 [*check, *map(self._other, config.other_models)],
             ),
-            STEPS_FIGURE: (
+            recipe.STEPS_FIGURE: (
                 ["Steps of pre-training (figure 5 of the paper)", "steps"],
                 [
                     Row(label, replace(one, step=None if n == last else n), notes=(str(n),))
@@ -159,18 +149,18 @@ class Study:
         """The commands that pre-train a row's model, one a seed."""
         return [self._pretrained(row.start, seed) for seed in self.config.pretraining_seeds]
 
-    def _other(self, model: OtherModel) -> Row:
+    def _other(self, model: recipe.OtherModel) -> Row:
         words = "-".join(re.findall(r"\w+", model.name))
         start = Start(f"other-{words}", self.config.sizes[0], checkpoint=model.checkpoint)
         return Row(model.name, start, model.flags)
 
     def _table(
-        self, name: str, title: Sequence[str], rows: Sequence[Row], tasks: Sequence[TaskRun]
+        self, name: str, title: Sequence[str], rows: Sequence[Row], tasks: Sequence[recipe.TaskRun]
     ) -> Table:
         fields = [[self._field(row, task) for task in tasks] for row in rows]
         return Table(name, title[0], tuple(title[1:]), rows, tasks, fields)
 
-    def _field(self, row: Row, task: TaskRun) -> list[Command]:
+    def _field(self, row: Row, task: recipe.TaskRun) -> list[Command]:
         """The fine-tunings of a model for a task, one for each pair of seeds."""
         ours = row.start.key != _RANDOM and row.start.checkpoint is None
         firsts = self.config.pretraining_seeds if ours else (None,)
@@ -180,7 +170,7 @@ class Study:
             for seed in self.config.seeds
         ]
 
-    def _fine_tuned(self, row: Row, task: TaskRun, first: int | None, seed: int) -> Command:
+    def _fine_tuned(self, row: Row, task: recipe.TaskRun, first: int | None, seed: int) -> Command:
         start, config = row.start, self.config
         files: Mapping[str, str] = {}
         if start.checkpoint is not None:
@@ -283,7 +273,7 @@ class Study:
         return max(1, round(steps / self.config.num_models / unit)) * unit, steps
 
 
-def run_ablations(config: RunAblationsConfig, tools: Tools) -> tuple[list[str], list[Path]]:
+def run_ablations(config: recipe.RunAblationsConfig, tools: Tools) -> tuple[list[str], list[Path]]:
     """Does what is not finished of a study; gives the lines of its report, and its files.
 
     A dry run gives the list of commands and does none.
@@ -301,7 +291,7 @@ def run_ablations(config: RunAblationsConfig, tools: Tools) -> tuple[list[str], 
                 write_study(study, folder)
         files = write_study(study, folder)
         for table in study.tables:
-            if table.name == STEPS_FIGURE:
+            if table.name == recipe.STEPS_FIGURE:
                 files.append(folder / "steps.png")
                 _draw(table, files[-1])
         return study_lines(study), files
@@ -330,14 +320,16 @@ def study_lines(study: Study) -> list[str]:
             star = " *" if record.get("differs") else ""
             cell = f"{Spread.of(record['scores'])}{star}" if record["scores"] else _MISSING
             cells.setdefault(record["column"], []).append(cell)
-        about = ["parameters", "perplexity"] if table.name == SIZES_TABLE else []
+        about = ["parameters", "perplexity"] if table.name == recipe.SIZES_TABLE else []
         header = ["", *table.notes, *about, *cells]
         rows = [
             [row.label, *row.notes, *(_about_size(study, row) if about else ()), *of_row]
             for row, of_row in zip(table.rows, zip(*cells.values(), strict=True), strict=True)
         ]
         lines += ["", f"## {table.title}", "", *markdown_table(header, rows)]
-        lines += ["", "![scores against steps](steps.png)"] if table.name == STEPS_FIGURE else []
+        lines += (
+            ["", "![scores against steps](steps.png)"] if table.name == recipe.STEPS_FIGURE else []
+        )
     runs = list[str]()
     for name, command in study.commands.items():
         found = command.finished()
@@ -366,7 +358,7 @@ def _records(table: Table) -> Iterator[dict[str, Any]]:
             yield record
 
 
-def _scores(command: Command, task: TaskRun) -> Iterator[float]:
+def _scores(command: Command, task: recipe.TaskRun) -> Iterator[float]:
     if found := command.finished():
         figures = found["figures"]
         if task.figure not in figures:

@@ -151,8 +151,7 @@ class Distillation:
         """Trains, measures and compares; gives the table's lines and the files, none if stopped."""
         students = dict[tuple[int, ...], Path]()
         for layers in self._cuts:
-            model = self._taught(layers)
-            if model is None:
+            if (model := self._taught(layers)) is None:
                 return [], []
             students[layers] = model
         figure, models, examples = self._compared(students)

@@ -105,6 +105,7 @@ class RunAblationsConfig:
         TABLES,
         f"Which tables and figure to make, of {', '.join(TABLES)}: 5, 6 and 8 and figure 5 of "
         f"the paper; {MODELS_TABLE} compares the first size with random weights and `other_model`.",
+        choices=(*TABLES, MODELS_TABLE),
         resume=FREE,
     )
     sizes_tasks: tuple[str, ...] = option((), "Tasks of the table of sizes; by default all.")
@@ -125,9 +126,6 @@ class RunAblationsConfig:
         check_options(self)
         if not self.size or not self.task:
             raise UserError("give `size` and `task`, each at least once, or a recipe that does.")
-        tables = (*TABLES, MODELS_TABLE)
-        for name in sorted({*self.tables} - {*tables}):
-            raise UserError(f"`tables={name}` is unknown; choose from {', '.join(tables)}.")
         if self.other_models and MODELS_TABLE not in self.tables:
             raise UserError(f"`other_model` is for the table {MODELS_TABLE}; add it to `tables`.")
         if not self.seeds or not self.pretraining_seeds:
