@@ -157,12 +157,7 @@ class FineTuningConfig(CheckpointOptions):
         resume=FREE,
     )
     num_train_epochs: float = option(
-        3.0,
-        "Passes over the training split.",
-        at_least=0,
-        at_most=1e6,
-        resume=FREE,
-        makes="num_train_steps",
+        3.0, "Training epochs.", at_least=0, at_most=1e6, resume=FREE, makes="num_train_steps"
     )
     warmup_proportion: float = option(
         0.1,

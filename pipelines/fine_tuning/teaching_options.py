@@ -29,9 +29,7 @@ class DistillConfig:
         "texts, one a line, or a column of a table. Several are separated by commas.",
     )
     num_layers: tuple[int, ...] = option(
-        (),
-        "The layers of each student: one number, or several, separated by commas; by default 3.",
-        at_least=1,
+        (), "The layers of each student: one number, or several; by default 3.", at_least=1
     )
     layers: tuple[int, ...] = option(
         (),

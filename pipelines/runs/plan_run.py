@@ -25,10 +25,7 @@ class PlanRunConfig:
         None, "A published size, instead of a configuration file.", choices=tuple(MODEL_SIZES)
     )
     vocab_size: int = option(
-        30522,
-        "How many tokens the vocabulary of a model of a published size has.",
-        at_least=5,
-        at_most=2**24,
+        30522, "Tokens of the vocabulary, for a published size.", at_least=5, at_most=2**24
     )
     max_seq_length: int = option(128, "Length of an example in tokens.", at_least=5)
     max_predictions_per_seq: int = option(20, "Most masked positions of an example.", at_least=1)
@@ -36,34 +33,21 @@ class PlanRunConfig:
         1, "How many devices, on all machines together, share a batch.", at_least=1, at_most=2**20
     )
     device_memory_gb: float | None = option(
-        None,
-        "Memory of one device in 10^9 bytes; the plan then gives the largest batch that fits.",
-        at_least=0,
-        at_most=1e9,
+        None, "Memory of one device in 10^9 bytes, to find the batch.", at_least=0, at_most=1e9
     )
     on_cpu: bool = option(False, "The device is a CPU: checkpoints share its memory.")
     examples_per_second: float | None = option(
-        None,
-        "The rate of the whole run; the plan then gives its hours.",
-        at_least=1e-9,
-        at_most=1e15,
+        None, "The rate of the whole run, to find its hours.", at_least=1e-9, at_most=1e15
     )
     measure_steps: int = option(
-        0,
-        "Time this many steps on this machine, on made-up examples, to get the rate.",
-        at_least=0,
-        at_most=10**6,
+        0, "Time so many steps on this machine to find the rate.", at_least=0, at_most=10**6
     )
     price_per_hour: float | None = option(
-        None,
-        "What an hour of the whole run costs, in any currency; the plan then gives its price.",
-        at_least=0,
-        at_most=1e15,
+        None, "What an hour costs, in any currency, to find the price.", at_least=0, at_most=1e15
     )
     num_examples: int | None = option(
         None,
-        "Examples in the shards (inspect_pretraining_data counts them); the plan then gives the "
-        "epochs.",
+        "Examples in the shards (inspect_pretraining_data counts them), to find the epochs.",
         at_least=1,
     )
     training: TrainingConfig = nested(

@@ -56,15 +56,10 @@ class SecondPhaseConfig:
         76, "Most masked positions of a record of the second phase.", at_least=1
     )
     train_batch_size: int | None = option(
-        None,
-        "Batch size of the second phase; by default that of the first.",
-        at_least=1,
-        at_most=MOST_EXAMPLES,
+        None, "Batch size; by default that of the first phase.", at_least=1, at_most=MOST_EXAMPLES
     )
     learning_rate: float | None = option(
-        None,
-        "The peak of the run's schedule in the second phase; by default that of the first.",
-        more_than=0,
+        None, "Peak of the schedule; by default that of the first phase.", more_than=0
     )
 
     def __post_init__(self) -> None:
@@ -104,8 +99,7 @@ class RunPretrainingConfig(CheckpointOptions):
     do_eval: bool = option(False, "Evaluate, after training where both are given.", resume=FREE)
     model_size: str | None = option(
         None,
-        "A published size with the vocabulary's number of tokens, in place of a configuration "
-        "file.",
+        "A published size with the vocabulary's number of tokens, in place of bert_config_file.",
         choices=tuple(MODEL_SIZES),
         resume=FREE,  # what it stands for is compared
     )
@@ -124,11 +118,7 @@ class RunPretrainingConfig(CheckpointOptions):
         20, "Most masked positions of a record, as the shards were made.", at_least=1
     )
     eval_batch_size: int = option(
-        8,
-        "Examples computed at once when evaluating.",
-        at_least=1,
-        at_most=MOST_EXAMPLES,
-        resume=FREE,
+        8, "Rows computed at once when evaluating.", at_least=1, at_most=MOST_EXAMPLES, resume=FREE
     )
     max_eval_steps: int = option(100, "The most batches of an evaluation.", at_least=1, resume=FREE)
     shuffle: bool = option(True, "Shuffle every epoch; otherwise read in file order.")

@@ -107,16 +107,10 @@ class AdaptConfig(CheckpointOptions):
         "seeds.",
     )
     num_workers: int | None = option(
-        None,
-        "How many processes work on the text; by default one for each processor. It changes no "
-        "result.",
-        at_least=1,
-        resume=FREE,
+        None, "Processes for the text; by default one for each processor.", at_least=1, resume=FREE
     )
     dry_run: bool = option(
-        False,
-        "Look at all that a run looks at first, list the commands, write nothing.",
-        resume=ONCE,
+        False, "Look at all that a run looks at first, and list the commands.", resume=ONCE
     )
 
     def __post_init__(self) -> None:
@@ -135,7 +129,7 @@ def adapt(config: AdaptConfig, tools: Tools) -> tuple[list[str], list[Path]]:
     source = find_model(config.init_checkpoint, **config.description())
     refuse_adapter(source.tensors(), "`init_checkpoint`")
     missing = _missing_heads(source)
-    lacks_words = _HEADS["masked_lm"] in missing
+    lacks_words = "masked_lm" in missing
     planned = commands_of(config, source, config.num_new_tokens > 0, lacks_words)
     _check(config, source, planned, tools)
     if config.dry_run:
@@ -149,17 +143,16 @@ def adapt(config: AdaptConfig, tools: Tools) -> tuple[list[str], list[Path]]:
         chosen = once(start, lambda: prepare(source, text.folder, start, read, *asked))
         commands = commands_of(config, source, chosen["new_tokens"] > 0, lacks_words)
         figures = {name: one.figures(tools) for name, one in commands.items()}
-        unknown = tuple(head for head, words in _HEADS.items() if words in missing)
         original = figures.get("evaluated-original", {})
         trained = RunDirectory(commands["trained"].folder)
         tuned = [one.folder for one in commands.values() if one.tool in FINE_TUNING_TOOLS]
         of_task = [read_json_object(folder / "runs.json")["runs"] for folder in tuned]
         report = Adaptation(
             config.init_checkpoint,
-            missing,
+            [_HEADS[one] for one in missing],
             chosen["new_tokens"],
             (trained.finished_step() or 0, trained.best_step() or 0),
-            {name: one for name, one in original.items() if not name.startswith(unknown)},
+            {name: one for name, one in original.items() if not name.startswith(tuple(missing))},
             figures["trained"],
             {name: guess.value for name, guess in read_guesses(trained).items()},
             Cut(*chosen["before"]),
@@ -345,4 +338,4 @@ def _missing_heads(source: ModelSource) -> Sequence[str]:
     if source.checkpoint is None or is_google_checkpoint(source.checkpoint):
         return []  # google's have both; TensorFlow would have to be loaded to look
     find = source.tensors().find
-    return [words for head, words in _HEADS.items() if not all(map(find, head_names(head)))]
+    return [head for head in _HEADS if not all(map(find, head_names(head)))]

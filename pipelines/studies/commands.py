@@ -170,9 +170,8 @@ def flags(**values: object) -> list[str]:
         >>> flags(do_train=True, shuffle=False, seed=3)
         ['--do_train', '--noshuffle', '--seed=3']
     """
-    switches = {True: "--{}", False: "--no{}"}
     return [
-        switches[value].format(name) if isinstance(value, bool) else flag(name, value)
+        f"--{'' if value else 'no'}{name}" if isinstance(value, bool) else flag(name, value)
         for name, value in values.items()
     ]
 

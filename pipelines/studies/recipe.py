@@ -61,10 +61,7 @@ class RunAblationsConfig:
     )
     text_flags: str = option("", "Flags of split_sentences.")
     num_shards: int = option(
-        20,
-        "Files of sentences; the last one is held out from pre-training.",
-        at_least=2,
-        at_most=99_999,
+        20, "Files of sentences; the last one is held out.", at_least=2, at_most=99_999
     )
     vocab_file: str | None = option(
         None, "The vocabulary; by default one is learned from the text. See {data}."
@@ -114,10 +111,7 @@ class RunAblationsConfig:
     seeds: tuple[int, ...] = option((1, 2, 3), "Seeds of fine-tuning.")
     pretraining_seeds: tuple[int, ...] = option((1,), "Seeds of pre-training.")
     num_models: int = option(
-        5,
-        "Points of the figure: models kept at equal distances of steps.",
-        at_least=2,
-        at_most=10_000,
+        5, "Points of the figure: models at equal distances.", at_least=2, at_most=10_000
     )
     keep_models: bool = option(False, "Keep the models of fine-tuning too.", resume=FREE)
     dry_run: bool = option(False, "List all runs with their commands, start none.", resume=ONCE)
