@@ -280,10 +280,7 @@ def mean_loss(
     outputs: RowOutputs,
     labels: Sequence[str],
 ) -> float | None:
-    """The loss over all answers of a split; None where its rows do not have the `labels` for it.
-
-    Where the task joins the rows of an example, it is that of the joined outputs, which answer.
-    """
+    """The loss of what answers: rows, or joined ones; None where `labels` for it are missing."""
     if missing_labels(rows, labels):
         return None
     counts: dict[str, Any] = {}

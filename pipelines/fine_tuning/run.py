@@ -283,10 +283,7 @@ class _Job:
         return row_set.compute_outputs(split, self._rows[split], source, self._predict, self._head)
 
     def _score(self, split: str, *, final: bool = False) -> dict[str, float]:
-        """The mean loss over a whole split, and the task's metrics.
-
-        The final scores of the main split also decide how answers are chosen from then on.
-        """
+        """The mean loss and the metrics of a split; final ones decide how answers are chosen."""
         rows, head = self._rows[split], self._head
         outputs = self._outputs(split, self._config.eval_batch_size)
         if final and self._config.do_predict and split in self._task.test_splits:
@@ -324,11 +321,8 @@ class _Job:
         return compared[0] if compared else "loss"
 
     def _length_rule(self, training: TrainingConfig | None = None) -> LengthRule:
-        """The lengths of batches, of training or of a pass over a split.
-
-        One on a TPU, which compiles each for minutes, and where a compiled call takes several.
-        """
-        tpu = self._config.training.distribution_strategy == "tpu"
+        """The lengths of batches, of training or of a pass over a split."""
+        tpu = self._config.training.distribution_strategy == "tpu"  # which compiles for minutes
         several = training is not None and training.iterations_per_loop > 1
         if tpu or several or not self._config.trim_padding:
             return LengthRule(fixed=self._config.max_seq_length)

@@ -143,10 +143,7 @@ def starting_point(config: FineTuningConfig, run: RunDirectory) -> ModelSource:
 
 
 def with_kept_options(config: AnyConfig, model: ModelSource) -> AnyConfig:
-    """The run with the options that the model keeps, where it is evaluated and not trained.
-
-    An option that was given stands, with a warning: the model is served as it was trained.
-    """
+    """An evaluation with the options that its model keeps; a given one stands, with a warning."""
     if config.do_train:
         return config
     kept, values = config.kept(model.config), dict[tuple[str, ...], Any]()

@@ -48,10 +48,7 @@ class Lesson(NamedTuple):
 
 
 class TaughtTask:
-    """A task whose training rows are what a teacher answers; all else is the task's own.
-
-    `layers` of the teacher are those that the student was cut from.
-    """
+    """A task whose training rows are what a teacher answers; `layers` are those of the student."""
 
     evaluates_start = False  # a model that lacks layers
 

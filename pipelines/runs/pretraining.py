@@ -49,10 +49,7 @@ from pipelines.runs.training_run import DescribeModel, TrainingRun, check_destin
 
 
 class KeepModels(Hook):
-    """Writes the model directory every so many steps; 0 writes none.
-
-    A model that a kill kept from being written is made up for when the run is resumed.
-    """
+    """Writes the model directory every so many steps; what a kill prevented is made up for."""
 
     def __init__(self, every: int, write: Callable[[Path], None]) -> None:
         self._every, self._write = every, write

@@ -57,10 +57,7 @@ class TrainingRun:
     def build_model(
         self, make: Callable[[str], Any], checkpoint: Path | TensorSource | None = None
     ) -> tuple[Any, RestoreReport | None]:
-        """Builds a model with the run's seed, on its devices; gives it and what was restored.
-
-        `make` gets the Keras dtype policy.
-        """
+        """Makes a model by its dtype policy with the run's seed; gives it and what was restored."""
         keras.utils.set_random_seed(self.config.seed)
         with self.devices.strategy.scope():
             model = make(dtype_policy(self.config.precision))
@@ -100,10 +97,7 @@ class TrainingRun:
         return replace(result, finished=result.finished and not stop.requested)
 
     def _take_weights(self, result: TrainingResult) -> TrainingResult:
-        """Gives the model of a finished run the weights that it is evaluated and written with.
-
-        A model that was written before keeps the weights that were chosen then.
-        """
+        """Gives the model its last weights; one that was written before keeps those of then."""
         written = self.is_written(result.step) and not result.is_new
         best = self.directory.best_step() is not None if written else self.config.save_best
         if written and best != self.config.save_best and self.devices.is_chief:
@@ -120,10 +114,7 @@ class TrainingRun:
         return replace(result, best_step=step)
 
     def write_model(self, result: TrainingResult, write: Callable[[Path], None]) -> None:
-        """Writes the trained model and marks the run as finished, if it is.
-
-        A model that was written before is left as it is, perhaps with labels that its user named.
-        """
+        """Writes a finished model; its user may have named the labels of one that is there."""
         if result.finished and (result.is_new or not self.is_written(result.step)):
             write(self.directory.model)
             self.directory.write_finished_step(result.step, result.best_step)
@@ -169,10 +160,7 @@ class TrainingRun:
     def log_final_evaluation(
         self, step: int, figures: Mapping[str, Any], best_by: str = "loss"
     ) -> None:
-        """Adds the figures of the model of `step` to those of the evaluations during training.
-
-        Says so where an evaluation before was better and its weights are not kept.
-        """
+        """Adds the figures of `step` to the evaluations; says so if a better one is not kept."""
         if not self.devices.is_chief:
             return
         add_evaluation(self.directory, step, figures)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import json_text
@@ -63,8 +63,7 @@ class Start:
     checkpoint: str | None = None
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A row of a table, or a point of the figure: a model, and flags of its fine-tuning."""
 
     label: str
@@ -73,8 +72,7 @@ class Row:
     notes: tuple[str, ...] = ()  # further cells of text, after the label
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """Rows, a column a task, and for each row its fields: commands that differ in their seeds."""
 
     name: str
@@ -274,10 +272,7 @@ class Study:
 
 
 def run_ablations(config: recipe.RunAblationsConfig, tools: Tools) -> tuple[list[str], list[Path]]:
-    """Does what is not finished of a study; gives the lines of its report, and its files.
-
-    A dry run gives the list of commands and does none.
-    """
+    """Does what is not finished of a study; gives the report's lines (dry: commands) and files."""
     study = Study(config, tools)
     commands, folder = study.commands, config.output_dir
     if config.dry_run:

@@ -25,13 +25,8 @@ import numpy as np
 from keras_bert_impl.checkpoints.convert import PortableModel, grow_vocabulary, write_portable
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.files import open_whole
+from keras_bert_impl.tokenization import reference
 from keras_bert_impl.tokenization.learner import LearnerOptions, learn_most_tokens
-from keras_bert_impl.tokenization.reference import (
-    MAX_CHARACTERS_PER_WORD,
-    composed,
-    longest_tokens,
-    split_words,
-)
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
 from pipelines.corpora.documents import find_sources
@@ -67,7 +62,7 @@ class Cut(NamedTuple):
         """Cuts counted words; the text has so many different characters as `alphabet` says."""
         known = tokens = unknown = unknown_characters = 0
         for word, count in counts.items():
-            cut = longest_tokens(word, vocabulary)
+            cut = reference.longest_tokens(word, vocabulary)
             known += count if cut else 0
             tokens += count * len(cut or ())
             unknown += 0 if cut else count
@@ -86,15 +81,15 @@ class Cut(NamedTuple):
 
 
 def seems_decomposed(paragraphs: Sequence[str], text: TextSettings) -> bool:
-    """Whether a model cuts text into far fewer tokens once it is composed (NFC)."""
+    """Whether a model cuts text into far fewer tokens once it is reference.composed (NFC)."""
 
     def cost(lines: Iterable[str]) -> int:
         casing = (text.do_lower_case, text.removes_accents)
-        words = (word for line in lines for word in split_words(line, *casing))
+        words = (word for line in lines for word in reference.split_words(line, *casing))
         return sum(_cost(word, known) for word in words)
 
     known = frozenset(text.vocabulary.tokens)
-    return cost(map(composed, paragraphs)) < 0.9 * cost(paragraphs)
+    return cost(map(reference.composed, paragraphs)) < 0.9 * cost(paragraphs)
 
 
 def choose_words(
@@ -122,7 +117,9 @@ def choose_words(
     known = frozenset(text.vocabulary.tokens)
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
     words = {
-        word: counts[word] for word in ranked[:_LOOKED_AT] if len(word) <= MAX_CHARACTERS_PER_WORD
+        word: counts[word]
+        for word in ranked[:_LOOKED_AT]
+        if len(word) <= reference.MAX_CHARACTERS_PER_WORD
     }
     first = _missing_characters(words, known, min_count, (num_new_tokens + 1) // 2)
     candidates = _candidates(words, min_count, _CANDIDATES * num_new_tokens)
@@ -147,7 +144,7 @@ def _missing_characters(
     """The characters that make words [UNK], the most frequent ones."""
     found = Counter[str]()
     for word, count in words.items():
-        if longest_tokens(word, known) is None:
+        if reference.longest_tokens(word, known) is None:
             for token in (word[0], *(f"{CONTINUATION}{character}" for character in word[1:])):
                 found[token] += count
     often = [token for token in found if token not in known and found[token] >= min_count]
@@ -170,7 +167,7 @@ def _candidates(words: Mapping[str, int], min_count: int, most: int) -> Iterable
 def _cost(token: str, known: Container[str]) -> int:
     """How many tokens a vocabulary needs for the characters of a token."""
     characters = token.removeprefix(CONTINUATION)
-    cut = longest_tokens(characters, known, continues=characters != token)
+    cut = reference.longest_tokens(characters, known, continues=characters != token)
     return len(cut) if cut else len(characters) + 1
 
 
@@ -242,6 +239,6 @@ def _uses(counts: Mapping[str, int], tokens: Container[str]) -> Counter[str]:
     """How often each token is used where counted words are cut."""
     used = Counter[str]()
     for word, count in counts.items():
-        for token in longest_tokens(word, tokens) or ():
+        for token in reference.longest_tokens(word, tokens) or ():
             used[token] += count
     return used

@@ -112,10 +112,7 @@ class Command:
 
 
 def run_step(name: str, run: Callable[..., int], *arguments: Any) -> float:
-    """Runs a tool in this process by `run`, which gives its exit code; gives its seconds.
-
-    A stop that the tool heeded stops this process, too.
-    """
+    """Runs a tool by `run`, which gives its exit code; gives its seconds. Its stop stops us too."""
     start = time.monotonic()
     with kept_so_far(f"{name} is not finished, and the same command continues there"):
         code = run(*arguments)

@@ -197,10 +197,7 @@ class Distillation:
     def _compared(
         self, students: Mapping[tuple[int, ...], Path]
     ) -> tuple[str, list[Measured], int]:
-        """The deciding figure's name, all models measured, and the number of dev examples.
-
-        They are timed in turn, so that other work on the machine slows all alike.
-        """
+        """The deciding figure's name, all models measured, and the number of dev examples."""
         checked = config, task, start = self._checked(self._config.teacher)
         tokenizer, main = Tokenizer(start.text), task.evaluation_splits[0]
         split = row_set.Split.make(task, main, tokenizer, config.max_seq_length)
@@ -210,6 +207,7 @@ class Distillation:
             opened += [_Opened(name, of_student, precision, split) for precision in _PRECISIONS]
         some = np.arange(0, len(split.rows), max(1, len(split.rows) // _TIMED_ROWS))
         rows = row_set.RowSet([split.rows.read(some)])
+        # In turn, so that other work on the machine slows all alike.
         turns = [[one.milliseconds(rows) for one in opened] for _ in range(_TURNS)]
         times = np.min(turns, axis=0).tolist()
         models = [one.measured(took) for one, took in zip(opened, times, strict=True)]
