@@ -6,11 +6,10 @@ would take hundreds of steps to come there, and the gradients of those steps, th
 word, would pull the whole encoder towards one answer.
 
 Tokens are chosen by how many tokens of the text they save. Characters come first, because a word
-with one that is no token is [UNK]. All other candidates are the tokens that a WordPiece vocabulary
-of the text has. The text's words are cut with the model's vocabulary and all candidates together,
-which says how often each is used; the worst are dropped and the words are cut again, until no more
-are left than are asked for. In rounds, because a token is worth more once a longer one that held it
-is gone.
+with one that is no token is [UNK]. All other candidates are those of a WordPiece vocabulary of the
+text. Its words are cut with the model's vocabulary and all candidates, which says how often each is
+used; the worst are dropped and the words are cut again, until as few are left as are asked for: a
+token is worth more once a longer one that held it is gone.
 """
 
 import dataclasses
@@ -105,22 +104,13 @@ def choose_words(
     the same characters, less one. Characters that it cannot cut count one token each and one more,
     because [UNK] says nothing of them. A token must be used `min_count` times and save a share of
     `min_saving` of the text's tokens.
-
-    Example:
-        >>> letters = [*"hug", *(f"##{letter}" for letter in "hugs")]
-        >>> text = TextSettings(Vocabulary([*SPECIAL_TOKENS, *letters]), do_lower_case=True)
-        >>> choose_words({"hug": 50, "hugs": 20}, text, 1)
-        [NewWord(token='hug', count=70, saving=140)]
     """
     if not num_new_tokens:
         return []
     known = frozenset(text.vocabulary.tokens)
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
-    words = {
-        word: counts[word]
-        for word in ranked[:_LOOKED_AT]
-        if len(word) <= reference.MAX_CHARACTERS_PER_WORD
-    }
+    longest = reference.MAX_CHARACTERS_PER_WORD
+    words = {word: counts[word] for word in ranked[:_LOOKED_AT] if len(word) <= longest}
     first = _missing_characters(words, known, min_count, (num_new_tokens + 1) // 2)
     candidates = _candidates(words, min_count, _CANDIDATES * num_new_tokens)
     new, most = {*first, *candidates} - known, num_new_tokens - len(first)
