@@ -227,7 +227,8 @@ class FineTuningConfig(CheckpointOptions):
     def file_encoding(self) -> TextEncoding:
         """How the text of the task's files is encoded, as these options or nested ones say."""
         paths = (one.path[:-1] for one in options_of(type(self)) if one.name == "encoding")
-        return next((reduce(getattr, path, self) for path in paths), UTF_8)
+        found: Any = next((reduce(getattr, path, self) for path in paths), UTF_8)
+        return found
 
     def configure(self, config: BertConfig) -> BertConfig:
         """The model's configuration with what the options change of it."""

@@ -106,10 +106,13 @@ class TaskDefaults(Protocol):
 
     def batches(self, training: TrainingRows) -> "BatchSource | None":
         """The training batches; None of a task whose batches are rows in any order."""
+        del training
+        return None
 
     @property
     def max_seq_length(self) -> int | None:
         """The length of rows where a run says none, if the task knows one."""
+        return None
 
     def identity(self, split: str) -> str:
         """What figures of a split depend on besides its rows, for a line of text."""
@@ -122,9 +125,12 @@ class TaskDefaults(Protocol):
 
     def restored(self, model: Any, start: "ModelSource") -> None:
         """Gives the model what the folder of its weights holds elsewhere."""
+        del model, start
 
     def sentence(self, max_seq_length: int) -> "SentenceSettings | None":
         """How the trained model makes a text one vector, if that is what it is for."""
+        del max_seq_length
+        return None
 
     def peers(self, split: str) -> Mapping[str, Guess]:
         """What something else than a model reaches on a labelled split, beside the figures."""
@@ -167,6 +173,8 @@ class TaskDefaults(Protocol):
 
     def guessing(self, split: str) -> "Guessing | None":
         """The best single answer to all examples of a labelled split: a run must be better."""
+        del split
+        return None
 
     @property
     def curve_style(self) -> CurveStyle:

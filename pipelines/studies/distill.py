@@ -26,7 +26,7 @@ from pipelines.fine_tuning.start import CheckedRun, check_run, with_kept_options
 from pipelines.fine_tuning.teaching import Lesson, TaughtTask, trained_head
 from pipelines.fine_tuning.teaching_options import DistillConfig
 from pipelines.fine_tuning.text_rows import TextExample
-from pipelines.studies.commands import Tools, flag, forget_models, overriding, words_of
+from pipelines.studies.commands import Tools, flag, flags, forget_models, overriding, words_of
 from pipelines.studies.scores import markdown_table, number, write_report
 from pipelines.tasks.register import task_of
 from pipelines.vectors.texts import open_texts
@@ -144,7 +144,7 @@ class Distillation:
         for one in more:
             if (name := one.strip("-").partition("=")[0]).removeprefix("no") in _OURS:
                 raise UserError(f"`task_flags`: {name} follows from other options; leave it out.")
-        asked = self._tools.config_of(self._tool, overriding([*given, "--do_eval"], more))
+        asked = self._tools.config_of(self._tool, overriding([*given, *flags(do_eval=True)], more))
         return with_kept_options(asked, self._teacher)
 
     def run(self) -> tuple[list[str], list[Path]]:
