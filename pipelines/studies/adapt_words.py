@@ -46,15 +46,12 @@ class NewWord:
 
 
 class Cut(NamedTuple):
-    """How a vocabulary cuts counted words, each [UNK] as one token.
-
-    To spell what is [UNK] takes for each character the logarithm of the number of different ones.
-    """
+    """How a vocabulary cuts counted words, each [UNK] as one token."""
 
     tokens_per_word: float  # of words that are not [UNK]
     unknown_share: float
     tokens_per_character: float
-    spelled: float  # nats a character to spell what is [UNK]
+    spelled: float  # nats a character to spell [UNK]: the logarithm of the different characters
 
     @classmethod
     def of(cls, counts: Mapping[str, int], vocabulary: Vocabulary, alphabet: int) -> "Cut":

@@ -81,10 +81,7 @@ class Command:
         return shlex.join(["keras-bert", self.tool, *self.arguments])
 
     def figures(self, tools: Tools, keep_model: bool = False) -> dict[str, float]:
-        """Does the command if it is not finished; gives the figures of its `eval_results.txt`.
-
-        Checkpoints are removed then, and without `keep_model` a model that was fine-tuned.
-        """
+        """Does the command once; gives the figures of its `eval_results.txt`, and tidies up."""
         found = once(self.folder, lambda: self._run(tools))
         for run in map(RunDirectory, (self.folder, *self.folder.glob("seed-*"))):
             tuned = [run.model] if self.tool in FINE_TUNING_TOOLS and not keep_model else []
@@ -125,10 +122,7 @@ def run_step(name: str, run: Callable[..., int], *arguments: Any) -> float:
 
 
 def once(folder: Path, work: Callable[[], Mapping[str, Any]], of: Any = None) -> Mapping[str, Any]:
-    """Gives the JSON values of work in a folder; does it only where it has not been done before.
-
-    `of` are JSON values that the result follows from, besides the folder's name.
-    """
+    """Gives the JSON values of work in a folder, done once; the result also follows from `of`."""
     if (before := _kept(folder, of)) is not None:
         return before
     for path in make_folder(without_links(folder, names=2)).iterdir():
