@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import logging
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -30,8 +29,10 @@ from keras_bert_impl.files import (
     owned,
     remove,
     without_links,
+    write_all,
     writing,
 )
+from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.json_files import json_text, read_json_object
 from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.progress import Progress
@@ -47,7 +48,7 @@ from keras_bert_impl.serving.smaller_vectors import (
     ranges_of,
 )
 from pipelines.vectors.options import PARQUET, EmbedConfig, VectorModelConfig
-from pipelines.vectors.texts import count_texts, open_texts
+from pipelines.vectors.texts import check_not_input, count_texts, open_texts
 
 _LOGGER = logging.getLogger(__name__)
 _NUMBER = TYPES[FLOAT32]
@@ -78,8 +79,7 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
     total = count_texts(texts, config.input_file)
     if output.suffix == PARQUET:
         need_extra("parquet", ["pyarrow"], f"`output_file={output}`")
-    if output.exists() and output.samefile(config.input_file):
-        raise UserError(f"{output}: is the input, which would be replaced; name another file.")
+    check_not_input(output, config.input_file)
     # Before the model is opened: int8 keeps the scales that it finds on the texts.
     text = known_model(config).text
     config.unknown.check(texts, text, config.input_file)
@@ -94,20 +94,14 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
             _LOGGER.info("%s: %d of %d vectors are there.", output, done, total)
         embedder.num_texts = done
         progress = Progress("embed", total - done, "texts")
-        try:
-            left = islice(texts, done, None)
+        left = islice(texts, done, None)
+        with kept_so_far("whole blocks of vectors are kept, and the same command goes on"):
             for block in embedder.embed_blocks(left, dimensions=config.dimensions):
                 vectors.append(block)
                 progress.advance(len(block))
-        except KeyboardInterrupt as stop:
-            stop.add_note(
-                f"{vectors.kept} of {total} vectors are kept, and the same command goes on"
-            )
-            raise
         progress.close()
         vectors.finish(texts, config.vector_type)
-        empty = sum(not text.strip() for text in texts)
-        _log_left_out(config.input_file, embedder, empty)
+        _log_left_out(config.input_file, embedder, texts)
         return EmbedResult(vectors.rows, width, vectors.rows - done)
 
 
@@ -118,20 +112,20 @@ def embed_texts(config: EmbedConfig) -> Iterator[str]:
     vectors = embedder.embed(list(config.text), dimensions=config.dimensions)
     for text, vector in zip(config.text, quantized(vectors, config.vector_type), strict=True):
         yield json_text({"text": text, "embedding": vector.tolist()}, ensure_ascii=False)
-    _log_left_out("the texts", embedder, sum(not text.strip() for text in config.text))
+    _log_left_out("the texts", embedder, config.text)
 
 
-def _log_left_out(where: str, embedder: Embedder, empty: int) -> None:
+def _log_left_out(where: str, embedder: Embedder, texts: Iterable[str]) -> None:
     count, most = embedder.num_texts, embedder.max_seq_length
+    empty = sum(not text.strip() for text in texts)
     log_left_out(where, count, empty=empty, cut=embedder.num_truncated, most=most)
 
 
 def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> Embedder:
     """The model of the options, whose default prompt is theirs."""
     # Found again below: what is wrong with the options or the model shows without TensorFlow.
-    source = known_model(config)
+    source, prompt = known_model(config), config.prompt
     check_size(config.dimensions, source.config.hidden_size)
-    prompt = config.prompt
     if config.prompt_name is not None:
         prompt = sentence_settings_of(source).prompt_of(config.prompt_name)
     return Embedder.from_pretrained(
@@ -240,18 +234,10 @@ class GrowingVectors:
             self._file.truncate(whole * size)
         self.rows = whole * block
 
-    @property
-    def kept(self) -> int:
-        """How many vectors a stopped run leaves to the next one: those of whole blocks."""
-        return self.rows // self._block * self._block
-
     def append(self, vectors: NDArray[np.float32]) -> None:
         """Adds a block, and sees that it is on disk."""
-        left = memoryview(np.ascontiguousarray(vectors, _NUMBER).tobytes())
         with writing(self._output):
-            while left:
-                left = left[self._file.write(left) :]
-            os.fsync(self._file.fileno())
+            write_all(self._file, np.ascontiguousarray(vectors, _NUMBER).tobytes())
         self.rows += len(vectors)
 
     def finish(self, texts: Iterable[str], kind: str = FLOAT32) -> None:
@@ -294,12 +280,7 @@ def growing_vectors(output: Path, *how: Any) -> Iterator[GrowingVectors]:
 
 
 def origin_of(vectors: Path) -> Path:
-    """The file that says what an array of vectors was made from: its text, model and options.
-
-    Example:
-        >>> origin_of(Path("lines.npy")).name
-        'lines.npy.json'
-    """
+    """The file that says of which text, by which model and options NAME.npy was made."""
     return vectors.with_name(f"{vectors.name}.json")
 
 
@@ -308,12 +289,9 @@ def check_origin(output: Path, input_file: Path) -> None:
     beside = origin_of(output)
     if output.suffix == PARQUET or not is_named(beside):
         return
-    if beside.exists() and beside.samefile(input_file):
-        raise UserError(f"{beside}: is the input, which would be replaced; name another output.")
-    try:
-        ours = INPUT_SHA256 in read_json_object(beside)
-    except UserError:
-        ours = False
+    ours = False
+    with contextlib.suppress(UserError):
+        ours = INPUT_SHA256 in read_json_object(beside) and not beside.samefile(input_file)
     if not ours:
         raise UserError(
             f"{beside}: would be replaced by what {output} was made from; move it, or name another "

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError, reading
-from keras_bert_impl.files import flush, open_input, without_links, writing
+from keras_bert_impl.files import open_input, without_links, write_all, writing
 from keras_bert_impl.json_files import bounded_loads, json_text, parse_json, typed
 from keras_bert_impl.options import Rules
 from keras_bert_impl.serving.smaller_vectors import Vectors
@@ -101,10 +101,7 @@ class IndexFiles:
         with without_links(self._folder / name).open("r+b", 0) as file:
             file.truncate(start)
             file.seek(start)
-            left = memoryview(content)
-            while left:
-                left = left[file.write(left) :]
-            flush(file)
+            write_all(file, content)
 
     def check(self) -> None:
         """Sees that every block is what was written; reads all of them."""

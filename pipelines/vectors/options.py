@@ -20,8 +20,6 @@ _MODEL_OF_TOKENS = (
     "A model directory, a TF1 checkpoint (prefix or folder), a run's folder or checkpoint, or a "
     "name on the Hugging Face hub."
 )
-
-
 _TEXTS = (
     "Text, one a line; or CSV, TSV or JSON (an object a line, or an array), plain or packed (.gz, "
     ".xz, .bz2), known by the file's ending or by text_column."
@@ -172,17 +170,11 @@ class EmbedConfig(VectorModelConfig, TextsConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if bool(self.text) == bool(self.input_file):
-            raise UserError("give either `input_file` or `text`.")
-        if bool(self.text) == bool(self.output_file):
-            raise UserError(
-                "give `output_file` with `input_file` only: vectors of `text` are printed."
-            )
+        is_file = bool(self.input_file)
+        if is_file == bool(self.text) or is_file != bool(self.output_file):
+            raise UserError("give `input_file` and `output_file`, or `text`, to have it printed.")
         if self.text and self.vector_type == INT8:
-            raise UserError(
-                "`vector_type=int8` needs the ranges of many vectors; give `input_file` in place "
-                "of `text`."
-            )
+            raise UserError("`vector_type=int8` needs the ranges of many vectors; leave it out.")
         if self.output_file and self.output_file.suffix not in (NPY, PARQUET):
             raise UserError(
                 f"`output_file={self.output_file}`: its ending says no form; let it end in {NPY} "

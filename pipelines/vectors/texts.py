@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.tokenization.reference import as_name
@@ -31,7 +32,6 @@ def open_texts(name: str, column: str | None = None, encoding: TextEncoding = UT
 
     Example:
         >>> import tempfile
-        >>> from pathlib import Path
         >>> path = Path(tempfile.mkdtemp()) / "reviews.csv"
         >>> _ = path.write_text('stars,review\n5,"Rain,\nand wind."\n')
         >>> list(open_texts(str(path)))
@@ -55,6 +55,12 @@ def count_texts(texts: Iterable[str], name: str) -> int:
     if not (count := sum(1 for _ in texts)):
         raise UserError(f"{name}: has no text; name a file with some.")
     return count
+
+
+def check_not_input(output: Path, input_file: str) -> None:
+    """Refuses to replace the file that is read."""
+    if output.exists() and output.samefile(input_file):
+        raise UserError(f"{output}: is the input, which would be replaced; name another file.")
 
 
 def _column(file: TableFile, column: str) -> Iterator[str]:

@@ -111,7 +111,7 @@ def test_other_vectors_are_refused(similar, tmp_path, content, sentence):
 
 def test_vectors_of_another_model_of_the_same_size_are_refused(similar, tmp_path):
     other = write_encoder(tmp_path / "other", initializer_range=0.5)
-    with pytest.raises(UserError, match=r"x\.npy\.json says .* another model"):
+    with pytest.raises(UserError, match=r"x\.npy\.json: says .* another model"):
         similar(query=("a",), model=str(other))
     with pytest.raises(UserError, match="another pooling"):
         similar(query=("a",), pooling="cls")
@@ -223,7 +223,7 @@ def test_a_stop_keeps_what_was_added_and_the_same_command_continues(asked, lines
         patch.setattr(module.VectorIndex, "add", stopped)
         with pytest.raises(KeyboardInterrupt) as stop:
             asked(input_file=lines)
-    assert stop.value.__notes__[0].startswith("2 texts are in ")
+    assert stop.value.__notes__[0].startswith("what was added is in ")
     monkeypatch.setattr(module.VectorIndex, "add", lambda *given: (count.append(0), add(*given)))
     found = asked(input_file=lines, query=("a cat",), top_k=9)
     assert len(count) == 2 + 2  # two more blocks
