@@ -14,6 +14,7 @@ Each row has one text or several, and perhaps a label:
 
 import logging
 import re
+import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -106,6 +107,11 @@ class VectorData:
     labels: NDArray[np.float32] | None = None  # [rows]; of pairs and triples None
     # Of single texts with classes the class of each text, [texts].
     classes: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+
+    def rows_crc32(self, how: str) -> str:
+        """What tells the rows and labels from others; `how` is what else is done with them."""
+        labels = b"" if self.labels is None else self.labels.tobytes()
+        return f"{zlib.crc32(self.rows.tobytes() + labels + how.encode()):08x}"
 
     @cached_property
     def queries(self) -> NDArray[np.int32]:

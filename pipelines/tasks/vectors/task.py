@@ -1,7 +1,7 @@
 """The task of a run that trains vectors: from files and options to batches, figures, a model."""
 
+import contextlib
 import logging
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.sentence_modules import (
     DOCUMENT,
+    OTHER_NAMES,
     QUERY,
     SentenceSettings,
     read_sentence_settings,
@@ -36,15 +37,7 @@ from pipelines.fine_tuning.heads import TextTask
 from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder, starting_point
 from pipelines.fine_tuning.task import Answered, Facts, Head, TrainingRows
 from pipelines.fine_tuning.text_rows import TextExample
-from pipelines.metrics.retrieval import (
-    bm25_rankings,
-    nearest_accuracy,
-    need_bm25,
-    ranking_figures,
-    retrieval_figures,
-    similarity_figures,
-    triplet_accuracy,
-)
+from pipelines.metrics import retrieval
 from pipelines.records.rows import Rows
 from pipelines.tables.files import TableFile, open_table
 from pipelines.tasks.vectors.files import (
@@ -63,8 +56,6 @@ from pipelines.vectors.nearest import pair_scores
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
-    from keras_bert_impl.serving.opened_model import OpenedModel
-    from keras_bert_impl.serving.signatures import ServedModel
     from pipelines.tasks.vectors.batches import VectorBatches
 
 NAME = "embedder"
@@ -114,10 +105,8 @@ class VectorTask(FilesOfSplits, TextTask):
         """What stands for the rows of the training file, and for those that are mined."""
         if self.train_split not in self.sources:
             return {}
-        data = self.source(self.train_split)
-        labels = b"" if data.labels is None else data.labels.tobytes()
-        mined = json_text(asdict(self.mining)).encode()
-        return {"rows_crc32": f"{zlib.crc32(data.rows.tobytes() + labels + mined):08x}"}
+        mined = json_text(asdict(self.mining))
+        return {"rows_crc32": self.source(self.train_split).rows_crc32(mined)}
 
     def files(self, split: str) -> list[Path]:
         return [Path(self.source(split).name)]
@@ -162,10 +151,9 @@ class VectorTask(FilesOfSplits, TextTask):
 
     def identity(self, split: str) -> str:
         """What figures depend on besides the texts: rows, labels, how vectors are compared."""
-        data, settings = self.source(split), self.sentence_settings
-        labels = b"" if data.labels is None else data.labels.tobytes()
-        how = f"{settings.pooling} {settings.normalize} {settings.similarity}".encode()
-        return f", rows {zlib.crc32(data.rows.tobytes() + labels + how):08x}"
+        settings = self.sentence_settings
+        how = f"{settings.pooling} {settings.normalize} {settings.similarity}"
+        return f", rows {self.source(split).rows_crc32(how)}"
 
     def sentence(self, max_seq_length: int) -> SentenceSettings:
         """How a text becomes a vector, for the model's folder."""
@@ -182,9 +170,7 @@ class VectorTask(FilesOfSplits, TextTask):
         data = self.source(self.train_split)
         rows = self._with_mined(data, training) if self.mining.mine_negatives else data.rows
         low, high = self.score_range
-        labels = data.labels
-        if labels is not None and data.kind == SCORES:
-            labels = (labels - low) / (high - low)
+        labels = None if data.labels is None else (data.labels - low) / (high - low)
         in_batch = loss_named(self.loss).in_batch
         return VectorBatches(
             training.rows,
@@ -204,8 +190,9 @@ class VectorTask(FilesOfSplits, TextTask):
 
         path, mining = training.folder / _MINED, self.mining
         identity = f"{training.identity} {self.settings} {self.sentence_settings.similarity}"
-        if (found := _read_mined(path, identity)) is not None:
-            return found
+        with contextlib.suppress(OSError, ValueError, KeyError), np.load(path) as kept:
+            if str(kept["identity"]) == identity:  # an encoder's last bits may differ since
+                return kept["rows"]
         vectors = training.outputs().read(0, len(training.rows))["embedding"]
         mined = mine_negatives(
             vectors[data.queries],
@@ -279,28 +266,23 @@ class VectorTask(FilesOfSplits, TextTask):
         if data.kind not in (PAIRS, TRIPLES, MARGINS):
             return {}
         try:
-            need_bm25()
+            retrieval.need_bm25()
         except UserError as error:
             _LOGGER.info("There are no figures of BM25 beside the model's: %s", error)
             return {}
         texts = _words(data, data.queries), _words(data, data.documents)
-        rankings = bm25_rankings(*texts, _BEST_RANK)
+        rankings = retrieval.bm25_rankings(*texts, _BEST_RANK)
         right = [
             [number in wanted for number in ranking]
             for ranking, wanted in zip(rankings, data.relevant, strict=True)
         ]
-        found = ranking_figures(right, [len(wanted) for wanted in data.relevant])
+        found = retrieval.ranking_figures(right, [len(wanted) for wanted in data.relevant])
         return {name: Guess("BM25, by words alone", value) for name, value in found.items()}
 
     def write(self, folder: Path, split: str, answered: Any) -> Sequence[Path]:
         """Nothing: vectors are written by the tool embed."""
         del folder, split, answered
         return ()
-
-    def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
-        from keras_bert_impl.serving.export import serve_model
-
-        return serve_model(opened, 1, max_seq_length)
 
 
 def _words(data: VectorData, numbers: NDArray[np.int32]) -> list[str]:
@@ -324,29 +306,21 @@ def _random_documents(data: VectorData, count: int, seed: int) -> NDArray[np.int
     return found
 
 
-def _read_mined(path: Path, identity: str) -> NDArray[np.int32] | None:
-    """Rows that this run mined before it was stopped: an encoder's last bits may differ since."""
-    try:
-        with np.load(path, allow_pickle=False) as kept:
-            same = str(kept["identity"]) == identity
-            return kept["rows"] if same else None
-    except (OSError, ValueError, KeyError):
-        return None
-
-
 def _figures(data: VectorData, vectors: NDArray[np.float32], score: str) -> dict[str, float]:
     """The figures of a table's vectors: [texts, size]."""
     if data.kind == CLASSES:
-        return {"nearest_accuracy": nearest_accuracy(vectors, data.classes.tolist())}
+        return {"nearest_accuracy": retrieval.nearest_accuracy(vectors, data.classes.tolist())}
     if data.kind == SCORES:
         assert data.labels is not None, "scores are labels"
         first, second = (vectors[data.rows[:, column]] for column in (0, 1))
-        return similarity_figures(pair_scores(first, second, score), data.labels)
+        return retrieval.similarity_figures(pair_scores(first, second, score), data.labels)
     queries, documents = vectors[data.queries], vectors[data.documents]
-    figures = retrieval_figures(queries, documents, data.relevant, score)
+    figures = retrieval.retrieval_figures(queries, documents, data.relevant, score)
     if data.rows.shape[1] > 2:
         anchors, positives, negatives = (vectors[data.rows[:, column]] for column in (0, 1, 2))
-        figures["triplet_accuracy"] = triplet_accuracy(anchors, positives, negatives, score)
+        figures["triplet_accuracy"] = retrieval.triplet_accuracy(
+            anchors, positives, negatives, score
+        )
     return figures
 
 
@@ -390,8 +364,8 @@ class _Builder(TaskBuilder):
         used = sorted({prompt for prompt, _ in data.texts if prompt})
         if used:
             _LOGGER.info("%s: in front of texts: %s", file.name, ", ".join(map(repr, used)))
-        scores = data.labels if data.kind == SCORES else None
-        if split != "train" and scores is not None and scores.min() == scores.max():
+        has_scale = split == "train" and self._run.score_range
+        if data.kind == SCORES and np.ptp(data.labels) == 0 and not has_scale:
             raise UserError(f"{file.name}: all scores are the same; there is nothing to compare.")
         return data
 
@@ -430,21 +404,22 @@ def _sentence_settings(run: RunEmbedderConfig) -> SentenceSettings:
     start = starting_point(run, RunDirectory(run.output_dir))
     kept = None if start.checkpoint is None else read_sentence_settings(start.folder)
     kept = kept or SentenceSettings()
-    given: dict[str, Any] = {"pooling": run.pooling, "normalize": run.normalize}
-    given["dimensions"] = run.matryoshka_dims or None
     size = start.config.hidden_size
     if too_large := [one for one in run.matryoshka_dims if one > size]:
         raise UserError(
             f"`matryoshka_dims={too_large[0]}`: the model's vectors have {size} numbers; give "
             "sizes up to that."
         )
-    prompts = {"query": run.query_prompt, "document": run.document_prompt}
+    prompts = {QUERY: run.query_prompt, DOCUMENT: run.document_prompt}
     named = {name: text for name, text in prompts.items() if text is not None}
-    if named:  # they replace what the same texts were called before
-        old = {"query": ("search_query",), "document": ("passage", "corpus", "search_document")}
-        gone = {other for name in named for other in old[name]}
-        kept_prompts = {name: text for name, text in kept.prompts.items() if name not in gone}
-        given["prompts"] = {**kept_prompts, **named}
+    # They replace what the same texts were called before.
+    others = {x: text for x, text in kept.prompts.items() if OTHER_NAMES.get(x) not in named}
+    given: dict[str, Any] = {
+        "pooling": run.pooling,
+        "normalize": run.normalize,
+        "dimensions": run.matryoshka_dims or None,
+        "prompts": {**others, **named},
+    }
     return replace(kept, **{name: value for name, value in given.items() if value is not None})
 
 
@@ -467,8 +442,6 @@ def _score_range(data: VectorData, loss: str, given: Sequence[float]) -> tuple[f
     if given:
         return given[0], given[1]
     low, high = float(data.labels.min()), float(data.labels.max())
-    if low == high:
-        raise UserError(f"{data.name}: all scores are {low:g}; there is nothing to learn.")
     if loss.endswith("contrastive") and set(data.labels.tolist()) != {0.0, 1.0}:
         raise UserError(
             f"`loss={loss}`: needs scores of 0 and 1, but {data.name} has some from {low:g} to "
@@ -496,10 +469,9 @@ def _check_loss(task: VectorTask, data: VectorData) -> None:
     try:
         loss = loss_named(task.loss, **task.loss_options)
     except TypeError as error:
-        flags = {"scale": "similarity_scale", "similarity": "similarity"}
-        given = " and ".join(f"`{flags.get(name, 'loss_margin')}`" for name in task.loss_options)
         raise UserError(
-            f"{given}: one of them is not for `loss={task.loss}`; leave it out."
+            "one of `similarity`, `similarity_scale` and `loss_margin` is not for "
+            f"`loss={task.loss}`; leave it out."
         ) from error
     mined = task.mining.mine_negatives
     if mined and data.kind not in (PAIRS, TRIPLES):
