@@ -12,6 +12,7 @@ Each row has one text or several, and perhaps a label:
 | text, class | classes: texts of one class belong together |
 """
 
+import contextlib
 import logging
 import re
 import zlib
@@ -72,25 +73,24 @@ def choose_vector_columns(
     if query is None and document is None and plain:
         query, document = (lower[name] for name in plain[0])
         _LOGGER.info("%s: pairs are the columns %r and %r.", file.name, query, document)
-    guessed = label is None
+    texts, guessed = (query, document), label is None
     if query and document and not label:  # a label is not needed, and asked for by its plain name
         label = next((lower[name] for name in ("label", "score", "margin") if name in lower), None)
-        found = VectorColumns((query, document, *negatives), label, guessed)
     else:
         try:
             chosen = choose_columns(file, query, document, [label] if label else (), labelled=False)
         except UserError as error:  # they are called otherwise here
             said = str(error).replace("text_pair_column", "document_column")
             raise UserError(said.replace("text_column", "query_column")) from error
-        texts = (*chosen.texts, *(negatives if chosen.text_pair else ()))
-        found = VectorColumns(texts, chosen.labels[0] if chosen.labels else None, guessed)
-    if len(found.texts) == 1 and found.label is None:
+        texts, label = chosen.texts, next(iter(chosen.labels), None)
+    if len(texts) == 1 and label is None:
         raise UserError(
-            f"{file.name}: has single texts ({shown(found.texts[0])}) and nothing that says which "
+            f"{file.name}: has single texts ({shown(texts[0])}) and nothing that says which "
             "belong together; name a `document_column`, or a `label_column` of their classes."
         )
-    check_columns(file, [*found.texts, *([found.label] if found.label else ())])
-    return found
+    texts = (*texts, *(negatives if len(texts) > 1 else ()))
+    check_columns(file, [*texts, *([label] if label else ())])
+    return VectorColumns(texts, label, guessed)
 
 
 @dataclass(frozen=True)
@@ -136,12 +136,10 @@ class VectorData:
 def read_vector_data(
     file: TableFile, columns: VectorColumns, prompts: Sequence[str] = ("", "", ""), seed: int = 0
 ) -> VectorData:
-    """Reads a table whole.
+    """Reads a table whole; the `seed` draws which two texts of a class stand in one row.
 
-    Args:
-        prompts: what stands in front of queries, in front of documents and negatives, and in front
-            of texts that are neither: those of scores and classes.
-        seed: draws which two texts of a class stand in one row.
+    The `prompts` stand in front of queries, of documents and negatives, and of texts that are
+    neither: those of scores and classes.
     """
     numbers: dict[tuple[int, str], int] = {}  # by what a text is: 0 a query, 1 a document
     rows, labels, empty = list[list[int]](), list[Any](), Counted()
@@ -193,9 +191,10 @@ def _of_kind(
             f"{data.name}: the labels of premise and hypothesis are {shown(labels[0])} and others; "
             "write entailment, neutral and contradiction."
         )
-    numbers = _numbers(labels)
-    if numbers is not None:
-        return replace(data, kind=SCORES if pairs else MARGINS, labels=numbers)
+    with contextlib.suppress(TypeError, ValueError):  # of labels that are something else
+        numbers = np.array(labels).astype(np.float32)
+        if np.isfinite(numbers).all():
+            return replace(data, kind=SCORES if pairs else MARGINS, labels=numbers)
     if columns.label_is_guessed:
         _LOGGER.info("%s: the column %r is no number, and not read.", data.name, columns.label)
         return replace(data, kind=PAIRS if pairs else TRIPLES)
@@ -232,15 +231,6 @@ def _label_of(file: TableFile, record: Record, columns: VectorColumns) -> Any:
     return value
 
 
-def _numbers(labels: Sequence[Any]) -> NDArray[np.float32] | None:
-    """The labels as finite numbers; None where they are something else."""
-    try:
-        numbers = np.array(labels).astype(np.float32)
-    except (TypeError, ValueError):
-        return None
-    return numbers if np.isfinite(numbers).all() else None
-
-
 def _of_inference(data: VectorData, labels: Sequence[str]) -> VectorData:
     """Triples of a premise, what follows from it, and what contradicts it."""
     found: dict[int, Mapping[str, list[int]]] = {}
@@ -268,9 +258,10 @@ def _of_classes(data: VectorData, labels: Sequence[Any], seed: int) -> VectorDat
         if classes_of.setdefault(text, number) != number:
             twice.add(text)
     if twice:
-        first = shown(data.texts[min(twice)][1])
-        what = "texts have several classes and are not trained on"
-        _LOGGER.warning("%s: %d %s, the first %s.", data.name, len(twice), what, first)
+        _LOGGER.warning(
+            "%s: %d texts have several classes and are not trained on, the first %s.",
+            *(data.name, len(twice), shown(data.texts[min(twice)][1])),
+        )
     classes = np.array([classes_of[text] for text in range(len(data.texts))], np.int32)
     draws = np.random.default_rng(seed)
     texts = draws.permutation([text for text in range(len(data.texts)) if text not in twice])

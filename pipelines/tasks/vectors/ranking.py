@@ -140,8 +140,7 @@ def task_of(config: RunRerankerConfig) -> RankingTask:
     tables, splits, relevant = dict[str, TableFile](), dict[str, list[TextExample]](), {}
     wanted = {"train": config.do_train, "dev": config.do_eval or config.do_predict}
     for split in (split for split in wanted if wanted[split]):
-        name = str(config.files.file(split))
-        options = config.files
+        options, name = config.files, str(config.files.file(split))
         table = open_table(name, header=options.has_header, encoding=options.text_encoding)
         named = (options.query_column, options.document_column, options.negative_column)
         columns = choose_vector_columns(table, *named, options.label_column)
@@ -155,12 +154,10 @@ def task_of(config: RunRerankerConfig) -> RankingTask:
             raise UserError(f"{name}: no query has a right document; name another file.")
         lists = _documents(config, data, known, training=split == "train")
         tables[split] = table
+        said = [text for _, text in data.texts]
         splits[split] = [
             TextExample(
-                str(query),
-                data.texts[query][1],
-                data.texts[one][1],
-                _RIGHT if known[query].get(one) else _WRONG,
+                str(query), said[query], said[one], _RIGHT if known[query].get(one) else _WRONG
             )
             for query, documents in lists.items()
             for one in documents
@@ -218,10 +215,8 @@ def _found(
         found = nearest(*vectors, count + 1)[0].tolist()
     lists = _Lists()
     for query, numbers in zip(known, found, strict=True):
+        right, own = known[query], data.texts[query][1]
         candidates = data.documents[numbers].tolist()
-        lists[query] = [
-            one
-            for one in candidates
-            if known[query].get(one) or data.texts[one][1] != data.texts[query][1]
-        ][:count]
+        others = [one for one in candidates if right.get(one) or data.texts[one][1] != own]
+        lists[query] = others[:count]
     return lists
