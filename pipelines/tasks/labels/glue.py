@@ -14,20 +14,12 @@ from keras_bert_impl.files import check_output, is_there, open_whole
 from keras_bert_impl.options import REQUIRED, option
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.fine_tuning.heads import ClassificationHead, LabelHead, RegressionHead
-from pipelines.fine_tuning.task import Answered
 from pipelines.fine_tuning.text_rows import TextExample
-from pipelines.metrics.classification import (
-    accuracy,
-    f1_score,
-    matthews_correlation,
-    pearson_correlation,
-    spearman_correlation,
-)
+from pipelines.metrics import classification
 from pipelines.tables.files import read_table
 from pipelines.tables.lines import read_lines
 from pipelines.tables.writing import write_submission, write_values
-from pipelines.tasks.labels.options import plain_name
-from pipelines.tasks.labels.rows import LabelAnswer, LabelTask
+from pipelines.tasks.labels.rows import Labelled, LabelTask
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -53,17 +45,9 @@ class Layout:
         return [self.text_a] if self.text_b is None else [self.text_a, self.text_b]
 
 
-Labelled = Answered[TextExample, LabelAnswer]
-
-
 @dataclass(frozen=True)
 class GlueTask(LabelTask):
-    r"""One task of GLUE; see `pipelines.fine_tuning.task.Task` for what its methods promise.
-
-    `submissions` are GLUE's file names of the test splits. A task without a training set is
-    answered by the model of the one it is `trained_on`. `paths` are those of splits that
-    are not in `split.tsv`.
-    """
+    """One task of GLUE; see `Task`."""
 
     name: str
     layout: Layout
@@ -71,13 +55,13 @@ class GlueTask(LabelTask):
     metrics: Mapping[str, Metric]
     evaluation_splits: tuple[str, ...] = ("dev",)
     test_splits: tuple[str, ...] = ("test",)
-    submissions: tuple[str, ...] = ()
+    submissions: tuple[str, ...] = ()  # GLUE's file names of the test splits
     train_split: str = "train"
     data_dir: Path = Path()
     long_texts: LongTexts = field(default_factory=LongTexts)
-    layouts: Mapping[str, Layout] = field(default_factory=dict)
-    trained_on: str | None = None
-    paths: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    layouts: Mapping[str, Layout] = field(default_factory=dict)  # of splits that have another
+    trained_on: str | None = None  # the task whose model answers one without a training set
+    paths: Mapping[str, Sequence[str]] = field(default_factory=dict)  # where not `split.tsv`
 
     def at(self, data_dir: Path, long_texts: LongTexts | None = None) -> "GlueTask":
         """The same task with its files in a folder, and long texts treated in a way."""
@@ -108,9 +92,9 @@ class GlueTask(LabelTask):
         return self._read_labelled(path, layout) if labelled else self._read_test(path, layout)
 
     def score(self, answered: Labelled) -> dict[str, float]:
-        pairs = [(answer.prediction, str(example.label)) for example, answer in answered]
-        predictions = np.array([prediction for prediction, _ in pairs])
-        labels = self.head_of.encode_all([label for _, label in pairs])
+        examples, answers = zip(*answered, strict=True)
+        predictions = np.array([answer.prediction for answer in answers])
+        labels = self.head_of.encode_all([str(example.label) for example in examples])
         return {name: metric(predictions, labels) for name, metric in self.metrics.items()}
 
     def write(self, folder: Path, split: str, answered: Labelled) -> list[Path]:
@@ -145,36 +129,30 @@ class GlueTask(LabelTask):
         for line in lines:
             if value and line.values[column] != value:
                 continue
-            text_b = line.values[layout.text_b] if layout.text_b else None
+            texts = [line.values[column] for column in layout.texts]
             label = layout.spellings.get(line.values[layout.label], line.values[layout.label])
-            self.check_label(path, line.line, label)
-            text_a = line.values[layout.text_a]
-            yield TextExample(str(count), text_a, text_b, label, line=line.line)
+            try:
+                self.head_of.encode(label)
+            except UserError as error:
+                raise UserError(f"{path}: line {line.line}: {error}") from error
+            yield TextExample(str(count), *texts, label=label, line=line.line)
             count += 1
         if value and not count:
             raise UserError(f"{path}: has no rows whose {column} is {value!r}; name another task.")
 
-    def check_label(self, path: Path, number: int, label: str) -> None:
-        try:
-            self.head_of.encode(label)
-        except UserError as error:
-            raise UserError(f"{path}: line {number}: {error}") from error
 
-
-_ACCURACY: Mapping[str, Metric] = {"accuracy": accuracy}
-_ACCURACY_AND_F1: Mapping[str, Metric] = {"accuracy": accuracy, "f1": f1_score}
+_ACCURACY: Mapping[str, Metric] = {"accuracy": classification.accuracy}
+_ACCURACY_AND_F1: Mapping[str, Metric] = {**_ACCURACY, "f1": classification.f1_score}
+_MATTHEWS: Mapping[str, Metric] = {"matthews_correlation": classification.matthews_correlation}
 _ENTAILMENT = ClassificationHead({"entailment": "entailment", "not_entailment": "not_entailment"})
 
 COLA = GlueTask(
     "CoLA",
     Layout(
-        "sentence",
-        None,
-        "label",
-        labelled_columns=("source", "label", "original_mark", "sentence"),
+        "sentence", None, "label", labelled_columns=("source", "label", "original_mark", "sentence")
     ),
     ClassificationHead({"0": "unacceptable", "1": "acceptable"}),
-    {"matthews_correlation": matthews_correlation, "accuracy": accuracy},
+    {**_MATTHEWS, **_ACCURACY},
 )
 SST_2 = GlueTask(
     "SST-2",
@@ -192,7 +170,10 @@ STS_B = GlueTask(
     "STS-B",
     Layout("sentence1", "sentence2", "score"),
     RegressionHead(0.0, 5.0),
-    {"pearson": pearson_correlation, "spearman": spearman_correlation},
+    {
+        "pearson": classification.pearson_correlation,
+        "spearman": classification.spearman_correlation,
+    },
 )
 QQP = GlueTask(
     "QQP",
@@ -226,7 +207,7 @@ AX = GlueTask(
     "AX",
     Layout("sentence1", "sentence2", "gold_label"),
     MNLI.head_of,
-    {"matthews_correlation": matthews_correlation, "accuracy": accuracy},
+    {**_MATTHEWS, **_ACCURACY},
     evaluation_splits=("diagnostic-full",),
     test_splits=("diagnostic",),
     layouts={"diagnostic-full": Layout("Premise", "Hypothesis", "Label")},
@@ -267,6 +248,10 @@ _TASKS = {task.name: task for task in (*GLUE_TASKS, *map(_xnli, LANGUAGES))}
 _TASKS["XNLI"] = _TASKS["XNLI-en"]
 
 
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
+
+
 def find_task(name: str) -> GlueTask:
     """Gives the task of a name; case, hyphens and underscores do not matter.
 
@@ -274,9 +259,9 @@ def find_task(name: str) -> GlueTask:
         >>> find_task("cola").name, find_task("STSB").name
         ('CoLA', 'STS-B')
     """
-    for known, task in _TASKS.items():
-        if plain_name(known) == plain_name(name):
-            return task
+    by_plain_name = {_plain(known): task for known, task in _TASKS.items()}
+    if _plain(name) in by_plain_name:
+        return by_plain_name[_plain(name)]
     raise UserError(f"`task_name={name}`: there is no such task; choose {', '.join(_TASKS)}.")
 
 

@@ -5,6 +5,7 @@ and a dev set is cut off.
 """
 
 import hashlib
+import itertools
 import logging
 import math
 import re
@@ -26,7 +27,6 @@ from pipelines.tables.columns import Columns, is_nan, type_of, value_of
 from pipelines.tables.files import Record, TableFile
 
 _LOGGER = logging.getLogger(__name__)
-
 
 Kind = Literal["one", "several", "columns", "number"]
 """What a label is: one of the labels; a list of them; a column each; a number."""
@@ -52,9 +52,7 @@ class Labelling:
             if self.kind == "columns":
                 return self._of_columns(values)
             (value,) = values
-            if value is None or value == "":
-                return None
-            if self.kind == "one" and is_nan(value):
+            if value in (None, "") or (self.kind == "one" and is_nan(value)):
                 return None
             if self.kind == "several":
                 return as_label_list(map(self._as_known, _list_of(value)))
@@ -73,16 +71,13 @@ class Labelling:
     def _of_columns(self, values: Sequence[Any]) -> str | None:
         if all(value is None for value in values):
             return None
-        held = []
-        for column, value in zip(self.columns, values, strict=True):
-            word = as_label(value).lower()
-            if word in _YES:
-                held.append(column)
-            elif word not in _NO:
+        words = [as_label(value).lower() for value in values]
+        for column, value, word in zip(self.columns, values, words, strict=True):
+            if word not in (*_YES, *_NO):
                 raise ValueError(
                     f"the column {shown(column)} has {shown(value)}; it must be 0 or 1."
                 )
-        return as_label_list(held)
+        return as_label_list(itertools.compress(self.columns, (word in _YES for word in words)))
 
 
 def as_label(value: Any) -> str:
@@ -101,20 +96,15 @@ def as_label(value: Any) -> str:
     raise ValueError(f"the label is {type_of(value)}; it must be text or a number.")
 
 
-def find_labelling(
-    file: TableFile,
-    labels: tuple[str, ...],
-    *,
-    regression: bool,
-) -> Labelling | None:
-    """Looks at the first label: what labels are in this file; None where no row has one."""
+def find_labelling(file: TableFile, labels: tuple[str, ...], regression: bool) -> Labelling:
+    """Looks at the first label: what labels are in this file."""
     if regression:
         return Labelling("number", labels)
     if len(labels) > 1:
         return Labelling("columns", labels)
     for record in file.records():
         value = value_of(file, record, labels[0])
-        if value is None or value == "" or is_nan(value):
+        if value in (None, "") or is_nan(value):
             continue
         if _as_list(value) is not None:
             return Labelling("several", labels)
@@ -124,7 +114,9 @@ def find_labelling(
                 'but is not JSON; write lists as ["one", "two"].'
             )
         return Labelling("one", labels)
-    return None
+    raise UserError(
+        f"{file.name}: no row has a label in {_in_words(labels)}; name another `label_column`."
+    )
 
 
 def _as_list(value: Any) -> list[Any] | None:
@@ -138,12 +130,8 @@ def _as_list(value: Any) -> list[Any] | None:
 
 
 def _list_of(value: Any) -> list[str]:
-    found = _as_list(value)
-    if found is None:
-        raise ValueError(
-            f"the label {shown(value)} is {type_of(value)}, but the first one is a list; write all "
-            "labels as lists."
-        )
+    if (found := _as_list(value)) is None:
+        raise ValueError(f"the label {shown(value)} is no list, as the first one is; write lists.")
     labels = [as_label(one) for one in found]
     if len(set(labels)) < len(labels) or "" in labels:
         raise ValueError(f"the label {shown(value)} has a label twice or an empty one; correct it.")
@@ -156,10 +144,7 @@ def _number_of(value: Any) -> str:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not abs(number) <= _LARGEST:
-        raise ValueError(
-            f"the label {shown(value)} is no finite number of single precision, as a regression "
-            "needs."
-        )
+        raise ValueError(f"the label {shown(value)} is no finite number of single precision.")
     return str(value)
 
 
@@ -250,8 +235,7 @@ def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bo
     """
     labelling, file = source.labelling, source.file
     assert labelling is not None
-    known, good, bad, unknown = frozenset(labels), 0, "", Counted()
-    cells = set[str]()
+    known, good, bad, unknown, cells = frozenset(labels), 0, "", Counted(), set[str]()
     for record in file.records():
         if labelling.kind != "one" and len(cells) <= len(_STAND_INS):
             cells.update(str(record.values.get(column)) for column in labelling.columns)
@@ -286,10 +270,10 @@ def in_order(labels: Iterable[str]) -> tuple[str, ...]:
         (('-1', '9', '10'), ('10', 'a', 'b'))
     """
     labels = sorted(labels)
-    numbers = {label: _number(label) for label in labels}
-    if None in numbers.values():
-        return tuple(labels)
-    return tuple(sorted(labels, key=lambda label: numbers[label] or 0.0))
+    numbers = {label: finite_number(label) for label in labels}
+    if None not in numbers.values():
+        labels.sort(key=lambda label: numbers[label] or 0.0)
+    return tuple(labels)
 
 
 def dev_thresholds(statistics: LabelStatistics, share: float) -> Mapping[str, int]:
@@ -308,14 +292,12 @@ def dev_thresholds(statistics: LabelStatistics, share: float) -> Mapping[str, in
 
 
 def _without_label(source: Source, line: int) -> str:
-    return (
-        f"{source.file.name}: line {line} has no label in {_in_words(source)}; add it or remove "
-        "the line."
-    )
+    where = _in_words(source.columns.labels)
+    return f"{source.file.name}: line {line} has no label in {where}; add it or remove the line."
 
 
-def _in_words(source: Source) -> str:
-    return f"the column {', '.join(map(repr, source.columns.labels))}"
+def _in_words(columns: Sequence[str]) -> str:
+    return f"the column {', '.join(map(repr, columns))}"
 
 
 def _check_labels(found: LabelStatistics) -> None:
@@ -323,29 +305,27 @@ def _check_labels(found: LabelStatistics) -> None:
     source, labels, name = found.source, found.labels, found.source.file.name
     if not found.rows:
         raise UserError(
-            f"{name}: no row is left to train on, for all of them have no text in the column "
-            f"{', '.join(map(repr, source.columns.texts))}; name another `text_column`."
+            f"{name}: no row is left to train on, for all of them have no text in "
+            f"{_in_words(source.columns.texts)}; name another `text_column`."
         )
     if source.labelling is None or source.labelling.kind == "number":
         return
-    if len(labels) > _FEW_LABELS:
-        numbers = [_number(label) for label in labels]
-        are_fractions = None not in numbers and any(one % 1 for one in numbers if one is not None)
-        if are_fractions or 2 * len(labels) > found.rows:
-            raise UserError(
-                f"{name}: {_in_words(source)} has {len(labels)} different labels in {found.rows} "
-                "rows; for numbers to predict give `regression=True`, or name another "
-                "`label_column`."
-            )
+    where, numbers = _in_words(source.columns.labels), [finite_number(one) for one in labels]
+    are_fractions = None not in numbers and any(one % 1 for one in numbers if one is not None)
+    if len(labels) > _FEW_LABELS and (are_fractions or 2 * len(labels) > found.rows):
+        raise UserError(
+            f"{name}: {where} has {len(labels)} different labels in {found.rows} rows; for numbers "
+            "to predict give `regression=True`, or name another `label_column`."
+        )
     if len(labels) < 2:
         raise UserError(
-            f"{name}: there must be two labels or more in {_in_words(source)}, but the only one "
-            f"is {', '.join(map(repr, labels)) or 'none'}; name another `label_column`, or add "
+            f"{name}: there must be two labels or more in {where}, but the only one is "
+            f"{', '.join(map(repr, labels)) or 'none'}; name another `label_column`, or add "
             "examples."
         )
 
 
-def _number(label: str) -> float | None:
+def finite_number(label: str) -> float | None:
     """The finite number that a label is; None of any other."""
     try:
         number = float(label)

@@ -79,41 +79,23 @@ class LabelledTextsConfig(SplitFiles):
                 f"`dev_share={self.dev_share}` cuts a dev set off the training file, but "
                 f"`dev_file={self.dev_file}` is given as well; give one of them."
             )
-        if self.regression and self.class_weights:
+        if self.regression and (self.class_weights or len(self.label_column) > 1):
             raise UserError(
-                f"`class_weights={','.join(self.class_weights)}`: a regression has no classes; "
-                "leave it out."
-            )
-        if self.regression and len(self.label_column) > 1:
-            raise UserError(
-                f"`label_column={','.join(self.label_column)}`: a regression has one column of "
-                "numbers; name one."
+                "`regression=True` takes one `label_column`, of numbers, and no `class_weights`."
             )
 
     @property
-    def names_columns(self) -> bool:
-        """Whether any column is named."""
-        return any(self._named_columns())
+    def named_columns(self) -> list[str]:
+        """The columns that are named."""
+        named = (self.text_column, self.text_pair_column, *self.label_column)
+        return [name for name in named if name]
 
     @property
     def has_header(self) -> bool:
         """Whether the first line of CSV and TSV names the columns."""
         if self.header is not None:
             return self.header
-        return not any(name.isdecimal() for name in self._named_columns() if name)
-
-    def _named_columns(self) -> list[str | None]:
-        return [self.text_column, self.text_pair_column, *self.label_column]
-
-
-def plain_name(name: str) -> str:
-    """A name without what may be written in several ways.
-
-    Example:
-        >>> plain_name("STS-B")
-        'stsb'
-    """
-    return name.lower().replace("-", "").replace("_", "")
+        return not any(name.isdecimal() for name in self.named_columns)
 
 
 _Weight = Annotated[float, Rules(sentence="", more_than=0)]
@@ -145,10 +127,7 @@ class RunClassifierConfig(FineTuningConfig):
         "from says, else pooler, or last where attention is from left to right.",
         choices=HEAD_POOLINGS,
     )
-    IN_A_MODEL: ClassVar = {
-        "class_weights": dict[str, _Weight],
-        "label_units": list[float],
-    }
+    IN_A_MODEL: ClassVar = {"class_weights": dict[str, _Weight], "label_units": list[float]}
     PART_OF_THE_MODEL: ClassVar = (*FineTuningConfig.PART_OF_THE_MODEL, "regression")
     OF_FILES: ClassVar = (
         *("text_column", "text_pair_column", "label_column", "header"),
@@ -189,7 +168,7 @@ class RunClassifierConfig(FineTuningConfig):
             return {name: value for name, value in kept.items() if name not in own}
         if "problem_type" in model.extra:
             kept["regression"] = model.extra["problem_type"] == "regression"
-        if self.own.names_columns:  # they may be those of a file of another layout
+        if self.own.named_columns:  # they may be those of a file of another layout
             kept.pop("header", None)
         if not self.own.train_file or self.own.dev_file:  # nothing to cut a dev set off
             kept.pop("dev_share", None)

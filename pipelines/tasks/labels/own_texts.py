@@ -1,9 +1,8 @@
 """A user's labelled texts as a task: classes, several labels at once, or numbers, from any file.
 
-Labels are found in the training file (`statistics`) and have a stated order: by their value
-where all are numbers, by their characters otherwise, and as the user names the columns where each
-label is one. The model directory keeps them (`id2label`), so scoring and answering need no
-training file.
+Labels are found in the training file and have a stated order (`in_order`; as the user names the
+columns where each label is one). The model directory keeps them (`id2label`), so scoring and
+answering need no training file.
 """
 
 import zlib
@@ -24,23 +23,16 @@ from pipelines.fine_tuning.heads import (
     MultiLabelHead,
     RegressionHead,
 )
-from pipelines.fine_tuning.task import Answered
 from pipelines.fine_tuning.text_rows import TextExample
-from pipelines.metrics.classification import (
-    class_figures,
-    figures_by_class,
-    pearson_correlation,
-    spearman_correlation,
-)
+from pipelines.metrics import classification
 from pipelines.tables.writing import digits, hardest, write_table
 from pipelines.tasks.labels.labelling import Kind, Source, is_empty, labels_in, text_key
-from pipelines.tasks.labels.rows import LabelAnswer, LabelTask
+from pipelines.tasks.labels.rows import LabelAnswer, Labelled, LabelTask
 
 NAME = "labelled texts"
 _MOST_MISTAKES = 1000  # that are written, the hardest ones
 _MOST_DRAWN = 40  # classes in a picture
 _CLASS_COLUMNS = ("label", "examples", "predicted", "precision", "recall", "f1")
-AnsweredTexts = Answered[TextExample, LabelAnswer]
 
 
 @dataclass(frozen=True)
@@ -82,13 +74,9 @@ class LabelledTexts(LabelTask):
 
     @property
     def settings(self) -> dict[str, Any]:
-        labels = json_text(self.labels).encode()
-        own = {
-            **self.options,
-            **self.long_texts.settings,
-            "kind": self.kind,
-            "labels_crc32": f"{zlib.crc32(labels):08x}",
-        }
+        digest = zlib.crc32(json_text(self.labels).encode())
+        own = {**self.options, **self.long_texts.settings, "kind": self.kind}
+        own["labels_crc32"] = f"{digest:08x}"
         if self.class_weights:
             own["class_weights"] = dict(zip(self.labels, self.class_weights, strict=True))
         return {**own, **self.head_of.settings}
@@ -120,19 +108,23 @@ class LabelledTexts(LabelTask):
             return False
         return cut is None or cut.has(source, example) == (split == "dev")
 
-    def score(self, answered: AnsweredTexts) -> dict[str, float]:
+    def score(self, answered: Labelled) -> dict[str, float]:
         labels, predictions = self._decisions(answered)
-        return (
-            _score_numbers(labels, predictions)
-            if self.kind == "number"
-            else class_figures(labels, predictions)
-        )
+        if self.kind != "number":
+            return classification.class_figures(labels, predictions)
+        errors = predictions - labels
+        return {
+            "pearson": classification.pearson_correlation(predictions, labels),
+            "spearman": classification.spearman_correlation(predictions, labels),
+            "mean_squared_error": float(np.mean(errors**2)),
+            "mean_absolute_error": float(np.mean(np.abs(errors))),
+        }
 
-    def illustrate(self, folder: Path, split: str, answered: AnsweredTexts) -> list[Path]:
+    def illustrate(self, folder: Path, split: str, answered: Labelled) -> list[Path]:
         if self.kind == "number":
             return []
         decisions = self._decisions(answered)
-        figures = figures_by_class(*decisions, len(self.labels))
+        figures = classification.figures_by_class(*decisions, len(self.labels))
         rows = (
             [label, *one[:2], *(f"{share:.4f}" for share in one[2:])]
             for label, one in zip(self.labels, figures, strict=True)
@@ -143,7 +135,7 @@ class LabelledTexts(LabelTask):
             files.append(draw_confusion(path, self.labels, *decisions))
         return files
 
-    def write(self, folder: Path, split: str, answered: AnsweredTexts) -> list[Path]:
+    def write(self, folder: Path, split: str, answered: Labelled) -> list[Path]:
         """Writes all predictions, and of labelled files the hardest mistakes; see `Task.write`."""
         labelled = self.sources[split].labelling is not None
         header = self._prediction_columns(split, labelled=labelled)
@@ -155,7 +147,7 @@ class LabelledTexts(LabelTask):
             files.append(write_table(folder / f"{split}_mistakes.tsv", header, rows))
         return files
 
-    def _decisions(self, answered: AnsweredTexts) -> tuple[np.ndarray, np.ndarray]:
+    def _decisions(self, answered: Labelled) -> tuple[np.ndarray, np.ndarray]:
         """The labels and the predictions: [examples], of several labels [examples, labels]."""
         pairs = [(self._encoded(example), answer.prediction) for example, answer in answered]
         labels, predictions = zip(*pairs, strict=True)
@@ -193,17 +185,6 @@ class LabelledTexts(LabelTask):
         return None if right else float(np.abs(answer.values - label).max())
 
 
-def _score_numbers(labels: np.ndarray, predictions: np.ndarray) -> dict[str, float]:
-    """Both correlations and both mean errors."""
-    errors = predictions - labels
-    return {
-        "pearson": pearson_correlation(predictions, labels),
-        "spearman": spearman_correlation(predictions, labels),
-        "mean_squared_error": float(np.mean(errors**2)),
-        "mean_absolute_error": float(np.mean(np.abs(errors))),
-    }
-
-
 def draw_confusion(
     path: Path, names: Sequence[str], labels: np.ndarray, predictions: np.ndarray
 ) -> Path:
@@ -211,13 +192,10 @@ def draw_confusion(
     from matplotlib.figure import Figure
     from sklearn.metrics import confusion_matrix
 
-    counts = np.bincount(labels, minlength=len(names)) + np.bincount(
-        predictions, minlength=len(names)
-    )
+    counts = np.bincount(np.concatenate([labels, predictions]), minlength=len(names))
     shown = sorted(np.argsort(-counts, kind="stable")[:_MOST_DRAWN].tolist())
     matrix = confusion_matrix(labels, predictions, labels=range(len(names)))[np.ix_(shown, shown)]
-    titles = [name if len(name) <= 20 else f"{name[:19]}…" for name in names]
-    titles = [titles[number] for number in shown]
+    titles = [names[n] if len(names[n]) <= 20 else f"{names[n][:19]}…" for n in shown]
     size = 2.5 + 0.45 * len(shown)
     figure = Figure(figsize=(size + 1, size), layout="constrained")
     axes = figure.subplots()

@@ -27,7 +27,7 @@ from pipelines.fine_tuning.heads import (
     RegressionHead,
     TextTask,
 )
-from pipelines.fine_tuning.task import Facts
+from pipelines.fine_tuning.task import Answered, Facts
 from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows
 from pipelines.metrics.guessing import Guessing, constant_answer
 from pipelines.records.rows import Rows
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from keras_bert_impl.tokenization.tokenizer import SpecialTokens
 
 _LOGGER = logging.getLogger(__name__)
-
 
 _GUESSED: Mapping[type[LabelHead], str] = {
     ClassificationHead: "always the most frequent class",
@@ -58,6 +57,9 @@ class LabelAnswer(NamedTuple):
     label: str
     prediction: Any
     values: np.ndarray
+
+
+Labelled = Answered[TextExample, LabelAnswer]
 
 
 class LabelTask(TextTask):
@@ -96,10 +98,8 @@ class LabelTask(TextTask):
     ) -> list[LabelAnswer]:
         del examples
         head, logits = self.head_of, self.joined(rows, outputs)["logits"]
-        answers = zip(
-            head.decode(logits), head.predictions(logits), head.values(logits), strict=True
-        )
-        return [LabelAnswer(*answer) for answer in answers]
+        parts = head.decode(logits), head.predictions(logits), head.values(logits)
+        return [LabelAnswer(*answer) for answer in zip(*parts, strict=True)]
 
 
 def label_units(examples: Iterable[TextExample], where: object) -> tuple[float, float]:
@@ -120,20 +120,17 @@ def label_units(examples: Iterable[TextExample], where: object) -> tuple[float, 
         f"those of float32, which models give, are {digits(step)} apart; take a constant such as "
         f"{mean:.3g} from all labels, and add it to the answers."
     )
-    if squares <= 0.0 and ends[0] == ends[1]:
+    if ends[0] == ends[1]:
         raise UserError(
             f"{where}: all rows to train on have the number {digits(mean)}, so that there is "
-            "nothing to learn; add rows with other numbers, or give another `dev_seed` where a dev "
-            "set is cut off."
+            "nothing to learn; add rows with other numbers, or give another `dev_seed`."
         )
     if squares <= 0.0:
         raise UserError(coarse)
     if step > _COARSE * deviation:
         _LOGGER.warning("%s", coarse)
-    _LOGGER.info(
-        "labels: mean %s, deviation %s; they are learned in these units.",
-        *map(digits, (mean, deviation)),
-    )
+    units = digits(mean), digits(deviation)
+    _LOGGER.info("labels: mean %s, deviation %s; they are learned in these units.", *units)
     return mean, deviation
 
 

@@ -1,7 +1,6 @@
 """The task of a run for labels: one of GLUE, XNLI, or what files of one's own hold, all checked."""
 
 import logging
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from pipelines.tasks.labels.labelling import (
     check_scored,
     dev_thresholds,
     find_labelling,
+    finite_number,
     in_order,
     training_statistics,
 )
@@ -50,8 +50,7 @@ class _Builder(TaskBuilder):
         "there is no file to evaluate or to predict; name one with `dev_file` or `test_file`."
     )
     NOTHING_TO_SCORE = (
-        "`do_eval=True`: there is no labelled file to evaluate; name one with `dev_file`, give "
-        "`dev_share`, or leave `do_eval` out."
+        "`do_eval=True`: there is no labelled file; name one with `dev_file`, or give `dev_share`."
     )
 
     @property
@@ -68,7 +67,8 @@ class _Builder(TaskBuilder):
             )
         columns, training, held_out = self._columns(files), None, None
         if "train" in files:
-            labelling = self._labelling(files["train"], columns)
+            check_columns(files["train"], columns.labels)
+            labelling = find_labelling(files["train"], columns.labels, self._is_regression())
             source = Source(files["train"], columns, labelling)
             training = training_statistics(source, config.dev_seed)
             if config.dev_share:
@@ -85,7 +85,11 @@ class _Builder(TaskBuilder):
     def _make(self, sources: Mapping[str, Source], found: _Found) -> LabelledTexts:
         if found.held_out:
             sources = {**sources, "dev": sources["train"]}
-        _say_what_is_scored(sources)
+        if "dev" not in sources and not (sources.get("test") and sources["test"].labelling):
+            _LOGGER.info(
+                "There is no labelled file next to the training file: nothing will be evaluated; "
+                "give `dev_file` or `dev_share` for that."
+            )
         return LabelledTexts(
             found.kind,
             found.labels,
@@ -108,35 +112,19 @@ class _Builder(TaskBuilder):
 
     def _open(self, split: str, name: str) -> TableFile:
         del split
-        config = self._config
-        return open_table(name, header=config.has_header, encoding=config.text_encoding)
+        return open_table(name, header=self._config.has_header, encoding=self._config.text_encoding)
 
     def _columns(self, files: Mapping[str, TableFile]) -> Columns:
         """The columns in the first file, which the other files have as well."""
         config = self._config
         split, file = next(iter(files.items()))
-        columns = choose_columns(
-            file,
-            config.text_column,
-            config.text_pair_column,
-            config.label_column,
-            labelled=split != "test",
-        )
+        named = (config.text_column, config.text_pair_column, config.label_column)
+        columns = choose_columns(file, *named, labelled=split != "test")
         for other in files.values():
             check_columns(other, columns.texts)
             if config.header is None:
                 check_first_row(other, columns.texts)
         return columns
-
-    def _labelling(self, file: TableFile, columns: Columns) -> Labelling:
-        check_columns(file, columns.labels)
-        found = find_labelling(file, columns.labels, regression=self._is_regression())
-        if found is None:
-            raise UserError(
-                f"{file.name}: no row has a label in the column "
-                f"{', '.join(map(repr, columns.labels))}; name another `label_column`."
-            )
-        return found
 
     def _is_regression(self) -> bool:
         if self._trained is None:
@@ -207,7 +195,7 @@ class _Builder(TaskBuilder):
             "text_column": columns.text,
             "text_pair_column": columns.text_pair,
             "label_column": list(columns.labels),
-            "header": self._config.has_header,
+            "header": config.has_header,
             "dev_share": config.dev_share,
             "dev_seed": config.dev_seed,
             # Of a model that is evaluated; they change nothing of it.
@@ -216,13 +204,12 @@ class _Builder(TaskBuilder):
 
     def _check_same_share(self) -> None:
         """Refuses to score rows on which the model was trained."""
-        config, known = self._config, self._known
-        now = (config.dev_share, config.dev_seed)
-        if self._trained is not None and (known.get("dev_share"), known.get("dev_seed")) != now:
+        now = (self._config.dev_share, self._config.dev_seed)
+        share, seed = self._known.get("dev_share") or 0, self._known.get("dev_seed") or 0
+        if self._trained is not None and (share, seed) != now:
             raise UserError(
-                f"`dev_share={config.dev_share}`: the model was trained with a dev_share of "
-                f"{known.get('dev_share') or 0} and a dev_seed of {known.get('dev_seed') or 0}, so "
-                "that some of these rows are training rows; give the same ones."
+                f"`dev_share={now[0]}`: the model was trained with a dev_share of {share} and a "
+                f"dev_seed of {seed}, so that some of these rows are training rows; give the same."
             )
 
 
@@ -253,31 +240,18 @@ def parse_weights(given: Sequence[str], labels: Sequence[str]) -> tuple[float, .
     weights = dict.fromkeys(labels, 1.0)
     for one in given:
         label, _, number = as_label(one).rpartition("=")
-        try:
-            weight = float(number)
-        except ValueError:
-            weight = math.nan
-        if label not in weights:
+        weight = finite_number(number) or 0.0
+        if label not in weights or weight <= 0:
             raise UserError(
-                f"`class_weights={one}`: there is no label {label!r}; give balanced, or "
-                f"LABEL=WEIGHT for some of {some_of(labels)}."
+                f"`class_weights={one}`: give balanced, or LABEL=WEIGHT, a number more than 0, for "
+                f"some of {some_of(labels)}."
             )
-        if not (math.isfinite(weight) and weight > 0):
-            raise UserError(f"`class_weights={one}`: the weight must be a number more than 0.")
         weights[label] = weight
     return tuple(weights.values())
 
 
-def _say_what_is_scored(sources: Mapping[str, Source]) -> None:
-    if "dev" not in sources and not (sources.get("test") and sources["test"].labelling):
-        _LOGGER.info(
-            "There is no labelled file next to the training file: nothing will be evaluated; give "
-            "`dev_file` or `dev_share` for that."
-        )
-
-
 def task_of(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
-    """Gives the task that a configuration names, or the one that its files make."""
+    """The task that a configuration names, or the one that its files make."""
     if config.task_name is not None and config.data_dir is not None:
         return find_task(config.task_name).at(config.data_dir, config.long_texts)
     task: LabelledTexts = _Builder.for_run(config, config.own)

@@ -8,8 +8,11 @@ from pipelines.tasks.labels.options import LabelledTextsConfig
     ("options", "message"),
     [
         ({"dev_file": "d.csv", "dev_share": 0.1}, "`dev_share=0.1` cuts a dev set off"),
-        ({"regression": True, "class_weights": ("balanced",)}, "a regression has no classes"),
-        ({"regression": True, "label_column": ("a", "b")}, "a regression has one column"),
+        (
+            {"regression": True, "class_weights": ("balanced",)},
+            "takes one `label_column`, of numbers, and no `class_weights`",
+        ),
+        ({"regression": True, "label_column": ("a", "b")}, "takes one `label_column`, of numbers"),
     ],
 )
 def test_options_that_exclude_each_other_are_refused(options, message):
