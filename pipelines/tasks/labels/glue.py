@@ -220,8 +220,7 @@ def _xnli(language: str) -> GlueTask:
     """MNLI's task in a language, with MNLI's training set in translation.
 
     `XNLI-1.0.zip` has all languages of dev and test in one file, both labelled;
-    `XNLI-MT-1.0.zip` has a training set for each language, which calls one label by another word.
-    Without the archives' own folders they lie as google-research/bert has them.
+    `XNLI-MT-1.0.zip` a training set of each. Google's BERT has no folders of the archives' names.
     """
     training = Layout("premise", "hypo", "label", spellings={"contradictory": "contradiction"})
     names = {"train": f"XNLI-MT-1.0/multinli/multinli.train.{language}.tsv"}
@@ -253,12 +252,7 @@ def _plain(name: str) -> str:
 
 
 def find_task(name: str) -> GlueTask:
-    """Gives the task of a name; case, hyphens and underscores do not matter.
-
-    Example:
-        >>> find_task("cola").name, find_task("STSB").name
-        ('CoLA', 'STS-B')
-    """
+    """The task of a name; case, hyphens and underscores do not matter."""
     by_plain_name = {_plain(known): task for known, task in _TASKS.items()}
     if _plain(name) in by_plain_name:
         return by_plain_name[_plain(name)]

@@ -193,7 +193,7 @@ _STAND_INS = {"None", "", "-1", "-1.0"}  # published in place of labels
 
 @dataclass
 class LabelStatistics:
-    """Counts of a training file: of each label, of the rows with text, and a hash of each of them.
+    """Counts of the rows of a training file that have text: of their labels, and their hashes.
 
     The hashes are by the group within which a dev set is cut off, a row's first label.
     """
@@ -202,14 +202,6 @@ class LabelStatistics:
     labels: Counter[str] = field(default_factory=Counter)
     rows: int = 0
     keys: dict[str, "array[int]"] = field(default_factory=dict)
-
-    def count(self, example: TextExample, seed: int) -> None:
-        """Counts a row with a text and a label."""
-        held = labels_in(self.source.labelling, example.label or "")
-        self.rows += 1
-        self.labels.update(held)
-        key = text_key(seed, example.text_a, example.text_b)
-        self.keys.setdefault(held[0] if held else "", array("Q")).append(key)
 
 
 def training_statistics(source: Source, seed: int) -> LabelStatistics:
@@ -220,8 +212,12 @@ def training_statistics(source: Source, seed: int) -> LabelStatistics:
             raise UserError(_without_label(source, example.line))
         if is_empty(example):
             empty.add(f"on line {example.line}")
-        else:
-            found.count(example, seed)
+            continue
+        held = labels_in(source.labelling, example.label)
+        found.rows += 1
+        found.labels.update(held)
+        key = text_key(seed, example.text_a, example.text_b)
+        found.keys.setdefault(held[0] if held else "", array("Q")).append(key)
     empty.warn(source.file.name, "rows without text, which are left out of training")
     _check_labels(found)
     return found
@@ -230,8 +226,7 @@ def training_statistics(source: Source, seed: int) -> LabelStatistics:
 def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bool:
     """Reads a dev or test file; says whether it has labels: `labels`, or () for numbers.
 
-    A test file in which no row has a label of training has none: such sets are published with a
-    stand-in such as -1 or ?.
+    A test file without one label of training has none: it is published with stand-ins, -1 or ?.
     """
     labelling, file = source.labelling, source.file
     assert labelling is not None
@@ -263,12 +258,7 @@ def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bo
 
 
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:
-    """Labels in the order of the classes: numbers by their value, anything else by its characters.
-
-    Example:
-        >>> in_order(["10", "9", "-1"]), in_order(["b", "10", "a"])
-        (('-1', '9', '10'), ('10', 'a', 'b'))
-    """
+    """Labels in the order of the classes: by value if all are numbers, else by characters."""
     labels = sorted(labels)
     numbers = {label: finite_number(label) for label in labels}
     if None not in numbers.values():
@@ -277,10 +267,7 @@ def in_order(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def dev_thresholds(statistics: LabelStatistics, share: float) -> Mapping[str, int]:
-    """The hash below which a row of each group belongs to the dev set.
-
-    Rows with the same texts have the same hash, so they are on the same side.
-    """
+    """The hash below which a row of each group is of the dev set; equal texts stay together."""
     thresholds = {}
     for group, keys in statistics.keys.items():
         hashes = np.frombuffer(keys, np.uint64)

@@ -74,10 +74,10 @@ class LabelledTextsConfig(SplitFiles):
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.dev_file and self.dev_share:
+        if self.dev_share and (self.dev_file or not self.train_file):
             raise UserError(
-                f"`dev_share={self.dev_share}` cuts a dev set off the training file, but "
-                f"`dev_file={self.dev_file}` is given as well; give one of them."
+                f"`dev_share={self.dev_share}` cuts a dev set off `train_file`; give that and no "
+                "`dev_file`."
             )
         if self.regression and (self.class_weights or len(self.label_column) > 1):
             raise UserError(
@@ -136,23 +136,19 @@ class RunClassifierConfig(FineTuningConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.task_name is None:
-            if not self.own.names_files:
-                raise UserError(
-                    "nothing says what to learn; give `task_name` and `data_dir` for a task of "
-                    "GLUE, or `train_file` for labelled texts of your own."
-                )
+        if self.task_name is None and self.own.names_files:
             return
+        if self.task_name is None or self.data_dir is None:
+            raise UserError(
+                "nothing says what to learn; give `task_name` and `data_dir` for a task of GLUE, "
+                "or `train_file` for labelled texts of your own."
+            )
         options = options_of(LabelledTextsConfig)
         given = [one.name for one in options if reduce(getattr, one.path, self.own) != one.default]
         if given:
             raise UserError(
                 f"`{given[0]}` is for files of one's own and would do nothing with "
                 f"`task_name={self.task_name}`; leave one of them out."
-            )
-        if self.data_dir is None:
-            raise UserError(
-                f"`task_name={self.task_name}` needs `data_dir`, the folder with its files."
             )
 
     def kept(self, model: BertConfig) -> dict[str, Any]:
@@ -168,14 +164,12 @@ class RunClassifierConfig(FineTuningConfig):
             return {name: value for name, value in kept.items() if name not in own}
         if "problem_type" in model.extra:
             kept["regression"] = model.extra["problem_type"] == "regression"
+        gone = {"class_weights"}  # the task reads the weights, not how they were asked for
         if self.own.named_columns:  # they may be those of a file of another layout
-            kept.pop("header", None)
+            gone.add("header")
         if not self.own.train_file or self.own.dev_file:  # nothing to cut a dev set off
-            kept.pop("dev_share", None)
-            kept.pop("dev_seed", None)
-        # The weights themselves, not how they were asked for: the task reads them.
-        kept.pop("class_weights", None)
-        return kept
+            gone |= {"dev_share", "dev_seed"}
+        return {name: value for name, value in kept.items() if name not in gone}
 
     def kept_in_model(self, task: Any) -> Mapping[str, Any]:
         return {"num_texts": task.num_texts}

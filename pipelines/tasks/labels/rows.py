@@ -48,15 +48,11 @@ _COARSE = 1e-3  # a step of float32 may be so much of the labels' deviation with
 
 
 class LabelAnswer(NamedTuple):
-    """A model's answer to an example.
+    """A model's answer to an example."""
 
-    The label is as a submission has it; the prediction is the class, a 0 or 1 for each label, or
-    the number; values are the probabilities, float64, or [the number].
-    """
-
-    label: str
-    prediction: Any
-    values: np.ndarray
+    label: str  # as a submission has it
+    prediction: Any  # the class, a 0 or 1 for each label, or the number
+    values: np.ndarray  # the probabilities, float64, or [the number]
 
 
 Labelled = Answered[TextExample, LabelAnswer]
@@ -69,10 +65,7 @@ class LabelTask(TextTask):
 
     @property
     def curve_style(self) -> CurveStyle:
-        """Draws all figures; see `TaskDefaults`.
-
-        Training's accuracy of several labels at once is that of single labels, another figure.
-        """
+        """Draws all figures; of several labels at once training's accuracy is another figure."""
         several = isinstance(self.head_of, MultiLabelHead)
         return CurveStyle(trained=() if several else ("accuracy",))
 

@@ -32,8 +32,6 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class _Found(NamedTuple):
-    """Findings about the files."""
-
     columns: Columns
     kind: Kind
     labels: tuple[str, ...]
@@ -59,21 +57,13 @@ class _Builder(TaskBuilder):
         return self._trained is None or self._config.dev_share > 0
 
     def _find(self, files: Mapping[str, TableFile]) -> _Found:
-        config = self._config
-        if config.dev_share and "train" not in files:
-            raise UserError(
-                f"`dev_share={config.dev_share}` is a share of the training file; name it with "
-                "`train_file`."
-            )
         columns, training, held_out = self._columns(files), None, None
         if "train" in files:
             check_columns(files["train"], columns.labels)
             labelling = find_labelling(files["train"], columns.labels, self._is_regression())
             source = Source(files["train"], columns, labelling)
-            training = training_statistics(source, config.dev_seed)
-            if config.dev_share:
-                self._check_same_share()
-                held_out = self._held_out(training)
+            training = training_statistics(source, self._config.dev_seed)
+            held_out = self._held_out(training) if self._config.dev_share else None
         return _Found(columns, *self._kind_and_labels(training, columns), training, held_out)
 
     def _check(self, split: str, file: TableFile, found: _Found) -> Source:
@@ -100,15 +90,22 @@ class _Builder(TaskBuilder):
         )
 
     def _held_out(self, training: LabelStatistics) -> HeldOut:
-        config = self._config
-        thresholds = dev_thresholds(training, config.dev_share)
+        """The dev set of a training file; of a trained model no row that it was trained on."""
+        share, seed = self._config.dev_share, self._config.dev_seed
+        trained = self._known.get("dev_share") or 0, self._known.get("dev_seed") or 0
+        if self._trained is not None and trained != (share, seed):
+            raise UserError(
+                f"`dev_share={share}`: the model was trained with a dev_share of {trained[0]} and "
+                f"a dev_seed of {trained[1]}, so that some of these rows are training rows; give "
+                "the same ones."
+            )
+        thresholds = dev_thresholds(training, share)
         if not any(thresholds.values()):
             raise UserError(
-                f"{training.source.file.name}: `dev_share={config.dev_share}` of its "
-                f"{training.rows} rows is not one row of any label; give a larger share, or a "
-                "`dev_file`."
+                f"{training.source.file.name}: `dev_share={share}` of its {training.rows} rows is "
+                "not one row of any label; give a larger share, or a `dev_file`."
             )
-        return HeldOut(thresholds, config.dev_seed)
+        return HeldOut(thresholds, seed)
 
     def _open(self, split: str, name: str) -> TableFile:
         del split
@@ -202,16 +199,6 @@ class _Builder(TaskBuilder):
             **{name: self._known[name] for name in ("label_units",) if name in self._known},
         }
 
-    def _check_same_share(self) -> None:
-        """Refuses to score rows on which the model was trained."""
-        now = (self._config.dev_share, self._config.dev_seed)
-        share, seed = self._known.get("dev_share") or 0, self._known.get("dev_seed") or 0
-        if self._trained is not None and (share, seed) != now:
-            raise UserError(
-                f"`dev_share={now[0]}`: the model was trained with a dev_share of {share} and a "
-                f"dev_seed of {seed}, so that some of these rows are training rows; give the same."
-            )
-
 
 def balanced_weights(kind: Kind, counts: Sequence[int], rows: int) -> tuple[float, ...]:
     """Weights by which rare labels count as much as frequent ones.
@@ -220,8 +207,6 @@ def balanced_weights(kind: Kind, counts: Sequence[int], rows: int) -> tuple[floa
     the rows without the label for each row with it.
 
     Example:
-        >>> balanced_weights("one", [30, 10], 40)
-        (0.6666666666666666, 2.0)
         >>> balanced_weights("several", [30, 10], 40)
         (0.3333333333333333, 3.0)
     """
@@ -231,12 +216,7 @@ def balanced_weights(kind: Kind, counts: Sequence[int], rows: int) -> tuple[floa
 
 
 def parse_weights(given: Sequence[str], labels: Sequence[str]) -> tuple[float, ...]:
-    """Reads weights as a user gives them.
-
-    Example:
-        >>> parse_weights(["spam=2.5"], ["ham", "spam"])
-        (1.0, 2.5)
-    """
+    """Reads weights as a user gives them: LABEL=WEIGHT, 1 for all others."""
     weights = dict.fromkeys(labels, 1.0)
     for one in given:
         label, _, number = as_label(one).rpartition("=")
