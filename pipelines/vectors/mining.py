@@ -47,12 +47,6 @@ def mine_negatives(
 
     By the `texts` of queries and documents, equal queries share their positives, equal documents
     are one, the first, and what says the same as a query is no negative of it.
-
-    Example:
-        >>> documents = np.array([[5, 0], [4, 1], [4, 2], [0, 1]])
-        >>> texts = ["query"], list("abcd")
-        >>> mine_negatives(documents[:1], documents, [{0}], texts, count=1, margin=0.05).negatives
-        array([[2]])
     """
     if not 1 <= first_rank <= last_rank - count + 1 <= last_rank:
         raise ValueError(f"the ranks {first_rank} to {last_rank} do not hold {count} negatives")

@@ -1,7 +1,4 @@
-"""The texts whose vectors point the same way as that of a text that is searched for.
-
-`similar` looks at all vectors that `embed` made of a file, `search` at an index that it keeps.
-"""
+"""The nearest texts: among the vectors that `embed` made of a file, and in a kept index."""
 
 import dataclasses
 import hashlib
@@ -216,14 +213,7 @@ def _pick(texts: Texts, numbers: set[int], expected: int, config: SimilarConfig)
 
 
 def lines_of(query: str, found: Sequence[Found], as_json: bool = False) -> Iterator[str]:
-    """The texts found as lines: the query, then its texts with score and id; or one of JSON.
-
-    Example:
-        >>> list(lines_of("dog", [Found(7, 0.5, "a cat")]))
-        ['dog', '  0.500  7  a cat']
-        >>> list(lines_of("dog", [Found(7, 0.5, "a cat")], as_json=True))
-        ['{"query": "dog", "results": [{"id": 7, "score": 0.5, "text": "a cat"}]}']
-    """
+    """The texts found as lines: the query, then its texts with score and id; or one of JSON."""
     if as_json:
         results = [one._asdict() for one in found]
         yield json_text({"query": query, "results": results}, ensure_ascii=False)

@@ -25,17 +25,10 @@ class Texts:
 
 
 def open_texts(name: str, column: str | None = None, encoding: TextEncoding = UTF_8) -> Texts:
-    r"""The texts of a file.
+    """The texts of a file.
 
     `column` is that of the texts, by its name, or by its number from 1 where there is no header.
     None: the lines of a file of text, and of others the column that is plainly the one.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "reviews.csv"
-        >>> _ = path.write_text('stars,review\n5,"Rain,\nand wind."\n')
-        >>> list(open_texts(str(path)))
-        ['Rain,\nand wind.']
     """
     if column is None and form_by_name(name) is None:
         return Texts(lambda: (line for _, line in read_lines(name, encoding)))

@@ -29,7 +29,6 @@ from pipelines.tables.writing import digits, hardest, write_table
 from pipelines.tasks.labels.labelling import Kind, Source, is_empty, labels_in, text_key
 from pipelines.tasks.labels.rows import LabelAnswer, Labelled, LabelTask
 
-NAME = "labelled texts"
 _MOST_MISTAKES = 1000  # that are written, the hardest ones
 _MOST_DRAWN = 40  # classes in a picture
 _CLASS_COLUMNS = ("label", "examples", "predicted", "precision", "recall", "f1")
@@ -61,7 +60,7 @@ class LabelledTexts(LabelTask):
     held_out: HeldOut | None = None
     class_weights: tuple[float, ...] | None = None
     label_units: tuple[float, float] | None = None
-    name: str = NAME
+    name: str = "labelled texts"
     train_split: str = "train"
 
     @property

@@ -18,7 +18,7 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -59,13 +59,7 @@ def choose_vector_columns(
     negatives: Sequence[str],
     label: str | None,
 ) -> VectorColumns:
-    """Finds the columns that are named, and guesses the others where it is plain.
-
-    Example:
-        >>> file = TableFile("train.csv", "csv", ("question", "answer", "negative_1"))
-        >>> choose_vector_columns(file, None, None, (), None).texts
-        ('question', 'answer', 'negative_1')
-    """
+    """Finds the columns that are named, and guesses the others where it is plain."""
     if not negatives:
         negatives = [one for one in file.columns if _NEGATIVE.fullmatch(one)]
     lower = {column.lower(): column for column in file.columns}
@@ -95,18 +89,15 @@ def choose_vector_columns(
 
 @dataclass(frozen=True)
 class VectorData:
-    """A table in memory: each text once, and rows of their numbers.
-
-    Labels are scores, margins (of several negatives [rows, negatives]) or numbers of classes.
-    """
+    """A table in memory: each text once, and rows of their numbers."""
 
     name: str
     kind: str
     texts: Sequence[tuple[str, str]]  # each a prompt and what follows it
     rows: NDArray[np.int32]  # [rows, columns]; of classes two texts of one class
-    labels: NDArray[np.float32] | None = None  # [rows]; of pairs and triples None
-    # Of single texts with classes the class of each text, [texts].
-    classes: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    # Scores, margins (perhaps [rows, negatives]) or numbers of classes; of pairs and triples None.
+    labels: NDArray[np.float32] | None = None
+    classes: NDArray[np.int32] | None = None  # those of single texts, [texts]
 
     def rows_crc32(self, how: str) -> str:
         """What tells the rows and labels from others; `how` is what else is done with them."""

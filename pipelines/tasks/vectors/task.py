@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
     from pipelines.tasks.vectors.batches import VectorBatches
 
-NAME = "embedder"
 _LOGGER = logging.getLogger(__name__)
 
 _DRAWN: Mapping[str, tuple[str, ...]] = {
@@ -93,7 +92,7 @@ class VectorTask(FilesOfSplits, TextTask):
     texts_at_once: int = 32
     mining: MiningConfig = field(default_factory=MiningConfig)
     score_range: tuple[float, float] = (0.0, 1.0)
-    name: str = NAME
+    name: str = "embedder"
     train_split: str = "train"
 
     @property
@@ -195,10 +194,7 @@ class VectorTask(FilesOfSplits, TextTask):
                 return kept["rows"]
         vectors = training.outputs().read(0, len(training.rows))["embedding"]
         mined = mine_negatives(
-            vectors[data.queries],
-            vectors[data.documents],
-            data.relevant,
-            texts=(_words(data, data.queries), _words(data, data.documents)),
+            *(vectors[data.queries], vectors[data.documents], data.relevant, _words(data)),
             count=mining.mine_negatives,
             first_rank=mining.mine_from,
             last_rank=mining.mine_to,
@@ -270,8 +266,7 @@ class VectorTask(FilesOfSplits, TextTask):
         except UserError as error:
             _LOGGER.info("There are no figures of BM25 beside the model's: %s", error)
             return {}
-        texts = _words(data, data.queries), _words(data, data.documents)
-        rankings = retrieval.bm25_rankings(*texts, _BEST_RANK)
+        rankings = retrieval.bm25_rankings(*_words(data), _BEST_RANK)
         right = [
             [number in wanted for number in ranking]
             for ranking, wanted in zip(rankings, data.relevant, strict=True)
@@ -285,9 +280,12 @@ class VectorTask(FilesOfSplits, TextTask):
         return ()
 
 
-def _words(data: VectorData, numbers: NDArray[np.int32]) -> list[str]:
-    """What texts say without their prompts."""
-    return [data.texts[number][1] for number in numbers]
+def _words(data: VectorData) -> tuple[list[str], list[str]]:
+    """What queries and documents say without their prompts."""
+    queries, documents = (
+        [data.texts[n][1] for n in some] for some in (data.queries, data.documents)
+    )
+    return queries, documents
 
 
 def _random_documents(data: VectorData, count: int, seed: int) -> NDArray[np.int64]:
@@ -308,31 +306,26 @@ def _random_documents(data: VectorData, count: int, seed: int) -> NDArray[np.int
 
 def _figures(data: VectorData, vectors: NDArray[np.float32], score: str) -> dict[str, float]:
     """The figures of a table's vectors: [texts, size]."""
-    if data.kind == CLASSES:
+    if data.classes is not None:
         return {"nearest_accuracy": retrieval.nearest_accuracy(vectors, data.classes.tolist())}
+    columns = [vectors[texts] for texts in data.rows.T[:3]]
     if data.kind == SCORES:
         assert data.labels is not None, "scores are labels"
-        first, second = (vectors[data.rows[:, column]] for column in (0, 1))
-        return retrieval.similarity_figures(pair_scores(first, second, score), data.labels)
+        return retrieval.similarity_figures(pair_scores(*columns, score), data.labels)
     queries, documents = vectors[data.queries], vectors[data.documents]
     figures = retrieval.retrieval_figures(queries, documents, data.relevant, score)
-    if data.rows.shape[1] > 2:
-        anchors, positives, negatives = (vectors[data.rows[:, column]] for column in (0, 1, 2))
-        figures["triplet_accuracy"] = retrieval.triplet_accuracy(
-            anchors, positives, negatives, score
-        )
+    if len(columns) > 2:
+        figures["triplet_accuracy"] = retrieval.triplet_accuracy(*columns, score)
     return figures
 
 
 class _Builder(TaskBuilder):
     """From the options of a run to its task."""
 
-    CONFIG: ClassVar = RunEmbedderConfig
-    TRAINING_IS_MISSING: ClassVar = "`do_train=True`: there is no file; name one with `train_file`."
-    FILES_ARE_MISSING: ClassVar = "there is no file; name one with `train_file` or `dev_file`."
-    NOTHING_TO_SCORE: ClassVar = (
-        "`do_eval=True`: there is no file to evaluate; name one with `dev_file`."
-    )
+    CONFIG = RunEmbedderConfig
+    TRAINING_IS_MISSING = "`do_train=True`: there is no file; name one with `train_file`."
+    FILES_ARE_MISSING = "there is no file; name one with `train_file` or `dev_file`."
+    NOTHING_TO_SCORE = "`do_eval=True`: there is no file to evaluate; name one with `dev_file`."
 
     @cached_property
     def _settings(self) -> SentenceSettings:
@@ -346,15 +339,11 @@ class _Builder(TaskBuilder):
         """Each file's own columns: a dev file may judge by scores what pairs have trained."""
         config, found = self._config, {}
         there = {column for file in files.values() for column in file.columns}
-
-        def of(file: TableFile, name: str | None) -> str | None:
-            """A column that only another file has is not asked for in this one."""
-            return name if name in file.columns or name not in there else None
-
         for split, file in files.items():
-            query, document = of(file, config.query_column), of(file, config.document_column)
-            negatives = [name for name in config.negative_column if of(file, name)]
-            label = of(file, config.label_column)
+            others = there - {*file.columns}  # what only another file has is not asked for here
+            named = (config.query_column, config.document_column, config.label_column)
+            query, document, label = (None if name in others else name for name in named)
+            negatives = [name for name in config.negative_column if name not in others]
             found[split] = choose_vector_columns(file, query, document, negatives, label)
         return found
 
