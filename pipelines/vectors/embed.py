@@ -128,19 +128,10 @@ def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> Embedder:
     check_size(config.dimensions, source.config.hidden_size)
     if config.prompt_name is not None:
         prompt = sentence_settings_of(source).prompt_of(config.prompt_name)
-    return Embedder.from_pretrained(
-        config.model,
-        pooling=config.pooling,
-        normalize=config.normalize,
-        max_seq_length=config.max_seq_length,
-        prompt=prompt,
-        engine=config.engine,
-        precision=config.precision,
-        deterministic=config.deterministic,
-        calibration_texts=texts,
-        do_lower_case=config.do_lower_case,
-        adapter=config.adapter,
-    )
+    same = ("pooling", "normalize", "max_seq_length", "do_lower_case", "adapter")
+    same = (*same, "engine", "precision", "deterministic")
+    how: dict[str, Any] = {name: getattr(config, name) for name in same}
+    return Embedder.from_pretrained(config.model, prompt=prompt, calibration_texts=texts, **how)
 
 
 def known_model(config: VectorModelConfig) -> ModelSource | ExportedModel:

@@ -26,7 +26,7 @@ from pipelines.vectors.embed import (
     origin_of,
 )
 from pipelines.vectors.index import DESCRIPTION, Found, VectorIndex
-from pipelines.vectors.nearest import NotComparableError, nearest
+from pipelines.vectors.nearest import nearest
 from pipelines.vectors.options import EXACT, HNSW, QueriesConfig, SearchConfig, SimilarConfig
 from pipelines.vectors.texts import Texts, open_texts
 
@@ -70,10 +70,8 @@ def find_similar(config: SimilarConfig) -> Iterator[str]:
     embedder = open_embedder(config, texts)
     prompt = _check_origin(config, embedder, origin) if origin is not None else None
     asked_vectors = embedder.embed(queries, prompt, dimensions)
-    try:
+    with reading(config.vectors_file, "vectors to compare", "make it with embed"):
         numbers, cosines = nearest(vectors, asked_vectors, config.top_k, ranges)
-    except NotComparableError as error:
-        raise UserError(f"{config.vectors_file}: {error}; make it with embed.") from error
     picked = _pick(texts, set(numbers.ravel().tolist()), len(vectors), config)
     for query, some, alike in zip(queries, numbers.tolist(), cosines.tolist(), strict=True):
         found = [Found(n + 1, cosine, picked[n]) for n, cosine in zip(some, alike, strict=True)]

@@ -38,9 +38,7 @@ class LabelledTextsConfig(SplitFiles):
         "The column of the text: its name, or its number from 1 where the file has no header. By "
         "default guessed where it is plain.",
     )
-    text_pair_column: str | None = option(
-        None, "The column of the second text, where examples are pairs."
-    )
+    text_pair_column: str | None = option(None, "The column of the second text, of pairs.")
     label_column: tuple[str, ...] = option(
         (),
         "The column of the label: one of several classes, or a list (in JSON) of any number of "

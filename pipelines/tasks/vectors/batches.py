@@ -20,6 +20,7 @@ from pipelines.tasks.vectors.files import CLASSES, VectorData
 Batch = Mapping[str, np.ndarray]
 
 _COUNTED_STEPS = 1000
+_TRIES = 30  # to make a batch
 
 
 class RowKeys(NamedTuple):
@@ -46,9 +47,6 @@ class _Filled:
         return not clash
 
 
-_TRIES = 30
-
-
 class DistinctOrder(LengthOrder):
     """The order of `LengthOrder`, where no row of a batch has a false negative in another.
 
@@ -73,11 +71,8 @@ class DistinctOrder(LengthOrder):
             any(one.takes(row, self._keys[row]) for one in room)
             while first < count and len(batches[first].rows) == size:
                 first += 1
-        full = (
-            self._filled(batch, np.roll(rows, -number * size)).rows
-            for number, batch in enumerate(batches)
-        )
-        return np.array(list(full), np.int64)
+        near = (np.roll(rows, -number * size) for number in range(count))
+        return np.array([one.rows for one in map(self._filled, batches, near)], np.int64)
 
     def _filled(self, batch: _Filled, near: Numbers) -> _Filled:
         """Takes rows of the window, then any rows, into the places that are left.
@@ -124,8 +119,9 @@ class VectorBatches(BatchSource):
         self._texts, self._rows, self._labels = texts, rows, labels
         self.batch_size = batch_size
         longest = texts.lengths[rows].max(axis=1)  # what a row takes is decided by its longest text
-        make = LengthOrder if keys is None else DistinctOrder
-        self._order = make(longest, batch_size, seed, *([] if keys is None else [keys]))
+        self._order = LengthOrder(longest, batch_size, seed)
+        if keys is not None:
+            self._order = DistinctOrder(longest, batch_size, seed, keys)
         of_replica = -(-batch_size * rows.shape[1] // replicas)
         parts = -(-of_replica // texts_at_once)
         self._shape = (parts, replicas, -(-of_replica // parts))

@@ -100,7 +100,10 @@ def test_texts_and_queries_of_an_index_have_their_prompts(lines, tmp_path, chose
         (np.zeros([6, 5], "float32"), "have 5 numbers"),
         (np.zeros([2, 16], "float32"), "has 2 vectors, but .* has 6 texts"),
         (np.array([{}], object), "cannot be read as a file of vectors"),
-        (np.full([6, 16], np.nan, "float32"), "npy: vectors .* NaN, .*; make it with embed"),
+        (
+            np.full([6, 16], np.nan, "float32"),
+            r"npy: cannot be read as vectors to .* NaN, .*; make it with embed",
+        ),
     ],
 )
 def test_other_vectors_are_refused(similar, tmp_path, content, sentence):

@@ -30,8 +30,8 @@ def test_every_loss_is_for_some_data_and_takes_what_that_data_has():
     ("options", "sentence"),
     [
         ({"files": VectorFilesConfig()}, "nothing says what to learn"),
-        ({"do_predict": True}, "vectors are written by the tool embed"),
-        ({"encoder_bilstm": True}, "vectors have no head"),
+        ({"do_predict": True}, "written by the tool embed"),
+        ({"encoder_bilstm": True}, "have no head"),
         ({"score_range": (1.0,)}, "give two numbers"),
     ],
 )
