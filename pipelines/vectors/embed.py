@@ -239,13 +239,38 @@ class GrowingVectors:
         blocks = (quantized(block, kind, ranges) for block in self._blocks())
         width = quantized(np.zeros([1, self._width], np.float32), kind, ranges).shape[1]
         if self._output.suffix == PARQUET:
-            _write_parquet(self._output, texts, blocks, width, TYPES[kind], said)
+            self._write_parquet(texts, blocks, width, said)
         else:
             # In this order: an array never stands beside what is said of another one.
             remove(origin_of(self._output))
-            _write_npy(self._output, blocks, (self.rows, width), TYPES[kind])
+            self._write_npy(blocks, width, kind)
             _write(origin_of(self._output), {**self._description, **said})
         shutil.rmtree(self._folder)
+
+    def _write_npy(self, blocks: Iterable[NDArray[Any]], width: int, kind: str) -> None:
+        header = {"descr": TYPES[kind].str, "fortran_order": False, "shape": (self.rows, width)}
+        with open_whole(followed(self._output), "wb") as file:
+            np.lib.format.write_array_header_1_0(file, header)
+            for block in blocks:
+                file.write(block.tobytes())
+
+    def _write_parquet(
+        self, texts: Iterable[str], blocks: Iterable[NDArray[Any]], width: int, said: dict[str, Any]
+    ) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        output, source = self._output, iter(texts)
+        vector = pa.list_(pa.from_numpy_dtype(TYPES[said["vector_type"]]), width)
+        about = {name: json_text(value) for name, value in said.items()}
+        schema = pa.schema([("text", pa.string()), ("embedding", vector)], about)
+        with open_whole(followed(output), "wb") as file, pq.ParquetWriter(file, schema) as writer:
+            for block in blocks:
+                numbers = pa.FixedSizeListArray.from_arrays(pa.array(block.reshape(-1)), width)
+                words = list(islice(source, len(block)))
+                if len(words) < len(block):
+                    raise UserError(f"{output}: not written, as the text changed; start again.")
+                writer.write_table(pa.table([pa.array(words), numbers], schema=schema))
 
     def _blocks(self) -> Iterator[NDArray[np.float32]]:
         """The vectors from the beginning, [texts of a block, width].
@@ -284,10 +309,7 @@ def check_origin(output: Path, input_file: Path) -> None:
     with contextlib.suppress(UserError):
         ours = INPUT_SHA256 in read_json_object(beside) and not beside.samefile(input_file)
     if not ours:
-        raise UserError(
-            f"{beside}: would be replaced by what {output} was made from; move it, or name another "
-            "output."
-        )
+        raise UserError(f"{beside}: would be replaced, and is no such file; name another output.")
 
 
 def _write(path: Path, description: Mapping[str, Any]) -> None:
@@ -297,37 +319,3 @@ def _write(path: Path, description: Mapping[str, Any]) -> None:
 
 def _folder_of(output: Path) -> Path:
     return output.with_name(f".{output.name}.incomplete")
-
-
-def _write_npy(
-    path: Path, blocks: Iterable[NDArray[Any]], shape: tuple[int, int], number: np.dtype[Any]
-) -> None:
-    header = {"descr": number.str, "fortran_order": False, "shape": shape}
-    with open_whole(followed(path), "wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        for block in blocks:
-            file.write(block.tobytes())
-
-
-def _write_parquet(
-    path: Path,
-    texts: Iterable[str],
-    blocks: Iterable[NDArray[Any]],
-    width: int,
-    number: np.dtype[Any],
-    said: Mapping[str, Any],
-) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    vector = pa.list_(pa.from_numpy_dtype(number), width)
-    about = {name: json_text(value) for name, value in said.items()}
-    schema = pa.schema([("text", pa.string()), ("embedding", vector)], about)
-    source = iter(texts)
-    with open_whole(followed(path), "wb") as file, pq.ParquetWriter(file, schema) as writer:
-        for block in blocks:
-            numbers = pa.FixedSizeListArray.from_arrays(pa.array(block.reshape(-1)), width)
-            words = list(islice(source, len(block)))
-            if len(words) < len(block):
-                raise UserError(f"{path}: not written, because the text changed; start again.")
-            writer.write_table(pa.table([pa.array(words), numbers], schema=schema))

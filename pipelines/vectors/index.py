@@ -130,9 +130,7 @@ class VectorIndex:
             raise UserError(f"`metric={metric}` is unknown; choose {', '.join(METRICS)}.")
         width = check_size(size, embedder.width) if embedder else size
         if not width:
-            raise UserError(
-                "an index needs the model of its vectors, or their size; give one of them."
-            )
+            raise UserError("an index needs the model of its vectors, or their size; give one.")
         model_is = embedder and _identity(embedder.source, embedder.settings, metric)
         description = {"form": _FORM, "size": width, "metric": metric, "model": model_is}
         with whole_folder(path) as new:
@@ -168,10 +166,7 @@ class VectorIndex:
         wanted = {"metric": (metric, kept["metric"]), "dimensions": (size, kept["size"])}
         for name, (asked, there) in wanted.items():
             if asked not in (None, there):
-                raise UserError(
-                    f"{path}: its vectors have `{name}={there}`; leave out `{name}={asked}`, or "
-                    "name a new folder."
-                )
+                raise UserError(f"{path}: has `{name}={there}`; leave out `{name}={asked}`.")
         if embedder:
             index.check_model(embedder.source, embedder.settings)
         return index
@@ -180,19 +175,13 @@ class VectorIndex:
         """Refuses a model that did not make these vectors."""
         kept, width = self._description, source.config.hidden_size
         made: Any = kept["model"]
-        own_width = made["sizes"]["hidden_size"] if made else kept["size"]
-        if width != own_width:
-            raise UserError(
-                f"{self._folder}: its vectors are of a model with {own_width} numbers, but this "
-                f"one has {width}; name the model that made them."
-            )
-        for name, value in _identity(source, settings, kept["metric"]).items() if made else ():
-            if made.get(name) != value:
-                what = _OF_MODEL.get(name, "model")
-                raise UserError(
-                    f"{self._folder}: its vectors were made with another {what}; name what made "
-                    "them, or a new folder."
-                )
+        wrong = [] if width == (made["sizes"]["hidden_size"] if made else kept["size"]) else [""]
+        if made and not wrong:
+            now = _identity(source, settings, kept["metric"])
+            wrong = [name for name, value in now.items() if made.get(name) != value]
+        if wrong:
+            what = _OF_MODEL.get(wrong[0], "model")
+            raise UserError(f"{self._folder}: was made with another {what}; name that of its own.")
 
     def __len__(self) -> int:
         return len(self._files.vectors)
@@ -226,9 +215,7 @@ class VectorIndex:
         ids = None if ids is None else _kept("ids", ids, str | int, id_is)
         rows = None if vectors is None else self._units(vectors)
         if rows is None and (texts is None or self._model is None):
-            raise UserError(
-                "without its model an index takes vectors only; give them, or open it with it."
-            )
+            raise UserError("without its model an index takes vectors only; give them.")
         count = len(texts or ()) if rows is None else len(rows)
         for name, given in (("texts", texts), ("ids", ids)):
             if given is not None and len(given) != count:
@@ -375,10 +362,7 @@ class VectorIndex:
         with np.errstate(over="ignore"):
             squares = np.einsum("ij,ij->i", found, found)
         if not np.isfinite(squares).all():
-            raise UserError(
-                f"{self._folder}: is given vectors that are NaN or infinite, or too large to be "
-                "multiplied."
-            )
+            raise UserError(f"{self._folder}: no vector may be NaN, or too large to be multiplied.")
         return unit(found) if self._description["metric"] == COSINE else found
 
 

@@ -125,13 +125,13 @@ class IndexFiles:
     def _committed(self) -> dict[str, int]:
         """How many bytes of each file are of whole blocks."""
         # Before `blocks` is read: another process may be adding.
-        there = {name: self._length(name) for name in _NUMBERED}
-        with open_input(self._folder / _BLOCKS, may_be_empty=True) as file:
+        there, blocks = {name: self._length(name) for name in _NUMBERED}, self._folder / _BLOCKS
+        with open_input(blocks, may_be_empty=True) as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _LONGEST_LINE))
             *lines, begun = file.read().split(b"\n")
         if len(begun) == _LONGEST_LINE:
-            raise UserError(f"{self._folder / _BLOCKS}: has no end of a line; {AGAIN}.")
+            raise UserError(f"{blocks}: has no end of a line; {AGAIN}.")
         known = self._sizes_of(self._block(lines[-1])) if lines else dict.fromkeys(_NUMBERED, 0)
         most, committed = known, {**known, _BLOCKS: size - len(begun)}
         with contextlib.suppress(UserError):  # of a line that is not whole, before all the rest
@@ -141,9 +141,7 @@ class IndexFiles:
                 committed = {**most, _BLOCKS: size + 1}
         for name in _NUMBERED:
             if there[name] > most[name]:
-                raise UserError(
-                    f"{self._folder / _BLOCKS}: is cut off, as {name} has more rows; {AGAIN}."
-                )
+                raise UserError(f"{blocks}: is cut off, as {name} has more rows; {AGAIN}.")
         return committed
 
     def _block(self, line: bytes) -> _Block:

@@ -160,10 +160,7 @@ class EmbedConfig(VectorModelConfig, TextsConfig):
         if self.text and self.vector_type == INT8:
             raise UserError("`vector_type=int8` needs the ranges of many vectors; leave it out.")
         if self.output_file and self.output_file.suffix not in (NPY, PARQUET):
-            raise UserError(
-                f"`output_file={self.output_file}`: its ending says no form; let it end in {NPY} "
-                f"or {PARQUET}."
-            )
+            raise UserError(f"`output_file={self.output_file}` must end in {NPY} or {PARQUET}.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

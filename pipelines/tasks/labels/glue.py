@@ -298,10 +298,7 @@ def write_submission_archive(config: SubmissionConfig) -> dict[str, Path]:
             if not other.samefile(path):
                 raise UserError(f"{path}: {other} is of the same test set; name one in `run_dir`.")
     if not found:
-        raise UserError(
-            f"`run_dir={','.join(config.run_dir)}`: holds none of {'.tsv, '.join(ROWS)}.tsv; run "
-            "the tasks with `do_predict` first."
-        )
+        raise UserError(f"`run_dir` holds none of {'.tsv, '.join(ROWS)}.tsv; give `do_predict`.")
     with (
         open_whole(check_output(config.output_file), "wb") as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
@@ -325,8 +322,6 @@ def _check(name: str, path: Path) -> None:
             if number > 1:
                 head.encode(label)
         except (ValueError, UserError) as error:
-            raise UserError(
-                f"{path}: line {number} is {shown(line)}, which is no answer here."
-            ) from error
+            raise UserError(f"{path}: line {number} is {shown(line)}, no answer here.") from error
     if number - 1 != ROWS[name]:
         _LOGGER.warning("%s: has %d answers, not %d, GLUE's.", path, number - 1, ROWS[name])

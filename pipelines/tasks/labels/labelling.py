@@ -74,9 +74,7 @@ class Labelling:
         words = [as_label(value).lower() for value in values]
         for column, value, word in zip(self.columns, values, words, strict=True):
             if word not in (*_YES, *_NO):
-                raise ValueError(
-                    f"the column {shown(column)} has {shown(value)}; it must be 0 or 1."
-                )
+                raise ValueError(f"the column {shown(column)} has {shown(value)}, not 0 or 1.")
         return as_label_list(itertools.compress(self.columns, (word in _YES for word in words)))
 
 
@@ -114,9 +112,7 @@ def find_labelling(file: TableFile, labels: tuple[str, ...], regression: bool) -
                 'but is not JSON; write lists as ["one", "two"].'
             )
         return Labelling("one", labels)
-    raise UserError(
-        f"{file.name}: no row has a label in {_in_words(labels)}; name another `label_column`."
-    )
+    raise UserError(f"{file.name}: no row has a label in {_in_words(labels)}; name another.")
 
 
 def _as_list(value: Any) -> list[Any] | None:

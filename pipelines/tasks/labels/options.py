@@ -73,14 +73,9 @@ class LabelledTextsConfig(SplitFiles):
     def __post_init__(self) -> None:
         check_options(self)
         if self.dev_share and (self.dev_file or not self.train_file):
-            raise UserError(
-                f"`dev_share={self.dev_share}` cuts a dev set off `train_file`; give that and no "
-                "`dev_file`."
-            )
+            raise UserError("`dev_share` is a part of `train_file`; give that, and no `dev_file`.")
         if self.regression and (self.class_weights or len(self.label_column) > 1):
-            raise UserError(
-                "`regression=True` takes one `label_column`, of numbers, and no `class_weights`."
-            )
+            raise UserError("`regression` takes one `label_column`, and no `class_weights`.")
 
     @property
     def named_columns(self) -> list[str]:
@@ -144,10 +139,7 @@ class RunClassifierConfig(FineTuningConfig):
         options = options_of(LabelledTextsConfig)
         given = [one.name for one in options if reduce(getattr, one.path, self.own) != one.default]
         if given:
-            raise UserError(
-                f"`{given[0]}` is for files of one's own and would do nothing with "
-                f"`task_name={self.task_name}`; leave one of them out."
-            )
+            raise UserError(f"`{given[0]}` is for files of one's own; leave `task_name` out.")
 
     def kept(self, model: BertConfig) -> dict[str, Any]:
         """See `FineTuningConfig.kept`; a task of GLUE has no options of one's own files."""

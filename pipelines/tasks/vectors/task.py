@@ -291,11 +291,8 @@ def _words(data: VectorData) -> tuple[list[str], list[str]]:
 def _random_documents(data: VectorData, count: int, seed: int) -> NDArray[np.int64]:
     """Documents for each query that are not its own: int64 [queries, count]."""
     draws, size = np.random.default_rng(seed), len(data.documents)
-    if (most := max(map(len, data.relevant))) > size - count:
-        raise UserError(
-            f"{data.name}: a query has {most} of the {size} documents, so that {count} others are "
-            "missing; leave `mine_negatives` out."
-        )
+    if max(map(len, data.relevant)) > size - count:
+        raise UserError(f"{data.name}: has too few documents for `mine_negatives={count}`.")
     found = np.empty([len(data.queries), count], np.int64)
     for row, own in zip(found, data.relevant, strict=True):
         # Enough of the documents in a random order that some are not the query's own.
@@ -395,10 +392,7 @@ def _sentence_settings(run: RunEmbedderConfig) -> SentenceSettings:
     kept = kept or SentenceSettings()
     size = start.config.hidden_size
     if too_large := [one for one in run.matryoshka_dims if one > size]:
-        raise UserError(
-            f"`matryoshka_dims={too_large[0]}`: the model's vectors have {size} numbers; give "
-            "sizes up to that."
-        )
+        raise UserError(f"`matryoshka_dims={too_large[0]}` must be at most the model's {size}.")
     prompts = {QUERY: run.query_prompt, DOCUMENT: run.document_prompt}
     named = {name: text for name, text in prompts.items() if text is not None}
     # They replace what the same texts were called before.
@@ -417,10 +411,7 @@ def _loss_for(data: VectorData, wanted: str | None, mined: int) -> str:
     if wanted is None:
         return names[0]
     if wanted not in names:
-        raise UserError(
-            f"`loss={wanted}` is not for {data.kind}, which {data.name} has; choose "
-            f"{', '.join(names)}."
-        )
+        raise UserError(f"`loss={wanted}` is not for {data.kind}; choose {', '.join(names)}.")
     return wanted
 
 
@@ -432,10 +423,7 @@ def _score_range(data: VectorData, loss: str, given: Sequence[float]) -> tuple[f
         return given[0], given[1]
     low, high = float(data.labels.min()), float(data.labels.max())
     if loss.endswith("contrastive") and set(data.labels.tolist()) != {0.0, 1.0}:
-        raise UserError(
-            f"`loss={loss}`: needs scores of 0 and 1, but {data.name} has some from {low:g} to "
-            f"{high:g}; choose another loss."
-        )
+        raise UserError(f"`loss={loss}` needs scores of 0 and 1; choose another loss.")
     if low >= -1 - _ROUNDING and high <= 1 + _ROUNDING:
         return 0.0, 1.0  # cosines, which stay what they are
     known = (most for most in (5.0, 100.0) if low >= 0 and 0.8 * most < high <= most)
@@ -464,16 +452,10 @@ def _check_loss(task: VectorTask, data: VectorData) -> None:
         ) from error
     mined = task.mining.mine_negatives
     if mined and data.kind not in (PAIRS, TRIPLES):
-        raise UserError(
-            f"`mine_negatives={mined}` is for queries and documents, and {data.name} has "
-            f"{data.kind}; leave it out."
-        )
+        raise UserError(f"`mine_negatives` is for queries and documents, not for {data.kind}.")
     columns, (fewest, most) = data.rows.shape[1] + mined, loss.columns
     if data.kind != CLASSES and not fewest <= columns <= (most or columns):
-        raise UserError(
-            f"`loss={task.loss}` takes {most} texts of a row, but there are {columns}; choose "
-            "another loss, or fewer negatives."
-        )
+        raise UserError(f"`loss={task.loss}` takes rows of {most} texts, and not of {columns}.")
 
 
 def task_of(config: RunEmbedderConfig) -> VectorTask:

@@ -46,7 +46,7 @@ def own(**files):
         ),
         (
             {"task_name": "CoLA", "data_dir": Path("d"), "own": own(class_weights=("balanced",))},
-            "`class_weights` is for files of one's own and would do nothing with `task_name=CoLA`",
+            "`class_weights` is for files of one's own; leave `task_name` out",
         ),
     ],
 )

@@ -155,7 +155,7 @@ def test_ids_of_numpy_come_back_as_numbers(index):
     ("given_ones", "sentence"),
     [
         ({"vectors": np.zeros([2, 7])}, r"give a table of numbers, \[vectors, 8\]"),
-        ({"vectors": np.full([1, 8], np.nan)}, "NaN or infinite"),
+        ({"vectors": np.full([1, 8], np.nan)}, "no vector may be NaN"),
         ({"vectors": np.zeros([2, 8]), "texts": ["a"]}, "`texts`: there are 1 for 2 rows"),
         ({"vectors": np.zeros([2, 8]), "ids": [1, 2, 3]}, "`ids`: there are 3 for 2 rows"),
         ({"vectors": [[1], [1, 2]]}, "give a table of numbers"),

@@ -7,12 +7,12 @@ from pipelines.tasks.labels.options import LabelledTextsConfig
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dev_file": "d.csv", "dev_share": 0.1}, "`dev_share=0.1` cuts a dev set off"),
+        ({"dev_file": "d.csv", "dev_share": 0.1}, "`dev_share` is a part of `train_file`"),
         (
             {"regression": True, "class_weights": ("balanced",)},
-            "takes one `label_column`, of numbers, and no `class_weights`",
+            "`regression` takes one `label_column`, and no `class_weights`",
         ),
-        ({"regression": True, "label_column": ("a", "b")}, "takes one `label_column`, of numbers"),
+        ({"regression": True, "label_column": ("a", "b")}, "`regression` takes one `label_column`"),
     ],
 )
 def test_options_that_exclude_each_other_are_refused(options, message):
