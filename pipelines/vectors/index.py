@@ -181,7 +181,7 @@ class VectorIndex:
             wrong = [name for name, value in now.items() if made.get(name) != value]
         if wrong:
             what = _OF_MODEL.get(wrong[0], "model")
-            raise UserError(f"{self._folder}: was made with another {what}; name that of its own.")
+            raise UserError(f"{self._folder}: was made with another {what}; name what made it.")
 
     def __len__(self) -> int:
         return len(self._files.vectors)

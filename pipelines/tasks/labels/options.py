@@ -129,16 +129,14 @@ class RunClassifierConfig(FineTuningConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.task_name is None and self.own.names_files:
-            return
-        if self.task_name is None or self.data_dir is None:
+        options = options_of(LabelledTextsConfig)
+        given = [one.name for one in options if reduce(getattr, one.path, self.own) != one.default]
+        if not self.own.names_files and (self.task_name is None or self.data_dir is None):
             raise UserError(
                 "nothing says what to learn; give `task_name` and `data_dir` for a task of GLUE, "
                 "or `train_file` for labelled texts of your own."
             )
-        options = options_of(LabelledTextsConfig)
-        given = [one.name for one in options if reduce(getattr, one.path, self.own) != one.default]
-        if given:
+        if self.task_name is not None and given:
             raise UserError(f"`{given[0]}` is for files of one's own; leave `task_name` out.")
 
     def kept(self, model: BertConfig) -> dict[str, Any]:
