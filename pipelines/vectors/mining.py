@@ -17,7 +17,6 @@ class MinedNegatives(NamedTuple):
 
     queries: NDArray[np.int64]  # [found], ascending
     negatives: NDArray[np.int64]  # [found, count]
-    num_too_few: int  # queries with too few candidates
     share_dropped: float  # of the candidates, by a margin, as probably positive
 
 
@@ -81,6 +80,5 @@ def mine_negatives(
     return MinedNegatives(
         np.array(found, np.int64),
         np.array(negatives, np.int64).reshape(-1, count),
-        len(queries) - len(found),
         num_dropped / max(num_candidates, 1),
     )

@@ -137,12 +137,12 @@ class LabelledTexts(LabelTask):
     def write(self, folder: Path, split: str, answered: Labelled) -> list[Path]:
         """Writes all predictions, and of labelled files the hardest mistakes; see `Task.write`."""
         labelled = self.sources[split].labelling is not None
-        header = self._prediction_columns(split, labelled=labelled)
-        rows = (self._prediction(labelled, *one) for one in answered)
+        header = [*self._row(labelled, *next(iter(answered)))]
+        rows = ([*self._row(labelled, *one).values()] for one in answered)
         files = [write_table(folder / f"{split}_predictions.tsv", header, rows)]
         if labelled:
             worst = hardest(answered, self._mistake, _MOST_MISTAKES)
-            rows = (self._prediction(labelled, *one) for one in worst)
+            rows = ([*self._row(labelled, *one).values()] for one in worst)
             files.append(write_table(folder / f"{split}_mistakes.tsv", header, rows))
         return files
 
@@ -157,22 +157,15 @@ class LabelledTexts(LabelTask):
         label = self.head_of.encode(str(example.label))
         return np.asarray(label) if isinstance(label, list) else label
 
-    def _prediction_columns(self, split: str, *, labelled: bool) -> list[str]:
-        texts = ["text", "text_pair"][: len(self.sources[split].columns.texts)]
-        first = ["line", *texts, *(["label"] if labelled else []), "prediction"]
+    def _row(self, labelled: bool, example: TextExample, answer: LabelAnswer) -> dict[str, Any]:
+        """The columns of an answer in the tables."""
+        texts = dict(zip(("text", "text_pair"), self.texts(example), strict=False))
+        label = {"label": example.label} if labelled else {}
+        row = {"line": example.identifier, **texts, **label, "prediction": answer.label}
         if self.kind == "one":
-            first.append("probability")
-        return [*first, *(f"P({label})" for label in self.labels)]
-
-    def _prediction(self, labelled: bool, example: TextExample, answer: LabelAnswer) -> list[Any]:
-        texts = [example.text_a] if example.text_b is None else [example.text_a, example.text_b]
-        cells = [example.identifier, *texts, *([example.label] if labelled else [])]
-        cells.append(answer.label)
-        if self.kind == "one":
-            cells.append(digits(answer.values.max()))
-        if self.kind != "number":
-            cells += map(digits, answer.values)
-        return cells
+            row["probability"] = digits(answer.values.max())
+        shares = zip(self.labels, answer.values, strict=False)  # a number has no labels
+        return row | {f"P({label})": digits(share) for label, share in shares}
 
     def _mistake(self, one: tuple[TextExample, LabelAnswer]) -> float | None:
         """How wrong an answer is; None of a right one."""

@@ -67,10 +67,19 @@ class _Builder(TaskBuilder):
         return _Found(columns, *self._kind_and_labels(training, columns), training, held_out)
 
     def _check(self, split: str, file: TableFile, found: _Found) -> Source:
+        """A file with its labels; of a test file they are read where it has them."""
         if split == "train":
             assert found.training is not None
             return found.training.source
-        return self._scored(split, file, found)
+        columns, required = found.columns, split == "dev"
+        if required or (columns.labels and set(columns.labels) <= set(file.columns)):
+            check_columns(file, columns.labels)
+            source = Source(file, columns, Labelling(found.kind, columns.labels, found.labels))
+            if check_scored(source, found.labels, required=required):
+                return source
+            words = some_of(found.labels)
+            _LOGGER.warning("%s: has none of the labels %s; not evaluated.", file.name, words)
+        return Source(file, columns, None)
 
     def _make(self, sources: Mapping[str, Source], found: _Found) -> LabelledTexts:
         if found.held_out:
@@ -129,21 +138,6 @@ class _Builder(TaskBuilder):
         # As transformers has it: where nothing is said, one label is a number.
         problem = self._trained.config.extra.get("problem_type")
         return problem == "regression" or (problem is None and len(self._trained.labels) == 1)
-
-    def _scored(self, split: str, file: TableFile, expected: _Found) -> Source:
-        """A dev or test file; of a test file labels are read where it has them."""
-        columns, required = expected.columns, split == "dev"
-        if required or (columns.labels and set(columns.labels) <= set(file.columns)):
-            check_columns(file, columns.labels)
-            labelling = Labelling(expected.kind, columns.labels, expected.labels)
-            source = Source(file, columns, labelling)
-            if check_scored(source, expected.labels, required=required):
-                return source
-            _LOGGER.warning(
-                "%s: has none of the labels %s; it is not evaluated.",
-                *(file.name, some_of(expected.labels)),
-            )
-        return Source(file, columns, None)
 
     def _kind_and_labels(
         self, training: LabelStatistics | None, columns: Columns

@@ -17,7 +17,7 @@ import logging
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -104,6 +104,10 @@ class VectorData:
         labels = b"" if self.labels is None else self.labels.tobytes()
         return f"{zlib.crc32(self.rows.tobytes() + labels + how.encode()):08x}"
 
+    def words(self, numbers: Iterable[int]) -> list[str]:
+        """What some texts say without their prompts."""
+        return [self.texts[number][1] for number in numbers]
+
     @cached_property
     def queries(self) -> NDArray[np.int32]:
         """The texts that are queries, each once."""
@@ -177,21 +181,17 @@ def _of_kind(
     pairs = data.rows.shape[1] == 2
     if pairs and {str(label).strip().lower() for label in labels} <= _INFERENCE:
         return _of_inference(data, labels)
-    if pairs and {one.lower() for one in columns.texts} == {"premise", "hypothesis"}:
-        raise UserError(
-            f"{data.name}: the labels of premise and hypothesis are {shown(labels[0])} and others; "
-            "write entailment, neutral and contradiction."
-        )
+    other = {one.lower() for one in columns.texts} != {"premise", "hypothesis"}
     with contextlib.suppress(TypeError, ValueError):  # of labels that are something else
         numbers = np.array(labels).astype(np.float32)
-        if np.isfinite(numbers).all():
+        if other and np.isfinite(numbers).all():
             return replace(data, kind=SCORES if pairs else MARGINS, labels=numbers)
-    if columns.label_is_guessed:
+    if other and columns.label_is_guessed:
         _LOGGER.info("%s: the column %r is no number, and not read.", data.name, columns.label)
         return replace(data, kind=PAIRS if pairs else TRIPLES)
     raise UserError(
-        f"{data.name}: the column {shown(columns.label)} of pairs holds neither numbers nor "
-        "entailment, neutral and contradiction; name another `label_column`."
+        f"{data.name}: the column {shown(columns.label)} must hold entailment, neutral and "
+        f"contradiction{', or numbers' if other else ''}; name another `label_column`."
     )
 
 

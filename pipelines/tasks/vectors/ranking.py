@@ -58,9 +58,7 @@ class RunRerankerConfig(FineTuningConfig):
         "file has none: bm25, or a model of vectors.",
     )
     num_candidates: int = option(30, "How many documents are found for a query.", at_least=1)
-    num_negatives: int = option(
-        4, "How many of them, drawn by the seed, a query is trained with.", at_least=1
-    )
+    num_negatives: int = option(4, "How many of them a query is trained with.", at_least=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -203,8 +201,8 @@ def _found(
 
     A query's own text, which both find first, is left out unless it is a right document.
     """
-    asked, count = [data.texts[query][1] for query in known], config.num_candidates
-    documents = [data.texts[one][1] for one in data.documents]
+    asked, documents = data.words([*known]), data.words(data.documents)
+    count = config.num_candidates
     if config.candidates == _BM25:
         found = bm25_rankings(asked, documents, count + 1)
     else:

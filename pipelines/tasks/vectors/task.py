@@ -194,7 +194,8 @@ class VectorTask(FilesOfSplits, TextTask):
                 return kept["rows"]
         vectors = training.outputs().read(0, len(training.rows))["embedding"]
         mined = mine_negatives(
-            *(vectors[data.queries], vectors[data.documents], data.relevant, _words(data)),
+            *(vectors[data.queries], vectors[data.documents], data.relevant),
+            texts=(data.words(data.queries), data.words(data.documents)),
             count=mining.mine_negatives,
             first_rank=mining.mine_from,
             last_rank=mining.mine_to,
@@ -205,7 +206,7 @@ class VectorTask(FilesOfSplits, TextTask):
         _LOGGER.info(
             "mined negatives: %.1f %% of the candidates were dropped as probably positive; %d of "
             "%d queries had too few and get random documents",
-            *(100 * mined.share_dropped, mined.num_too_few, len(data.queries)),
+            *(100 * mined.share_dropped, len(data.queries) - len(mined.queries), len(data.queries)),
         )
         negatives = _random_documents(data, mining.mine_negatives, training.seed)
         negatives[mined.queries] = mined.negatives
@@ -266,7 +267,8 @@ class VectorTask(FilesOfSplits, TextTask):
         except UserError as error:
             _LOGGER.info("There are no figures of BM25 beside the model's: %s", error)
             return {}
-        rankings = retrieval.bm25_rankings(*_words(data), _BEST_RANK)
+        texts = data.words(data.queries), data.words(data.documents)
+        rankings = retrieval.bm25_rankings(*texts, _BEST_RANK)
         right = [
             [number in wanted for number in ranking]
             for ranking, wanted in zip(rankings, data.relevant, strict=True)
@@ -278,14 +280,6 @@ class VectorTask(FilesOfSplits, TextTask):
         """Nothing: vectors are written by the tool embed."""
         del folder, split, answered
         return ()
-
-
-def _words(data: VectorData) -> tuple[list[str], list[str]]:
-    """What queries and documents say without their prompts."""
-    queries, documents = (
-        [data.texts[n][1] for n in some] for some in (data.queries, data.documents)
-    )
-    return queries, documents
 
 
 def _random_documents(data: VectorData, count: int, seed: int) -> NDArray[np.int64]:
