@@ -135,11 +135,8 @@ def _list_of(value: Any) -> list[str]:
 
 
 def _number_of(value: Any) -> str:
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not abs(number) <= _LARGEST:
+    number = None if isinstance(value, bool) else finite_number(value)
+    if number is None or abs(number) > _LARGEST:
         raise ValueError(f"the label {shown(value)} is no finite number of single precision.")
     return str(value)
 
@@ -308,10 +305,10 @@ def _check_labels(found: LabelStatistics) -> None:
         )
 
 
-def finite_number(label: str) -> float | None:
+def finite_number(label: Any) -> float | None:
     """The finite number that a label is; None of any other."""
     try:
         number = float(label)
-    except ValueError:
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None

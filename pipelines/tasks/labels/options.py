@@ -25,13 +25,9 @@ class LabelledTextsConfig(SplitFiles):
         "(.gz, .xz, .bz2), or tfds:NAME:SPLIT. Replaces a task of GLUE.",
         resume=FREE,  # the content is compared
     )
-    dev_file: str | None = option(
-        None, "Labelled examples to evaluate, in the same forms.", resume=FREE
-    )
+    dev_file: str | None = option(None, "Labelled examples to evaluate.", resume=FREE)
     test_file: str | None = option(
-        None,
-        "Examples to predict, in the same forms; where they have labels they are evaluated, too.",
-        resume=FREE,
+        None, "Examples to predict; where they have labels they are evaluated, too.", resume=FREE
     )
     text_column: str | None = option(
         None,
@@ -57,12 +53,7 @@ class LabelledTextsConfig(SplitFiles):
         at_least=0,
         at_most=0.9,
     )
-    dev_seed: int = option(
-        0,
-        "Which rows these are: a function of this number and their texts.",
-        at_least=-(2**63),
-        at_most=2**63 - 1,
-    )
+    dev_seed: int = option(0, "Which rows these are: a function of this number and their texts.")
     class_weights: tuple[str, ...] = option(
         (),
         "How much labels count in the loss: balanced (rare labels more), or LABEL=WEIGHT "

@@ -37,9 +37,7 @@ class VectorFilesConfig(SplitFiles):
         "class.",
         resume=FREE,  # the content is compared
     )
-    dev_file: str | None = option(
-        None, "Texts to evaluate, in any of these forms: its form says the figures.", resume=FREE
-    )
+    dev_file: str | None = option(None, "Texts to evaluate, in any of these forms.", resume=FREE)
     test_file: str | None = option(None, "More texts to evaluate.", resume=FREE)
     query_column: str | None = option(
         None,
@@ -78,12 +76,10 @@ class MiningConfig:
     )
     mine_from: int = option(1, "The first rank of a negative; better ones may answer.", at_least=1)
     mine_to: int = option(100, "The last rank of a negative.", at_least=1)
-    mine_margin: float = option(
-        0.0, "By how much a negative's cosine is below that of the query's own document."
-    )
+    mine_margin: float = option(0.0, "By how much a negative's cosine is below the document's.")
     mine_relative_margin: float = option(
         0.05,
-        "By which share of it: what is nearer probably answers the query.",
+        "By which share of the own document's cosine a negative is below it.",
         at_least=0,
         at_most=1,
     )

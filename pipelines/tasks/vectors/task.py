@@ -23,14 +23,7 @@ from keras_bert_impl.checkpoints.sentence_modules import (
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.json_files import json_text
-from keras_bert_impl.serving.smaller_vectors import (
-    INT8,
-    UBINARY,
-    quantized,
-    ranges_of,
-    restored,
-    truncated,
-)
+from keras_bert_impl.serving import smaller_vectors
 from keras_bert_impl.training.learning_curve import Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.heads import TextTask
@@ -231,18 +224,19 @@ class VectorTask(FilesOfSplits, TextTask):
         """The figures of a split, at each size that its vectors may have; see `Task.score`."""
         examples, vectors = zip(*answered, strict=True)
         data, all_vectors = self.source(examples[0].identifier), np.stack(vectors)
-        width, similarity = all_vectors.shape[1], self.sentence_settings.similarity
-        figures = _figures(data, all_vectors, similarity)
+        width, settings = all_vectors.shape[1], self.sentence_settings
+        figures = _figures(data, all_vectors, settings.similarity)
         smaller = {
-            f"of_{size}": truncated(all_vectors, size, self.sentence_settings.normalize)
-            for size in self.sentence_settings.dimensions
+            f"of_{size}": smaller_vectors.truncated(all_vectors, size, settings.normalize)
+            for size in settings.dimensions
             if size < width
         }
-        ranges = ranges_of([all_vectors])
-        for kind in (INT8, UBINARY):
-            smaller[kind] = restored(quantized(all_vectors, kind, ranges), width, ranges)
+        ranges = smaller_vectors.ranges_of([all_vectors])
+        for kind in (smaller_vectors.INT8, smaller_vectors.UBINARY):
+            some = smaller_vectors.quantized(all_vectors, kind, ranges)
+            smaller[kind] = smaller_vectors.restored(some, width, ranges)
         for how, some in smaller.items():
-            found = _figures(data, some, similarity)
+            found = _figures(data, some, settings.similarity)
             figures |= {f"{name}_{how}": found[name] for name in _DRAWN[data.kind][:1]}
         return figures
 
