@@ -284,10 +284,8 @@ def _check_labels(found: LabelStatistics) -> None:
     """Refuses labels that cannot be learned."""
     source, labels, name = found.source, found.labels, found.source.file.name
     if not found.rows:
-        raise UserError(
-            f"{name}: no row is left to train on, for all of them have no text in "
-            f"{_in_words(source.columns.texts)}; name another `text_column`."
-        )
+        where = _in_words(source.columns.texts)
+        raise UserError(f"{name}: no row has a text in {where}; name another `text_column`.")
     if source.labelling is None or source.labelling.kind == "number":
         return
     where, numbers = _in_words(source.columns.labels), [finite_number(one) for one in labels]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.errors import UserError, reading
 from pipelines.fine_tuning.heads import some_of
 from pipelines.fine_tuning.start import TaskBuilder
 from pipelines.tables.columns import Columns, check_columns, check_first_row, choose_columns
@@ -44,12 +44,8 @@ class _Builder(TaskBuilder):
 
     CONFIG = RunClassifierConfig
     TRAINING_IS_MISSING = "training needs `train_file`; name a file of labelled examples."
-    FILES_ARE_MISSING = (
-        "there is no file to evaluate or to predict; name one with `dev_file` or `test_file`."
-    )
-    NOTHING_TO_SCORE = (
-        "`do_eval=True`: there is no labelled file; name one with `dev_file`, or give `dev_share`."
-    )
+    FILES_ARE_MISSING = "there is no file to evaluate or to predict; name a `dev_file`."
+    NOTHING_TO_SCORE = "there is no labelled file to evaluate; name a `dev_file`."
 
     @property
     def _needs_training(self) -> bool:
@@ -167,12 +163,8 @@ class _Builder(TaskBuilder):
             # Those that were found on the training file.
             known = self._known.get("class_weights") or {}
             known = {**known, **{as_label(label): weight for label, weight in known.items()}}
-            if known and (without := [label for label in labels if label not in known]):
-                raise UserError(
-                    f"{self._trained.config.origin}: its class_weights have none for the label "
-                    f"{shown(without[0])}; correct them, or give `class_weights`."
-                )
-            return tuple(known[label] for label in labels) if known else None
+            with reading(self._trained.config.origin, "class_weights", "give `class_weights`"):
+                return tuple(known[label] for label in labels) if known else None
         if not given:
             return None
         if balanced:

@@ -87,10 +87,7 @@ class MiningConfig:
     def __post_init__(self) -> None:
         check_options(self)
         if self.mine_to - self.mine_from + 1 < self.mine_negatives:
-            raise UserError(
-                f"`mine_negatives={self.mine_negatives}` are more than the ranks from "
-                f"{self.mine_from} to {self.mine_to}; raise `mine_to`."
-            )
+            raise UserError("`mine_negatives` are more than the ranks up to `mine_to`; raise it.")
 
 
 @dataclass(frozen=True, kw_only=True)

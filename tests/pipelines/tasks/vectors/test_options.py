@@ -42,7 +42,7 @@ def test_what_means_nothing_here_is_refused(options, sentence):
 
 
 def test_ranks_must_hold_the_negatives():
-    with pytest.raises(UserError, match="are more than the ranks from 5 to 6"):
+    with pytest.raises(UserError, match="are more than the ranks up to `mine_to`"):
         MiningConfig(mine_negatives=3, mine_from=5, mine_to=6)
 
 
