@@ -368,10 +368,8 @@ class VectorIndex:
 
 def _kept(name: str, given: Any, kinds: Any, must: str) -> list[Any]:
     """Values as they are kept: NumPy's whole numbers become Python's."""
-    is_one = isinstance(given, str) or not isinstance(given, Iterable)
-    values = [
-        int(one) if isinstance(one, np.integer) else one for one in ([given] if is_one else given)
-    ]
+    found = [given] if isinstance(given, str) or not isinstance(given, Iterable) else given
+    values = [int(one) if isinstance(one, np.integer) else one for one in found]
     for one in values:
         is_large = isinstance(one, int) and not -(1 << 63) <= one < 1 << 64  # JSON holds no larger
         if not isinstance(one, kinds) or isinstance(one, bool) or is_large:

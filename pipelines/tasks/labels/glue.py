@@ -16,7 +16,7 @@ from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.fine_tuning.heads import ClassificationHead, LabelHead, RegressionHead
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics import classification
-from pipelines.tables.files import read_table
+from pipelines.tables.files import Record, read_table
 from pipelines.tables.lines import read_lines
 from pipelines.tables.writing import write_submission, write_values
 from pipelines.tasks.labels.rows import Labelled, LabelTask
@@ -89,7 +89,32 @@ class GlueTask(LabelTask):
         (path,) = self.files(split)
         layout = self.layouts.get(split, self.layout)
         labelled = split in (self.train_split, *self.evaluation_splits)
-        return self._read_labelled(path, layout) if labelled else self._read_test(path, layout)
+        column, value = layout.only or ("", None)
+        # No row of a test set may be left out: the submission would lack its answer.
+        lines = read_table(
+            path,
+            [*layout.texts, *([layout.label] if labelled else ()), *([column] if value else ())],
+            columns=layout.labelled_columns if labelled else None,
+            skip_broken_rows=labelled and layout.skip_broken_rows,
+        )
+        taken = (line for line in lines if value is None or line.values[column] == value)
+        count = 0
+        for count, line in enumerate(taken, start=1):
+            place = str(count - 1)
+            identifier = place if labelled else line.values.get(layout.index, place)
+            label = self._label(path, line, layout) if labelled else None
+            texts = [line.values[column] for column in layout.texts]
+            yield TextExample(identifier, *texts, label=label, line=line.line)
+        if value and not count:
+            raise UserError(f"{path}: has no rows whose {column} is {value!r}; name another task.")
+
+    def _label(self, path: Path, line: Record, layout: Layout) -> str:
+        label = layout.spellings.get(line.values[layout.label], line.values[layout.label])
+        try:
+            self.head_of.encode(label)
+        except UserError as error:
+            raise UserError(f"{path}: line {line.line}: {error}") from error
+        return label
 
     def score(self, answered: Labelled) -> dict[str, float]:
         examples, answers = zip(*answered, strict=True)
@@ -110,35 +135,6 @@ class GlueTask(LabelTask):
                 ((example.identifier, answer.label) for example, answer in answered),
             ),
         ]
-
-    def _read_test(self, path: Path, layout: Layout) -> Iterator[TextExample]:
-        # No row of a test set may be left out: the submission would lack its answer.
-        for number, line in enumerate(read_table(path, layout.texts)):
-            texts = [line.values[column] for column in layout.texts]
-            yield TextExample(line.values.get(layout.index, str(number)), *texts)
-
-    def _read_labelled(self, path: Path, layout: Layout) -> Iterator[TextExample]:
-        column, value = layout.only or (layout.label, None)
-        lines = read_table(
-            path,
-            [*layout.texts, layout.label, *([column] if value else [])],
-            columns=layout.labelled_columns,
-            skip_broken_rows=layout.skip_broken_rows,
-        )
-        count = 0
-        for line in lines:
-            if value and line.values[column] != value:
-                continue
-            texts = [line.values[column] for column in layout.texts]
-            label = layout.spellings.get(line.values[layout.label], line.values[layout.label])
-            try:
-                self.head_of.encode(label)
-            except UserError as error:
-                raise UserError(f"{path}: line {line.line}: {error}") from error
-            yield TextExample(str(count), *texts, label=label, line=line.line)
-            count += 1
-        if value and not count:
-            raise UserError(f"{path}: has no rows whose {column} is {value!r}; name another task.")
 
 
 _ACCURACY: Mapping[str, Metric] = {"accuracy": classification.accuracy}
