@@ -157,12 +157,9 @@ def model_of_vectors(
 
 
 def weights_sha256(source: ModelSource | ExportedModel, with_pooler: bool) -> str:
-    """Tells one encoder from another by its weights, in whatever format they are kept.
-
-    An export is told from others by its files, for it is a graph with the way to the vector in it.
-    """
+    """Tells one encoder from another by its weights, in whatever format they are kept."""
     digest = hashlib.sha256()
-    if isinstance(source, ExportedModel):
+    if isinstance(source, ExportedModel):  # its files have the way to the vector, too
         for file in source.files:
             digest.update(file_sha256(file).encode())
         return digest.hexdigest()
@@ -206,10 +203,10 @@ class GrowingVectors:
     """
 
     def __init__(
-        self, output: Path, width: int, block: int, description: Mapping[str, Any]
+        self, output: Path, folder: Path, width: int, block: int, description: Mapping[str, Any]
     ) -> None:
-        self._output, self._width, self._block = output, width, block
-        self._folder, self._description = _folder_of(output), description
+        self._output, self._folder, self._description = output, folder, description
+        self._width, self._block = width, block
         said, vectors = self._folder / _DESCRIPTION, self._folder / _VECTORS
         known = read_json_object(said) if said.is_file() else None
         if known not in (None, description):
@@ -273,11 +270,8 @@ class GrowingVectors:
                 writer.write_table(pa.table([pa.array(words), numbers], schema=schema))
 
     def _blocks(self) -> Iterator[NDArray[np.float32]]:
-        """The vectors from the beginning, [texts of a block, width].
-
-        They are read, not mapped: a mapped file counts as the process' memory, in the end all of
-        it.
-        """
+        """The vectors from the beginning, [texts of a block, width]."""
+        # Read, not mapped: a mapped file counts as the process' memory, in the end all of it.
         with (self._folder / _VECTORS).open("rb") as file:
             while len(block := np.fromfile(file, _NUMBER, self._block * self._width)):
                 yield block.reshape(-1, self._width)
@@ -286,13 +280,13 @@ class GrowingVectors:
 @contextlib.contextmanager
 def growing_vectors(output: Path, *how: Any) -> Iterator[GrowingVectors]:
     """Gives the vectors that are there so far; no other process can have them meanwhile."""
-    folder = without_links(_folder_of(output))
+    folder = without_links(output.with_name(f".{output.name}.incomplete"))
     if not folder.is_dir():
         remove(folder)
     make_folder(folder)
     busy = f"{output}: another process is writing it; wait for it or name another file."
     with owned(output.with_name(f".{output.name}.lock"), busy):
-        yield GrowingVectors(output, *how)
+        yield GrowingVectors(output, folder, *how)
 
 
 def origin_of(vectors: Path) -> Path:
@@ -315,7 +309,3 @@ def check_origin(output: Path, input_file: Path) -> None:
 def _write(path: Path, description: Mapping[str, Any]) -> None:
     with open_whole(path) as file:
         file.write(json_text(description, indent=2, sort_keys=True))
-
-
-def _folder_of(output: Path) -> Path:
-    return output.with_name(f".{output.name}.incomplete")

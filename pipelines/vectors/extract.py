@@ -53,10 +53,6 @@ class FeatureExtractor:
         self._lines_at_once = min(_LINES_AT_ONCE, fitting)
 
     @functools.cached_property
-    def _tokenizer(self) -> Tokenizer:
-        return Tokenizer(self.text)
-
-    @functools.cached_property
     def _forward(self) -> Callable[[Mapping[str, Any]], Any]:
         from keras_bert_impl.cpu_kernels.kernel_choice import forward_function  # TensorFlow
         from keras_bert_impl.models.encoder import BertEncoder
@@ -71,14 +67,14 @@ class FeatureExtractor:
         Lines of like length are computed together, so that short ones are not padded to the
         longest. What is read and computed ahead is held to a fixed size.
         """
-        source = iter(lines)
+        source, tokenizer = iter(lines), Tokenizer(self.text)
         while block := list(itertools.islice(source, self._lines_at_once)):
-            yield from self._of_block(block)
+            yield from self._of_block(block, tokenizer)
 
-    def _of_block(self, lines: Sequence[str]) -> Iterator[LineFeatures]:
+    def _of_block(self, lines: Sequence[str], tokenizer: Tokenizer) -> Iterator[LineFeatures]:
         vocabulary = self.text.vocabulary
         pairs = [_split_segments(line) for line in lines]
-        blocks = (self._tokenizer.encode_lines(some) for some in zip(*pairs, strict=True))
+        blocks = (tokenizer.encode_lines(some) for some in zip(*pairs, strict=True))
         firsts, seconds = (np.split(block.ids, block.offsets[1:-1]) for block in blocks)
         packed = pack_batch(firsts, seconds, vocabulary, self._max_length, False)
         lengths = packed["input_mask"].sum(axis=1)

@@ -36,9 +36,8 @@ def mine_negatives(
     """The nearest documents of each query that are not its positives, by an exact search.
 
     A query's candidates are its `last_rank` nearest documents, positives not counted. Margins drop
-    some, and the first of what is left has rank 1, as in `mine_hard_negatives` of
-    sentence-transformers 6.2: the `count` negatives are those of the ranks `first_rank` and
-    following. A query with fewer is left out.
+    some; of what is left, the `count` negatives are those from `first_rank` on, as in
+    `mine_hard_negatives` of sentence-transformers 6.2. A query with fewer is left out.
 
     A negative's score is at most that of the query's farthest positive less the `margin`, and less
     the `relative_margin`, a share of that score's size; 0.05 is what NV-Retriever found best

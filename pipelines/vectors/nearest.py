@@ -25,8 +25,7 @@ LEAST_EF = 64
 _LINKS, _EF_OF_BUILDING = 32, 100
 _ROWS_AT_ONCE = 8192
 _SECONDS_BETWEEN = 60.0  # of building, which a kill may cost
-_COUNT_BYTES, _DIGEST_BYTES = 8, 4
-_END_BYTES = _COUNT_BYTES + _DIGEST_BYTES
+_END = np.dtype([("rows", "<u8"), ("digest", "<u4")])  # stands behind the links in their file
 _MARKED = 64  # vectors
 
 _BLOCK_BYTES = 64 << 20
@@ -207,8 +206,7 @@ def read_links(path: Path, vectors: Vectors, *, mapped: bool = True) -> Any:
     faiss = _faiss()
     with reading(path, "a graph", _AGAIN):
         whole = np.memmap(path, np.uint8, "r")
-        content, end = whole[:-_END_BYTES], whole[-_END_BYTES:].tobytes()
-        rows, digest = int.from_bytes(end[:_COUNT_BYTES], "little"), end[_COUNT_BYTES:]
+        content, ((rows, digest),) = whole[: -_END.itemsize], whole[-_END.itemsize :].view(_END)
         if rows <= len(vectors) and _digest(content, vectors[:rows]) == digest:
             links = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC if mapped else 0)
             is_graph = isinstance(links, faiss.IndexHNSWFlat)
@@ -241,16 +239,16 @@ def grow_graph(path: Path, vectors: Vectors, advance: Callable[[int], object]) -
             content = faiss.serialize_index(links, faiss.IO_FLAG_SKIP_STORAGE)
             with open_whole(path, "wb") as file:
                 file.write(content.data)
-                file.write(int(links.ntotal).to_bytes(_COUNT_BYTES, "little"))
-                file.write(_digest(content, vectors[: links.ntotal]))
+                digest = _digest(content, vectors[: links.ntotal])
+                file.write(np.array((links.ntotal, digest), _END).tobytes())
             written = time.monotonic()
 
 
-def _digest(content: NDArray[np.uint8], vectors: Vectors) -> bytes:
+def _digest(content: NDArray[np.uint8], vectors: Vectors) -> int:
     """The digest of a graph and of some of the vectors that it links: all would take seconds."""
     some = np.linspace(0, max(0, len(vectors) - 1), _MARKED if len(vectors) else 0).astype(np.int64)
     mark = zlib.crc32(np.ascontiguousarray(vectors[some]).data)
-    return zlib.crc32(content.data, mark).to_bytes(_DIGEST_BYTES, "little")
+    return zlib.crc32(content.data, mark)
 
 
 def _faiss() -> Any:

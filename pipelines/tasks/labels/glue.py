@@ -140,26 +140,29 @@ class GlueTask(LabelTask):
 _ACCURACY: Mapping[str, Metric] = {"accuracy": classification.accuracy}
 _ACCURACY_AND_F1: Mapping[str, Metric] = {**_ACCURACY, "f1": classification.f1_score}
 _MATTHEWS: Mapping[str, Metric] = {"matthews_correlation": classification.matthews_correlation}
-_ENTAILMENT = ClassificationHead({"entailment": "entailment", "not_entailment": "not_entailment"})
+_ENTAILMENT = ClassificationHead({one: one for one in ("entailment", "not_entailment")})
+_SENTENCES = Layout("sentence1", "sentence2", "label")
+
+
+def _binary(no: str, yes: str) -> ClassificationHead:
+    return ClassificationHead({"0": no, "1": yes})
+
 
 COLA = GlueTask(
     "CoLA",
     Layout(
         "sentence", None, "label", labelled_columns=("source", "label", "original_mark", "sentence")
     ),
-    ClassificationHead({"0": "unacceptable", "1": "acceptable"}),
+    _binary("unacceptable", "acceptable"),
     {**_MATTHEWS, **_ACCURACY},
 )
 SST_2 = GlueTask(
-    "SST-2",
-    Layout("sentence", None, "label"),
-    ClassificationHead({"0": "negative", "1": "positive"}),
-    _ACCURACY,
+    "SST-2", Layout("sentence", None, "label"), _binary("negative", "positive"), _ACCURACY
 )
 MRPC = GlueTask(
     "MRPC",
     Layout("#1 String", "#2 String", "Quality"),
-    ClassificationHead({"0": "not_equivalent", "1": "equivalent"}),
+    _binary("not_equivalent", "equivalent"),
     _ACCURACY_AND_F1,
 )
 STS_B = GlueTask(
@@ -175,28 +178,21 @@ QQP = GlueTask(
     "QQP",
     # A few questions in GLUE's training file hold a line break, which cuts their row in two.
     Layout("question1", "question2", "is_duplicate", index="id", skip_broken_rows=True),
-    ClassificationHead({"0": "not_duplicate", "1": "duplicate"}),
+    _binary("not_duplicate", "duplicate"),
     _ACCURACY_AND_F1,
 )
 MNLI = GlueTask(
     "MNLI",
     Layout("sentence1", "sentence2", "gold_label"),
-    ClassificationHead(
-        {"contradiction": "contradiction", "entailment": "entailment", "neutral": "neutral"}
-    ),
+    ClassificationHead({one: one for one in ("contradiction", "entailment", "neutral")}),
     _ACCURACY,
     evaluation_splits=("dev_matched", "dev_mismatched"),
     test_splits=("test_matched", "test_mismatched"),
     submissions=("MNLI-m.tsv", "MNLI-mm.tsv"),
 )
 QNLI = GlueTask("QNLI", Layout("question", "sentence", "label"), _ENTAILMENT, _ACCURACY)
-RTE = GlueTask("RTE", Layout("sentence1", "sentence2", "label"), _ENTAILMENT, _ACCURACY)
-WNLI = GlueTask(
-    "WNLI",
-    Layout("sentence1", "sentence2", "label"),
-    ClassificationHead({"0": "not_entailment", "1": "entailment"}),
-    _ACCURACY,
-)
+RTE = GlueTask("RTE", _SENTENCES, _ENTAILMENT, _ACCURACY)
+WNLI = GlueTask("WNLI", _SENTENCES, _binary("not_entailment", "entailment"), _ACCURACY)
 # GLUE's diagnostics: sentences written to show what a model of MNLI has learned. The answers to
 # diagnostic.tsv are handed in; diagnostic-full.tsv has the labels.
 AX = GlueTask(

@@ -1,8 +1,6 @@
 """A user's labelled texts as a task: classes, several labels at once, or numbers, from any file.
 
-Labels are found in the training file and have a stated order (`in_order`; as the user names the
-columns where each label is one). The model directory keeps them (`id2label`), so scoring and
-answering need no training file.
+Labels are found in the training file, and kept in the model directory (`id2label`).
 """
 
 import zlib

@@ -75,10 +75,7 @@ class DistinctOrder(LengthOrder):
         return np.array([one.rows for one in map(self._filled, batches, near)], np.int64)
 
     def _filled(self, batch: _Filled, near: Numbers) -> _Filled:
-        """Takes rows of the window, then any rows, into the places that are left.
-
-        A row that fits to hardly any other one may be in the way: then a batch is made anew.
-        """
+        """Takes rows of the window, then any rows, into the places that are left."""
         draws = np.random.default_rng([self._seed % 2**32, *near[:4].tolist()])
         for _ in range(_TRIES):
             others = chain(near.tolist(), draws.permutation(len(self._keys)).tolist())
@@ -87,7 +84,7 @@ class DistinctOrder(LengthOrder):
                     break
             else:
                 return batch
-            batch, near = _Filled(), near[:0]
+            batch, near = _Filled(), near[:0]  # a row that fits to hardly any other was in the way
         raise UserError(
             f"`train_batch_size={self._batch_size}`: there are not so many rows of which none has "
             "an answer to another's query; lower it, or give more texts."
@@ -177,11 +174,8 @@ class VectorBatches(BatchSource):
 
 
 def keys_of(texts: RowSet, rows: NDArray[np.int32], data: VectorData) -> list[RowKeys]:
-    """The keys of rows: texts as the model reads them, so that two of the same tokens are one.
-
-    Of classes the class: no other text of it may be a negative.
-    """
-    if data.kind == CLASSES:
+    """The keys of rows: texts as the model reads them, so that two of the same tokens are one."""
+    if data.kind == CLASSES:  # no other text of its class may be a negative
         assert data.labels is not None, "classes are labels"
         return [RowKeys(frozenset([int(label)])) for label in data.labels]
     seen: dict[bytes, int] = {}

@@ -41,8 +41,7 @@ _BM25 = "bm25"
 _RIGHT, _WRONG = '["relevant"]', "[]"
 _FIGURES = ("ndcg@10", "mrr@10")
 Ranked = Answered[TextExample, float]
-_Lists = dict[int, list[int]]
-"""The numbers of the documents of each query."""
+_Lists = dict[int, list[int]]  # the numbers of the documents of each query
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +69,7 @@ class RunRerankerConfig(FineTuningConfig):
 
 @dataclass(frozen=True)
 class RankingTask(TextTask):
-    """Pairs of a query and a document, which is right or not; see `Task`.
-
-    Those of one query have one `identifier`, and the candidates' order.
-    """
+    """Pairs of a query, which is their `identifier`, and a document, right or not; see `Task`."""
 
     splits: Mapping[str, Sequence[TextExample]]
     relevant: Mapping[str, int]  # how many right documents each query has, found or not
@@ -197,10 +193,7 @@ def _documents(
 def _found(
     config: RunRerankerConfig, data: VectorData, known: Mapping[int, Mapping[int, bool]]
 ) -> _Lists:
-    """What BM25, or a model of vectors, finds among all documents of a file.
-
-    A query's own text, which both find first, is left out unless it is a right document.
-    """
+    """What BM25, or a model of vectors, finds among all documents of a file."""
     asked, documents = data.words([*known]), data.words(data.documents)
     count = config.num_candidates
     if config.candidates == _BM25:
@@ -213,6 +206,7 @@ def _found(
         found = nearest(*vectors, count + 1)[0].tolist()
     lists = _Lists()
     for query, numbers in zip(known, found, strict=True):
+        # Both find a query's own text first, which is left out unless it is a right document.
         right, own = known[query], data.texts[query][1]
         candidates = data.documents[numbers].tolist()
         others = [one for one in candidates if right.get(one) or data.texts[one][1] != own]

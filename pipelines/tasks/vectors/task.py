@@ -68,10 +68,7 @@ _BEST_RANK = 100  # of BM25
 
 @dataclass(frozen=True)
 class VectorTask(FilesOfSplits, TextTask):
-    """Vectors of texts; see `pipelines.fine_tuning.task.Task`.
-
-    Its examples are the texts of a table, each once; which of them stand in a row is `sources`'.
-    """
+    """Vectors of the texts of a table, each once; `sources` say what stands in a row."""
 
     NEEDED: ClassVar = "a table of texts that belong together"
     joins = False
