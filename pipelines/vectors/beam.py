@@ -13,6 +13,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from pipelines.vectors.embed import open_embedder
 from pipelines.vectors.options import VectorModelConfig
 
+TextOf = Callable[[Any], str]
 _MOST_CHARACTERS = 1 << 24  # of the texts that wait to be computed together
 _ONE_AT_A_TIME = threading.Lock()  # of a process' threads computes, on all cores
 
@@ -37,9 +38,7 @@ class Embed(beam.PTransform):
         'Embed'
     """
 
-    def __init__(
-        self, config: VectorModelConfig, text_of: Callable[[Any], str] | None = None
-    ) -> None:
+    def __init__(self, config: VectorModelConfig, text_of: TextOf | None = None) -> None:
         super().__init__()
         self._bundles = EmbedBundle(config, text_of)
 
@@ -50,7 +49,7 @@ class Embed(beam.PTransform):
 class EmbedBundle(beam.DoFn):
     """Computes the texts of a bundle together; see `Embed`."""
 
-    def __init__(self, config: VectorModelConfig, text_of: Callable[[Any], str] | None) -> None:
+    def __init__(self, config: VectorModelConfig, text_of: TextOf | None) -> None:
         super().__init__()
         self._config, self._text_of = config, text_of
         self._shared = Shared()  # travels with the function: all its copies in a process share

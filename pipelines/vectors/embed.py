@@ -81,8 +81,7 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
         need_extra("parquet", ["pyarrow"], f"`output_file={output}`")
     check_not_input(output, config.input_file)
     # Before the model is opened: int8 keeps the scales that it finds on the texts.
-    text = known_model(config).text
-    config.unknown.check(texts, text, config.input_file)
+    config.unknown.check(texts, known_model(config).text, config.input_file)
     check_output(output, grows=True)
     check_origin(output, Path(config.input_file))
     embedder = open_embedder(config, texts)

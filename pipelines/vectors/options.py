@@ -50,9 +50,7 @@ class FeaturesConfig(TextsConfig, AdaptedOptions):
     )
     layers: Sequence[int] = option((-1, -2, -3, -4), "Layers, separated by commas; -1 is the last.")
     max_seq_length: int | None = option(
-        128,
-        "The most tokens of an input, [CLS] and [SEP] included; longer inputs are truncated.",
-        at_least=3,
+        128, "The most tokens of an input, with [CLS] and [SEP]; its end is cut off.", at_least=3
     )
     batch_size: int = option(32, "Inputs computed at once.", at_least=1, at_most=MOST_EXAMPLES)
     output_format: str = option(

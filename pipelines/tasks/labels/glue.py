@@ -41,7 +41,6 @@ class Layout:
 
     @property
     def texts(self) -> list[str]:
-        """The columns of the texts."""
         return [self.text_a] if self.text_b is None else [self.text_a, self.text_b]
 
 
@@ -73,7 +72,6 @@ class GlueTask(LabelTask):
 
     @property
     def num_texts(self) -> int:
-        """How many texts an example has: 2 of pairs."""
         return len(self.layout.texts)
 
     def files(self, split: str) -> list[Path]:

@@ -80,7 +80,6 @@ class LabelledTexts(LabelTask):
 
     @property
     def num_texts(self) -> int:
-        """How many texts an example has: 2 of pairs; the same in all files."""
         return len(next(iter(self.sources.values())).columns.texts)
 
     @cached_property

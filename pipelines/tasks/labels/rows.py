@@ -79,7 +79,6 @@ class LabelTask(TextTask):
         return Guessing(words, [(example, answer) for example in examples], loss)
 
     def facts(self, example: TextExample) -> Facts:
-        """The label or labels of an example, none of a number; see `TaskDefaults`."""
         if example.label is None or isinstance(self.head_of, RegressionHead):
             return Facts(None, example.line, example.note)
         several = isinstance(self.head_of, MultiLabelHead)

@@ -78,10 +78,7 @@ class MiningConfig:
     mine_to: int = option(100, "The last rank of a negative.", at_least=1)
     mine_margin: float = option(0.0, "By how much a negative's cosine is below the document's.")
     mine_relative_margin: float = option(
-        0.05,
-        "By which share of the own document's cosine a negative is below it.",
-        at_least=0,
-        at_most=1,
+        0.05, "By which share of the document's cosine it is below.", at_least=0, at_most=1
     )
 
     def __post_init__(self) -> None:
@@ -145,9 +142,8 @@ class RunEmbedderConfig(FineTuningConfig):
     document_prompt: str | None = option(None, "What is written in front of documents.")
     texts_at_once: int = option(
         32,
-        "How many texts are computed together. All texts of a batch are compared with each other; "
-        "with accumulation_steps above 1 each is computed twice, and the memory of a "
-        "batch of any size is that of so many texts.",
+        "How many texts are computed together. All of a batch are compared with each other; with "
+        "accumulation_steps above 1 each is computed twice, and memory is that of so many texts.",
         at_least=1,
     )
     mining: MiningConfig = nested(MiningConfig)

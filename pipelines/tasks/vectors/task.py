@@ -135,7 +135,6 @@ class VectorTask(FilesOfSplits, TextTask):
 
     @property
     def max_seq_length(self) -> int | None:
-        """That of the model that training starts from."""
         return self.sentence_settings.max_seq_length
 
     def identity(self, split: str) -> str:
@@ -145,7 +144,6 @@ class VectorTask(FilesOfSplits, TextTask):
         return f", rows {self.source(split).rows_crc32(how)}"
 
     def sentence(self, max_seq_length: int) -> SentenceSettings:
-        """How a text becomes a vector, for the model's folder."""
         return replace(self.sentence_settings, max_seq_length=max_seq_length)
 
     def num_training_rows(self, rows: Any) -> int:
