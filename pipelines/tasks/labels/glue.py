@@ -210,7 +210,8 @@ def _xnli(language: str) -> GlueTask:
     """MNLI's task in a language, with MNLI's training set in translation.
 
     `XNLI-1.0.zip` has all languages of dev and test in one file, both labelled;
-    `XNLI-MT-1.0.zip` a training set of each. Google's BERT has no folders of the archives' names.
+    `XNLI-MT-1.0.zip` has a training set for each. Without the archives' own folders they lie as
+    google-research/bert has them.
     """
     training = Layout("premise", "hypo", "label", spellings={"contradictory": "contradiction"})
     names = {"train": f"XNLI-MT-1.0/multinli/multinli.train.{language}.tsv"}

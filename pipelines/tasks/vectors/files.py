@@ -67,8 +67,9 @@ def choose_vector_columns(
     if query is None and document is None and plain:
         query, document = (lower[name] for name in plain[0])
         _LOGGER.info("%s: pairs are the columns %r and %r.", file.name, query, document)
-    texts, guessed = (query, document), label is None
+    guessed = label is None
     if query and document and not label:  # a label is not needed, and asked for by its plain name
+        texts = [query, document]
         label = next((lower[name] for name in ("label", "score", "margin") if name in lower), None)
     else:
         try:
@@ -82,9 +83,9 @@ def choose_vector_columns(
             f"{file.name}: has single texts ({shown(texts[0])}) and nothing that says which "
             "belong together; name a `document_column`, or a `label_column` of their classes."
         )
-    texts = (*texts, *(negatives if len(texts) > 1 else ()))
+    texts += negatives if len(texts) > 1 else ()
     check_columns(file, [*texts, *([label] if label else ())])
-    return VectorColumns(texts, label, guessed)
+    return VectorColumns(tuple(texts), label, guessed)
 
 
 @dataclass(frozen=True)

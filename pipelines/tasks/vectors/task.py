@@ -333,8 +333,9 @@ class _Builder(TaskBuilder):
         used = sorted({prompt for prompt, _ in data.texts if prompt})
         if used:
             _LOGGER.info("%s: in front of texts: %s", file.name, ", ".join(map(repr, used)))
+        scores = data.labels if data.kind == SCORES else None
         has_scale = split == "train" and self._run.score_range
-        if data.kind == SCORES and np.ptp(data.labels) == 0 and not has_scale:
+        if scores is not None and scores.min() == scores.max() and not has_scale:
             raise UserError(f"{file.name}: all scores are the same; there is nothing to compare.")
         return data
 
