@@ -55,9 +55,6 @@ _NUMBER = TYPES[FLOAT32]
 _VECTORS, _DESCRIPTION = "vectors", "description.json"
 _FORM = 3  # raised when the same texts would get other bytes
 
-INPUT_SHA256 = "input_sha256"
-"""The entry of a description that says of which file the texts are."""
-
 
 class EmbedResult(NamedTuple):
     """How many vectors were written, of how many numbers, and how many were computed now."""
@@ -180,7 +177,7 @@ def _description(config: EmbedConfig, column: str | None, embedder: Embedder) ->
     engine = source.engine if isinstance(source, ExportedModel) else TENSORFLOW
     return {
         "form": _FORM,
-        INPUT_SHA256: file_sha256(Path(config.input_file)),
+        "input_sha256": file_sha256(Path(config.input_file)),
         "text_column": column,
         **config.text_encoding.settings,
         **model_of_vectors(source, embedder.settings),
@@ -300,7 +297,7 @@ def check_origin(output: Path, input_file: Path) -> None:
         return
     ours = False
     with contextlib.suppress(UserError):
-        ours = INPUT_SHA256 in read_json_object(beside) and not beside.samefile(input_file)
+        ours = "input_sha256" in read_json_object(beside) and not beside.samefile(input_file)
     if not ours:
         raise UserError(f"{beside}: would be replaced, and is no such file; name another output.")
 

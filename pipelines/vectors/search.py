@@ -18,13 +18,7 @@ from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.json_files import json_text, read_typed
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.serving.smaller_vectors import TYPES, UBINARY, check_size
-from pipelines.vectors.embed import (
-    INPUT_SHA256,
-    known_model,
-    model_of_vectors,
-    open_embedder,
-    origin_of,
-)
+from pipelines.vectors.embed import known_model, model_of_vectors, open_embedder, origin_of
 from pipelines.vectors.index import DESCRIPTION, Found, VectorIndex
 from pipelines.vectors.nearest import nearest
 from pipelines.vectors.options import EXACT, HNSW, QueriesConfig, SearchConfig, SimilarConfig
@@ -187,7 +181,7 @@ def _check_origin(
             f"model than {config.model}, or with another pooling or prompt; name what made them, "
             "or make them again with embed."
         )
-    if origin.get(INPUT_SHA256) != file_sha256(Path(config.input_file)):
+    if origin.get("input_sha256") != file_sha256(Path(config.input_file)):
         _LOGGER.warning(
             "%s: says that the vectors were made of another file than %s, or before it was "
             "changed: texts that are found may be the wrong ones; embed makes them again.",

@@ -6,7 +6,6 @@ and a dev set is cut off.
 
 import hashlib
 import itertools
-import logging
 import math
 import re
 from array import array
@@ -25,8 +24,6 @@ from pipelines.fine_tuning.heads import as_label_list, some_of
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.tables.columns import Columns, is_nan, type_of, value_of
 from pipelines.tables.files import Record, TableFile
-
-_LOGGER = logging.getLogger(__name__)
 
 Kind = Literal["one", "several", "columns", "number"]
 """What a label is: one of the labels; a list of them; a column each; a number."""
@@ -150,7 +147,6 @@ class Source:
     labelling: Labelling | None
 
     def examples(self) -> Iterator[TextExample]:
-        """Reads the examples from the beginning."""
         file, labelling = self.file, self.labelling
         for record in file.records():
             label = None if labelling is None else labelling.read(file, record)

@@ -70,13 +70,11 @@ class LabelledTextsConfig(SplitFiles):
 
     @property
     def named_columns(self) -> list[str]:
-        """The columns that are named."""
         named = (self.text_column, self.text_pair_column, *self.label_column)
         return [name for name in named if name]
 
     @property
     def has_header(self) -> bool:
-        """Whether the first line of CSV and TSV names the columns."""
         if self.header is not None:
             return self.header
         return not any(name.isdecimal() for name in self.named_columns)

@@ -15,12 +15,7 @@ import numpy as np
 from keras_bert_impl.json_files import json_text
 from keras_bert_impl.pictures import write_png
 from keras_bert_impl.tokenization.long_texts import LongTexts
-from pipelines.fine_tuning.heads import (
-    ClassificationHead,
-    LabelHead,
-    MultiLabelHead,
-    RegressionHead,
-)
+from pipelines.fine_tuning import heads
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics import classification
 from pipelines.tables.writing import digits, hardest, write_table
@@ -40,7 +35,6 @@ class HeldOut:
     seed: int
 
     def has(self, source: Source, example: TextExample) -> bool:
-        """Whether a training row is held out."""
         held = labels_in(source.labelling, example.label or "")
         threshold = self.thresholds.get(held[0] if held else "", 0)
         return text_key(self.seed, example.text_a, example.text_b) < threshold
@@ -83,12 +77,12 @@ class LabelledTexts(LabelTask):
         return len(next(iter(self.sources.values())).columns.texts)
 
     @cached_property
-    def head_of(self) -> LabelHead:  # type: ignore[override]  # frozen: never assigned
+    def head_of(self) -> heads.LabelHead:  # type: ignore[override]  # frozen: never assigned
         if self.kind == "number":
-            return RegressionHead(units=self.label_units)
+            return heads.RegressionHead(units=self.label_units)
         if self.kind == "one":
-            return ClassificationHead({name: name for name in self.labels}, self.class_weights)
-        return MultiLabelHead(self.labels, self.class_weights)
+            return heads.ClassificationHead({x: x for x in self.labels}, self.class_weights)
+        return heads.MultiLabelHead(self.labels, self.class_weights)
 
     def files(self, split: str) -> list[Path]:
         return self.sources[split].file.paths()

@@ -20,13 +20,7 @@ from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, 
 from keras_bert_impl.serving.forms import KnownModel, read_fields
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.training.learning_curve import CurveStyle
-from pipelines.fine_tuning.heads import (
-    ClassificationHead,
-    LabelHead,
-    MultiLabelHead,
-    RegressionHead,
-    TextTask,
-)
+from pipelines.fine_tuning import heads
 from pipelines.fine_tuning.task import Answered, Facts
 from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows
 from pipelines.metrics.guessing import Guessing, constant_answer
@@ -39,10 +33,10 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 
-_GUESSED: Mapping[type[LabelHead], str] = {
-    ClassificationHead: "always the most frequent class",
-    MultiLabelHead: "always the labels that most examples have",
-    RegressionHead: "always the mean",
+_GUESSED: Mapping[type[heads.LabelHead], str] = {
+    heads.ClassificationHead: "always the most frequent class",
+    heads.MultiLabelHead: "always the labels that most examples have",
+    heads.RegressionHead: "always the mean",
 }
 _COARSE = 1e-3  # a step of float32 may be so much of the labels' deviation without a word
 
@@ -58,7 +52,7 @@ class LabelAnswer(NamedTuple):
 Labelled = Answered[TextExample, LabelAnswer]
 
 
-class LabelTask(TextTask):
+class LabelTask(heads.TextTask):
     """The part of a task that depends on its labels only; files and figures are the task's own."""
 
     examples: Callable[[str], Iterable[TextExample]]  # reads a split; see `Task.examples`
@@ -66,22 +60,22 @@ class LabelTask(TextTask):
     @property
     def curve_style(self) -> CurveStyle:
         """Draws all figures; of several labels at once training's accuracy is another figure."""
-        several = isinstance(self.head_of, MultiLabelHead)
+        several = isinstance(self.head_of, heads.MultiLabelHead)
         return CurveStyle(trained=() if several else ("accuracy",))
 
     def guessing(self, split: str) -> Guessing:
         examples = list(self.examples(split))
         labels = self.head_of.encode_all([str(example.label) for example in examples])
         answer = LabelAnswer("", constant_answer(labels), np.array([]))
-        is_number = isinstance(self.head_of, RegressionHead)
+        is_number = isinstance(self.head_of, heads.RegressionHead)
         loss = float(np.var(labels, dtype=np.float64)) if is_number else None
         words = _GUESSED[type(self.head_of)]
         return Guessing(words, [(example, answer) for example in examples], loss)
 
     def facts(self, example: TextExample) -> Facts:
-        if example.label is None or isinstance(self.head_of, RegressionHead):
+        if example.label is None or isinstance(self.head_of, heads.RegressionHead):
             return Facts(None, example.line, example.note)
-        several = isinstance(self.head_of, MultiLabelHead)
+        several = isinstance(self.head_of, heads.MultiLabelHead)
         classes = bounded_loads(example.label) if several else [example.label]
         return Facts(classes, example.line, example.note)
 
@@ -153,14 +147,14 @@ class LabelForm(RowForm):
         self.max_seq_length = max_seq_length
         self._long_texts = long_texts_of(model.config)
         self.has_windows = self._long_texts.has_windows
-        self._head: LabelHead
+        self._head: heads.LabelHead
         if len(model.labels) == 1:
-            self.kind, self._head = "number", RegressionHead()
+            self.kind, self._head = "number", heads.RegressionHead()
         elif model.is_multi_label:
-            self.kind, self._head = "labels", MultiLabelHead(model.labels)
+            self.kind, self._head = "labels", heads.MultiLabelHead(model.labels)
         else:
             names = dict(zip(model.labels, model.labels, strict=True))
-            self.kind, self._head = "label", ClassificationHead(names)
+            self.kind, self._head = "label", heads.ClassificationHead(names)
         self.outputs = _OUTPUTS[self.kind] | ({} if self.kind == "number" else _LOGITS)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
@@ -173,7 +167,7 @@ class LabelForm(RowForm):
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         logits = self.joined(outputs)["logits"].astype(np.float32)
         logits = join_windows(prepared.state, logits, self._long_texts.window_answers)
-        if isinstance(self._head, RegressionHead):
+        if isinstance(self._head, heads.RegressionHead):
             return [{"score": float(one[0])} for one in logits]
         found = (self._head.predictions(logits), self._head.values(logits), logits)
         return [

@@ -1,7 +1,7 @@
 """Batches for losses over vectors: rows of like length, no two of them with a text in common."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain, product
 from typing import NamedTuple
 
@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
-from keras_bert_impl.training.batches import BatchSource
+from keras_bert_impl.training.batches import Batch, BatchSource
 from keras_bert_impl.training.vector_step import LABELS, PLACES, part_feature
 from pipelines.fine_tuning.row_batches import LengthOrder, LengthRule
 from pipelines.fine_tuning.row_set import RowSet
 from pipelines.records.rows import Numbers
 from pipelines.tasks.vectors.files import CLASSES, VectorData
-
-Batch = Mapping[str, np.ndarray]
 
 _COUNTED_STEPS = 1000
 _TRIES = 30  # to make a batch
@@ -134,7 +132,6 @@ class VectorBatches(BatchSource):
             self.open_features = frozenset(part_feature(*one) for one in names)
 
     def batch_at(self, step: int) -> Batch:
-        """The batch of one step; see `VectorObjective`."""
         rows, parts = self._parts_of(step)
         count, replicas, size = self._shape
         # Where vectors will stand: those of a replica together, one part after the other.

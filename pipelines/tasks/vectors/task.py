@@ -247,7 +247,6 @@ class VectorTask(FilesOfSplits, TextTask):
         return replace(self, sources={**self.sources, split: drawn}), answered
 
     def peers(self, split: str) -> dict[str, Guess]:
-        """What words alone find; see `TaskDefaults.peers`."""
         data = self.source(split)
         if data.kind not in (PAIRS, TRIPLES, MARGINS):
             return {}
@@ -266,7 +265,6 @@ class VectorTask(FilesOfSplits, TextTask):
         return {name: Guess("BM25, by words alone", value) for name, value in found.items()}
 
     def write(self, folder: Path, split: str, answered: Any) -> Sequence[Path]:
-        """Nothing: vectors are written by the tool embed."""
         del folder, split, answered
         return ()
 

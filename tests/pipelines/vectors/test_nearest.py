@@ -166,7 +166,7 @@ def test_a_graph_of_other_vectors_or_another_index_is_one_sentence(tmp_path):
     for other in (faiss.IndexHNSWFlat(16, 32, faiss.METRIC_L2), faiss.IndexFlatIP(16)):
         other.add(made(50))
         content = faiss.serialize_index(other)
-        end = (50).to_bytes(8, "little") + module._digest(content, made(50))
+        end = (50).to_bytes(8, "little") + module._digest(content, made(50)).to_bytes(4, "little")
         path.write_bytes(content.tobytes() + end)
         with pytest.raises(UserError, match="of other vectors"):
             read_links(path, made(50))
