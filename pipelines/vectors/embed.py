@@ -299,7 +299,7 @@ def check_origin(output: Path, input_file: Path) -> None:
     with contextlib.suppress(UserError):
         ours = "input_sha256" in read_json_object(beside) and not beside.samefile(input_file)
     if not ours:
-        raise UserError(f"{beside}: would be replaced, and is no such file; name another output.")
+        raise UserError(f"{beside}: would be replaced, but is not embed's; name another output.")
 
 
 def _write(path: Path, description: Mapping[str, Any]) -> None:
