@@ -248,11 +248,11 @@ def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bo
 
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:
     """Labels in the order of the classes: by value if all are numbers, else by characters."""
-    labels = sorted(labels)
-    numbers = {label: finite_number(label) for label in labels}
+    found = sorted(labels)
+    numbers = {label: finite_number(label) for label in found}
     if None not in numbers.values():
-        labels.sort(key=lambda label: numbers[label] or 0.0)
-    return tuple(labels)
+        found.sort(key=lambda label: numbers[label] or 0.0)
+    return tuple(found)
 
 
 def dev_thresholds(statistics: LabelStatistics, share: float) -> Mapping[str, int]:
