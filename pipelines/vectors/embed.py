@@ -124,7 +124,7 @@ def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> Embedder:
     check_size(config.dimensions, source.config.hidden_size)
     if config.prompt_name is not None:
         prompt = sentence_settings_of(source).prompt_of(config.prompt_name)
-    same = ("pooling", "normalize", "max_seq_length", "do_lower_case", "adapter")
+    same: tuple[str, ...] = ("pooling", "normalize", "max_seq_length", "do_lower_case", "adapter")
     same = (*same, "engine", "precision", "deterministic")
     how: dict[str, Any] = {name: getattr(config, name) for name in same}
     return Embedder.from_pretrained(config.model, prompt=prompt, calibration_texts=texts, **how)

@@ -354,7 +354,7 @@ class VectorIndex:
 
     def _units(self, vectors: ArrayLike) -> Vectors:
         """Vectors as they are kept: of length 1, where the metric is the cosine."""
-        found = np.empty(0, np.float32)
+        found: Vectors = np.empty(0, np.float32)
         with contextlib.suppress(TypeError, ValueError), np.errstate(over="ignore"):
             found = np.atleast_2d(np.ascontiguousarray(vectors, np.float32))
         if found.ndim != 2 or found.shape[1] != self.size:

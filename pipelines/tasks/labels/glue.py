@@ -101,8 +101,8 @@ class GlueTask(LabelTask):
             place = str(count - 1)
             identifier = place if labelled else line.values.get(layout.index, place)
             label = self._label(path, line, layout) if labelled else None
-            texts = [line.values[column] for column in layout.texts]
-            yield TextExample(identifier, *texts, label=label, line=line.line)
+            text_b = None if layout.text_b is None else line.values[layout.text_b]
+            yield TextExample(identifier, line.values[layout.text_a], text_b, label, "", line.line)
         if value and not count:
             raise UserError(f"{path}: has no rows whose {column} is {value!r}; name another task.")
 

@@ -159,8 +159,7 @@ class LabelForm(RowForm):
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         fields = read_fields(self.inputs, instances)
-        texts = zip(*fields.values(), strict=True)
-        examples = [TextExample("", *some) for some in texts]
+        examples = [TextExample("", *some) for some in zip(*fields.values(), strict=True)]
         rows = text_rows(examples, self._tokenizer, self.max_seq_length, self._long_texts)
         return Prepared(single_rows(rows), rows, truncated_tokens(rows))
 
@@ -196,9 +195,8 @@ def label_forms(model: KnownModel, max_seq_length: int | None = None) -> list[La
     keeps = task_settings(config).get("special_tokens") == "keep"
     special: SpecialTokens = "keep" if keeps else "split"
     tokenizer = PlainTokenizer(model.text, special)
-    texts = num_texts(config)
     return [
         LabelForm(model, tokenizer, length, pairs=pairs)
         for pairs in (False, True)
-        if texts in (None, 1 + pairs)
+        if num_texts(config) in (None, 1 + pairs)
     ]

@@ -289,11 +289,13 @@ def _figures(data: VectorData, vectors: NDArray[np.float32], score: str) -> dict
     columns = [vectors[texts] for texts in data.rows.T[:3]]
     if data.kind == SCORES:
         assert data.labels is not None, "scores are labels"
-        return retrieval.similarity_figures(pair_scores(*columns, score), data.labels)
+        first, second = columns
+        return retrieval.similarity_figures(pair_scores(first, second, score), data.labels)
     queries, documents = vectors[data.queries], vectors[data.documents]
     figures = retrieval.retrieval_figures(queries, documents, data.relevant, score)
     if len(columns) > 2:
-        figures["triplet_accuracy"] = retrieval.triplet_accuracy(*columns, score)
+        query, right, wrong = columns
+        figures["triplet_accuracy"] = retrieval.triplet_accuracy(query, right, wrong, score)
     return figures
 
 
