@@ -335,6 +335,14 @@ def flush(file: IO) -> None:
         os.fsync(file.fileno())
 
 
+def write_all(file: io.FileIO, content: bytes) -> None:
+    """Writes all of it to an unbuffered file, and waits until it is on the disk."""
+    left = memoryview(content)
+    while left:
+        left = left[file.write(left) :]
+    flush(file)
+
+
 def _flush(folder: Path) -> None:
     """Waits until all that a folder holds is on the disk: a rename may get there before it."""
     for path in (folder, *folder.rglob("*")):

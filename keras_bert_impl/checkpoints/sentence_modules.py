@@ -88,7 +88,7 @@ QUERY, DOCUMENT = "query", "document"
 """The prompts that every model has; without one in its files they are empty."""
 
 _OF_DOCUMENTS = ("passage", "corpus")  # of models whose files name no "document"
-_OTHER_NAMES = {
+OTHER_NAMES = {
     **dict.fromkeys((*_OF_DOCUMENTS, "search_document"), DOCUMENT),
     "search_query": QUERY,
 }
@@ -126,7 +126,7 @@ class SentenceSettings:
         if name is None:
             return self.prompt
         known = {QUERY: "", DOCUMENT: "", **self.prompts}
-        found = known.get(name, known.get(_OTHER_NAMES.get(name, "")))
+        found = known.get(name, known.get(OTHER_NAMES.get(name, "")))
         if found is None:
             raise UserError(f"the model has no prompt {shown(name)}; choose {', '.join(known)}.")
         return found

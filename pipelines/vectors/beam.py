@@ -2,20 +2,20 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import apache_beam as beam
-import numpy as np
 from apache_beam.metrics import Metrics
 from apache_beam.pvalue import PCollection
 from apache_beam.utils.shared import Shared
 from apache_beam.utils.windowed_value import WindowedValue
-from numpy.typing import NDArray
 
 from pipelines.vectors.embed import open_embedder
 from pipelines.vectors.options import VectorModelConfig
 
+TextOf = Callable[[Any], str]
 _MOST_CHARACTERS = 1 << 24  # of the texts that wait to be computed together
+_ONE_AT_A_TIME = threading.Lock()  # of a process' threads computes, on all cores
 
 
 class Embed(beam.PTransform):
@@ -38,40 +38,28 @@ class Embed(beam.PTransform):
         'Embed'
     """
 
-    def __init__(
-        self, config: VectorModelConfig, text_of: Callable[[Any], str] | None = None
-    ) -> None:
+    def __init__(self, config: VectorModelConfig, text_of: TextOf | None = None) -> None:
         super().__init__()
-        self._config, self._text_of = config, text_of
+        self._bundles = EmbedBundle(config, text_of)
 
     def expand(self, elements: PCollection) -> PCollection:
-        return elements | "Compute" >> beam.ParDo(EmbedBundle(self._config, self._text_of))
-
-
-class _Waiting(NamedTuple):
-    """An element whose vector is not computed yet."""
-
-    element: Any
-    text: str
-    timestamp: Any
-    window: Any
+        return elements | "Compute" >> beam.ParDo(self._bundles)
 
 
 class EmbedBundle(beam.DoFn):
     """Computes the texts of a bundle together; see `Embed`."""
 
-    def __init__(
-        self, config: VectorModelConfig, text_of: Callable[[Any], str] | None = None
-    ) -> None:
+    def __init__(self, config: VectorModelConfig, text_of: TextOf | None) -> None:
         super().__init__()
         self._config, self._text_of = config, text_of
         self._shared = Shared()  # travels with the function: all its copies in a process share
 
     def setup(self) -> None:
-        self._opened = self._shared.acquire(lambda: _OpenedOnce(self._config))
+        self._embedder = self._shared.acquire(lambda: open_embedder(self._config, ()))
 
     def start_bundle(self) -> None:
-        self._waiting: list[_Waiting] = []
+        self._texts: list[str] = []
+        self._waiting: list[WindowedValue] = []
         self._characters = 0
 
     def process(
@@ -81,39 +69,27 @@ class EmbedBundle(beam.DoFn):
         window: Any = beam.DoFn.WindowParam,
     ) -> Iterator[WindowedValue]:
         text = element if self._text_of is None else self._text_of(element)
-        self._waiting.append(_Waiting(element, text, timestamp, window))
+        self._texts.append(text)
+        self._waiting.append(WindowedValue(element, timestamp, (window,)))
         self._characters += len(text) if isinstance(text, str | bytes) else 0
-        enough = len(self._waiting) >= self._opened.texts_at_once
+        enough = len(self._texts) >= self._embedder.texts_at_once
         if enough or self._characters >= _MOST_CHARACTERS:
             yield from self._compute()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        if self._waiting:
+        if self._texts:
             yield from self._compute()
 
     def teardown(self) -> None:
         """Lets the model go; the process keeps it for the next copy of this function."""
-        self._opened = None
+        self._embedder = None
 
     def _compute(self) -> Iterator[WindowedValue]:
-        waiting = self._waiting
+        texts, waiting = self._texts, self._waiting
         self.start_bundle()
-        vectors = self._opened.embed([one.text for one in waiting])
-        Metrics.counter("embed", "texts").inc(len(waiting))
+        with _ONE_AT_A_TIME:
+            vectors = self._embedder.embed(texts, dimensions=self._config.dimensions)
+        Metrics.counter("embed", "texts").inc(len(texts))
         for one, vector in zip(waiting, vectors, strict=True):
             # A copy: a view would keep the vectors of all.
-            yield WindowedValue((one.element, vector.copy()), one.timestamp, (one.window,))
-
-
-class _OpenedOnce:
-    """The model of a worker process; one thread at a time computes, on all cores."""
-
-    def __init__(self, config: VectorModelConfig) -> None:
-        self._embedder, self._dimensions = open_embedder(config, ()), config.dimensions
-        self._lock = threading.Lock()
-        self.texts_at_once = self._embedder.texts_at_once
-
-    def embed(self, texts: list[str]) -> NDArray[np.float32]:
-        """The vectors of texts, float32 [texts, width]."""
-        with self._lock:
-            return self._embedder.embed(texts, dimensions=self._dimensions)
+            yield one.with_value((one.value, vector.copy()))

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import logging
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -30,8 +29,10 @@ from keras_bert_impl.files import (
     owned,
     remove,
     without_links,
+    write_all,
     writing,
 )
+from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.json_files import json_text, read_json_object
 from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.progress import Progress
@@ -47,15 +48,12 @@ from keras_bert_impl.serving.smaller_vectors import (
     ranges_of,
 )
 from pipelines.vectors.options import PARQUET, EmbedConfig, VectorModelConfig
-from pipelines.vectors.texts import count_texts, open_texts
+from pipelines.vectors.texts import check_not_input, count_texts, open_texts
 
 _LOGGER = logging.getLogger(__name__)
 _NUMBER = TYPES[FLOAT32]
 _VECTORS, _DESCRIPTION = "vectors", "description.json"
 _FORM = 3  # raised when the same texts would get other bytes
-
-INPUT_SHA256 = "input_sha256"
-"""The entry of a description that says of which file the texts are."""
 
 
 class EmbedResult(NamedTuple):
@@ -78,11 +76,9 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
     total = count_texts(texts, config.input_file)
     if output.suffix == PARQUET:
         need_extra("parquet", ["pyarrow"], f"`output_file={output}`")
-    if output.exists() and output.samefile(config.input_file):
-        raise UserError(f"{output}: is the input, which would be replaced; name another file.")
+    check_not_input(output, config.input_file)
     # Before the model is opened: int8 keeps the scales that it finds on the texts.
-    text = known_model(config).text
-    config.unknown.check(texts, text, config.input_file)
+    config.unknown.check(texts, known_model(config).text, config.input_file)
     check_output(output, grows=True)
     check_origin(output, Path(config.input_file))
     embedder = open_embedder(config, texts)
@@ -94,20 +90,14 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
             _LOGGER.info("%s: %d of %d vectors are there.", output, done, total)
         embedder.num_texts = done
         progress = Progress("embed", total - done, "texts")
-        try:
-            left = islice(texts, done, None)
+        left = islice(texts, done, None)
+        with kept_so_far("whole blocks of vectors are kept, and the same command goes on"):
             for block in embedder.embed_blocks(left, dimensions=config.dimensions):
                 vectors.append(block)
                 progress.advance(len(block))
-        except KeyboardInterrupt as stop:
-            stop.add_note(
-                f"{vectors.kept} of {total} vectors are kept, and the same command goes on"
-            )
-            raise
         progress.close()
         vectors.finish(texts, config.vector_type)
-        empty = sum(not text.strip() for text in texts)
-        _log_left_out(config.input_file, embedder, empty)
+        _log_left_out(config.input_file, embedder, texts)
         return EmbedResult(vectors.rows, width, vectors.rows - done)
 
 
@@ -118,35 +108,26 @@ def embed_texts(config: EmbedConfig) -> Iterator[str]:
     vectors = embedder.embed(list(config.text), dimensions=config.dimensions)
     for text, vector in zip(config.text, quantized(vectors, config.vector_type), strict=True):
         yield json_text({"text": text, "embedding": vector.tolist()}, ensure_ascii=False)
-    _log_left_out("the texts", embedder, sum(not text.strip() for text in config.text))
+    _log_left_out("the texts", embedder, config.text)
 
 
-def _log_left_out(where: str, embedder: Embedder, empty: int) -> None:
+def _log_left_out(where: str, embedder: Embedder, texts: Iterable[str]) -> None:
     count, most = embedder.num_texts, embedder.max_seq_length
+    empty = sum(not text.strip() for text in texts)
     log_left_out(where, count, empty=empty, cut=embedder.num_truncated, most=most)
 
 
 def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> Embedder:
     """The model of the options, whose default prompt is theirs."""
     # Found again below: what is wrong with the options or the model shows without TensorFlow.
-    source = known_model(config)
+    source, prompt = known_model(config), config.prompt
     check_size(config.dimensions, source.config.hidden_size)
-    prompt = config.prompt
     if config.prompt_name is not None:
         prompt = sentence_settings_of(source).prompt_of(config.prompt_name)
-    return Embedder.from_pretrained(
-        config.model,
-        pooling=config.pooling,
-        normalize=config.normalize,
-        max_seq_length=config.max_seq_length,
-        prompt=prompt,
-        engine=config.engine,
-        precision=config.precision,
-        deterministic=config.deterministic,
-        calibration_texts=texts,
-        do_lower_case=config.do_lower_case,
-        adapter=config.adapter,
-    )
+    same: tuple[str, ...] = ("pooling", "normalize", "max_seq_length", "do_lower_case", "adapter")
+    same = (*same, "engine", "precision", "deterministic")
+    how: dict[str, Any] = {name: getattr(config, name) for name in same}
+    return Embedder.from_pretrained(config.model, prompt=prompt, calibration_texts=texts, **how)
 
 
 def known_model(config: VectorModelConfig) -> ModelSource | ExportedModel:
@@ -172,12 +153,9 @@ def model_of_vectors(
 
 
 def weights_sha256(source: ModelSource | ExportedModel, with_pooler: bool) -> str:
-    """Tells one encoder from another by its weights, in whatever format they are kept.
-
-    An export is told from others by its files, for it is a graph with the way to the vector in it.
-    """
+    """Tells one encoder from another by its weights, in whatever format they are kept."""
     digest = hashlib.sha256()
-    if isinstance(source, ExportedModel):
+    if isinstance(source, ExportedModel):  # its files have the way to the vector, too
         for file in source.files:
             digest.update(file_sha256(file).encode())
         return digest.hexdigest()
@@ -199,7 +177,7 @@ def _description(config: EmbedConfig, column: str | None, embedder: Embedder) ->
     engine = source.engine if isinstance(source, ExportedModel) else TENSORFLOW
     return {
         "form": _FORM,
-        INPUT_SHA256: file_sha256(Path(config.input_file)),
+        "input_sha256": file_sha256(Path(config.input_file)),
         "text_column": column,
         **config.text_encoding.settings,
         **model_of_vectors(source, embedder.settings),
@@ -221,10 +199,10 @@ class GrowingVectors:
     """
 
     def __init__(
-        self, output: Path, width: int, block: int, description: Mapping[str, Any]
+        self, output: Path, folder: Path, width: int, block: int, description: Mapping[str, Any]
     ) -> None:
-        self._output, self._width, self._block = output, width, block
-        self._folder, self._description = _folder_of(output), description
+        self._output, self._folder, self._description = output, folder, description
+        self._width, self._block = width, block
         said, vectors = self._folder / _DESCRIPTION, self._folder / _VECTORS
         known = read_json_object(said) if said.is_file() else None
         if known not in (None, description):
@@ -240,18 +218,10 @@ class GrowingVectors:
             self._file.truncate(whole * size)
         self.rows = whole * block
 
-    @property
-    def kept(self) -> int:
-        """How many vectors a stopped run leaves to the next one: those of whole blocks."""
-        return self.rows // self._block * self._block
-
     def append(self, vectors: NDArray[np.float32]) -> None:
         """Adds a block, and sees that it is on disk."""
-        left = memoryview(np.ascontiguousarray(vectors, _NUMBER).tobytes())
         with writing(self._output):
-            while left:
-                left = left[self._file.write(left) :]
-            os.fsync(self._file.fileno())
+            write_all(self._file, np.ascontiguousarray(vectors, _NUMBER).tobytes())
         self.rows += len(vectors)
 
     def finish(self, texts: Iterable[str], kind: str = FLOAT32) -> None:
@@ -262,20 +232,42 @@ class GrowingVectors:
         blocks = (quantized(block, kind, ranges) for block in self._blocks())
         width = quantized(np.zeros([1, self._width], np.float32), kind, ranges).shape[1]
         if self._output.suffix == PARQUET:
-            _write_parquet(self._output, texts, blocks, width, TYPES[kind], said)
+            self._write_parquet(texts, blocks, width, said)
         else:
             # In this order: an array never stands beside what is said of another one.
             remove(origin_of(self._output))
-            _write_npy(self._output, blocks, (self.rows, width), TYPES[kind])
+            self._write_npy(blocks, width, kind)
             _write(origin_of(self._output), {**self._description, **said})
         shutil.rmtree(self._folder)
 
-    def _blocks(self) -> Iterator[NDArray[np.float32]]:
-        """The vectors from the beginning, [texts of a block, width].
+    def _write_npy(self, blocks: Iterable[NDArray[Any]], width: int, kind: str) -> None:
+        header = {"descr": TYPES[kind].str, "fortran_order": False, "shape": (self.rows, width)}
+        with open_whole(followed(self._output), "wb") as file:
+            np.lib.format.write_array_header_1_0(file, header)
+            for block in blocks:
+                file.write(block.tobytes())
 
-        They are read, not mapped: a mapped file counts as the process' memory, in the end all of
-        it.
-        """
+    def _write_parquet(
+        self, texts: Iterable[str], blocks: Iterable[NDArray[Any]], width: int, said: dict[str, Any]
+    ) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        output, source = self._output, iter(texts)
+        vector = pa.list_(pa.from_numpy_dtype(TYPES[said["vector_type"]]), width)
+        about = {name: json_text(value) for name, value in said.items()}
+        schema = pa.schema([("text", pa.string()), ("embedding", vector)], about)
+        with open_whole(followed(output), "wb") as file, pq.ParquetWriter(file, schema) as writer:
+            for block in blocks:
+                numbers = pa.FixedSizeListArray.from_arrays(pa.array(block.reshape(-1)), width)
+                words = list(islice(source, len(block)))
+                if len(words) < len(block):
+                    raise UserError(f"{output}: not written, as the text changed; start again.")
+                writer.write_table(pa.table([pa.array(words), numbers], schema=schema))
+
+    def _blocks(self) -> Iterator[NDArray[np.float32]]:
+        """The vectors from the beginning, [texts of a block, width]."""
+        # Read, not mapped: a mapped file counts as the process' memory, in the end all of it.
         with (self._folder / _VECTORS).open("rb") as file:
             while len(block := np.fromfile(file, _NUMBER, self._block * self._width)):
                 yield block.reshape(-1, self._width)
@@ -284,22 +276,17 @@ class GrowingVectors:
 @contextlib.contextmanager
 def growing_vectors(output: Path, *how: Any) -> Iterator[GrowingVectors]:
     """Gives the vectors that are there so far; no other process can have them meanwhile."""
-    folder = without_links(_folder_of(output))
+    folder = without_links(output.with_name(f".{output.name}.incomplete"))
     if not folder.is_dir():
         remove(folder)
     make_folder(folder)
     busy = f"{output}: another process is writing it; wait for it or name another file."
     with owned(output.with_name(f".{output.name}.lock"), busy):
-        yield GrowingVectors(output, *how)
+        yield GrowingVectors(output, folder, *how)
 
 
 def origin_of(vectors: Path) -> Path:
-    """The file that says what an array of vectors was made from: its text, model and options.
-
-    Example:
-        >>> origin_of(Path("lines.npy")).name
-        'lines.npy.json'
-    """
+    """The file that says of which text, by which model and options NAME.npy was made."""
     return vectors.with_name(f"{vectors.name}.json")
 
 
@@ -308,57 +295,13 @@ def check_origin(output: Path, input_file: Path) -> None:
     beside = origin_of(output)
     if output.suffix == PARQUET or not is_named(beside):
         return
-    if beside.exists() and beside.samefile(input_file):
-        raise UserError(f"{beside}: is the input, which would be replaced; name another output.")
-    try:
-        ours = INPUT_SHA256 in read_json_object(beside)
-    except UserError:
-        ours = False
+    ours = False
+    with contextlib.suppress(UserError):
+        ours = "input_sha256" in read_json_object(beside) and not beside.samefile(input_file)
     if not ours:
-        raise UserError(
-            f"{beside}: would be replaced by what {output} was made from; move it, or name another "
-            "output."
-        )
+        raise UserError(f"{beside}: would be replaced, but is not embed's; name another output.")
 
 
 def _write(path: Path, description: Mapping[str, Any]) -> None:
     with open_whole(path) as file:
         file.write(json_text(description, indent=2, sort_keys=True))
-
-
-def _folder_of(output: Path) -> Path:
-    return output.with_name(f".{output.name}.incomplete")
-
-
-def _write_npy(
-    path: Path, blocks: Iterable[NDArray[Any]], shape: tuple[int, int], number: np.dtype[Any]
-) -> None:
-    header = {"descr": number.str, "fortran_order": False, "shape": shape}
-    with open_whole(followed(path), "wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        for block in blocks:
-            file.write(block.tobytes())
-
-
-def _write_parquet(
-    path: Path,
-    texts: Iterable[str],
-    blocks: Iterable[NDArray[Any]],
-    width: int,
-    number: np.dtype[Any],
-    said: Mapping[str, Any],
-) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    vector = pa.list_(pa.from_numpy_dtype(number), width)
-    about = {name: json_text(value) for name, value in said.items()}
-    schema = pa.schema([("text", pa.string()), ("embedding", vector)], about)
-    source = iter(texts)
-    with open_whole(followed(path), "wb") as file, pq.ParquetWriter(file, schema) as writer:
-        for block in blocks:
-            numbers = pa.FixedSizeListArray.from_arrays(pa.array(block.reshape(-1)), width)
-            words = list(islice(source, len(block)))
-            if len(words) < len(block):
-                raise UserError(f"{path}: not written, because the text changed; start again.")
-            writer.write_table(pa.table([pa.array(words), numbers], schema=schema))

@@ -19,7 +19,7 @@ from keras_bert_impl.tokenization.packing import pack_batch
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import dtype_policy
 from pipelines.vectors.options import FeaturesConfig
-from pipelines.vectors.texts import count_texts, open_texts
+from pipelines.vectors.texts import check_not_input, count_texts, open_texts
 
 _LINES_AT_ONCE = 4096
 _BYTES_AT_ONCE = 256 << 20  # of vectors: batches are made by length within lines with so many
@@ -40,19 +40,17 @@ class FeatureExtractor:
 
     def __init__(self, config: FeaturesConfig) -> None:
         found = find_model(config.model, **config.description(), default_lower_case=True)
-        self.text, self.vocabulary = found.text, found.text.vocabulary
-        self._layers = _check_layers(config.layers, found.config.num_hidden_layers)
+        self._found, self.text, blocks = found, found.text, found.config.num_hidden_layers
+        for layer in config.layers:
+            if not -blocks <= layer < blocks:
+                raise UserError(f"`layers`: there is no layer {layer}; the model has {blocks}.")
+        self._layers = [layer % blocks for layer in config.layers]
         self._max_length = config.max_seq_length or found.config.max_position_embeddings
         found.config.check_length(self._max_length)
-        self._batch_size, self._origin = config.batch_size, found.checkpoint
+        self._batch_size, self._policy = config.batch_size, dtype_policy(config.precision)
         bytes_per_line = 4 * len(self._layers) * found.config.hidden_size * self._max_length
         fitting = max(self._batch_size, _BYTES_AT_ONCE // bytes_per_line)
         self._lines_at_once = min(_LINES_AT_ONCE, fitting)
-        self._found, self._policy = found, dtype_policy(config.precision)
-
-    @functools.cached_property
-    def _tokenizer(self) -> Tokenizer:
-        return Tokenizer(self.text)
 
     @functools.cached_property
     def _forward(self) -> Callable[[Mapping[str, Any]], Any]:
@@ -69,15 +67,16 @@ class FeatureExtractor:
         Lines of like length are computed together, so that short ones are not padded to the
         longest. What is read and computed ahead is held to a fixed size.
         """
-        source = iter(lines)
+        source, tokenizer = iter(lines), Tokenizer(self.text)
         while block := list(itertools.islice(source, self._lines_at_once)):
-            yield from self._of_block(block)
+            yield from self._of_block(block, tokenizer)
 
-    def _of_block(self, lines: Sequence[str]) -> Iterator[LineFeatures]:
+    def _of_block(self, lines: Sequence[str], tokenizer: Tokenizer) -> Iterator[LineFeatures]:
+        vocabulary = self.text.vocabulary
         pairs = [_split_segments(line) for line in lines]
-        blocks = (self._tokenizer.encode_lines(some) for some in zip(*pairs, strict=True))
+        blocks = (tokenizer.encode_lines(some) for some in zip(*pairs, strict=True))
         firsts, seconds = (np.split(block.ids, block.offsets[1:-1]) for block in blocks)
-        packed = pack_batch(firsts, seconds, self.vocabulary, self._max_length, False)
+        packed = pack_batch(firsts, seconds, vocabulary, self._max_length, False)
         lengths = packed["input_mask"].sum(axis=1)
         order = np.argsort(-lengths, kind="stable")
         results: dict[int, LineFeatures] = {}
@@ -88,26 +87,18 @@ class FeatureExtractor:
             vectors = np.asarray(layers["all_encoder_layers"])[self._layers].astype(np.float32)
             for row, index in enumerate(some.tolist()):
                 ids = packed["input_ids"][index, : lengths[index]]
-                tokens = [self.vocabulary.tokens[number] for number in ids]
+                tokens = [vocabulary.tokens[number] for number in ids]
                 # A copy: a view would keep the whole padded batch.
                 own = vectors[:, row, : len(ids)].copy()
-                check_finite({"vectors": own}, self._origin)
+                check_finite({"vectors": own}, self._found.checkpoint)
                 results[index] = LineFeatures(tokens, ids, own)
-        for index in range(len(lines)):
-            yield results.pop(index)
+        yield from map(results.pop, range(len(lines)))
 
 
 def _split_segments(line: str) -> tuple[str, str]:
     """The two segments of a line; as in the original, the last ' ||| ' separates them."""
     first, bar, second = line.strip().rpartition(" ||| ")
     return (first, second) if bar else (second, "")
-
-
-def _check_layers(layers: Sequence[int], blocks: int) -> list[int]:
-    for layer in layers:
-        if not -blocks <= layer < blocks:
-            raise UserError(f"`layers`: there is no layer {layer}; the model has {blocks} blocks.")
-    return [layer % blocks for layer in layers]
 
 
 def pool(features: LineFeatures, pooling: str, combination: str) -> np.ndarray:
@@ -128,16 +119,12 @@ def pool(features: LineFeatures, pooling: str, combination: str) -> np.ndarray:
 
 
 def extract_features(config: FeaturesConfig) -> int:
-    """Writes the vectors of a file's lines; gives the number of lines.
-
-    JSON is written line by line, so that the file may be larger than the memory.
-    """
+    """Writes the vectors of a file's lines, JSON line by line; gives the number of lines."""
     lines = open_texts(config.input_file, config.text_column, config.text_encoding)
     # A fault in the last line is found before the work begins.
     total = count_texts(lines, config.input_file)
     output = check_output(config.output_file)
-    if output.exists() and output.samefile(config.input_file):
-        raise UserError(f"{output}: is the input, which would be replaced; name another file.")
+    check_not_input(output, config.input_file)
     extractor = FeatureExtractor(config)
     config.unknown.check(lines, extractor.text, config.input_file)
     features = _with_progress(extractor.extract(lines), total)

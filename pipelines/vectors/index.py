@@ -4,10 +4,10 @@
 them; `graph` links the first of them (`nearest.py`); the rest are the rows (`index_files.py`).
 """
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
@@ -24,14 +24,7 @@ from keras_bert_impl.serving.exported import ExportedModel
 from keras_bert_impl.serving.smaller_vectors import Vectors, check_size, unit
 from pipelines.vectors.embed import model_of_vectors
 from pipelines.vectors.index_files import AGAIN, IndexFiles
-from pipelines.vectors.nearest import (
-    LEAST_EF,
-    Graph,
-    Numbers,
-    grow_graph,
-    nearest,
-    read_links,
-)
+from pipelines.vectors.nearest import LEAST_EF, Graph, Numbers, grow_graph, nearest, read_links
 from pipelines.vectors.options import COSINE, DOT, METRICS
 
 if TYPE_CHECKING:
@@ -137,9 +130,7 @@ class VectorIndex:
             raise UserError(f"`metric={metric}` is unknown; choose {', '.join(METRICS)}.")
         width = check_size(size, embedder.width) if embedder else size
         if not width:
-            raise UserError(
-                "an index needs the model of its vectors, or their size; give one of them."
-            )
+            raise UserError("an index needs the model of its vectors, or their size; give one.")
         model_is = embedder and _identity(embedder.source, embedder.settings, metric)
         description = {"form": _FORM, "size": width, "metric": metric, "model": model_is}
         with whole_folder(path) as new:
@@ -172,15 +163,10 @@ class VectorIndex:
         kept = index._description
         if kept["form"] != _FORM:
             raise UserError(f"{path}: was made by another version; {AGAIN}.")
-        for name, asked, there in (
-            ("metric", metric, kept["metric"]),
-            ("dimensions", size, kept["size"]),
-        ):
+        wanted = {"metric": (metric, kept["metric"]), "dimensions": (size, kept["size"])}
+        for name, (asked, there) in wanted.items():
             if asked not in (None, there):
-                raise UserError(
-                    f"{path}: its vectors have `{name}={there}`; leave out `{name}={asked}`, or "
-                    "name a new folder."
-                )
+                raise UserError(f"{path}: has `{name}={there}`; leave out `{name}={asked}`.")
         if embedder:
             index.check_model(embedder.source, embedder.settings)
         return index
@@ -188,19 +174,14 @@ class VectorIndex:
     def check_model(self, source: ModelSource | ExportedModel, settings: SentenceSettings) -> None:
         """Refuses a model that did not make these vectors."""
         kept, width = self._description, source.config.hidden_size
-        theirs: Any = kept["model"] or {"sizes": {"hidden_size": kept["size"]}}
-        if width != theirs["sizes"]["hidden_size"]:
-            raise UserError(
-                f"{self._folder}: its vectors are of a model with {theirs['sizes']['hidden_size']} "
-                f"numbers, but this one has {width}; name the model that made them."
-            )
-        for name, value in _identity(source, settings, kept["metric"]).items():
-            if kept["model"] and theirs.get(name) != value:
-                what = _OF_MODEL.get(name, "model")
-                raise UserError(
-                    f"{self._folder}: its vectors were made with another {what}; name what made "
-                    "them, or a new folder."
-                )
+        made: Any = kept["model"]
+        wrong = [] if width == (made["sizes"]["hidden_size"] if made else kept["size"]) else [""]
+        if made and not wrong:
+            now = _identity(source, settings, kept["metric"])
+            wrong = [name for name, value in now.items() if made.get(name) != value]
+        if wrong:
+            what = _OF_MODEL.get(wrong[0], "model")
+            raise UserError(f"{self._folder}: was made with another {what}; name what made it.")
 
     def __len__(self) -> int:
         return len(self._files.vectors)
@@ -229,15 +210,12 @@ class VectorIndex:
             ids: texts, or whole numbers of 64 bits; by default the rows' numbers, from 1.
             vectors: [rows, size]; by default the model makes them of the texts.
         """
-        own = [texts] if isinstance(texts, str) else texts
-        texts = None if own is None else _kept("texts", own, _is_text, "a text")
-        number = "a text or a whole number of 64 bits"
-        ids = None if ids is None else _kept("ids", ids, _is_id, number)
+        texts = None if texts is None else _kept("texts", texts, str | None, "a text")
+        id_is = "a text or a whole number of 64 bits"
+        ids = None if ids is None else _kept("ids", ids, str | int, id_is)
         rows = None if vectors is None else self._units(vectors)
         if rows is None and (texts is None or self._model is None):
-            raise UserError(
-                "without its model an index takes vectors only; give them, or open it with it."
-            )
+            raise UserError("without its model an index takes vectors only; give them.")
         count = len(texts or ()) if rows is None else len(rows)
         for name, given in (("texts", texts), ("ids", ids)):
             if given is not None and len(given) != count:
@@ -251,7 +229,7 @@ class VectorIndex:
                 self._files.append(found, ids and ids[some], block_texts)
             self._see()
 
-    @contextmanager
+    @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
         """Inside the block no other process adds, and what they have added is seen."""
         folder = self._folder
@@ -376,43 +354,25 @@ class VectorIndex:
 
     def _units(self, vectors: ArrayLike) -> Vectors:
         """Vectors as they are kept: of length 1, where the metric is the cosine."""
-        try:
-            with np.errstate(over="ignore"):
-                found = np.atleast_2d(np.ascontiguousarray(vectors, np.float32))
-        except (TypeError, ValueError):
-            raise UserError(
-                f"{self._folder}: is given vectors that are no table of numbers."
-            ) from None
+        found: Vectors = np.empty(0, np.float32)
+        with contextlib.suppress(TypeError, ValueError), np.errstate(over="ignore"):
+            found = np.atleast_2d(np.ascontiguousarray(vectors, np.float32))
         if found.ndim != 2 or found.shape[1] != self.size:
-            raise UserError(
-                f"{self._folder}: holds vectors of {self.size} numbers, and is given "
-                f"{list(found.shape)}; give [vectors, {self.size}]."
-            )
+            raise UserError(f"{self._folder}: give a table of numbers, [vectors, {self.size}].")
         with np.errstate(over="ignore"):
             squares = np.einsum("ij,ij->i", found, found)
         if not np.isfinite(squares).all():
-            raise UserError(
-                f"{self._folder}: is given vectors that are NaN or infinite, or too large to be "
-                "multiplied."
-            )
+            raise UserError(f"{self._folder}: no vector may be NaN, or too large to be multiplied.")
         return unit(found) if self._description["metric"] == COSINE else found
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str | None)
-
-
-def _is_id(value: Any) -> bool:
-    is_number = type(value) is int and -(1 << 63) <= value < 1 << 64  # what JSON is written of
-    return is_number or isinstance(value, str)
-
-
-def _kept(name: str, given: Any, fits: Callable[[Any], bool], must: str) -> list[Any]:
+def _kept(name: str, given: Any, kinds: Any, must: str) -> list[Any]:
     """Values as they are kept: NumPy's whole numbers become Python's."""
-    found = list(given) if isinstance(given, Iterable) else [given]
+    found = [given] if isinstance(given, str) or not isinstance(given, Iterable) else given
     values = [int(one) if isinstance(one, np.integer) else one for one in found]
     for one in values:
-        if not fits(one):
+        is_large = isinstance(one, int) and not -(1 << 63) <= one < 1 << 64  # JSON holds no larger
+        if not isinstance(one, kinds) or isinstance(one, bool) or is_large:
             raise UserError(f"`{name}`: {shown(one)} is not {must}.")
     return values
 

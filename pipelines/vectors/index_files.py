@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError, reading
-from keras_bert_impl.files import flush, open_input, without_links, writing
+from keras_bert_impl.files import open_input, without_links, write_all, writing
 from keras_bert_impl.json_files import bounded_loads, json_text, parse_json, typed
 from keras_bert_impl.options import Rules
 from keras_bert_impl.serving.smaller_vectors import Vectors
@@ -101,10 +101,7 @@ class IndexFiles:
         with without_links(self._folder / name).open("r+b", 0) as file:
             file.truncate(start)
             file.seek(start)
-            left = memoryview(content)
-            while left:
-                left = left[file.write(left) :]
-            flush(file)
+            write_all(file, content)
 
     def check(self) -> None:
         """Sees that every block is what was written; reads all of them."""
@@ -128,13 +125,13 @@ class IndexFiles:
     def _committed(self) -> dict[str, int]:
         """How many bytes of each file are of whole blocks."""
         # Before `blocks` is read: another process may be adding.
-        there = {name: self._length(name) for name in _NUMBERED}
-        with open_input(self._folder / _BLOCKS, may_be_empty=True) as file:
+        there, blocks = {name: self._length(name) for name in _NUMBERED}, self._folder / _BLOCKS
+        with open_input(blocks, may_be_empty=True) as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _LONGEST_LINE))
             *lines, begun = file.read().split(b"\n")
         if len(begun) == _LONGEST_LINE:
-            raise UserError(f"{self._folder / _BLOCKS}: has no end of a line; {AGAIN}.")
+            raise UserError(f"{blocks}: has no end of a line; {AGAIN}.")
         known = self._sizes_of(self._block(lines[-1])) if lines else dict.fromkeys(_NUMBERED, 0)
         most, committed = known, {**known, _BLOCKS: size - len(begun)}
         with contextlib.suppress(UserError):  # of a line that is not whole, before all the rest
@@ -144,9 +141,7 @@ class IndexFiles:
                 committed = {**most, _BLOCKS: size + 1}
         for name in _NUMBERED:
             if there[name] > most[name]:
-                raise UserError(
-                    f"{self._folder / _BLOCKS}: is cut off, as {name} has more rows; {AGAIN}."
-                )
+                raise UserError(f"{blocks}: is cut off, as {name} has more rows; {AGAIN}.")
         return committed
 
     def _block(self, line: bytes) -> _Block:

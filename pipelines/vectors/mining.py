@@ -17,7 +17,6 @@ class MinedNegatives(NamedTuple):
 
     queries: NDArray[np.int64]  # [found], ascending
     negatives: NDArray[np.int64]  # [found, count]
-    num_too_few: int  # queries with too few candidates
     share_dropped: float  # of the candidates, by a margin, as probably positive
 
 
@@ -37,9 +36,8 @@ def mine_negatives(
     """The nearest documents of each query that are not its positives, by an exact search.
 
     A query's candidates are its `last_rank` nearest documents, positives not counted. Margins drop
-    some, and the first of what is left has rank 1, as in `mine_hard_negatives` of
-    sentence-transformers 6.2: the `count` negatives are those of the ranks `first_rank` and
-    following. A query with fewer is left out.
+    some; of what is left, the `count` negatives are those from `first_rank` on, as in
+    `mine_hard_negatives` of sentence-transformers 6.2. A query with fewer is left out.
 
     A negative's score is at most that of the query's farthest positive less the `margin`, and less
     the `relative_margin`, a share of that score's size; 0.05 is what NV-Retriever found best
@@ -47,15 +45,7 @@ def mine_negatives(
 
     By the `texts` of queries and documents, equal queries share their positives, equal documents
     are one, the first, and what says the same as a query is no negative of it.
-
-    Example:
-        >>> documents = np.array([[5, 0], [4, 1], [4, 2], [0, 1]])
-        >>> texts = ["query"], list("abcd")
-        >>> mine_negatives(documents[:1], documents, [{0}], texts, count=1, margin=0.05).negatives
-        array([[2]])
     """
-    if not 1 <= first_rank <= last_rank - count + 1 <= last_rank:
-        raise ValueError(f"the ranks {first_rank} to {last_rank} do not hold {count} negatives")
     if not all(positives):
         raise ValueError("each query needs a positive, or its negatives might be right answers")
     query_texts, document_texts = texts
@@ -89,6 +79,5 @@ def mine_negatives(
     return MinedNegatives(
         np.array(found, np.int64),
         np.array(negatives, np.int64).reshape(-1, count),
-        len(queries) - len(found),
         num_dropped / max(num_candidates, 1),
     )

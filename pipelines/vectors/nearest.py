@@ -25,8 +25,7 @@ LEAST_EF = 64
 _LINKS, _EF_OF_BUILDING = 32, 100
 _ROWS_AT_ONCE = 8192
 _SECONDS_BETWEEN = 60.0  # of building, which a kill may cost
-_COUNT_BYTES, _DIGEST_BYTES = 8, 4
-_END_BYTES = _COUNT_BYTES + _DIGEST_BYTES
+_END = np.dtype([("rows", "<u8"), ("digest", "<u4")])  # stands behind the links in their file
 _MARKED = 64  # vectors
 
 _BLOCK_BYTES = 64 << 20
@@ -36,10 +35,6 @@ _MANY = 4  # times what is wanted: a block's best are looked for then
 _TINY = 1e-12
 
 Numbers = NDArray[np.int64]
-
-
-class NotComparableError(ValueError):
-    """Vectors have numbers that are NaN, infinite or too large."""
 
 
 def pair_scores(left: NDArray, right: NDArray, score: str = COSINE) -> Vectors:
@@ -72,9 +67,7 @@ def _lengths(vectors: NDArray) -> NDArray:
 
 def _finite(scores: NDArray) -> NDArray:
     if not np.isfinite(scores).all():
-        raise NotComparableError(
-            "vectors have numbers that are NaN, infinite or too large to be multiplied"
-        )
+        raise ValueError("they have numbers that are NaN, infinite or too large to be multiplied")
     return scores
 
 
@@ -96,12 +89,6 @@ def nearest(
     mapped from a file; queries [queries, width]. Where the length of the `longest` vector is known
     products are faster. Gives their numbers, int64 [queries, count], and `pair_scores`, float32
     [queries, count], the highest first; of equal ones the earlier first.
-
-    Example:
-        >>> vectors = np.array([[1, 0], [0, 2], [3, 3]], np.float32)
-        >>> numbers, cosines = nearest(vectors, np.array([[0, 1]], np.float32), 2)
-        >>> numbers.tolist(), (100 * cosines).round().tolist()
-        ([[1, 2]], [[100.0, 71.0]])
     """
     count, size = max(0, min(count, len(vectors))), _QUERIES_AT_ONCE
     numbers = np.empty((len(queries), count), np.int64)
@@ -206,11 +193,27 @@ class Graph:
         return numbers, np.where(numbers < 0, -np.inf, products)
 
 
-def read_links(path: Path, vectors: Vectors) -> Any:
-    """Maps the links of a graph: faiss' index without its vectors; None where there are none."""
+_AGAIN = "remove it, and it is made again where texts are added"
+
+
+def read_links(path: Path, vectors: Vectors, *, mapped: bool = True) -> Any:
+    """The links of a graph of these vectors: faiss' index without them; None where it is missing.
+
+    faiss trusts its file, so that it is looked at before.
+    """
     if not is_named(without_links(path)):
         return None
-    return _read(path, vectors, _faiss().IO_FLAG_MMAP_IFC)
+    faiss = _faiss()
+    with reading(path, "a graph", _AGAIN):
+        whole = np.memmap(path, np.uint8, "r")
+        content, ((rows, digest),) = whole[: -_END.itemsize], whole[-_END.itemsize :].view(_END)
+        if rows <= len(vectors) and _digest(content, vectors[:rows]) == digest:
+            links = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC if mapped else 0)
+            is_graph = isinstance(links, faiss.IndexHNSWFlat)
+            its = (links.metric_type, links.d, links.ntotal)
+            if is_graph and its == (faiss.METRIC_INNER_PRODUCT, vectors.shape[1], rows):
+                return links
+    raise UserError(f"{path}: is damaged, or the graph of other vectors; {_AGAIN}.")
 
 
 def grow_graph(path: Path, vectors: Vectors, advance: Callable[[int], object]) -> None:
@@ -220,9 +223,8 @@ def grow_graph(path: Path, vectors: Vectors, advance: Callable[[int], object]) -
     they are written, which is done once a minute.
     """
     faiss = _faiss()
-    if is_named(without_links(path)):
-        links = _read(path, vectors, 0)
-    else:
+    links = read_links(path, vectors, mapped=False)
+    if links is None:
         links = faiss.IndexHNSWFlat(vectors.shape[1], _LINKS, faiss.METRIC_INNER_PRODUCT)
     flat = faiss.IndexFlat(vectors.shape[1], faiss.METRIC_INNER_PRODUCT)
     flat.add(vectors[: links.ntotal])
@@ -237,35 +239,16 @@ def grow_graph(path: Path, vectors: Vectors, advance: Callable[[int], object]) -
             content = faiss.serialize_index(links, faiss.IO_FLAG_SKIP_STORAGE)
             with open_whole(path, "wb") as file:
                 file.write(content.data)
-                file.write(int(links.ntotal).to_bytes(_COUNT_BYTES, "little"))
-                file.write(_digest(content, vectors[: links.ntotal]))
+                digest = _digest(content, vectors[: links.ntotal])
+                file.write(np.array((links.ntotal, digest), _END).tobytes())
             written = time.monotonic()
 
 
-_AGAIN = "remove it, and it is made again where texts are added"
-
-
-def _read(path: Path, vectors: Vectors, flags: int) -> Any:
-    """Opens a graph of these vectors; faiss trusts its file, so that it is looked at before."""
-    faiss = _faiss()
-    with reading(path, "a graph", _AGAIN):
-        whole = np.memmap(path, np.uint8, "r")
-        content, end = whole[:-_END_BYTES], whole[-_END_BYTES:].tobytes()
-        rows, digest = int.from_bytes(end[:_COUNT_BYTES], "little"), end[_COUNT_BYTES:]
-        if rows <= len(vectors) and _digest(content, vectors[:rows]) == digest:
-            links = faiss.read_index(str(path), flags)
-            is_graph = isinstance(links, faiss.IndexHNSWFlat)
-            its = (links.metric_type, links.d, links.ntotal)
-            if is_graph and its == (faiss.METRIC_INNER_PRODUCT, vectors.shape[1], rows):
-                return links
-    raise UserError(f"{path}: is damaged, or the graph of other vectors; {_AGAIN}.")
-
-
-def _digest(content: NDArray[np.uint8], vectors: Vectors) -> bytes:
+def _digest(content: NDArray[np.uint8], vectors: Vectors) -> int:
     """The digest of a graph and of some of the vectors that it links: all would take seconds."""
     some = np.linspace(0, max(0, len(vectors) - 1), _MARKED if len(vectors) else 0).astype(np.int64)
     mark = zlib.crc32(np.ascontiguousarray(vectors[some]).data)
-    return zlib.crc32(content.data, mark).to_bytes(_DIGEST_BYTES, "little")
+    return zlib.crc32(content.data, mark)
 
 
 def _faiss() -> Any:

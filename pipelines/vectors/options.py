@@ -16,12 +16,6 @@ from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.training.config import MOST_EXAMPLES
 from pipelines.corpora.encodings import TextEncoding
 
-_MODEL_OF_TOKENS = (
-    "A model directory, a TF1 checkpoint (prefix or folder), a run's folder or checkpoint, or a "
-    "name on the Hugging Face hub."
-)
-
-
 _TEXTS = (
     "Text, one a line; or CSV, TSV or JSON (an object a line, or an array), plain or packed (.gz, "
     ".xz, .bz2), known by the file's ending or by text_column."
@@ -49,30 +43,24 @@ class FeaturesConfig(TextsConfig, AdaptedOptions):
     """Which vectors of which text."""
 
     output_file: str = option(REQUIRED, "The file to write.")
-    model: str = option(REQUIRED, _MODEL_OF_TOKENS)
-    layers: Sequence[int] = option(
-        (-1, -2, -3, -4), "Numbers of layers, separated by commas; -1 is the last."
+    model: str = option(
+        REQUIRED,
+        "A model directory, a TF1 checkpoint (prefix or folder), a run's folder or checkpoint, or "
+        "a name on the Hugging Face hub.",
     )
+    layers: Sequence[int] = option((-1, -2, -3, -4), "Layers, separated by commas; -1 is the last.")
     max_seq_length: int | None = option(
-        128,
-        "The most tokens of an input, [CLS] and [SEP] included; longer inputs are truncated.",
-        at_least=3,
+        128, "The most tokens of an input, with [CLS] and [SEP]; its end is cut off.", at_least=3
     )
-    batch_size: int = option(
-        32, "How many inputs are computed at once.", at_least=1, at_most=MOST_EXAMPLES
-    )
+    batch_size: int = option(32, "Inputs computed at once.", at_least=1, at_most=MOST_EXAMPLES)
     output_format: str = option(
         "json", "google's JSON lines, or NumPy arrays.", choices=("json", "npz")
     )
     pooling: str = option(
-        "none",
-        "A vector a token, the mean over an input's tokens, or the vector of [CLS].",
-        choices=("none", "mean", "cls"),
+        "none", "A vector a token, their mean, or that of [CLS].", choices=("none", "mean", "cls")
     )
     layer_combination: str = option(
-        "concat",
-        "How the layers become one vector, in npz and where tokens are pooled.",
-        choices=("concat", "sum"),
+        "concat", "How layers become one vector, in npz and pooled.", choices=("concat", "sum")
     )
     precision: str = option(
         "float32",
@@ -80,7 +68,6 @@ class FeaturesConfig(TextsConfig, AdaptedOptions):
         "supports it, and accurate to two digits.",
         choices=("float32", "bfloat16"),
     )
-
     unknown: UnknownWords = nested(UnknownWords)
 
     def __post_init__(self) -> None:
@@ -89,10 +76,6 @@ class FeaturesConfig(TextsConfig, AdaptedOptions):
             raise UserError("`layers` names no layer; give at least one, such as -1.")
 
 
-_MODEL = (
-    "A model directory (sentence-transformers' among them), a TF1 checkpoint, a run's folder or "
-    "checkpoint, a name on the Hugging Face hub, an export for OpenVINO, or static vectors."
-)
 NPY, PARQUET = ".npy", ".parquet"
 METRICS = (COSINE, DOT)
 EXACT, HNSW = "exact", "hnsw"
@@ -102,7 +85,11 @@ EXACT, HNSW = "exact", "hnsw"
 class VectorModelConfig(EngineConfig):
     """Which model makes the vectors, and how."""
 
-    model: str = option(REQUIRED, _MODEL)
+    model: str = option(
+        REQUIRED,
+        "A model directory (sentence-transformers' among them), a TF1 checkpoint, a run's folder "
+        "or checkpoint, a name on the Hugging Face hub, an export for OpenVINO, or static vectors.",
+    )
     pooling: str | None = option(
         None,
         "The vector of a text: mean of its tokens', cls, the first token's, or pooler, BERT's "
@@ -118,16 +105,10 @@ class VectorModelConfig(EngineConfig):
         "says, else the model's positions.",
         at_least=3,
     )
-    do_lower_case: bool | None = option(
-        None, "Whether text is lower-cased, where the checkpoint does not say it."
-    )
-    adapter: str | None = option(
-        None, "The folder of an adapter (LoRA, in PEFT's form) that changes the model."
-    )
+    do_lower_case: bool | None = option(None, "Lower-case text, if no file says whether.")
+    adapter: str | None = option(None, "The folder of an adapter (LoRA, in PEFT's form).")
     prompt_name: str | None = option(
-        None,
-        "The prompt before every text: query, document or another one of the model directory; by "
-        "default its default prompt.",
+        None, "The model's prompt before every text: query, document, …; else its default one."
     )
     prompt: str | None = option(None, "What is written in front of every text.")
     dimensions: int | None = option(
@@ -164,42 +145,28 @@ class EmbedConfig(VectorModelConfig, TextsConfig):
     )
     long_text: str = option(
         TRUNCATE,
-        "What becomes of a text that is longer than the model reads: its end is not read, or it is "
-        "refused.",
+        "Whether the end of a text that is too long is not read, or it is refused.",
         choices=(TRUNCATE, REFUSE),
     )
     unknown: UnknownWords = nested(UnknownWords)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if bool(self.text) == bool(self.input_file):
-            raise UserError("give either `input_file` or `text`.")
-        if bool(self.text) == bool(self.output_file):
-            raise UserError(
-                "give `output_file` with `input_file` only: vectors of `text` are printed."
-            )
+        is_file = bool(self.input_file)
+        if is_file == bool(self.text) or is_file != bool(self.output_file):
+            raise UserError("give `input_file` and `output_file`, or `text`, to have it printed.")
         if self.text and self.vector_type == INT8:
-            raise UserError(
-                "`vector_type=int8` needs the ranges of many vectors; give `input_file` in place "
-                "of `text`."
-            )
+            raise UserError("`vector_type=int8` needs the ranges of many vectors; leave it out.")
         if self.output_file and self.output_file.suffix not in (NPY, PARQUET):
-            raise UserError(
-                f"`output_file={self.output_file}`: its ending says no form; let it end in {NPY} "
-                f"or {PARQUET}."
-            )
+            raise UserError(f"`output_file={self.output_file}` must end in {NPY} or {PARQUET}.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class QueriesConfig(VectorModelConfig, TextsConfig):
     """Which texts are searched for."""
 
-    query: tuple[str, ...] = option(
-        (), "A text to search for; may be given several times.", repeated=True
-    )
-    query_file: str | None = option(
-        None, "Texts to search for: one a line, or a column, as in input_file."
-    )
+    query: tuple[str, ...] = option((), "A text to search for; repeat it for more.", repeated=True)
+    query_file: str | None = option(None, "Texts to search for, in the forms of input_file.")
     top_k: int = option(5, "How many texts are given.", at_least=1)
 
 
@@ -230,15 +197,10 @@ class SearchConfig(QueriesConfig):
         choices=(EXACT, HNSW),
     )
     metric: str | None = option(
-        None,
-        "What makes vectors alike: cosine ★, or dot, their product; of an index that is there, the "
-        "one that it has.",
-        choices=METRICS,
+        None, "What makes vectors alike: cosine ★, or dot, their product.", choices=METRICS
     )
     format: str = option(
-        "text",
-        "What is printed: text, or json, an object a query with its results.",
-        choices=("text", "json"),
+        "text", "What is printed: text, or a JSON object a query.", choices=("text", "json")
     )
 
     def __post_init__(self) -> None:

@@ -1,7 +1,4 @@
-"""The texts whose vectors point the same way as that of a text that is searched for.
-
-`similar` looks at all vectors that `embed` made of a file, `search` at an index that it keeps.
-"""
+"""The nearest texts: among the vectors that `embed` made of a file, and in a kept index."""
 
 import dataclasses
 import hashlib
@@ -17,25 +14,14 @@ from numpy.typing import NDArray
 from keras_bert_impl.checkpoints.sentence_modules import DOCUMENT, QUERY
 from keras_bert_impl.errors import UserError, reading
 from keras_bert_impl.files import check_file, file_sha256, is_there
+from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.json_files import json_text, read_typed
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.serving.smaller_vectors import TYPES, UBINARY, check_size
-from pipelines.vectors.embed import (
-    INPUT_SHA256,
-    known_model,
-    model_of_vectors,
-    open_embedder,
-    origin_of,
-)
-from pipelines.vectors.index import DESCRIPTION, Found, Recall, VectorIndex
-from pipelines.vectors.nearest import NotComparableError, nearest
-from pipelines.vectors.options import (
-    EXACT,
-    HNSW,
-    QueriesConfig,
-    SearchConfig,
-    SimilarConfig,
-)
+from pipelines.vectors.embed import known_model, model_of_vectors, open_embedder, origin_of
+from pipelines.vectors.index import DESCRIPTION, Found, VectorIndex
+from pipelines.vectors.nearest import nearest
+from pipelines.vectors.options import EXACT, HNSW, QueriesConfig, SearchConfig, SimilarConfig
 from pipelines.vectors.texts import Texts, open_texts
 
 if TYPE_CHECKING:
@@ -78,10 +64,8 @@ def find_similar(config: SimilarConfig) -> Iterator[str]:
     embedder = open_embedder(config, texts)
     prompt = _check_origin(config, embedder, origin) if origin is not None else None
     asked_vectors = embedder.embed(queries, prompt, dimensions)
-    try:
+    with reading(config.vectors_file, "vectors to compare", "make it with embed"):
         numbers, cosines = nearest(vectors, asked_vectors, config.top_k, ranges)
-    except NotComparableError as error:
-        raise UserError(f"{config.vectors_file}: {error}; make it with embed.") from error
     picked = _pick(texts, set(numbers.ravel().tolist()), len(vectors), config)
     for query, some, alike in zip(queries, numbers.tolist(), cosines.tolist(), strict=True):
         found = [Found(n + 1, cosine, picked[n]) for n, cosine in zip(some, alike, strict=True)]
@@ -102,7 +86,7 @@ def search(config: SearchConfig) -> Iterator[str]:
     # What calibrates int8; it is read where that is needed.
     kept = (text for text in VectorIndex.open(folder).texts() if text) if texts is None else texts
     embedder = open_embedder(config, kept)
-    if config.prompt is not None or config.prompt_name is not None:
+    if (config.prompt, config.prompt_name) != (None, None):
         # What is asked for stands before texts and queries alike.
         embedder.settings = dataclasses.replace(embedder.settings, prompts={})
     get = VectorIndex.open if is_made else VectorIndex.create
@@ -114,8 +98,12 @@ def search(config: SearchConfig) -> Iterator[str]:
     by_graph = config.method == HNSW or (texts is not None and len(index) >= _MANY)
     if by_graph and config.method != EXACT and len(index):
         progress = Progress("link", len(index), "vectors")
-        said = _said_of(index.build(progress.advance))
+        recall = index.build(progress.advance)
         progress.close()
+        said = (
+            f"recall@10 of the graph: {recall['recall']:.3f} ({recall['queries']} of the "
+            f"{recall['rows']} vectors searched for among the others; ef={recall['ef']})"
+        )
         if config.format == "json":
             _LOGGER.info(said)
         else:
@@ -127,7 +115,8 @@ def search(config: SearchConfig) -> Iterator[str]:
 
 def _add(index: VectorIndex, texts: Texts, block: int, folder: Path) -> None:
     known = {_digest(text) for text in index.texts() if text is not None}
-    before, progress = len(index), Progress("index", len(texts), "texts")
+    before, total = len(index), sum(1 for _ in texts)
+    progress = Progress("index", total, "texts")
 
     def new() -> Iterator[str]:
         for text in texts:
@@ -137,29 +126,19 @@ def _add(index: VectorIndex, texts: Texts, block: int, folder: Path) -> None:
                 yield text
 
     source = new()
-    try:
+    with kept_so_far(f"what was added is in {folder}, and the same command goes on"):
         while some := list(islice(source, block)):
             index.add(some)
-    except KeyboardInterrupt as stop:
-        stop.add_note(f"{len(index)} texts are in {folder}, and the same command goes on")
-        raise
     progress.close()
-    there = len(texts) - (len(index) - before)
+    added = len(index) - before
     _LOGGER.info(
         "%s: %d texts added, %d in all; %d were there already, or are empty.",
-        *(folder, len(index) - before, len(index), there),
+        *(folder, added, len(index), total - added),
     )
 
 
 def _digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
-
-
-def _said_of(recall: Recall) -> str:
-    return (
-        f"recall@10 of the graph: {recall['recall']:.3f} ({recall['queries']} of the "
-        f"{recall['rows']} vectors searched for among the others; ef={recall['ef']})"
-    )
 
 
 def _queries(config: QueriesConfig) -> list[str]:
@@ -175,19 +154,12 @@ def _texts(config: QueriesConfig) -> Texts:
 
 
 def _open_vectors(path: Path) -> NDArray[Any]:
-    if not is_there(path):
-        raise UserError(f"{path}: no such file; make it with embed.")
     check_file(path)
     with reading(path, "a file of vectors", "make it with embed"):
         vectors = np.load(path, mmap_mode="r", allow_pickle=False, max_header_size=_MOST_OF_HEADER)
-    if (
-        not isinstance(vectors, np.ndarray)
-        or vectors.ndim != 2
-        or vectors.dtype not in TYPES.values()
-    ):
+        is_known = vectors.ndim == 2 and 0 not in vectors.shape and vectors.dtype in TYPES.values()
+    if not is_known:
         raise UserError(f"{path}: holds no vectors of {', '.join(TYPES)}; make it with embed.")
-    if 0 in vectors.shape:
-        raise UserError(f"{path}: holds no vectors; make it with embed.")
     return vectors
 
 
@@ -198,23 +170,22 @@ def _check_origin(
 
     That of queries where the vectors are of documents, else the default one.
     """
-    kept = origin_of(config.vectors_file)
     made_with, settings = origin.get("prompt"), embedder.settings
     of_documents = made_with == settings.prompt_of(DOCUMENT)
-    is_given = config.prompt is not None or config.prompt_name is not None
+    is_given = (config.prompt, config.prompt_name) != (None, None)
     model = {**model_of_vectors(embedder.source, settings), "prompt": made_with}
     fits = is_given or of_documents or made_with == settings.prompt
     if not fits or any(origin.get(name) != value for name, value in model.items()):
         raise UserError(
-            f"{config.vectors_file}: {kept.name} says that its vectors were made with another "
+            f"{origin_of(config.vectors_file)}: says that the vectors were made with another "
             f"model than {config.model}, or with another pooling or prompt; name what made them, "
             "or make them again with embed."
         )
-    if origin.get(INPUT_SHA256) != file_sha256(Path(config.input_file)):
+    if origin.get("input_sha256") != file_sha256(Path(config.input_file)):
         _LOGGER.warning(
-            "%s: %s says that its vectors were made of another file than %s, or before it was "
+            "%s: says that the vectors were made of another file than %s, or before it was "
             "changed: texts that are found may be the wrong ones; embed makes them again.",
-            *(config.vectors_file, kept.name, config.input_file),
+            *(origin_of(config.vectors_file), config.input_file),
         )
     return QUERY if of_documents and not is_given else None
 
@@ -234,14 +205,7 @@ def _pick(texts: Texts, numbers: set[int], expected: int, config: SimilarConfig)
 
 
 def lines_of(query: str, found: Sequence[Found], as_json: bool = False) -> Iterator[str]:
-    """The texts found as lines: the query, then its texts with score and id; or one of JSON.
-
-    Example:
-        >>> list(lines_of("dog", [Found(7, 0.5, "a cat")]))
-        ['dog', '  0.500  7  a cat']
-        >>> list(lines_of("dog", [Found(7, 0.5, "a cat")], as_json=True))
-        ['{"query": "dog", "results": [{"id": 7, "score": 0.5, "text": "a cat"}]}']
-    """
+    """The texts found as lines: the query, then its texts with score and id; or one of JSON."""
     if as_json:
         results = [one._asdict() for one in found]
         yield json_text({"query": query, "results": results}, ensure_ascii=False)

@@ -1,49 +1,34 @@
 """Texts one after the other: the lines of a file, or a column of a table."""
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.tokenization.reference import as_name
 from pipelines.corpora.encodings import UTF_8, TextEncoding
-from pipelines.tables.columns import check_first_row, choose_text_column
+from pipelines.tables.columns import check_columns, check_first_row, choose_text_column
 from pipelines.tables.files import TableFile, form_by_name, open_table
 from pipelines.tables.lines import read_lines
 
 
+@dataclass(frozen=True)
 class Texts:
-    """Texts that can be read from the beginning as often as wanted; none is kept.
+    """Texts that can be read from the beginning as often as wanted; `column` is None of lines."""
 
-    `column` is their column; None of lines.
-    """
-
-    def __init__(self, read: Callable[[], Iterator[str]], column: str | None = None) -> None:
-        self._read, self.column = read, column
+    read: Callable[[], Iterator[str]]
+    column: str | None = None
 
     def __iter__(self) -> Iterator[str]:
-        return self._read()
-
-    def __len__(self) -> int:
-        return self._count
-
-    @functools.cached_property
-    def _count(self) -> int:
-        return sum(1 for _ in self)
+        return self.read()
 
 
 def open_texts(name: str, column: str | None = None, encoding: TextEncoding = UTF_8) -> Texts:
-    r"""The texts of a file.
+    """The texts of a file.
 
     `column` is that of the texts, by its name, or by its number from 1 where there is no header.
     None: the lines of a file of text, and of others the column that is plainly the one.
-
-    Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> path = Path(tempfile.mkdtemp()) / "reviews.csv"
-        >>> _ = path.write_text('stars,review\n5,"Rain,\nand wind."\n')
-        >>> list(open_texts(str(path)))
-        ['Rain,\nand wind.']
     """
     if column is None and form_by_name(name) is None:
         return Texts(lambda: (line for _, line in read_lines(name, encoding)))
@@ -53,33 +38,30 @@ def open_texts(name: str, column: str | None = None, encoding: TextEncoding = UT
         column = choose_text_column(file)
     else:
         column = as_name(column)
-        if column not in file.columns:
-            raise UserError(
-                f"{name}: has no column {shown(column)} (its columns: "
-                f"{', '.join(map(repr, file.columns))}); name another `text_column`."
-            )
+        check_columns(file, [column])
         check_first_row(file, [column], remedy="")
     return Texts(functools.partial(_column, file, column), column)
 
 
-def count_texts(texts: Texts, name: str) -> int:
+def count_texts(texts: Iterable[str], name: str) -> int:
     """How many texts a file has; a `UserError` of none."""
-    if not (count := len(texts)):
+    if not (count := sum(1 for _ in texts)):
         raise UserError(f"{name}: has no text; name a file with some.")
     return count
+
+
+def check_not_input(output: Path, input_file: str) -> None:
+    """Refuses to replace the file that is read."""
+    if output.exists() and output.samefile(input_file):
+        raise UserError(f"{output}: is the input, which would be replaced; name another file.")
 
 
 def _column(file: TableFile, column: str) -> Iterator[str]:
     for record in file.records():
         value = record.values.get(column)
-        if value is None:
-            raise UserError(
-                f"{file.name}: line {record.line} has no {shown(column)}; add it or remove the "
-                "line."
-            )
         if not isinstance(value, str):
             raise UserError(
                 f"{file.name}: line {record.line} has {shown(value)} in the column "
-                f"{shown(column)}, which is no text; fix the line."
+                f"{shown(column)}, which is no text; fix or remove the line."
             )
         yield value

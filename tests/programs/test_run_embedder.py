@@ -136,11 +136,14 @@ def test_random_weights_are_trained(folder, tmp_path):
     ("flags", "sentence"),
     [
         (["--loss=cosent"], "--loss=cosent is not for pairs"),
-        (["--loss_margin=2"], "--loss_margin: one of them is not for --loss=mnrl"),
-        (["--do_predict"], "--do_predict: vectors are written by the tool embed"),
+        (["--loss_margin=2"], "--loss_margin is not for --loss=mnrl; leave it out"),
+        (["--do_predict"], "--do_predict and --encoder_bilstm are not for vectors"),
         (["--train_batch_size=64"], "--train_batch_size=64: there are not so many rows"),
-        (["--loss=triplet", "--mine_negatives=2"], "--loss=triplet takes 3 texts of a row, but"),
-        (["--matryoshka_dims=16,99"], "--matryoshka_dims=99: the model's vectors have 16 numbers"),
+        (
+            ["--loss=triplet", "--mine_negatives=2"],
+            "--loss=triplet takes rows of 3 texts",
+        ),
+        (["--matryoshka_dims=16,99"], "--matryoshka_dims=99 must be at most the model's 16"),
     ],
 )
 def test_what_does_not_fit_is_one_sentence(folder, capsys, flags, sentence):

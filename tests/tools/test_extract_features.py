@@ -95,7 +95,7 @@ def test_an_empty_line_keeps_its_place(tmp_path):
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--layers=5"], "there is no layer 5; the model has 2 blocks"),
+        (["--layers=5"], "there is no layer 5; the model has 2"),
         (["--layers=last"], "give whole numbers separated by commas such as -1,-2"),
         (["--layers=-1", "--max_seq_length=200"], "more than the 128 positions of the model"),
         (["--layers=-1", "--input_file=/no/such/file"], "/no/such/file: no such file"),

@@ -14,20 +14,12 @@ from keras_bert_impl.files import check_output, is_there, open_whole
 from keras_bert_impl.options import REQUIRED, option
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from pipelines.fine_tuning.heads import ClassificationHead, LabelHead, RegressionHead
-from pipelines.fine_tuning.task import Answered
 from pipelines.fine_tuning.text_rows import TextExample
-from pipelines.metrics.classification import (
-    accuracy,
-    f1_score,
-    matthews_correlation,
-    pearson_correlation,
-    spearman_correlation,
-)
-from pipelines.tables.files import read_table
+from pipelines.metrics import classification
+from pipelines.tables.files import Record, read_table
 from pipelines.tables.lines import read_lines
 from pipelines.tables.writing import write_submission, write_values
-from pipelines.tasks.labels.options import plain_name
-from pipelines.tasks.labels.rows import LabelAnswer, LabelTask
+from pipelines.tasks.labels.rows import Labelled, LabelTask
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -49,21 +41,12 @@ class Layout:
 
     @property
     def texts(self) -> list[str]:
-        """The columns of the texts."""
         return [self.text_a] if self.text_b is None else [self.text_a, self.text_b]
-
-
-Labelled = Answered[TextExample, LabelAnswer]
 
 
 @dataclass(frozen=True)
 class GlueTask(LabelTask):
-    r"""One task of GLUE; see `pipelines.fine_tuning.task.Task` for what its methods promise.
-
-    `submissions` are GLUE's file names of the test splits. A task without a training set is
-    answered by the model of the one it is `trained_on`. `paths` are those of splits that
-    are not in `split.tsv`.
-    """
+    """One task of GLUE; see `Task`."""
 
     name: str
     layout: Layout
@@ -71,13 +54,13 @@ class GlueTask(LabelTask):
     metrics: Mapping[str, Metric]
     evaluation_splits: tuple[str, ...] = ("dev",)
     test_splits: tuple[str, ...] = ("test",)
-    submissions: tuple[str, ...] = ()
+    submissions: tuple[str, ...] = ()  # GLUE's file names of the test splits
     train_split: str = "train"
     data_dir: Path = Path()
     long_texts: LongTexts = field(default_factory=LongTexts)
-    layouts: Mapping[str, Layout] = field(default_factory=dict)
-    trained_on: str | None = None
-    paths: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    layouts: Mapping[str, Layout] = field(default_factory=dict)  # of splits that have another
+    trained_on: str | None = None  # the task whose model answers one without a training set
+    paths: Mapping[str, Sequence[str]] = field(default_factory=dict)  # where not `split.tsv`
 
     def at(self, data_dir: Path, long_texts: LongTexts | None = None) -> "GlueTask":
         """The same task with its files in a folder, and long texts treated in a way."""
@@ -89,7 +72,6 @@ class GlueTask(LabelTask):
 
     @property
     def num_texts(self) -> int:
-        """How many texts an example has: 2 of pairs."""
         return len(self.layout.texts)
 
     def files(self, split: str) -> list[Path]:
@@ -105,12 +87,37 @@ class GlueTask(LabelTask):
         (path,) = self.files(split)
         layout = self.layouts.get(split, self.layout)
         labelled = split in (self.train_split, *self.evaluation_splits)
-        return self._read_labelled(path, layout) if labelled else self._read_test(path, layout)
+        column, value = layout.only or ("", None)
+        # No row of a test set may be left out: the submission would lack its answer.
+        lines = read_table(
+            path,
+            [*layout.texts, *([layout.label] if labelled else ()), *([column] if value else ())],
+            columns=layout.labelled_columns if labelled else None,
+            skip_broken_rows=labelled and layout.skip_broken_rows,
+        )
+        taken = (line for line in lines if value is None or line.values[column] == value)
+        count = 0
+        for count, line in enumerate(taken, start=1):
+            place = str(count - 1)
+            identifier = place if labelled else line.values.get(layout.index, place)
+            label = self._label(path, line, layout) if labelled else None
+            text_b = None if layout.text_b is None else line.values[layout.text_b]
+            yield TextExample(identifier, line.values[layout.text_a], text_b, label, "", line.line)
+        if value and not count:
+            raise UserError(f"{path}: has no rows whose {column} is {value!r}; name another task.")
+
+    def _label(self, path: Path, line: Record, layout: Layout) -> str:
+        label = layout.spellings.get(line.values[layout.label], line.values[layout.label])
+        try:
+            self.head_of.encode(label)
+        except UserError as error:
+            raise UserError(f"{path}: line {line.line}: {error}") from error
+        return label
 
     def score(self, answered: Labelled) -> dict[str, float]:
-        pairs = [(answer.prediction, str(example.label)) for example, answer in answered]
-        predictions = np.array([prediction for prediction, _ in pairs])
-        labels = self.head_of.encode_all([label for _, label in pairs])
+        examples, answers = zip(*answered, strict=True)
+        predictions = np.array([answer.prediction for answer in answers])
+        labels = self.head_of.encode_all([str(example.label) for example in examples])
         return {name: metric(predictions, labels) for name, metric in self.metrics.items()}
 
     def write(self, folder: Path, split: str, answered: Labelled) -> list[Path]:
@@ -127,106 +134,70 @@ class GlueTask(LabelTask):
             ),
         ]
 
-    def _read_test(self, path: Path, layout: Layout) -> Iterator[TextExample]:
-        # No row of a test set may be left out: the submission would lack its answer.
-        for number, line in enumerate(read_table(path, layout.texts)):
-            texts = [line.values[column] for column in layout.texts]
-            yield TextExample(line.values.get(layout.index, str(number)), *texts)
 
-    def _read_labelled(self, path: Path, layout: Layout) -> Iterator[TextExample]:
-        column, value = layout.only or (layout.label, None)
-        lines = read_table(
-            path,
-            [*layout.texts, layout.label, *([column] if value else [])],
-            columns=layout.labelled_columns,
-            skip_broken_rows=layout.skip_broken_rows,
-        )
-        count = 0
-        for line in lines:
-            if value and line.values[column] != value:
-                continue
-            text_b = line.values[layout.text_b] if layout.text_b else None
-            label = layout.spellings.get(line.values[layout.label], line.values[layout.label])
-            self.check_label(path, line.line, label)
-            text_a = line.values[layout.text_a]
-            yield TextExample(str(count), text_a, text_b, label, line=line.line)
-            count += 1
-        if value and not count:
-            raise UserError(f"{path}: has no rows whose {column} is {value!r}; name another task.")
-
-    def check_label(self, path: Path, number: int, label: str) -> None:
-        try:
-            self.head_of.encode(label)
-        except UserError as error:
-            raise UserError(f"{path}: line {number}: {error}") from error
+_ACCURACY: Mapping[str, Metric] = {"accuracy": classification.accuracy}
+_ACCURACY_AND_F1: Mapping[str, Metric] = {**_ACCURACY, "f1": classification.f1_score}
+_MATTHEWS: Mapping[str, Metric] = {"matthews_correlation": classification.matthews_correlation}
+_ENTAILMENT = ClassificationHead({one: one for one in ("entailment", "not_entailment")})
+_SENTENCES = Layout("sentence1", "sentence2", "label")
 
 
-_ACCURACY: Mapping[str, Metric] = {"accuracy": accuracy}
-_ACCURACY_AND_F1: Mapping[str, Metric] = {"accuracy": accuracy, "f1": f1_score}
-_ENTAILMENT = ClassificationHead({"entailment": "entailment", "not_entailment": "not_entailment"})
+def _binary(no: str, yes: str) -> ClassificationHead:
+    return ClassificationHead({"0": no, "1": yes})
+
 
 COLA = GlueTask(
     "CoLA",
     Layout(
-        "sentence",
-        None,
-        "label",
-        labelled_columns=("source", "label", "original_mark", "sentence"),
+        "sentence", None, "label", labelled_columns=("source", "label", "original_mark", "sentence")
     ),
-    ClassificationHead({"0": "unacceptable", "1": "acceptable"}),
-    {"matthews_correlation": matthews_correlation, "accuracy": accuracy},
+    _binary("unacceptable", "acceptable"),
+    {**_MATTHEWS, **_ACCURACY},
 )
 SST_2 = GlueTask(
-    "SST-2",
-    Layout("sentence", None, "label"),
-    ClassificationHead({"0": "negative", "1": "positive"}),
-    _ACCURACY,
+    "SST-2", Layout("sentence", None, "label"), _binary("negative", "positive"), _ACCURACY
 )
 MRPC = GlueTask(
     "MRPC",
     Layout("#1 String", "#2 String", "Quality"),
-    ClassificationHead({"0": "not_equivalent", "1": "equivalent"}),
+    _binary("not_equivalent", "equivalent"),
     _ACCURACY_AND_F1,
 )
 STS_B = GlueTask(
     "STS-B",
     Layout("sentence1", "sentence2", "score"),
     RegressionHead(0.0, 5.0),
-    {"pearson": pearson_correlation, "spearman": spearman_correlation},
+    {
+        "pearson": classification.pearson_correlation,
+        "spearman": classification.spearman_correlation,
+    },
 )
 QQP = GlueTask(
     "QQP",
     # A few questions in GLUE's training file hold a line break, which cuts their row in two.
     Layout("question1", "question2", "is_duplicate", index="id", skip_broken_rows=True),
-    ClassificationHead({"0": "not_duplicate", "1": "duplicate"}),
+    _binary("not_duplicate", "duplicate"),
     _ACCURACY_AND_F1,
 )
 MNLI = GlueTask(
     "MNLI",
     Layout("sentence1", "sentence2", "gold_label"),
-    ClassificationHead(
-        {"contradiction": "contradiction", "entailment": "entailment", "neutral": "neutral"}
-    ),
+    ClassificationHead({one: one for one in ("contradiction", "entailment", "neutral")}),
     _ACCURACY,
     evaluation_splits=("dev_matched", "dev_mismatched"),
     test_splits=("test_matched", "test_mismatched"),
     submissions=("MNLI-m.tsv", "MNLI-mm.tsv"),
 )
 QNLI = GlueTask("QNLI", Layout("question", "sentence", "label"), _ENTAILMENT, _ACCURACY)
-RTE = GlueTask("RTE", Layout("sentence1", "sentence2", "label"), _ENTAILMENT, _ACCURACY)
-WNLI = GlueTask(
-    "WNLI",
-    Layout("sentence1", "sentence2", "label"),
-    ClassificationHead({"0": "not_entailment", "1": "entailment"}),
-    _ACCURACY,
-)
+RTE = GlueTask("RTE", _SENTENCES, _ENTAILMENT, _ACCURACY)
+WNLI = GlueTask("WNLI", _SENTENCES, _binary("not_entailment", "entailment"), _ACCURACY)
 # GLUE's diagnostics: sentences written to show what a model of MNLI has learned. The answers to
 # diagnostic.tsv are handed in; diagnostic-full.tsv has the labels.
 AX = GlueTask(
     "AX",
     Layout("sentence1", "sentence2", "gold_label"),
     MNLI.head_of,
-    {"matthews_correlation": matthews_correlation, "accuracy": accuracy},
+    {**_MATTHEWS, **_ACCURACY},
     evaluation_splits=("diagnostic-full",),
     test_splits=("diagnostic",),
     layouts={"diagnostic-full": Layout("Premise", "Hypothesis", "Label")},
@@ -239,8 +210,8 @@ def _xnli(language: str) -> GlueTask:
     """MNLI's task in a language, with MNLI's training set in translation.
 
     `XNLI-1.0.zip` has all languages of dev and test in one file, both labelled;
-    `XNLI-MT-1.0.zip` has a training set for each language, which calls one label by another word.
-    Without the archives' own folders they lie as google-research/bert has them.
+    `XNLI-MT-1.0.zip` has a training set for each. Without the archives' own folders they lie as
+    google-research/bert has them.
     """
     training = Layout("premise", "hypo", "label", spellings={"contradictory": "contradiction"})
     names = {"train": f"XNLI-MT-1.0/multinli/multinli.train.{language}.tsv"}
@@ -267,16 +238,15 @@ _TASKS = {task.name: task for task in (*GLUE_TASKS, *map(_xnli, LANGUAGES))}
 _TASKS["XNLI"] = _TASKS["XNLI-en"]
 
 
-def find_task(name: str) -> GlueTask:
-    """Gives the task of a name; case, hyphens and underscores do not matter.
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
 
-    Example:
-        >>> find_task("cola").name, find_task("STSB").name
-        ('CoLA', 'STS-B')
-    """
-    for known, task in _TASKS.items():
-        if plain_name(known) == plain_name(name):
-            return task
+
+def find_task(name: str) -> GlueTask:
+    """The task of a name; case, hyphens and underscores do not matter."""
+    by_plain_name = {_plain(known): task for known, task in _TASKS.items()}
+    if _plain(name) in by_plain_name:
+        return by_plain_name[_plain(name)]
     raise UserError(f"`task_name={name}`: there is no such task; choose {', '.join(_TASKS)}.")
 
 
@@ -319,10 +289,7 @@ def write_submission_archive(config: SubmissionConfig) -> dict[str, Path]:
             if not other.samefile(path):
                 raise UserError(f"{path}: {other} is of the same test set; name one in `run_dir`.")
     if not found:
-        raise UserError(
-            f"`run_dir={','.join(config.run_dir)}`: holds none of {'.tsv, '.join(ROWS)}.tsv; run "
-            "the tasks with `do_predict` first."
-        )
+        raise UserError(f"`run_dir` holds none of {'.tsv, '.join(ROWS)}.tsv; give `do_predict`.")
     with (
         open_whole(check_output(config.output_file), "wb") as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
@@ -346,8 +313,6 @@ def _check(name: str, path: Path) -> None:
             if number > 1:
                 head.encode(label)
         except (ValueError, UserError) as error:
-            raise UserError(
-                f"{path}: line {number} is {shown(line)}, which is no answer here."
-            ) from error
+            raise UserError(f"{path}: line {number} is {shown(line)}, no answer here.") from error
     if number - 1 != ROWS[name]:
         _LOGGER.warning("%s: has %d answers, not %d, GLUE's.", path, number - 1, ROWS[name])

@@ -5,7 +5,7 @@ and a dev set is cut off.
 """
 
 import hashlib
-import logging
+import itertools
 import math
 import re
 from array import array
@@ -24,9 +24,6 @@ from pipelines.fine_tuning.heads import as_label_list, some_of
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.tables.columns import Columns, is_nan, type_of, value_of
 from pipelines.tables.files import Record, TableFile
-
-_LOGGER = logging.getLogger(__name__)
-
 
 Kind = Literal["one", "several", "columns", "number"]
 """What a label is: one of the labels; a list of them; a column each; a number."""
@@ -52,9 +49,7 @@ class Labelling:
             if self.kind == "columns":
                 return self._of_columns(values)
             (value,) = values
-            if value is None or value == "":
-                return None
-            if self.kind == "one" and is_nan(value):
+            if value in (None, "") or (self.kind == "one" and is_nan(value)):
                 return None
             if self.kind == "several":
                 return as_label_list(map(self._as_known, _list_of(value)))
@@ -73,16 +68,11 @@ class Labelling:
     def _of_columns(self, values: Sequence[Any]) -> str | None:
         if all(value is None for value in values):
             return None
-        held = []
-        for column, value in zip(self.columns, values, strict=True):
-            word = as_label(value).lower()
-            if word in _YES:
-                held.append(column)
-            elif word not in _NO:
-                raise ValueError(
-                    f"the column {shown(column)} has {shown(value)}; it must be 0 or 1."
-                )
-        return as_label_list(held)
+        words = [as_label(value).lower() for value in values]
+        for column, value, word in zip(self.columns, values, words, strict=True):
+            if word not in (*_YES, *_NO):
+                raise ValueError(f"the column {shown(column)} has {shown(value)}, not 0 or 1.")
+        return as_label_list(itertools.compress(self.columns, (word in _YES for word in words)))
 
 
 def as_label(value: Any) -> str:
@@ -101,20 +91,15 @@ def as_label(value: Any) -> str:
     raise ValueError(f"the label is {type_of(value)}; it must be text or a number.")
 
 
-def find_labelling(
-    file: TableFile,
-    labels: tuple[str, ...],
-    *,
-    regression: bool,
-) -> Labelling | None:
-    """Looks at the first label: what labels are in this file; None where no row has one."""
+def find_labelling(file: TableFile, labels: tuple[str, ...], regression: bool) -> Labelling:
+    """Looks at the first label: what labels are in this file."""
     if regression:
         return Labelling("number", labels)
     if len(labels) > 1:
         return Labelling("columns", labels)
     for record in file.records():
         value = value_of(file, record, labels[0])
-        if value is None or value == "" or is_nan(value):
+        if value in (None, "") or is_nan(value):
             continue
         if _as_list(value) is not None:
             return Labelling("several", labels)
@@ -124,7 +109,7 @@ def find_labelling(
                 'but is not JSON; write lists as ["one", "two"].'
             )
         return Labelling("one", labels)
-    return None
+    raise UserError(f"{file.name}: no row has a label in {_in_words(labels)}; name another.")
 
 
 def _as_list(value: Any) -> list[Any] | None:
@@ -138,12 +123,8 @@ def _as_list(value: Any) -> list[Any] | None:
 
 
 def _list_of(value: Any) -> list[str]:
-    found = _as_list(value)
-    if found is None:
-        raise ValueError(
-            f"the label {shown(value)} is {type_of(value)}, but the first one is a list; write all "
-            "labels as lists."
-        )
+    if (found := _as_list(value)) is None:
+        raise ValueError(f"the label {shown(value)} is no list, as the first one is; write lists.")
     labels = [as_label(one) for one in found]
     if len(set(labels)) < len(labels) or "" in labels:
         raise ValueError(f"the label {shown(value)} has a label twice or an empty one; correct it.")
@@ -151,15 +132,9 @@ def _list_of(value: Any) -> list[str]:
 
 
 def _number_of(value: Any) -> str:
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not abs(number) <= _LARGEST:
-        raise ValueError(
-            f"the label {shown(value)} is no finite number of single precision, as a regression "
-            "needs."
-        )
+    number = None if isinstance(value, bool) else finite_number(value)
+    if number is None or abs(number) > _LARGEST:
+        raise ValueError(f"the label {shown(value)} is no finite number of single precision.")
     return str(value)
 
 
@@ -172,7 +147,6 @@ class Source:
     labelling: Labelling | None
 
     def examples(self) -> Iterator[TextExample]:
-        """Reads the examples from the beginning."""
         file, labelling = self.file, self.labelling
         for record in file.records():
             label = None if labelling is None else labelling.read(file, record)
@@ -208,7 +182,7 @@ _STAND_INS = {"None", "", "-1", "-1.0"}  # published in place of labels
 
 @dataclass
 class LabelStatistics:
-    """Counts of a training file: of each label, of the rows with text, and a hash of each of them.
+    """Counts of the rows of a training file that have text: of their labels, and their hashes.
 
     The hashes are by the group within which a dev set is cut off, a row's first label.
     """
@@ -217,14 +191,6 @@ class LabelStatistics:
     labels: Counter[str] = field(default_factory=Counter)
     rows: int = 0
     keys: dict[str, "array[int]"] = field(default_factory=dict)
-
-    def count(self, example: TextExample, seed: int) -> None:
-        """Counts a row with a text and a label."""
-        held = labels_in(self.source.labelling, example.label or "")
-        self.rows += 1
-        self.labels.update(held)
-        key = text_key(seed, example.text_a, example.text_b)
-        self.keys.setdefault(held[0] if held else "", array("Q")).append(key)
 
 
 def training_statistics(source: Source, seed: int) -> LabelStatistics:
@@ -235,8 +201,12 @@ def training_statistics(source: Source, seed: int) -> LabelStatistics:
             raise UserError(_without_label(source, example.line))
         if is_empty(example):
             empty.add(f"on line {example.line}")
-        else:
-            found.count(example, seed)
+            continue
+        held = labels_in(source.labelling, example.label)
+        found.rows += 1
+        found.labels.update(held)
+        key = text_key(seed, example.text_a, example.text_b)
+        found.keys.setdefault(held[0] if held else "", array("Q")).append(key)
     empty.warn(source.file.name, "rows without text, which are left out of training")
     _check_labels(found)
     return found
@@ -245,13 +215,11 @@ def training_statistics(source: Source, seed: int) -> LabelStatistics:
 def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bool:
     """Reads a dev or test file; says whether it has labels: `labels`, or () for numbers.
 
-    A test file in which no row has a label of training has none: such sets are published with a
-    stand-in such as -1 or ?.
+    A test file without one label of training has none: it is published with stand-ins, -1 or ?.
     """
     labelling, file = source.labelling, source.file
     assert labelling is not None
-    known, good, bad, unknown = frozenset(labels), 0, "", Counted()
-    cells = set[str]()
+    known, good, bad, unknown, cells = frozenset(labels), 0, "", Counted(), set[str]()
     for record in file.records():
         if labelling.kind != "one" and len(cells) <= len(_STAND_INS):
             cells.update(str(record.values.get(column)) for column in labelling.columns)
@@ -279,24 +247,16 @@ def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bo
 
 
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:
-    """Labels in the order of the classes: numbers by their value, anything else by its characters.
-
-    Example:
-        >>> in_order(["10", "9", "-1"]), in_order(["b", "10", "a"])
-        (('-1', '9', '10'), ('10', 'a', 'b'))
-    """
-    labels = sorted(labels)
-    numbers = {label: _number(label) for label in labels}
-    if None in numbers.values():
-        return tuple(labels)
-    return tuple(sorted(labels, key=lambda label: numbers[label] or 0.0))
+    """Labels in the order of the classes: by value if all are numbers, else by characters."""
+    found = sorted(labels)
+    numbers = {label: finite_number(label) for label in found}
+    if None not in numbers.values():
+        found.sort(key=lambda label: numbers[label] or 0.0)
+    return tuple(found)
 
 
 def dev_thresholds(statistics: LabelStatistics, share: float) -> Mapping[str, int]:
-    """The hash below which a row of each group belongs to the dev set.
-
-    Rows with the same texts have the same hash, so they are on the same side.
-    """
+    """The hash below which a row of each group is of the dev set; equal texts stay together."""
     thresholds = {}
     for group, keys in statistics.keys.items():
         hashes = np.frombuffer(keys, np.uint64)
@@ -308,47 +268,41 @@ def dev_thresholds(statistics: LabelStatistics, share: float) -> Mapping[str, in
 
 
 def _without_label(source: Source, line: int) -> str:
-    return (
-        f"{source.file.name}: line {line} has no label in {_in_words(source)}; add it or remove "
-        "the line."
-    )
+    where = _in_words(source.columns.labels)
+    return f"{source.file.name}: line {line} has no label in {where}; add it or remove the line."
 
 
-def _in_words(source: Source) -> str:
-    return f"the column {', '.join(map(repr, source.columns.labels))}"
+def _in_words(columns: Sequence[str]) -> str:
+    return f"the column {', '.join(map(repr, columns))}"
 
 
 def _check_labels(found: LabelStatistics) -> None:
     """Refuses labels that cannot be learned."""
     source, labels, name = found.source, found.labels, found.source.file.name
     if not found.rows:
-        raise UserError(
-            f"{name}: no row is left to train on, for all of them have no text in the column "
-            f"{', '.join(map(repr, source.columns.texts))}; name another `text_column`."
-        )
+        where = _in_words(source.columns.texts)
+        raise UserError(f"{name}: no row has a text in {where}; name another `text_column`.")
     if source.labelling is None or source.labelling.kind == "number":
         return
-    if len(labels) > _FEW_LABELS:
-        numbers = [_number(label) for label in labels]
-        are_fractions = None not in numbers and any(one % 1 for one in numbers if one is not None)
-        if are_fractions or 2 * len(labels) > found.rows:
-            raise UserError(
-                f"{name}: {_in_words(source)} has {len(labels)} different labels in {found.rows} "
-                "rows; for numbers to predict give `regression=True`, or name another "
-                "`label_column`."
-            )
+    where, numbers = _in_words(source.columns.labels), [finite_number(one) for one in labels]
+    are_fractions = None not in numbers and any(one % 1 for one in numbers if one is not None)
+    if len(labels) > _FEW_LABELS and (are_fractions or 2 * len(labels) > found.rows):
+        raise UserError(
+            f"{name}: {where} has {len(labels)} different labels in {found.rows} rows; for numbers "
+            "to predict give `regression=True`, or name another `label_column`."
+        )
     if len(labels) < 2:
         raise UserError(
-            f"{name}: there must be two labels or more in {_in_words(source)}, but the only one "
-            f"is {', '.join(map(repr, labels)) or 'none'}; name another `label_column`, or add "
+            f"{name}: there must be two labels or more in {where}, but the only one is "
+            f"{', '.join(map(repr, labels)) or 'none'}; name another `label_column`, or add "
             "examples."
         )
 
 
-def _number(label: str) -> float | None:
+def finite_number(label: Any) -> float | None:
     """The finite number that a label is; None of any other."""
     try:
         number = float(label)
-    except ValueError:
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None

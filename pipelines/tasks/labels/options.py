@@ -25,22 +25,16 @@ class LabelledTextsConfig(SplitFiles):
         "(.gz, .xz, .bz2), or tfds:NAME:SPLIT. Replaces a task of GLUE.",
         resume=FREE,  # the content is compared
     )
-    dev_file: str | None = option(
-        None, "Labelled examples to evaluate, in the same forms.", resume=FREE
-    )
+    dev_file: str | None = option(None, "Labelled examples to evaluate.", resume=FREE)
     test_file: str | None = option(
-        None,
-        "Examples to predict, in the same forms; where they have labels they are evaluated, too.",
-        resume=FREE,
+        None, "Examples to predict; where they have labels they are evaluated, too.", resume=FREE
     )
     text_column: str | None = option(
         None,
         "The column of the text: its name, or its number from 1 where the file has no header. By "
         "default guessed where it is plain.",
     )
-    text_pair_column: str | None = option(
-        None, "The column of the second text, where examples are pairs."
-    )
+    text_pair_column: str | None = option(None, "The column of the second text, of pairs.")
     label_column: tuple[str, ...] = option(
         (),
         "The column of the label: one of several classes, or a list (in JSON) of any number of "
@@ -59,12 +53,7 @@ class LabelledTextsConfig(SplitFiles):
         at_least=0,
         at_most=0.9,
     )
-    dev_seed: int = option(
-        0,
-        "Which rows these are: a function of this number and their texts.",
-        at_least=-(2**63),
-        at_most=2**63 - 1,
-    )
+    dev_seed: int = option(0, "Which rows these are: a function of this number and their texts.")
     class_weights: tuple[str, ...] = option(
         (),
         "How much labels count in the loss: balanced (rare labels more), or LABEL=WEIGHT "
@@ -74,46 +63,21 @@ class LabelledTextsConfig(SplitFiles):
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.dev_file and self.dev_share:
-            raise UserError(
-                f"`dev_share={self.dev_share}` cuts a dev set off the training file, but "
-                f"`dev_file={self.dev_file}` is given as well; give one of them."
-            )
-        if self.regression and self.class_weights:
-            raise UserError(
-                f"`class_weights={','.join(self.class_weights)}`: a regression has no classes; "
-                "leave it out."
-            )
-        if self.regression and len(self.label_column) > 1:
-            raise UserError(
-                f"`label_column={','.join(self.label_column)}`: a regression has one column of "
-                "numbers; name one."
-            )
+        if self.dev_share and (self.dev_file or not self.train_file):
+            raise UserError("`dev_share` is a part of `train_file`; give that, and no `dev_file`.")
+        if self.regression and (self.class_weights or len(self.label_column) > 1):
+            raise UserError("`regression` takes one `label_column`, and no `class_weights`.")
 
     @property
-    def names_columns(self) -> bool:
-        """Whether any column is named."""
-        return any(self._named_columns())
+    def named_columns(self) -> list[str]:
+        named = (self.text_column, self.text_pair_column, *self.label_column)
+        return [name for name in named if name]
 
     @property
     def has_header(self) -> bool:
-        """Whether the first line of CSV and TSV names the columns."""
         if self.header is not None:
             return self.header
-        return not any(name.isdecimal() for name in self._named_columns() if name)
-
-    def _named_columns(self) -> list[str | None]:
-        return [self.text_column, self.text_pair_column, *self.label_column]
-
-
-def plain_name(name: str) -> str:
-    """A name without what may be written in several ways.
-
-    Example:
-        >>> plain_name("STS-B")
-        'stsb'
-    """
-    return name.lower().replace("-", "").replace("_", "")
+        return not any(name.isdecimal() for name in self.named_columns)
 
 
 _Weight = Annotated[float, Rules(sentence="", more_than=0)]
@@ -145,10 +109,7 @@ class RunClassifierConfig(FineTuningConfig):
         "from says, else pooler, or last where attention is from left to right.",
         choices=HEAD_POOLINGS,
     )
-    IN_A_MODEL: ClassVar = {
-        "class_weights": dict[str, _Weight],
-        "label_units": list[float],
-    }
+    IN_A_MODEL: ClassVar = {"class_weights": dict[str, _Weight], "label_units": list[float]}
     PART_OF_THE_MODEL: ClassVar = (*FineTuningConfig.PART_OF_THE_MODEL, "regression")
     OF_FILES: ClassVar = (
         *("text_column", "text_pair_column", "label_column", "header"),
@@ -157,24 +118,15 @@ class RunClassifierConfig(FineTuningConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.task_name is None:
-            if not self.own.names_files:
-                raise UserError(
-                    "nothing says what to learn; give `task_name` and `data_dir` for a task of "
-                    "GLUE, or `train_file` for labelled texts of your own."
-                )
-            return
         options = options_of(LabelledTextsConfig)
         given = [one.name for one in options if reduce(getattr, one.path, self.own) != one.default]
-        if given:
+        if not self.own.names_files and (self.task_name is None or self.data_dir is None):
             raise UserError(
-                f"`{given[0]}` is for files of one's own and would do nothing with "
-                f"`task_name={self.task_name}`; leave one of them out."
+                "nothing says what to learn; give `task_name` and `data_dir` for a task of GLUE, "
+                "or `train_file` for labelled texts of your own."
             )
-        if self.data_dir is None:
-            raise UserError(
-                f"`task_name={self.task_name}` needs `data_dir`, the folder with its files."
-            )
+        if self.task_name is not None and given:
+            raise UserError(f"`{given[0]}` is for files of one's own; leave `task_name` out.")
 
     def kept(self, model: BertConfig) -> dict[str, Any]:
         """See `FineTuningConfig.kept`; a task of GLUE has no options of one's own files."""
@@ -189,14 +141,12 @@ class RunClassifierConfig(FineTuningConfig):
             return {name: value for name, value in kept.items() if name not in own}
         if "problem_type" in model.extra:
             kept["regression"] = model.extra["problem_type"] == "regression"
-        if self.own.names_columns:  # they may be those of a file of another layout
-            kept.pop("header", None)
+        gone = {"class_weights"}  # the task reads the weights, not how they were asked for
+        if self.own.named_columns:  # they may be those of a file of another layout
+            gone.add("header")
         if not self.own.train_file or self.own.dev_file:  # nothing to cut a dev set off
-            kept.pop("dev_share", None)
-            kept.pop("dev_seed", None)
-        # The weights themselves, not how they were asked for: the task reads them.
-        kept.pop("class_weights", None)
-        return kept
+            gone |= {"dev_share", "dev_seed"}
+        return {name: value for name, value in kept.items() if name not in gone}
 
     def kept_in_model(self, task: Any) -> Mapping[str, Any]:
         return {"num_texts": task.num_texts}

@@ -1,9 +1,6 @@
 """A user's labelled texts as a task: classes, several labels at once, or numbers, from any file.
 
-Labels are found in the training file (`statistics`) and have a stated order: by their value
-where all are numbers, by their characters otherwise, and as the user names the columns where each
-label is one. The model directory keeps them (`id2label`), so scoring and answering need no
-training file.
+Labels are found in the training file, and kept in the model directory (`id2label`).
 """
 
 import zlib
@@ -18,29 +15,16 @@ import numpy as np
 from keras_bert_impl.json_files import json_text
 from keras_bert_impl.pictures import write_png
 from keras_bert_impl.tokenization.long_texts import LongTexts
-from pipelines.fine_tuning.heads import (
-    ClassificationHead,
-    LabelHead,
-    MultiLabelHead,
-    RegressionHead,
-)
-from pipelines.fine_tuning.task import Answered
+from pipelines.fine_tuning import heads
 from pipelines.fine_tuning.text_rows import TextExample
-from pipelines.metrics.classification import (
-    class_figures,
-    figures_by_class,
-    pearson_correlation,
-    spearman_correlation,
-)
+from pipelines.metrics import classification
 from pipelines.tables.writing import digits, hardest, write_table
 from pipelines.tasks.labels.labelling import Kind, Source, is_empty, labels_in, text_key
-from pipelines.tasks.labels.rows import LabelAnswer, LabelTask
+from pipelines.tasks.labels.rows import LabelAnswer, Labelled, LabelTask
 
-NAME = "labelled texts"
 _MOST_MISTAKES = 1000  # that are written, the hardest ones
 _MOST_DRAWN = 40  # classes in a picture
 _CLASS_COLUMNS = ("label", "examples", "predicted", "precision", "recall", "f1")
-AnsweredTexts = Answered[TextExample, LabelAnswer]
 
 
 @dataclass(frozen=True)
@@ -51,7 +35,6 @@ class HeldOut:
     seed: int
 
     def has(self, source: Source, example: TextExample) -> bool:
-        """Whether a training row is held out."""
         held = labels_in(source.labelling, example.label or "")
         threshold = self.thresholds.get(held[0] if held else "", 0)
         return text_key(self.seed, example.text_a, example.text_b) < threshold
@@ -69,7 +52,7 @@ class LabelledTexts(LabelTask):
     held_out: HeldOut | None = None
     class_weights: tuple[float, ...] | None = None
     label_units: tuple[float, float] | None = None
-    name: str = NAME
+    name: str = "labelled texts"
     train_split: str = "train"
 
     @property
@@ -82,29 +65,24 @@ class LabelledTexts(LabelTask):
 
     @property
     def settings(self) -> dict[str, Any]:
-        labels = json_text(self.labels).encode()
-        own = {
-            **self.options,
-            **self.long_texts.settings,
-            "kind": self.kind,
-            "labels_crc32": f"{zlib.crc32(labels):08x}",
-        }
+        digest = zlib.crc32(json_text(self.labels).encode())
+        own = {**self.options, **self.long_texts.settings, "kind": self.kind}
+        own["labels_crc32"] = f"{digest:08x}"
         if self.class_weights:
             own["class_weights"] = dict(zip(self.labels, self.class_weights, strict=True))
         return {**own, **self.head_of.settings}
 
     @property
     def num_texts(self) -> int:
-        """How many texts an example has: 2 of pairs; the same in all files."""
         return len(next(iter(self.sources.values())).columns.texts)
 
     @cached_property
-    def head_of(self) -> LabelHead:  # type: ignore[override]  # frozen: never assigned
+    def head_of(self) -> heads.LabelHead:  # type: ignore[override]  # frozen: never assigned
         if self.kind == "number":
-            return RegressionHead(units=self.label_units)
+            return heads.RegressionHead(units=self.label_units)
         if self.kind == "one":
-            return ClassificationHead({name: name for name in self.labels}, self.class_weights)
-        return MultiLabelHead(self.labels, self.class_weights)
+            return heads.ClassificationHead({x: x for x in self.labels}, self.class_weights)
+        return heads.MultiLabelHead(self.labels, self.class_weights)
 
     def files(self, split: str) -> list[Path]:
         return self.sources[split].file.paths()
@@ -120,19 +98,23 @@ class LabelledTexts(LabelTask):
             return False
         return cut is None or cut.has(source, example) == (split == "dev")
 
-    def score(self, answered: AnsweredTexts) -> dict[str, float]:
+    def score(self, answered: Labelled) -> dict[str, float]:
         labels, predictions = self._decisions(answered)
-        return (
-            _score_numbers(labels, predictions)
-            if self.kind == "number"
-            else class_figures(labels, predictions)
-        )
+        if self.kind != "number":
+            return classification.class_figures(labels, predictions)
+        errors = predictions - labels
+        return {
+            "pearson": classification.pearson_correlation(predictions, labels),
+            "spearman": classification.spearman_correlation(predictions, labels),
+            "mean_squared_error": float(np.mean(errors**2)),
+            "mean_absolute_error": float(np.mean(np.abs(errors))),
+        }
 
-    def illustrate(self, folder: Path, split: str, answered: AnsweredTexts) -> list[Path]:
+    def illustrate(self, folder: Path, split: str, answered: Labelled) -> list[Path]:
         if self.kind == "number":
             return []
         decisions = self._decisions(answered)
-        figures = figures_by_class(*decisions, len(self.labels))
+        figures = classification.figures_by_class(*decisions, len(self.labels))
         rows = (
             [label, *one[:2], *(f"{share:.4f}" for share in one[2:])]
             for label, one in zip(self.labels, figures, strict=True)
@@ -143,19 +125,19 @@ class LabelledTexts(LabelTask):
             files.append(draw_confusion(path, self.labels, *decisions))
         return files
 
-    def write(self, folder: Path, split: str, answered: AnsweredTexts) -> list[Path]:
+    def write(self, folder: Path, split: str, answered: Labelled) -> list[Path]:
         """Writes all predictions, and of labelled files the hardest mistakes; see `Task.write`."""
         labelled = self.sources[split].labelling is not None
-        header = self._prediction_columns(split, labelled=labelled)
-        rows = (self._prediction(labelled, *one) for one in answered)
+        header = [*self._row(labelled, *next(iter(answered)))]
+        rows = ([*self._row(labelled, *one).values()] for one in answered)
         files = [write_table(folder / f"{split}_predictions.tsv", header, rows)]
         if labelled:
             worst = hardest(answered, self._mistake, _MOST_MISTAKES)
-            rows = (self._prediction(labelled, *one) for one in worst)
+            rows = ([*self._row(labelled, *one).values()] for one in worst)
             files.append(write_table(folder / f"{split}_mistakes.tsv", header, rows))
         return files
 
-    def _decisions(self, answered: AnsweredTexts) -> tuple[np.ndarray, np.ndarray]:
+    def _decisions(self, answered: Labelled) -> tuple[np.ndarray, np.ndarray]:
         """The labels and the predictions: [examples], of several labels [examples, labels]."""
         pairs = [(self._encoded(example), answer.prediction) for example, answer in answered]
         labels, predictions = zip(*pairs, strict=True)
@@ -166,22 +148,15 @@ class LabelledTexts(LabelTask):
         label = self.head_of.encode(str(example.label))
         return np.asarray(label) if isinstance(label, list) else label
 
-    def _prediction_columns(self, split: str, *, labelled: bool) -> list[str]:
-        texts = ["text", "text_pair"][: len(self.sources[split].columns.texts)]
-        first = ["line", *texts, *(["label"] if labelled else []), "prediction"]
+    def _row(self, labelled: bool, example: TextExample, answer: LabelAnswer) -> dict[str, Any]:
+        """The columns of an answer in the tables."""
+        texts = dict(zip(("text", "text_pair"), self.texts(example), strict=False))
+        label = {"label": example.label} if labelled else {}
+        row = {"line": example.identifier, **texts, **label, "prediction": answer.label}
         if self.kind == "one":
-            first.append("probability")
-        return [*first, *(f"P({label})" for label in self.labels)]
-
-    def _prediction(self, labelled: bool, example: TextExample, answer: LabelAnswer) -> list[Any]:
-        texts = [example.text_a] if example.text_b is None else [example.text_a, example.text_b]
-        cells = [example.identifier, *texts, *([example.label] if labelled else [])]
-        cells.append(answer.label)
-        if self.kind == "one":
-            cells.append(digits(answer.values.max()))
-        if self.kind != "number":
-            cells += map(digits, answer.values)
-        return cells
+            row["probability"] = digits(answer.values.max())
+        shares = zip(self.labels, answer.values, strict=False)  # a number has no labels
+        return row | {f"P({label})": digits(share) for label, share in shares}
 
     def _mistake(self, one: tuple[TextExample, LabelAnswer]) -> float | None:
         """How wrong an answer is; None of a right one."""
@@ -193,17 +168,6 @@ class LabelledTexts(LabelTask):
         return None if right else float(np.abs(answer.values - label).max())
 
 
-def _score_numbers(labels: np.ndarray, predictions: np.ndarray) -> dict[str, float]:
-    """Both correlations and both mean errors."""
-    errors = predictions - labels
-    return {
-        "pearson": pearson_correlation(predictions, labels),
-        "spearman": spearman_correlation(predictions, labels),
-        "mean_squared_error": float(np.mean(errors**2)),
-        "mean_absolute_error": float(np.mean(np.abs(errors))),
-    }
-
-
 def draw_confusion(
     path: Path, names: Sequence[str], labels: np.ndarray, predictions: np.ndarray
 ) -> Path:
@@ -211,13 +175,10 @@ def draw_confusion(
     from matplotlib.figure import Figure
     from sklearn.metrics import confusion_matrix
 
-    counts = np.bincount(labels, minlength=len(names)) + np.bincount(
-        predictions, minlength=len(names)
-    )
+    counts = np.bincount(np.concatenate([labels, predictions]), minlength=len(names))
     shown = sorted(np.argsort(-counts, kind="stable")[:_MOST_DRAWN].tolist())
     matrix = confusion_matrix(labels, predictions, labels=range(len(names)))[np.ix_(shown, shown)]
-    titles = [name if len(name) <= 20 else f"{name[:19]}…" for name in names]
-    titles = [titles[number] for number in shown]
+    titles = [names[n] if len(names[n]) <= 20 else f"{names[n][:19]}…" for n in shown]
     size = 2.5 + 0.45 * len(shown)
     figure = Figure(figsize=(size + 1, size), layout="constrained")
     axes = figure.subplots()

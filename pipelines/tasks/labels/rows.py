@@ -20,14 +20,8 @@ from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, 
 from keras_bert_impl.serving.forms import KnownModel, read_fields
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.training.learning_curve import CurveStyle
-from pipelines.fine_tuning.heads import (
-    ClassificationHead,
-    LabelHead,
-    MultiLabelHead,
-    RegressionHead,
-    TextTask,
-)
-from pipelines.fine_tuning.task import Facts
+from pipelines.fine_tuning import heads
+from pipelines.fine_tuning.task import Answered, Facts
 from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows
 from pipelines.metrics.guessing import Guessing, constant_answer
 from pipelines.records.rows import Rows
@@ -39,55 +33,49 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 
-
-_GUESSED: Mapping[type[LabelHead], str] = {
-    ClassificationHead: "always the most frequent class",
-    MultiLabelHead: "always the labels that most examples have",
-    RegressionHead: "always the mean",
+_GUESSED: Mapping[type[heads.LabelHead], str] = {
+    heads.ClassificationHead: "always the most frequent class",
+    heads.MultiLabelHead: "always the labels that most examples have",
+    heads.RegressionHead: "always the mean",
 }
 _COARSE = 1e-3  # a step of float32 may be so much of the labels' deviation without a word
 
 
 class LabelAnswer(NamedTuple):
-    """A model's answer to an example.
+    """A model's answer to an example."""
 
-    The label is as a submission has it; the prediction is the class, a 0 or 1 for each label, or
-    the number; values are the probabilities, float64, or [the number].
-    """
-
-    label: str
-    prediction: Any
-    values: np.ndarray
+    label: str  # as a submission has it
+    prediction: Any  # the class, a 0 or 1 for each label, or the number
+    values: np.ndarray  # the probabilities, float64, or [the number]
 
 
-class LabelTask(TextTask):
+Labelled = Answered[TextExample, LabelAnswer]
+
+
+class LabelTask(heads.TextTask):
     """The part of a task that depends on its labels only; files and figures are the task's own."""
 
     examples: Callable[[str], Iterable[TextExample]]  # reads a split; see `Task.examples`
 
     @property
     def curve_style(self) -> CurveStyle:
-        """Draws all figures; see `TaskDefaults`.
-
-        Training's accuracy of several labels at once is that of single labels, another figure.
-        """
-        several = isinstance(self.head_of, MultiLabelHead)
+        """Draws all figures; of several labels at once training's accuracy is another figure."""
+        several = isinstance(self.head_of, heads.MultiLabelHead)
         return CurveStyle(trained=() if several else ("accuracy",))
 
     def guessing(self, split: str) -> Guessing:
         examples = list(self.examples(split))
         labels = self.head_of.encode_all([str(example.label) for example in examples])
         answer = LabelAnswer("", constant_answer(labels), np.array([]))
-        is_number = isinstance(self.head_of, RegressionHead)
+        is_number = isinstance(self.head_of, heads.RegressionHead)
         loss = float(np.var(labels, dtype=np.float64)) if is_number else None
         words = _GUESSED[type(self.head_of)]
         return Guessing(words, [(example, answer) for example in examples], loss)
 
     def facts(self, example: TextExample) -> Facts:
-        """The label or labels of an example, none of a number; see `TaskDefaults`."""
-        if example.label is None or isinstance(self.head_of, RegressionHead):
+        if example.label is None or isinstance(self.head_of, heads.RegressionHead):
             return Facts(None, example.line, example.note)
-        several = isinstance(self.head_of, MultiLabelHead)
+        several = isinstance(self.head_of, heads.MultiLabelHead)
         classes = bounded_loads(example.label) if several else [example.label]
         return Facts(classes, example.line, example.note)
 
@@ -96,10 +84,8 @@ class LabelTask(TextTask):
     ) -> list[LabelAnswer]:
         del examples
         head, logits = self.head_of, self.joined(rows, outputs)["logits"]
-        answers = zip(
-            head.decode(logits), head.predictions(logits), head.values(logits), strict=True
-        )
-        return [LabelAnswer(*answer) for answer in answers]
+        parts = head.decode(logits), head.predictions(logits), head.values(logits)
+        return [LabelAnswer(*answer) for answer in zip(*parts, strict=True)]
 
 
 def label_units(examples: Iterable[TextExample], where: object) -> tuple[float, float]:
@@ -120,20 +106,17 @@ def label_units(examples: Iterable[TextExample], where: object) -> tuple[float, 
         f"those of float32, which models give, are {digits(step)} apart; take a constant such as "
         f"{mean:.3g} from all labels, and add it to the answers."
     )
-    if squares <= 0.0 and ends[0] == ends[1]:
+    if ends[0] == ends[1]:
         raise UserError(
             f"{where}: all rows to train on have the number {digits(mean)}, so that there is "
-            "nothing to learn; add rows with other numbers, or give another `dev_seed` where a dev "
-            "set is cut off."
+            "nothing to learn; add rows with other numbers, or give another `dev_seed`."
         )
     if squares <= 0.0:
         raise UserError(coarse)
     if step > _COARSE * deviation:
         _LOGGER.warning("%s", coarse)
-    _LOGGER.info(
-        "labels: mean %s, deviation %s; they are learned in these units.",
-        *map(digits, (mean, deviation)),
-    )
+    units = digits(mean), digits(deviation)
+    _LOGGER.info("labels: mean %s, deviation %s; they are learned in these units.", *units)
     return mean, deviation
 
 
@@ -164,27 +147,26 @@ class LabelForm(RowForm):
         self.max_seq_length = max_seq_length
         self._long_texts = long_texts_of(model.config)
         self.has_windows = self._long_texts.has_windows
-        self._head: LabelHead
+        self._head: heads.LabelHead
         if len(model.labels) == 1:
-            self.kind, self._head = "number", RegressionHead()
+            self.kind, self._head = "number", heads.RegressionHead()
         elif model.is_multi_label:
-            self.kind, self._head = "labels", MultiLabelHead(model.labels)
+            self.kind, self._head = "labels", heads.MultiLabelHead(model.labels)
         else:
             names = dict(zip(model.labels, model.labels, strict=True))
-            self.kind, self._head = "label", ClassificationHead(names)
+            self.kind, self._head = "label", heads.ClassificationHead(names)
         self.outputs = _OUTPUTS[self.kind] | ({} if self.kind == "number" else _LOGITS)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         fields = read_fields(self.inputs, instances)
-        texts = zip(*fields.values(), strict=True)
-        examples = [TextExample("", *some) for some in texts]
+        examples = [TextExample("", *some) for some in zip(*fields.values(), strict=True)]
         rows = text_rows(examples, self._tokenizer, self.max_seq_length, self._long_texts)
         return Prepared(single_rows(rows), rows, truncated_tokens(rows))
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         logits = self.joined(outputs)["logits"].astype(np.float32)
         logits = join_windows(prepared.state, logits, self._long_texts.window_answers)
-        if isinstance(self._head, RegressionHead):
+        if isinstance(self._head, heads.RegressionHead):
             return [{"score": float(one[0])} for one in logits]
         found = (self._head.predictions(logits), self._head.values(logits), logits)
         return [
@@ -213,9 +195,8 @@ def label_forms(model: KnownModel, max_seq_length: int | None = None) -> list[La
     keeps = task_settings(config).get("special_tokens") == "keep"
     special: SpecialTokens = "keep" if keeps else "split"
     tokenizer = PlainTokenizer(model.text, special)
-    texts = num_texts(config)
     return [
         LabelForm(model, tokenizer, length, pairs=pairs)
         for pairs in (False, True)
-        if texts in (None, 1 + pairs)
+        if num_texts(config) in (None, 1 + pairs)
     ]

@@ -1,12 +1,11 @@
 """The task of a run for labels: one of GLUE, XNLI, or what files of one's own hold, all checked."""
 
 import logging
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.errors import UserError, reading
 from pipelines.fine_tuning.heads import some_of
 from pipelines.fine_tuning.start import TaskBuilder
 from pipelines.tables.columns import Columns, check_columns, check_first_row, choose_columns
@@ -21,6 +20,7 @@ from pipelines.tasks.labels.labelling import (
     check_scored,
     dev_thresholds,
     find_labelling,
+    finite_number,
     in_order,
     training_statistics,
 )
@@ -32,8 +32,6 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class _Found(NamedTuple):
-    """Findings about the files."""
-
     columns: Columns
     kind: Kind
     labels: tuple[str, ...]
@@ -47,12 +45,9 @@ class _Builder(TaskBuilder):
     CONFIG = RunClassifierConfig
     TRAINING_IS_MISSING = "training needs `train_file`; name a file of labelled examples."
     FILES_ARE_MISSING = (
-        "there is no file to evaluate or to predict; name one with `dev_file` or `test_file`."
+        "there is no file to evaluate or to predict; name `dev_file` or `test_file`."
     )
-    NOTHING_TO_SCORE = (
-        "`do_eval=True`: there is no labelled file to evaluate; name one with `dev_file`, give "
-        "`dev_share`, or leave `do_eval` out."
-    )
+    NOTHING_TO_SCORE = "there is no labelled file; name a `dev_file`, or give `dev_share`."
 
     @property
     def _needs_training(self) -> bool:
@@ -60,32 +55,38 @@ class _Builder(TaskBuilder):
         return self._trained is None or self._config.dev_share > 0
 
     def _find(self, files: Mapping[str, TableFile]) -> _Found:
-        config = self._config
-        if config.dev_share and "train" not in files:
-            raise UserError(
-                f"`dev_share={config.dev_share}` is a share of the training file; name it with "
-                "`train_file`."
-            )
         columns, training, held_out = self._columns(files), None, None
         if "train" in files:
-            labelling = self._labelling(files["train"], columns)
+            check_columns(files["train"], columns.labels)
+            labelling = find_labelling(files["train"], columns.labels, self._is_regression())
             source = Source(files["train"], columns, labelling)
-            training = training_statistics(source, config.dev_seed)
-            if config.dev_share:
-                self._check_same_share()
-                held_out = self._held_out(training)
+            training = training_statistics(source, self._config.dev_seed)
+            held_out = self._held_out(training) if self._config.dev_share else None
         return _Found(columns, *self._kind_and_labels(training, columns), training, held_out)
 
     def _check(self, split: str, file: TableFile, found: _Found) -> Source:
+        """A file with its labels; of a test file they are read where it has them."""
         if split == "train":
             assert found.training is not None
             return found.training.source
-        return self._scored(split, file, found)
+        columns, required = found.columns, split == "dev"
+        if required or (columns.labels and set(columns.labels) <= set(file.columns)):
+            check_columns(file, columns.labels)
+            source = Source(file, columns, Labelling(found.kind, columns.labels, found.labels))
+            if check_scored(source, found.labels, required=required):
+                return source
+            words = some_of(found.labels)
+            _LOGGER.warning("%s: has none of the labels %s; not evaluated.", file.name, words)
+        return Source(file, columns, None)
 
     def _make(self, sources: Mapping[str, Source], found: _Found) -> LabelledTexts:
         if found.held_out:
             sources = {**sources, "dev": sources["train"]}
-        _say_what_is_scored(sources)
+        if "dev" not in sources and not (sources.get("test") and sources["test"].labelling):
+            _LOGGER.info(
+                "There is no labelled file next to the training file: nothing will be evaluated; "
+                "give `dev_file` or `dev_share` for that."
+            )
         return LabelledTexts(
             found.kind,
             found.labels,
@@ -96,47 +97,38 @@ class _Builder(TaskBuilder):
         )
 
     def _held_out(self, training: LabelStatistics) -> HeldOut:
-        config = self._config
-        thresholds = dev_thresholds(training, config.dev_share)
+        """The dev set of a training file; of a trained model no row that it was trained on."""
+        share, seed = self._config.dev_share, self._config.dev_seed
+        trained = self._known.get("dev_share") or 0, self._known.get("dev_seed") or 0
+        if self._trained is not None and trained != (share, seed):
+            raise UserError(
+                f"`dev_share={share}`: the model was trained with a dev_share of {trained[0]} and "
+                f"a dev_seed of {trained[1]}, so that some of these rows are training rows; give "
+                "the same ones."
+            )
+        thresholds = dev_thresholds(training, share)
         if not any(thresholds.values()):
             raise UserError(
-                f"{training.source.file.name}: `dev_share={config.dev_share}` of its "
-                f"{training.rows} rows is not one row of any label; give a larger share, or a "
-                "`dev_file`."
+                f"{training.source.file.name}: `dev_share={share}` of its {training.rows} rows is "
+                "not one row of any label; give a larger share, or a `dev_file`."
             )
-        return HeldOut(thresholds, config.dev_seed)
+        return HeldOut(thresholds, seed)
 
     def _open(self, split: str, name: str) -> TableFile:
         del split
-        config = self._config
-        return open_table(name, header=config.has_header, encoding=config.text_encoding)
+        return open_table(name, header=self._config.has_header, encoding=self._config.text_encoding)
 
     def _columns(self, files: Mapping[str, TableFile]) -> Columns:
         """The columns in the first file, which the other files have as well."""
         config = self._config
         split, file = next(iter(files.items()))
-        columns = choose_columns(
-            file,
-            config.text_column,
-            config.text_pair_column,
-            config.label_column,
-            labelled=split != "test",
-        )
+        named = (config.text_column, config.text_pair_column, config.label_column)
+        columns = choose_columns(file, *named, labelled=split != "test")
         for other in files.values():
             check_columns(other, columns.texts)
             if config.header is None:
                 check_first_row(other, columns.texts)
         return columns
-
-    def _labelling(self, file: TableFile, columns: Columns) -> Labelling:
-        check_columns(file, columns.labels)
-        found = find_labelling(file, columns.labels, regression=self._is_regression())
-        if found is None:
-            raise UserError(
-                f"{file.name}: no row has a label in the column "
-                f"{', '.join(map(repr, columns.labels))}; name another `label_column`."
-            )
-        return found
 
     def _is_regression(self) -> bool:
         if self._trained is None:
@@ -144,21 +136,6 @@ class _Builder(TaskBuilder):
         # As transformers has it: where nothing is said, one label is a number.
         problem = self._trained.config.extra.get("problem_type")
         return problem == "regression" or (problem is None and len(self._trained.labels) == 1)
-
-    def _scored(self, split: str, file: TableFile, expected: _Found) -> Source:
-        """A dev or test file; of a test file labels are read where it has them."""
-        columns, required = expected.columns, split == "dev"
-        if required or (columns.labels and set(columns.labels) <= set(file.columns)):
-            check_columns(file, columns.labels)
-            labelling = Labelling(expected.kind, columns.labels, expected.labels)
-            source = Source(file, columns, labelling)
-            if check_scored(source, expected.labels, required=required):
-                return source
-            _LOGGER.warning(
-                "%s: has none of the labels %s; it is not evaluated.",
-                *(file.name, some_of(expected.labels)),
-            )
-        return Source(file, columns, None)
 
     def _kind_and_labels(
         self, training: LabelStatistics | None, columns: Columns
@@ -188,12 +165,8 @@ class _Builder(TaskBuilder):
             # Those that were found on the training file.
             known = self._known.get("class_weights") or {}
             known = {**known, **{as_label(label): weight for label, weight in known.items()}}
-            if known and (without := [label for label in labels if label not in known]):
-                raise UserError(
-                    f"{self._trained.config.origin}: its class_weights have none for the label "
-                    f"{shown(without[0])}; correct them, or give `class_weights`."
-                )
-            return tuple(known[label] for label in labels) if known else None
+            with reading(self._trained.config.origin, "class_weights", "give `class_weights`"):
+                return tuple(known[label] for label in labels) if known else None
         if not given:
             return None
         if balanced:
@@ -207,23 +180,12 @@ class _Builder(TaskBuilder):
             "text_column": columns.text,
             "text_pair_column": columns.text_pair,
             "label_column": list(columns.labels),
-            "header": self._config.has_header,
+            "header": config.has_header,
             "dev_share": config.dev_share,
             "dev_seed": config.dev_seed,
             # Of a model that is evaluated; they change nothing of it.
             **{name: self._known[name] for name in ("label_units",) if name in self._known},
         }
-
-    def _check_same_share(self) -> None:
-        """Refuses to score rows on which the model was trained."""
-        config, known = self._config, self._known
-        now = (config.dev_share, config.dev_seed)
-        if self._trained is not None and (known.get("dev_share"), known.get("dev_seed")) != now:
-            raise UserError(
-                f"`dev_share={config.dev_share}`: the model was trained with a dev_share of "
-                f"{known.get('dev_share') or 0} and a dev_seed of {known.get('dev_seed') or 0}, so "
-                "that some of these rows are training rows; give the same ones."
-            )
 
 
 def balanced_weights(kind: Kind, counts: Sequence[int], rows: int) -> tuple[float, ...]:
@@ -233,8 +195,6 @@ def balanced_weights(kind: Kind, counts: Sequence[int], rows: int) -> tuple[floa
     the rows without the label for each row with it.
 
     Example:
-        >>> balanced_weights("one", [30, 10], 40)
-        (0.6666666666666666, 2.0)
         >>> balanced_weights("several", [30, 10], 40)
         (0.3333333333333333, 3.0)
     """
@@ -244,40 +204,22 @@ def balanced_weights(kind: Kind, counts: Sequence[int], rows: int) -> tuple[floa
 
 
 def parse_weights(given: Sequence[str], labels: Sequence[str]) -> tuple[float, ...]:
-    """Reads weights as a user gives them.
-
-    Example:
-        >>> parse_weights(["spam=2.5"], ["ham", "spam"])
-        (1.0, 2.5)
-    """
+    """Reads weights as a user gives them: LABEL=WEIGHT, 1 for all others."""
     weights = dict.fromkeys(labels, 1.0)
     for one in given:
         label, _, number = as_label(one).rpartition("=")
-        try:
-            weight = float(number)
-        except ValueError:
-            weight = math.nan
-        if label not in weights:
+        weight = finite_number(number) or 0.0
+        if label not in weights or weight <= 0:
             raise UserError(
-                f"`class_weights={one}`: there is no label {label!r}; give balanced, or "
-                f"LABEL=WEIGHT for some of {some_of(labels)}."
+                f"`class_weights={one}`: give balanced, or LABEL=WEIGHT, a number more than 0, for "
+                f"some of {some_of(labels)}."
             )
-        if not (math.isfinite(weight) and weight > 0):
-            raise UserError(f"`class_weights={one}`: the weight must be a number more than 0.")
         weights[label] = weight
     return tuple(weights.values())
 
 
-def _say_what_is_scored(sources: Mapping[str, Source]) -> None:
-    if "dev" not in sources and not (sources.get("test") and sources["test"].labelling):
-        _LOGGER.info(
-            "There is no labelled file next to the training file: nothing will be evaluated; give "
-            "`dev_file` or `dev_share` for that."
-        )
-
-
 def task_of(config: RunClassifierConfig) -> GlueTask | LabelledTexts:
-    """Gives the task that a configuration names, or the one that its files make."""
+    """The task that a configuration names, or the one that its files make."""
     if config.task_name is not None and config.data_dir is not None:
         return find_task(config.task_name).at(config.data_dir, config.long_texts)
     task: LabelledTexts = _Builder.for_run(config, config.own)

@@ -1,7 +1,7 @@
 """Batches for losses over vectors: rows of like length, no two of them with a text in common."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain, product
 from typing import NamedTuple
 
@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
-from keras_bert_impl.training.batches import BatchSource
+from keras_bert_impl.training.batches import Batch, BatchSource
 from keras_bert_impl.training.vector_step import LABELS, PLACES, part_feature
 from pipelines.fine_tuning.row_batches import LengthOrder, LengthRule
 from pipelines.fine_tuning.row_set import RowSet
 from pipelines.records.rows import Numbers
 from pipelines.tasks.vectors.files import CLASSES, VectorData
 
-Batch = Mapping[str, np.ndarray]
-
 _COUNTED_STEPS = 1000
+_TRIES = 30  # to make a batch
 
 
 class RowKeys(NamedTuple):
@@ -46,9 +45,6 @@ class _Filled:
         return not clash
 
 
-_TRIES = 30
-
-
 class DistinctOrder(LengthOrder):
     """The order of `LengthOrder`, where no row of a batch has a false negative in another.
 
@@ -73,17 +69,11 @@ class DistinctOrder(LengthOrder):
             any(one.takes(row, self._keys[row]) for one in room)
             while first < count and len(batches[first].rows) == size:
                 first += 1
-        full = (
-            self._filled(batch, np.roll(rows, -number * size)).rows
-            for number, batch in enumerate(batches)
-        )
-        return np.array(list(full), np.int64)
+        near = (np.roll(rows, -number * size) for number in range(count))
+        return np.array([one.rows for one in map(self._filled, batches, near)], np.int64)
 
     def _filled(self, batch: _Filled, near: Numbers) -> _Filled:
-        """Takes rows of the window, then any rows, into the places that are left.
-
-        A row that fits to hardly any other one may be in the way: then a batch is made anew.
-        """
+        """Takes rows of the window, then any rows, into the places that are left."""
         draws = np.random.default_rng([self._seed % 2**32, *near[:4].tolist()])
         for _ in range(_TRIES):
             others = chain(near.tolist(), draws.permutation(len(self._keys)).tolist())
@@ -92,7 +82,7 @@ class DistinctOrder(LengthOrder):
                     break
             else:
                 return batch
-            batch, near = _Filled(), near[:0]
+            batch, near = _Filled(), near[:0]  # a row that fits to hardly any other was in the way
         raise UserError(
             f"`train_batch_size={self._batch_size}`: there are not so many rows of which none has "
             "an answer to another's query; lower it, or give more texts."
@@ -124,8 +114,9 @@ class VectorBatches(BatchSource):
         self._texts, self._rows, self._labels = texts, rows, labels
         self.batch_size = batch_size
         longest = texts.lengths[rows].max(axis=1)  # what a row takes is decided by its longest text
-        make = LengthOrder if keys is None else DistinctOrder
-        self._order = make(longest, batch_size, seed, *([] if keys is None else [keys]))
+        self._order = LengthOrder(longest, batch_size, seed)
+        if keys is not None:
+            self._order = DistinctOrder(longest, batch_size, seed, keys)
         of_replica = -(-batch_size * rows.shape[1] // replicas)
         parts = -(-of_replica // texts_at_once)
         self._shape = (parts, replicas, -(-of_replica // parts))
@@ -141,7 +132,6 @@ class VectorBatches(BatchSource):
             self.open_features = frozenset(part_feature(*one) for one in names)
 
     def batch_at(self, step: int) -> Batch:
-        """The batch of one step; see `VectorObjective`."""
         rows, parts = self._parts_of(step)
         count, replicas, size = self._shape
         # Where vectors will stand: those of a replica together, one part after the other.
@@ -181,11 +171,8 @@ class VectorBatches(BatchSource):
 
 
 def keys_of(texts: RowSet, rows: NDArray[np.int32], data: VectorData) -> list[RowKeys]:
-    """The keys of rows: texts as the model reads them, so that two of the same tokens are one.
-
-    Of classes the class: no other text of it may be a negative.
-    """
-    if data.kind == CLASSES:
+    """The keys of rows: texts as the model reads them, so that two of the same tokens are one."""
+    if data.kind == CLASSES:  # no other text of its class may be a negative
         assert data.labels is not None, "classes are labels"
         return [RowKeys(frozenset([int(label)])) for label in data.labels]
     seen: dict[bytes, int] = {}

@@ -12,11 +12,13 @@ Each row has one text or several, and perhaps a label:
 | text, class | classes: texts of one class belong together |
 """
 
+import contextlib
 import logging
 import re
+import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -57,13 +59,7 @@ def choose_vector_columns(
     negatives: Sequence[str],
     label: str | None,
 ) -> VectorColumns:
-    """Finds the columns that are named, and guesses the others where it is plain.
-
-    Example:
-        >>> file = TableFile("train.csv", "csv", ("question", "answer", "negative_1"))
-        >>> choose_vector_columns(file, None, None, (), None).texts
-        ('question', 'answer', 'negative_1')
-    """
+    """Finds the columns that are named, and guesses the others where it is plain."""
     if not negatives:
         negatives = [one for one in file.columns if _NEGATIVE.fullmatch(one)]
     lower = {column.lower(): column for column in file.columns}
@@ -73,39 +69,45 @@ def choose_vector_columns(
         _LOGGER.info("%s: pairs are the columns %r and %r.", file.name, query, document)
     guessed = label is None
     if query and document and not label:  # a label is not needed, and asked for by its plain name
+        texts = [query, document]
         label = next((lower[name] for name in ("label", "score", "margin") if name in lower), None)
-        found = VectorColumns((query, document, *negatives), label, guessed)
     else:
         try:
             chosen = choose_columns(file, query, document, [label] if label else (), labelled=False)
         except UserError as error:  # they are called otherwise here
             said = str(error).replace("text_pair_column", "document_column")
             raise UserError(said.replace("text_column", "query_column")) from error
-        texts = (*chosen.texts, *(negatives if chosen.text_pair else ()))
-        found = VectorColumns(texts, chosen.labels[0] if chosen.labels else None, guessed)
-    if len(found.texts) == 1 and found.label is None:
+        texts, label = chosen.texts, next(iter(chosen.labels), None)
+    if len(texts) == 1 and label is None:
         raise UserError(
-            f"{file.name}: has single texts ({shown(found.texts[0])}) and nothing that says which "
+            f"{file.name}: has single texts ({shown(texts[0])}) and nothing that says which "
             "belong together; name a `document_column`, or a `label_column` of their classes."
         )
-    check_columns(file, [*found.texts, *([found.label] if found.label else ())])
-    return found
+    texts += negatives if len(texts) > 1 else ()
+    check_columns(file, [*texts, *([label] if label else ())])
+    return VectorColumns(tuple(texts), label, guessed)
 
 
 @dataclass(frozen=True)
 class VectorData:
-    """A table in memory: each text once, and rows of their numbers.
-
-    Labels are scores, margins (of several negatives [rows, negatives]) or numbers of classes.
-    """
+    """A table in memory: each text once, and rows of their numbers."""
 
     name: str
     kind: str
     texts: Sequence[tuple[str, str]]  # each a prompt and what follows it
     rows: NDArray[np.int32]  # [rows, columns]; of classes two texts of one class
-    labels: NDArray[np.float32] | None = None  # [rows]; of pairs and triples None
-    # Of single texts with classes the class of each text, [texts].
-    classes: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    # Scores, margins (perhaps [rows, negatives]) or numbers of classes; of pairs and triples None.
+    labels: NDArray[np.float32] | None = None
+    classes: NDArray[np.int32] | None = None  # those of single texts, [texts]
+
+    def rows_crc32(self, how: str) -> str:
+        """What tells the rows and labels from others; `how` is what else is done with them."""
+        labels = b"" if self.labels is None else self.labels.tobytes()
+        return f"{zlib.crc32(self.rows.tobytes() + labels + how.encode()):08x}"
+
+    def words(self, numbers: Iterable[int]) -> list[str]:
+        """What some texts say without their prompts."""
+        return [self.texts[number][1] for number in numbers]
 
     @cached_property
     def queries(self) -> NDArray[np.int32]:
@@ -130,12 +132,10 @@ class VectorData:
 def read_vector_data(
     file: TableFile, columns: VectorColumns, prompts: Sequence[str] = ("", "", ""), seed: int = 0
 ) -> VectorData:
-    """Reads a table whole.
+    """Reads a table whole; the `seed` draws which two texts of a class stand in one row.
 
-    Args:
-        prompts: what stands in front of queries, in front of documents and negatives, and in front
-            of texts that are neither: those of scores and classes.
-        seed: draws which two texts of a class stand in one row.
+    The `prompts` stand in front of queries, of documents and negatives, and of texts that are
+    neither: those of scores and classes.
     """
     numbers: dict[tuple[int, str], int] = {}  # by what a text is: 0 a query, 1 a document
     rows, labels, empty = list[list[int]](), list[Any](), Counted()
@@ -182,20 +182,17 @@ def _of_kind(
     pairs = data.rows.shape[1] == 2
     if pairs and {str(label).strip().lower() for label in labels} <= _INFERENCE:
         return _of_inference(data, labels)
-    if pairs and {one.lower() for one in columns.texts} == {"premise", "hypothesis"}:
-        raise UserError(
-            f"{data.name}: the labels of premise and hypothesis are {shown(labels[0])} and others; "
-            "write entailment, neutral and contradiction."
-        )
-    numbers = _numbers(labels)
-    if numbers is not None:
-        return replace(data, kind=SCORES if pairs else MARGINS, labels=numbers)
-    if columns.label_is_guessed:
+    other = {one.lower() for one in columns.texts} != {"premise", "hypothesis"}
+    with contextlib.suppress(TypeError, ValueError):  # of labels that are something else
+        numbers = np.array(labels).astype(np.float32)
+        if other and np.isfinite(numbers).all():
+            return replace(data, kind=SCORES if pairs else MARGINS, labels=numbers)
+    if other and columns.label_is_guessed:
         _LOGGER.info("%s: the column %r is no number, and not read.", data.name, columns.label)
         return replace(data, kind=PAIRS if pairs else TRIPLES)
     raise UserError(
-        f"{data.name}: the column {shown(columns.label)} of pairs holds neither numbers nor "
-        "entailment, neutral and contradiction; name another `label_column`."
+        f"{data.name}: the column {shown(columns.label)} must hold entailment, neutral and "
+        f"contradiction{', or numbers' if other else ''}; name another `label_column`."
     )
 
 
@@ -226,15 +223,6 @@ def _label_of(file: TableFile, record: Record, columns: VectorColumns) -> Any:
     return value
 
 
-def _numbers(labels: Sequence[Any]) -> NDArray[np.float32] | None:
-    """The labels as finite numbers; None where they are something else."""
-    try:
-        numbers = np.array(labels).astype(np.float32)
-    except (TypeError, ValueError):
-        return None
-    return numbers if np.isfinite(numbers).all() else None
-
-
 def _of_inference(data: VectorData, labels: Sequence[str]) -> VectorData:
     """Triples of a premise, what follows from it, and what contradicts it."""
     found: dict[int, Mapping[str, list[int]]] = {}
@@ -262,9 +250,10 @@ def _of_classes(data: VectorData, labels: Sequence[Any], seed: int) -> VectorDat
         if classes_of.setdefault(text, number) != number:
             twice.add(text)
     if twice:
-        first = shown(data.texts[min(twice)][1])
-        what = "texts have several classes and are not trained on"
-        _LOGGER.warning("%s: %d %s, the first %s.", data.name, len(twice), what, first)
+        _LOGGER.warning(
+            "%s: %d texts have several classes and are not trained on, the first %s.",
+            *(data.name, len(twice), shown(data.texts[min(twice)][1])),
+        )
     classes = np.array([classes_of[text] for text in range(len(data.texts))], np.int32)
     draws = np.random.default_rng(seed)
     texts = draws.permutation([text for text in range(len(data.texts)) if text not in twice])

@@ -37,18 +37,14 @@ class VectorFilesConfig(SplitFiles):
         "class.",
         resume=FREE,  # the content is compared
     )
-    dev_file: str | None = option(
-        None, "Texts to evaluate, in any of these forms: its form says the figures.", resume=FREE
-    )
+    dev_file: str | None = option(None, "Texts to evaluate, in any of these forms.", resume=FREE)
     test_file: str | None = option(None, "More texts to evaluate.", resume=FREE)
     query_column: str | None = option(
         None,
         "The column of the query, or of the first text: its name, or its number from 1 where the "
         "file has no header. By default guessed where it is plain.",
     )
-    document_column: str | None = option(
-        None, "The column of the query's document, or of the second text."
-    )
+    document_column: str | None = option(None, "The column of the document, or of the second text.")
     negative_column: tuple[str, ...] = option(
         (),
         "The columns of documents that do not answer the query, separated by commas; in JSON one "
@@ -78,28 +74,17 @@ class MiningConfig:
         at_least=0,
         at_most=100,
     )
-    mine_from: int = option(
-        1, "The best rank of a negative: those before may answer the query.", at_least=1
-    )
+    mine_from: int = option(1, "The first rank of a negative; better ones may answer.", at_least=1)
     mine_to: int = option(100, "The last rank of a negative.", at_least=1)
-    mine_margin: float = option(
-        0.0, "By how much a negative's cosine is below that of the query's own document."
-    )
+    mine_margin: float = option(0.0, "By how much a negative's cosine is below the document's.")
     mine_relative_margin: float = option(
-        0.05,
-        "By which share of the own document's cosine a negative is below it: what is nearer "
-        "probably answers the query.",
-        at_least=0,
-        at_most=1,
+        0.05, "By which share of the document's cosine it is below.", at_least=0, at_most=1
     )
 
     def __post_init__(self) -> None:
         check_options(self)
         if self.mine_to - self.mine_from + 1 < self.mine_negatives:
-            raise UserError(
-                f"`mine_negatives={self.mine_negatives}` are more than the ranks from "
-                f"{self.mine_from} to {self.mine_to}; raise `mine_to`."
-            )
+            raise UserError("`mine_negatives` are more than the ranks up to `mine_to`; raise it.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,9 +114,7 @@ class RunEmbedderConfig(FineTuningConfig):
         None, "What similarities are multiplied by in mnrl, cosent and angle; 20.", more_than=0
     )
     loss_margin: float | None = option(
-        None,
-        "The margin of triplet (5), contrastive and online_contrastive (0.5).",
-        more_than=0,
+        None, "The margin of triplet (5), contrastive and online_contrastive (0.5).", more_than=0
     )
     score_range: tuple[float, ...] = option(
         (),
@@ -146,26 +129,21 @@ class RunEmbedderConfig(FineTuningConfig):
     )
     pooling: str | None = option(
         None,
-        "The vector of a text: mean of its tokens, cls, or pooler; by default as the model that "
-        "training starts from says, else mean.",
+        "The vector of a text: mean of its tokens, cls, or pooler; by default as in the model "
+        "before training, else mean.",
         choices=POOLINGS,
     )
     normalize: bool | None = option(
-        None,
-        "Scale vectors to length 1; by default as the model that training starts from says, else "
-        "not.",
+        None, "Scale vectors to length 1; by default as the model before training, else not."
     )
     query_prompt: str | None = option(
-        None,
-        "What is written in front of queries, such as 'query: '; kept in the model. By default as "
-        "the model that training starts from says.",
+        None, "What is written in front of queries; by default as in the model before training."
     )
     document_prompt: str | None = option(None, "What is written in front of documents.")
     texts_at_once: int = option(
         32,
-        "How many texts are computed together. All texts of a batch are compared with each other; "
-        "with accumulation_steps above 1 each is computed twice, and the memory of a "
-        "batch of any size is that of so many texts.",
+        "How many texts are computed together. All of a batch are compared with each other; with "
+        "accumulation_steps above 1 each is computed twice, and memory is that of so many texts.",
         at_least=1,
     )
     mining: MiningConfig = nested(MiningConfig)
@@ -176,16 +154,14 @@ class RunEmbedderConfig(FineTuningConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.files.names_files:
+            raise UserError("nothing says what to learn; give `train_file`, a table of texts.")
+        if self.do_predict or self.encoder_bilstm:
             raise UserError(
-                "nothing says what to learn; give `train_file`, a table of texts that belong "
-                "together."
+                "`do_predict` and `encoder_bilstm` are not for vectors, which have no head and are "
+                "written by the tool embed; leave them out."
             )
-        if self.do_predict:
-            raise UserError("`do_predict`: vectors are written by the tool embed; leave it out.")
         if self.score_range and len(self.score_range) != 2:
             raise UserError("`score_range`: give two numbers, the least and the greatest.")
-        if self.encoder_bilstm:
-            raise UserError("`encoder_bilstm`: vectors have no head; leave it out.")
 
     def configure(self, config: BertConfig) -> BertConfig:
         return without_task(config)

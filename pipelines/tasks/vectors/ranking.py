@@ -41,8 +41,7 @@ _BM25 = "bm25"
 _RIGHT, _WRONG = '["relevant"]', "[]"
 _FIGURES = ("ndcg@10", "mrr@10")
 Ranked = Answered[TextExample, float]
-_Lists = dict[int, list[int]]
-"""The numbers of the documents of each query."""
+_Lists = dict[int, list[int]]  # the numbers of the documents of each query
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,9 +57,7 @@ class RunRerankerConfig(FineTuningConfig):
         "file has none: bm25, or a model of vectors.",
     )
     num_candidates: int = option(30, "How many documents are found for a query.", at_least=1)
-    num_negatives: int = option(
-        4, "How many of them, drawn by the seed, a query is trained with.", at_least=1
-    )
+    num_negatives: int = option(4, "How many of them a query is trained with.", at_least=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -72,10 +69,7 @@ class RunRerankerConfig(FineTuningConfig):
 
 @dataclass(frozen=True)
 class RankingTask(TextTask):
-    """Pairs of a query and a document, which is right or not; see `Task`.
-
-    Those of one query have one `identifier`, and the candidates' order.
-    """
+    """Pairs of a query, which is their `identifier`, and a document, right or not; see `Task`."""
 
     splits: Mapping[str, Sequence[TextExample]]
     relevant: Mapping[str, int]  # how many right documents each query has, found or not
@@ -140,8 +134,7 @@ def task_of(config: RunRerankerConfig) -> RankingTask:
     tables, splits, relevant = dict[str, TableFile](), dict[str, list[TextExample]](), {}
     wanted = {"train": config.do_train, "dev": config.do_eval or config.do_predict}
     for split in (split for split in wanted if wanted[split]):
-        name = str(config.files.file(split))
-        options = config.files
+        options, name = config.files, str(config.files.file(split))
         table = open_table(name, header=options.has_header, encoding=options.text_encoding)
         named = (options.query_column, options.document_column, options.negative_column)
         columns = choose_vector_columns(table, *named, options.label_column)
@@ -155,12 +148,10 @@ def task_of(config: RunRerankerConfig) -> RankingTask:
             raise UserError(f"{name}: no query has a right document; name another file.")
         lists = _documents(config, data, known, training=split == "train")
         tables[split] = table
+        said = [text for _, text in data.texts]
         splits[split] = [
             TextExample(
-                str(query),
-                data.texts[query][1],
-                data.texts[one][1],
-                _RIGHT if known[query].get(one) else _WRONG,
+                str(query), said[query], said[one], _RIGHT if known[query].get(one) else _WRONG
             )
             for query, documents in lists.items()
             for one in documents
@@ -202,12 +193,9 @@ def _documents(
 def _found(
     config: RunRerankerConfig, data: VectorData, known: Mapping[int, Mapping[int, bool]]
 ) -> _Lists:
-    """What BM25, or a model of vectors, finds among all documents of a file.
-
-    A query's own text, which both find first, is left out unless it is a right document.
-    """
-    asked, count = [data.texts[query][1] for query in known], config.num_candidates
-    documents = [data.texts[one][1] for one in data.documents]
+    """What BM25, or a model of vectors, finds among all documents of a file."""
+    asked, documents = data.words([*known]), data.words(data.documents)
+    count = config.num_candidates
     if config.candidates == _BM25:
         found = bm25_rankings(asked, documents, count + 1)
     else:
@@ -218,10 +206,9 @@ def _found(
         found = nearest(*vectors, count + 1)[0].tolist()
     lists = _Lists()
     for query, numbers in zip(known, found, strict=True):
+        # Both find a query's own text first, which is left out unless it is a right document.
+        right, own = known[query], data.texts[query][1]
         candidates = data.documents[numbers].tolist()
-        lists[query] = [
-            one
-            for one in candidates
-            if known[query].get(one) or data.texts[one][1] != data.texts[query][1]
-        ][:count]
+        others = [one for one in candidates if right.get(one) or data.texts[one][1] != own]
+        lists[query] = others[:count]
     return lists

@@ -1,7 +1,7 @@
 """The task of a run that trains vectors: from files and options to batches, figures, a model."""
 
+import contextlib
 import logging
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.sentence_modules import (
     DOCUMENT,
+    OTHER_NAMES,
     QUERY,
     SentenceSettings,
     read_sentence_settings,
@@ -22,29 +23,14 @@ from keras_bert_impl.checkpoints.sentence_modules import (
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.json_files import json_text
-from keras_bert_impl.serving.smaller_vectors import (
-    INT8,
-    UBINARY,
-    quantized,
-    ranges_of,
-    restored,
-    truncated,
-)
+from keras_bert_impl.serving import smaller_vectors
 from keras_bert_impl.training.learning_curve import Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.heads import TextTask
 from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder, starting_point
 from pipelines.fine_tuning.task import Answered, Facts, Head, TrainingRows
 from pipelines.fine_tuning.text_rows import TextExample
-from pipelines.metrics.retrieval import (
-    bm25_rankings,
-    nearest_accuracy,
-    need_bm25,
-    ranking_figures,
-    retrieval_figures,
-    similarity_figures,
-    triplet_accuracy,
-)
+from pipelines.metrics import retrieval
 from pipelines.records.rows import Rows
 from pipelines.tables.files import TableFile, open_table
 from pipelines.tasks.vectors.files import (
@@ -63,11 +49,8 @@ from pipelines.vectors.nearest import pair_scores
 
 if TYPE_CHECKING:
     from keras_bert_impl.config import BertConfig
-    from keras_bert_impl.serving.opened_model import OpenedModel
-    from keras_bert_impl.serving.signatures import ServedModel
     from pipelines.tasks.vectors.batches import VectorBatches
 
-NAME = "embedder"
 _LOGGER = logging.getLogger(__name__)
 
 _DRAWN: Mapping[str, tuple[str, ...]] = {
@@ -85,10 +68,7 @@ _BEST_RANK = 100  # of BM25
 
 @dataclass(frozen=True)
 class VectorTask(FilesOfSplits, TextTask):
-    """Vectors of texts; see `pipelines.fine_tuning.task.Task`.
-
-    Its examples are the texts of a table, each once; which of them stand in a row is `sources`'.
-    """
+    """Vectors of the texts of a table, each once; `sources` say what stands in a row."""
 
     NEEDED: ClassVar = "a table of texts that belong together"
     joins = False
@@ -102,7 +82,7 @@ class VectorTask(FilesOfSplits, TextTask):
     texts_at_once: int = 32
     mining: MiningConfig = field(default_factory=MiningConfig)
     score_range: tuple[float, float] = (0.0, 1.0)
-    name: str = NAME
+    name: str = "embedder"
     train_split: str = "train"
 
     @property
@@ -114,10 +94,8 @@ class VectorTask(FilesOfSplits, TextTask):
         """What stands for the rows of the training file, and for those that are mined."""
         if self.train_split not in self.sources:
             return {}
-        data = self.source(self.train_split)
-        labels = b"" if data.labels is None else data.labels.tobytes()
-        mined = json_text(asdict(self.mining)).encode()
-        return {"rows_crc32": f"{zlib.crc32(data.rows.tobytes() + labels + mined):08x}"}
+        mined = json_text(asdict(self.mining))
+        return {"rows_crc32": self.source(self.train_split).rows_crc32(mined)}
 
     def files(self, split: str) -> list[Path]:
         return [Path(self.source(split).name)]
@@ -157,18 +135,15 @@ class VectorTask(FilesOfSplits, TextTask):
 
     @property
     def max_seq_length(self) -> int | None:
-        """That of the model that training starts from."""
         return self.sentence_settings.max_seq_length
 
     def identity(self, split: str) -> str:
         """What figures depend on besides the texts: rows, labels, how vectors are compared."""
-        data, settings = self.source(split), self.sentence_settings
-        labels = b"" if data.labels is None else data.labels.tobytes()
-        how = f"{settings.pooling} {settings.normalize} {settings.similarity}".encode()
-        return f", rows {zlib.crc32(data.rows.tobytes() + labels + how):08x}"
+        settings = self.sentence_settings
+        how = f"{settings.pooling} {settings.normalize} {settings.similarity}"
+        return f", rows {self.source(split).rows_crc32(how)}"
 
     def sentence(self, max_seq_length: int) -> SentenceSettings:
-        """How a text becomes a vector, for the model's folder."""
         return replace(self.sentence_settings, max_seq_length=max_seq_length)
 
     def num_training_rows(self, rows: Any) -> int:
@@ -182,9 +157,7 @@ class VectorTask(FilesOfSplits, TextTask):
         data = self.source(self.train_split)
         rows = self._with_mined(data, training) if self.mining.mine_negatives else data.rows
         low, high = self.score_range
-        labels = data.labels
-        if labels is not None and data.kind == SCORES:
-            labels = (labels - low) / (high - low)
+        labels = None if data.labels is None else (data.labels - low) / (high - low)
         in_batch = loss_named(self.loss).in_batch
         return VectorBatches(
             training.rows,
@@ -204,14 +177,13 @@ class VectorTask(FilesOfSplits, TextTask):
 
         path, mining = training.folder / _MINED, self.mining
         identity = f"{training.identity} {self.settings} {self.sentence_settings.similarity}"
-        if (found := _read_mined(path, identity)) is not None:
-            return found
+        with contextlib.suppress(OSError, ValueError, KeyError), np.load(path) as kept:
+            if str(kept["identity"]) == identity:  # an encoder's last bits may differ since
+                return kept["rows"]
         vectors = training.outputs().read(0, len(training.rows))["embedding"]
         mined = mine_negatives(
-            vectors[data.queries],
-            vectors[data.documents],
-            data.relevant,
-            texts=(_words(data, data.queries), _words(data, data.documents)),
+            *(vectors[data.queries], vectors[data.documents], data.relevant),
+            texts=(data.words(data.queries), data.words(data.documents)),
             count=mining.mine_negatives,
             first_rank=mining.mine_from,
             last_rank=mining.mine_to,
@@ -222,7 +194,7 @@ class VectorTask(FilesOfSplits, TextTask):
         _LOGGER.info(
             "mined negatives: %.1f %% of the candidates were dropped as probably positive; %d of "
             "%d queries had too few and get random documents",
-            *(100 * mined.share_dropped, mined.num_too_few, len(data.queries)),
+            *(100 * mined.share_dropped, len(data.queries) - len(mined.queries), len(data.queries)),
         )
         negatives = _random_documents(data, mining.mine_negatives, training.seed)
         negatives[mined.queries] = mined.negatives
@@ -247,18 +219,19 @@ class VectorTask(FilesOfSplits, TextTask):
         """The figures of a split, at each size that its vectors may have; see `Task.score`."""
         examples, vectors = zip(*answered, strict=True)
         data, all_vectors = self.source(examples[0].identifier), np.stack(vectors)
-        width, similarity = all_vectors.shape[1], self.sentence_settings.similarity
-        figures = _figures(data, all_vectors, similarity)
+        width, settings = all_vectors.shape[1], self.sentence_settings
+        figures = _figures(data, all_vectors, settings.similarity)
         smaller = {
-            f"of_{size}": truncated(all_vectors, size, self.sentence_settings.normalize)
-            for size in self.sentence_settings.dimensions
+            f"of_{size}": smaller_vectors.truncated(all_vectors, size, settings.normalize)
+            for size in settings.dimensions
             if size < width
         }
-        ranges = ranges_of([all_vectors])
-        for kind in (INT8, UBINARY):
-            smaller[kind] = restored(quantized(all_vectors, kind, ranges), width, ranges)
+        ranges = smaller_vectors.ranges_of([all_vectors])
+        for kind in (smaller_vectors.INT8, smaller_vectors.UBINARY):
+            some = smaller_vectors.quantized(all_vectors, kind, ranges)
+            smaller[kind] = smaller_vectors.restored(some, width, ranges)
         for how, some in smaller.items():
-            found = _figures(data, some, similarity)
+            found = _figures(data, some, settings.similarity)
             figures |= {f"{name}_{how}": found[name] for name in _DRAWN[data.kind][:1]}
         return figures
 
@@ -274,48 +247,33 @@ class VectorTask(FilesOfSplits, TextTask):
         return replace(self, sources={**self.sources, split: drawn}), answered
 
     def peers(self, split: str) -> dict[str, Guess]:
-        """What words alone find; see `TaskDefaults.peers`."""
         data = self.source(split)
         if data.kind not in (PAIRS, TRIPLES, MARGINS):
             return {}
         try:
-            need_bm25()
+            retrieval.need_bm25()
         except UserError as error:
             _LOGGER.info("There are no figures of BM25 beside the model's: %s", error)
             return {}
-        texts = _words(data, data.queries), _words(data, data.documents)
-        rankings = bm25_rankings(*texts, _BEST_RANK)
+        texts = data.words(data.queries), data.words(data.documents)
+        rankings = retrieval.bm25_rankings(*texts, _BEST_RANK)
         right = [
             [number in wanted for number in ranking]
             for ranking, wanted in zip(rankings, data.relevant, strict=True)
         ]
-        found = ranking_figures(right, [len(wanted) for wanted in data.relevant])
+        found = retrieval.ranking_figures(right, [len(wanted) for wanted in data.relevant])
         return {name: Guess("BM25, by words alone", value) for name, value in found.items()}
 
     def write(self, folder: Path, split: str, answered: Any) -> Sequence[Path]:
-        """Nothing: vectors are written by the tool embed."""
         del folder, split, answered
         return ()
-
-    def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
-        from keras_bert_impl.serving.export import serve_model
-
-        return serve_model(opened, 1, max_seq_length)
-
-
-def _words(data: VectorData, numbers: NDArray[np.int32]) -> list[str]:
-    """What texts say without their prompts."""
-    return [data.texts[number][1] for number in numbers]
 
 
 def _random_documents(data: VectorData, count: int, seed: int) -> NDArray[np.int64]:
     """Documents for each query that are not its own: int64 [queries, count]."""
     draws, size = np.random.default_rng(seed), len(data.documents)
-    if (most := max(map(len, data.relevant))) > size - count:
-        raise UserError(
-            f"{data.name}: a query has {most} of the {size} documents, so that {count} others are "
-            "missing; leave `mine_negatives` out."
-        )
+    if max(map(len, data.relevant)) > size - count:
+        raise UserError(f"{data.name}: has too few documents for `mine_negatives={count}`.")
     found = np.empty([len(data.queries), count], np.int64)
     for row, own in zip(found, data.relevant, strict=True):
         # Enough of the documents in a random order that some are not the query's own.
@@ -324,41 +282,30 @@ def _random_documents(data: VectorData, count: int, seed: int) -> NDArray[np.int
     return found
 
 
-def _read_mined(path: Path, identity: str) -> NDArray[np.int32] | None:
-    """Rows that this run mined before it was stopped: an encoder's last bits may differ since."""
-    try:
-        with np.load(path, allow_pickle=False) as kept:
-            same = str(kept["identity"]) == identity
-            return kept["rows"] if same else None
-    except (OSError, ValueError, KeyError):
-        return None
-
-
 def _figures(data: VectorData, vectors: NDArray[np.float32], score: str) -> dict[str, float]:
     """The figures of a table's vectors: [texts, size]."""
-    if data.kind == CLASSES:
-        return {"nearest_accuracy": nearest_accuracy(vectors, data.classes.tolist())}
+    if data.classes is not None:
+        return {"nearest_accuracy": retrieval.nearest_accuracy(vectors, data.classes.tolist())}
+    columns = [vectors[texts] for texts in data.rows.T[:3]]
     if data.kind == SCORES:
         assert data.labels is not None, "scores are labels"
-        first, second = (vectors[data.rows[:, column]] for column in (0, 1))
-        return similarity_figures(pair_scores(first, second, score), data.labels)
+        first, second = columns
+        return retrieval.similarity_figures(pair_scores(first, second, score), data.labels)
     queries, documents = vectors[data.queries], vectors[data.documents]
-    figures = retrieval_figures(queries, documents, data.relevant, score)
-    if data.rows.shape[1] > 2:
-        anchors, positives, negatives = (vectors[data.rows[:, column]] for column in (0, 1, 2))
-        figures["triplet_accuracy"] = triplet_accuracy(anchors, positives, negatives, score)
+    figures = retrieval.retrieval_figures(queries, documents, data.relevant, score)
+    if len(columns) > 2:
+        query, right, wrong = columns
+        figures["triplet_accuracy"] = retrieval.triplet_accuracy(query, right, wrong, score)
     return figures
 
 
 class _Builder(TaskBuilder):
     """From the options of a run to its task."""
 
-    CONFIG: ClassVar = RunEmbedderConfig
-    TRAINING_IS_MISSING: ClassVar = "`do_train=True`: there is no file; name one with `train_file`."
-    FILES_ARE_MISSING: ClassVar = "there is no file; name one with `train_file` or `dev_file`."
-    NOTHING_TO_SCORE: ClassVar = (
-        "`do_eval=True`: there is no file to evaluate; name one with `dev_file`."
-    )
+    CONFIG = RunEmbedderConfig
+    TRAINING_IS_MISSING = "`do_train=True`: there is no file; name one with `train_file`."
+    FILES_ARE_MISSING = "there is no file; name one with `train_file` or `dev_file`."
+    NOTHING_TO_SCORE = "`do_eval=True`: there is no file to evaluate; name one with `dev_file`."
 
     @cached_property
     def _settings(self) -> SentenceSettings:
@@ -372,15 +319,11 @@ class _Builder(TaskBuilder):
         """Each file's own columns: a dev file may judge by scores what pairs have trained."""
         config, found = self._config, {}
         there = {column for file in files.values() for column in file.columns}
-
-        def of(file: TableFile, name: str | None) -> str | None:
-            """A column that only another file has is not asked for in this one."""
-            return name if name in file.columns or name not in there else None
-
         for split, file in files.items():
-            query, document = of(file, config.query_column), of(file, config.document_column)
-            negatives = [name for name in config.negative_column if of(file, name)]
-            label = of(file, config.label_column)
+            others = there - {*file.columns}  # what only another file has is not asked for here
+            named = (config.query_column, config.document_column, config.label_column)
+            query, document, label = (None if name in others else name for name in named)
+            negatives = [name for name in config.negative_column if name not in others]
             found[split] = choose_vector_columns(file, query, document, negatives, label)
         return found
 
@@ -391,7 +334,8 @@ class _Builder(TaskBuilder):
         if used:
             _LOGGER.info("%s: in front of texts: %s", file.name, ", ".join(map(repr, used)))
         scores = data.labels if data.kind == SCORES else None
-        if split != "train" and scores is not None and scores.min() == scores.max():
+        has_scale = split == "train" and self._run.score_range
+        if scores is not None and scores.min() == scores.max() and not has_scale:
             raise UserError(f"{file.name}: all scores are the same; there is nothing to compare.")
         return data
 
@@ -430,21 +374,19 @@ def _sentence_settings(run: RunEmbedderConfig) -> SentenceSettings:
     start = starting_point(run, RunDirectory(run.output_dir))
     kept = None if start.checkpoint is None else read_sentence_settings(start.folder)
     kept = kept or SentenceSettings()
-    given: dict[str, Any] = {"pooling": run.pooling, "normalize": run.normalize}
-    given["dimensions"] = run.matryoshka_dims or None
     size = start.config.hidden_size
     if too_large := [one for one in run.matryoshka_dims if one > size]:
-        raise UserError(
-            f"`matryoshka_dims={too_large[0]}`: the model's vectors have {size} numbers; give "
-            "sizes up to that."
-        )
-    prompts = {"query": run.query_prompt, "document": run.document_prompt}
+        raise UserError(f"`matryoshka_dims={too_large[0]}` must be at most the model's {size}.")
+    prompts = {QUERY: run.query_prompt, DOCUMENT: run.document_prompt}
     named = {name: text for name, text in prompts.items() if text is not None}
-    if named:  # they replace what the same texts were called before
-        old = {"query": ("search_query",), "document": ("passage", "corpus", "search_document")}
-        gone = {other for name in named for other in old[name]}
-        kept_prompts = {name: text for name, text in kept.prompts.items() if name not in gone}
-        given["prompts"] = {**kept_prompts, **named}
+    # They replace what the same texts were called before.
+    others = {x: text for x, text in kept.prompts.items() if OTHER_NAMES.get(x) not in named}
+    given: dict[str, Any] = {
+        "pooling": run.pooling,
+        "normalize": run.normalize,
+        "dimensions": run.matryoshka_dims or None,
+        "prompts": {**others, **named},
+    }
     return replace(kept, **{name: value for name, value in given.items() if value is not None})
 
 
@@ -453,10 +395,7 @@ def _loss_for(data: VectorData, wanted: str | None, mined: int) -> str:
     if wanted is None:
         return names[0]
     if wanted not in names:
-        raise UserError(
-            f"`loss={wanted}` is not for {data.kind}, which {data.name} has; choose "
-            f"{', '.join(names)}."
-        )
+        raise UserError(f"`loss={wanted}` is not for {data.kind}; choose {', '.join(names)}.")
     return wanted
 
 
@@ -467,13 +406,8 @@ def _score_range(data: VectorData, loss: str, given: Sequence[float]) -> tuple[f
     if given:
         return given[0], given[1]
     low, high = float(data.labels.min()), float(data.labels.max())
-    if low == high:
-        raise UserError(f"{data.name}: all scores are {low:g}; there is nothing to learn.")
     if loss.endswith("contrastive") and set(data.labels.tolist()) != {0.0, 1.0}:
-        raise UserError(
-            f"`loss={loss}`: needs scores of 0 and 1, but {data.name} has some from {low:g} to "
-            f"{high:g}; choose another loss."
-        )
+        raise UserError(f"`loss={loss}` needs scores of 0 and 1; choose another loss.")
     if low >= -1 - _ROUNDING and high <= 1 + _ROUNDING:
         return 0.0, 1.0  # cosines, which stay what they are
     known = (most for most in (5.0, 100.0) if low >= 0 and 0.8 * most < high <= most)
@@ -496,23 +430,16 @@ def _check_loss(task: VectorTask, data: VectorData) -> None:
     try:
         loss = loss_named(task.loss, **task.loss_options)
     except TypeError as error:
-        flags = {"scale": "similarity_scale", "similarity": "similarity"}
-        given = " and ".join(f"`{flags.get(name, 'loss_margin')}`" for name in task.loss_options)
         raise UserError(
-            f"{given}: one of them is not for `loss={task.loss}`; leave it out."
+            "one of `similarity`, `similarity_scale` and `loss_margin` is not for "
+            f"`loss={task.loss}`; leave it out."
         ) from error
     mined = task.mining.mine_negatives
     if mined and data.kind not in (PAIRS, TRIPLES):
-        raise UserError(
-            f"`mine_negatives={mined}` is for queries and documents, and {data.name} has "
-            f"{data.kind}; leave it out."
-        )
+        raise UserError(f"`mine_negatives` is for queries and documents, not for {data.kind}.")
     columns, (fewest, most) = data.rows.shape[1] + mined, loss.columns
     if data.kind != CLASSES and not fewest <= columns <= (most or columns):
-        raise UserError(
-            f"`loss={task.loss}` takes {most} texts of a row, but there are {columns}; choose "
-            "another loss, or fewer negatives."
-        )
+        raise UserError(f"`loss={task.loss}` takes rows of {most} texts, and not of {columns}.")
 
 
 def task_of(config: RunEmbedderConfig) -> VectorTask:

@@ -39,14 +39,14 @@ def own(**files):
     ("options", "message"),
     [
         ({}, "nothing says what to learn; give `task_name` and `data_dir`"),
-        ({"task_name": "CoLA"}, "`task_name=CoLA` needs `data_dir`"),
+        ({"task_name": "CoLA"}, "give `task_name` and `data_dir`"),
         (
             {"task_name": "CoLA", "own": own(train_file="t.csv")},
             "`train_file` is for files of one's own",
         ),
         (
             {"task_name": "CoLA", "data_dir": Path("d"), "own": own(class_weights=("balanced",))},
-            "`class_weights` is for files of one's own and would do nothing with `task_name=CoLA`",
+            "`class_weights` is for files of one's own; leave `task_name` out",
         ),
     ],
 )

@@ -102,7 +102,7 @@ def test_one_column_a_label_has_0_or_1():
     assert read("1", "0") == '["toxic"]'
     assert read("0", "true") == '["rude"]'
     assert read(None, None) is None
-    with pytest.raises(UserError, match=r"line 7: the column 'rude' has '2'; it must be 0 or 1"):
+    with pytest.raises(UserError, match=r"line 7: the column 'rude' has '2', not 0 or 1"):
         read("1", "2")
 
 

@@ -18,19 +18,20 @@ class Opened:
     count = 0
     calls: list[list[str]] = []  # noqa: RUF012  # one for all, as a process has
 
-    def __init__(self, config):
-        del config
+    def __init__(self, config, texts):
+        del config, texts
         type(self).count += 1
         self.texts_at_once = 3
 
-    def embed(self, texts):
+    def embed(self, texts, dimensions):
+        assert dimensions is None
         self.calls.append(texts)
         return np.array([[len(text)] for text in texts], np.float32)
 
 
 @pytest.fixture
 def opened(monkeypatch):
-    monkeypatch.setattr(embed_on_beam, "_OpenedOnce", Opened)
+    monkeypatch.setattr(embed_on_beam, "open_embedder", Opened)
     Opened.count, Opened.calls = 0, []
     return Opened
 

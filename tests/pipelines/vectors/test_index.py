@@ -154,13 +154,13 @@ def test_ids_of_numpy_come_back_as_numbers(index):
 @pytest.mark.parametrize(
     ("given_ones", "sentence"),
     [
-        ({"vectors": np.zeros([2, 7])}, r"holds vectors of 8 numbers, and is given \[2, 7\]"),
-        ({"vectors": np.full([1, 8], np.nan)}, "NaN or infinite"),
+        ({"vectors": np.zeros([2, 7])}, r"give a table of numbers, \[vectors, 8\]"),
+        ({"vectors": np.full([1, 8], np.nan)}, "no vector may be NaN"),
         ({"vectors": np.zeros([2, 8]), "texts": ["a"]}, "`texts`: there are 1 for 2 rows"),
         ({"vectors": np.zeros([2, 8]), "ids": [1, 2, 3]}, "`ids`: there are 3 for 2 rows"),
-        ({"vectors": [[1], [1, 2]]}, "are no table of numbers"),
+        ({"vectors": [[1], [1, 2]]}, "give a table of numbers"),
         ({"vectors": None, "texts": 5}, "`texts`: 5 is not a text"),
-        ({"vectors": [["a"] * 8]}, "are no table of numbers"),
+        ({"vectors": [["a"] * 8]}, "give a table of numbers"),
         ({"vectors": np.full([1, 8], 1e30)}, "too large to be multiplied"),
         ({"vectors": np.full([1, 8], 1e300)}, "too large to be multiplied"),
         ({"vectors": np.zeros([1, 8]), "texts": [b"a"]}, "`texts`: b'a' is not a text"),

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from pipelines.vectors import index_files
 from pipelines.vectors.index_files import IndexFiles
 
 BLOCKS = st.lists(
@@ -47,7 +46,7 @@ def stopped_at(files, place, cut, rows):
             raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
-        patch.setattr(index_files, "flush", flush)
+        patch.setattr("keras_bert_impl.files.flush", flush)
         added(files, rows)
 
 

@@ -12,7 +12,7 @@ GIVEN = {"model": "m", "input_file": "lines.txt"}
 
 def test_the_outputs_name_says_its_form():
     assert EmbedConfig(**GIVEN, output_file=Path("x.parquet")).pooling is None
-    with pytest.raises(UserError, match=r"let it end in \.npy or \.parquet"):
+    with pytest.raises(UserError, match=r"must end in \.npy or \.parquet"):
         EmbedConfig(**GIVEN, output_file=Path("x.csv"))
 
 

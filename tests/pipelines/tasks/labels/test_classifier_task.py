@@ -17,7 +17,9 @@ def config(name, **changes):
     )
 
 
-@pytest.mark.parametrize(("typed", "name"), [("cola", "CoLA"), ("AX", "AX"), ("XNLI", "XNLI-en")])
+@pytest.mark.parametrize(
+    ("typed", "name"), [("cola", "CoLA"), ("STSB", "STS-B"), ("AX", "AX"), ("XNLI", "XNLI-en")]
+)
 def test_a_name_gives_its_task_with_its_files(typed, name):
     task = task_of(config(typed))
     assert (task.name, task.data_dir) == (name, Path("data"))

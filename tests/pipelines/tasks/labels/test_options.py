@@ -7,9 +7,12 @@ from pipelines.tasks.labels.options import LabelledTextsConfig
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dev_file": "d.csv", "dev_share": 0.1}, "`dev_share=0.1` cuts a dev set off"),
-        ({"regression": True, "class_weights": ("balanced",)}, "a regression has no classes"),
-        ({"regression": True, "label_column": ("a", "b")}, "a regression has one column"),
+        ({"dev_file": "d.csv", "dev_share": 0.1}, "`dev_share` is a part of `train_file`"),
+        (
+            {"regression": True, "class_weights": ("balanced",)},
+            "`regression` takes one `label_column`, and no `class_weights`",
+        ),
+        ({"regression": True, "label_column": ("a", "b")}, "`regression` takes one `label_column`"),
     ],
 )
 def test_options_that_exclude_each_other_are_refused(options, message):

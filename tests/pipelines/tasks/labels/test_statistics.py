@@ -43,7 +43,7 @@ def test_the_order_of_labels_is_that_of_numbers_or_of_characters(labels, order):
     [
         ([("x", "a"), ("y", "a")], "must be two labels or more .* the only one is 'a'"),
         ([("x", "a"), ("y", "")], "line 3 has no label in the column 'label'"),
-        ([("", "a"), (" ", "b")], "no row is left to train on, for all of them have no text"),
+        ([("", "a"), (" ", "b")], "no row has a text in the column 'text'"),
     ],
 )
 def test_labels_that_cannot_be_learned_are_refused(tmp_path, rows, message):

@@ -46,5 +46,5 @@ def test_missing_files_are_named(tmp_path, caplog):
 
 def test_a_file_that_the_server_would_refuse_is_named(tmp_path):
     (tmp_path / "CoLA.tsv").write_text("index\tprediction\n0\tacceptable\n")
-    with pytest.raises(UserError, match=r"CoLA.tsv: line 2 is '0\\tacceptable', which is no answ"):
+    with pytest.raises(UserError, match=r"CoLA.tsv: line 2 is '0\\tacceptable', no answer here"):
         archive(tmp_path / "a.zip", tmp_path)

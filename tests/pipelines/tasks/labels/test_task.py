@@ -154,8 +154,11 @@ def test_balanced_weights_are_scikit_learns():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("eggs=2", "there is no label 'eggs'; give balanced, or LABEL=WEIGHT for some of ham"),
-        ("spam=0", "the weight must be a number more than 0"),
+        (
+            "eggs=2",
+            "`class_weights=eggs=2`: give balanced, or LABEL=WEIGHT, a number more than 0, .* ham",
+        ),
+        ("spam=0", "`class_weights=spam=0`: give balanced, or LABEL=WEIGHT, a number more than 0"),
     ],
 )
 def test_weights_that_mean_nothing_are_refused(given, message):

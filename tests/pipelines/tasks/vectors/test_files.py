@@ -117,7 +117,7 @@ def test_rows_without_a_text_are_left_out_and_told(read, caplog):
         ([{"text": "a"}], "nothing that says which belong together"),
         (
             [{"premise": "a", "hypothesis": "b", "label": 0}],
-            "the labels of premise and hypothesis are 0 and others; write entailment",
+            "the column 'label' must hold entailment, neutral and contradiction; name",
         ),
         ([{"title": "a", "abstract": "b"}], "name it with `query_column`"),
         (
@@ -143,7 +143,9 @@ def test_what_cannot_be_learned_is_one_sentence(read, lines, sentence):
 
 
 def test_a_column_that_is_named_must_hold_numbers(read):
-    with pytest.raises(UserError, match="holds neither numbers nor entailment"):
+    with pytest.raises(
+        UserError, match="must hold entailment, neutral and contradiction, or numbers"
+    ):
         read([{**QUESTION, "mood": "high"}], label="mood")
 
 

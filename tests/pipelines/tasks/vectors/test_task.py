@@ -140,11 +140,11 @@ def test_what_was_mined_for_other_options_or_another_start_is_mined_again(task, 
 @pytest.mark.parametrize(
     ("lines", "options", "sentence"),
     [
-        (scored(0, 0), {}, "all scores are 0"),
+        (scored(0, 0), {}, "all scores are the same"),
         (scored(-1, 1), {"loss": "contrastive"}, "needs scores of 0 and 1"),
         (scored(0, 1), {"mining": MiningConfig(mine_negatives=1)}, "is for queries and documents"),
         ([DOG, CAT], {"loss": "triplet"}, "is not for pairs"),
-        ([DOG, CAT], {"matryoshka_dims": (99,)}, "the model's vectors have 16 numbers"),
+        ([DOG, CAT], {"matryoshka_dims": (99,)}, "must be at most the model's 16"),
         ([DOG, CAT], {"loss_margin": 1.0}, "is not for `loss=mnrl`"),
     ],
 )
