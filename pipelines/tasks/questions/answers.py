@@ -12,7 +12,8 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -111,6 +112,11 @@ class BestSpans(NamedTuple):
     start_logit: Logits
     end_logit: Logits
     offsets: Numbers
+
+    def tokens(self, rows: Rows) -> tuple[Numbers, Numbers]:
+        """The first and the last token of each span, counted over all rows."""
+        begins = rows.offsets()[self.row]
+        return begins + self.first, begins + self.last
 
 
 class NullLogits(NamedTuple):
@@ -232,20 +238,15 @@ def predict(
     A question for which no span is possible is answered "empty", as in the original, or, where
     there may be no answer (and the original fails), with none.
     """
-    limits = settings.n_best_size, settings.max_answer_length
-    spans = find_best_spans(rows, start_logits, end_logits, *limits)
-    texts = _SpanTexts(rows, spans, text)
+    count = settings.n_best_size
+    spans = find_best_spans(rows, start_logits, end_logits, count, settings.max_answer_length)
+    found = _candidates(questions, rows, spans, text)
     if not settings.version_2_with_negative:
-        return [
-            Prediction(_best(texts.of(number, question), settings.n_best_size) or [_EMPTY])
-            for number, question in enumerate(questions)
-        ]
+        return [Prediction(_best(some, count) or [_EMPTY]) for some in found]
     null = find_null_logits(rows, start_logits, end_logits)
     return [
-        _with_null(texts.of(number, question), Candidate("", start, end), settings.n_best_size)
-        for number, (question, start, end) in enumerate(
-            zip(questions, null.start.tolist(), null.end.tolist(), strict=True)
-        )
+        _with_null(some, Candidate("", start, end), count)
+        for some, start, end in zip(found, null.start.tolist(), null.end.tolist(), strict=True)
     ]
 
 
@@ -274,30 +275,27 @@ def _with_null(candidates: Iterator[Candidate], null: Candidate, count: int) -> 
     return Prediction(kept, odds)
 
 
-class _SpanTexts:
-    """The texts of the best spans, made only for the spans that are looked at."""
+def _candidates(
+    questions: Sequence[Question], rows: Rows, spans: BestSpans, text: TextSettings
+) -> Iterator[Iterator[Candidate]]:
+    """The candidates of each question, the best one first; a text is made when it is looked at."""
+    casing = Casing(text.do_lower_case, text.strip_accents)
+    ids, starts, ends = (rows.tokens[name] for name in ("input_ids", "text_start", "text_end"))
+    firsts, lasts = spans.tokens(rows)
 
-    def __init__(self, rows: Rows, spans: BestSpans, text: TextSettings) -> None:
-        begins = rows.offsets()[spans.row]
-        self._tokens = text.vocabulary.tokens
-        self._casing = Casing(text.do_lower_case, text.strip_accents)
-        self._ids = rows.tokens["input_ids"]
-        self._starts, self._ends = rows.tokens["text_start"], rows.tokens["text_end"]
-        self._first, self._last = begins + spans.first, begins + spans.last
-        self._spans = spans
+    def candidate(question: Question, span: int) -> Candidate:
+        passage, first, last = question.passage, int(firsts[span]), int(lasts[span])
+        start, end = int(starts[first]), int(ends[last])
+        tokens = [text.vocabulary.tokens[x] for x in ids[first : last + 1].tolist()]
+        word_of = passage.word_of_character
+        touched = passage.words[word_of[start] : word_of[starts[last]] + 1]
+        return Candidate(
+            find_original_text(join_tokens(tokens), " ".join(touched), casing),
+            float(spans.start_logit[span]),
+            float(spans.end_logit[span]),
+            start,
+            visible_end(passage.text, start, end),
+        )
 
-    def of(self, number: int, question: Question) -> Iterator[Candidate]:
-        """The candidates of one question, the best one first."""
-        words, word_of = question.passage.words, question.passage.word_of_character
-        for span in range(*self._spans.offsets[number : number + 2].tolist()):
-            first, last = int(self._first[span]), int(self._last[span])
-            start, end = int(self._starts[first]), int(self._ends[last])
-            tokens = [self._tokens[x] for x in self._ids[first : last + 1].tolist()]
-            touched = words[word_of[start] : word_of[self._starts[last]] + 1]
-            yield Candidate(
-                find_original_text(join_tokens(tokens), " ".join(touched), self._casing),
-                float(self._spans.start_logit[span]),
-                float(self._spans.end_logit[span]),
-                start,
-                visible_end(question.passage.text, start, end),
-            )
+    for question, own in zip(questions, pairwise(spans.offsets.tolist()), strict=True):
+        yield map(partial(candidate, question), range(*own))

@@ -88,12 +88,10 @@ def answer_positions(
     texts = [questions[number].answers[0].text for number in numbers]
     answers = Spans.of(tokenizer.encode_lines(texts))
     first, last = improve_spans(passages.block.ids, first, last, answers)
-    tokens = np.full((2, len(questions)), -1, np.int64)  # in the passage
+    tokens = np.full((2, len(questions)), -1, np.int64)  # in the passage; -1 is in no window
     tokens[:, numbers] = np.stack([first, last]) - passages.start[numbers]
-    has_answer = np.zeros(len(questions), np.bool_)
-    has_answer[numbers] = True
     first, last = tokens[:, windows.document]
-    inside = has_answer[windows.document] & (first >= windows.start) & (last < windows.end)
+    inside = (first >= windows.start) & (last < windows.end)
     shift = offset - windows.start
     return (
         np.where(inside, first + shift, 0).astype(np.int32),
@@ -175,13 +173,7 @@ def _places(
 ) -> dict[str, NDArray[np.int32]]:
     """Which characters each token came from, and whether its window shows most around it."""
     source = ranges(shown.start, shown.length)
-    target = ranges(begins, shown.length)
-    features = {
-        "text_start": passages.block.starts[source],
-        "text_end": passages.block.ends[source],
-        "is_max_context": owned_tokens(windows),
-    }
-    arrays = {name: np.zeros(total, np.int32) for name in features}
-    for name, numbers in features.items():
-        arrays[name][target] = numbers
-    return arrays
+    found = passages.block.starts[source], passages.block.ends[source], owned_tokens(windows)
+    arrays = np.zeros((len(found), total), np.int32)
+    arrays[:, ranges(begins, shown.length)] = found
+    return dict(zip(("text_start", "text_end", "is_max_context"), arrays, strict=True))
