@@ -30,7 +30,7 @@ from pipelines.answering.asked_texts import (
 )
 from pipelines.answering.config import JSON, AnswerConfig, FillMaskConfig, PredictConfig
 from pipelines.answering.opening import OpenAnsweringModel, no_texts, open_answering_model
-from pipelines.tables.writing import digits
+from pipelines.tables.writing import digits, writable
 
 _BLOCK = 1024
 _BLOCK_OF_A_STREAM = 32
@@ -116,7 +116,7 @@ def _answer_all(
         if not count:
             _check_words(config, model, block)
         for one, answer in zip(block, _answers(answerer, block), strict=True):
-            file.write(_writable(_written(config, answerer, labels, one, answer, most)) + "\n")
+            file.write(writable(_written(config, answerer, labels, one, answer, most)) + "\n")
             cut += bool(answer.get(NUM_TRUNCATED))
             empty += not any(text.strip() for text in texts_in([one.instance]))
         count += len(block)
@@ -170,11 +170,6 @@ def _check_words(config: PredictConfig, model: OpenAnsweringModel, block: list[P
     texts = texts_in(one.instance for one in block)
     words = [text.replace(MASK, " ") for text in texts]
     check_words(words, model.text, config.input_file or "the texts", may_refuse=False)
-
-
-def _writable(text: str) -> str:
-    """Text without half of a surrogate pair, which no file holds."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def table_of(

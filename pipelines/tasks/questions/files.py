@@ -58,11 +58,9 @@ class Passage:
     @cached_property
     def word_of_character(self) -> NDArray[np.int32]:
         """The word that each character is of; a blank is of the word in front of it, or -1."""
-        if self.text.isascii():
-            blank = _IS_BLANK[np.frombuffer(self.text.encode(), np.uint8)]
-        else:  # a JSON file may hold half of a surrogate pair
-            codes = np.frombuffer(self.text.encode("utf-32-le", "surrogatepass"), "<u4")
-            blank = _IS_BLANK[np.minimum(codes, len(_IS_BLANK) - 1)]
+        # A JSON file may hold half of a surrogate pair.
+        codes = np.frombuffer(self.text.encode("utf-32-le", "surrogatepass"), "<u4")
+        blank = _IS_BLANK[np.minimum(codes, len(_IS_BLANK) - 1)]
         begins = ~blank
         begins[1:] &= blank[:-1]
         return np.cumsum(begins, dtype=np.int32) - 1
@@ -135,15 +133,12 @@ class Evidence:
     most_words: int = 400
 
 
-_HERE = Evidence()
-
-
 def read_questions(
     path: Path,
     *,
     version_2_with_negative: bool,
     training: bool = False,
-    evidence: Evidence = _HERE,
+    evidence: Evidence | None = None,
     encoding: TextEncoding = UTF_8,
 ) -> Iterator[Question]:
     """Reads the questions of a file in their order; for training those that can be trained on.
@@ -155,7 +150,7 @@ def read_questions(
     """
     content, seen = read_json(path, WANTED, encoding), set[str]()
     if is_trivia(content):
-        questions = _trivia_questions(path, content, evidence, training=training)
+        questions = _trivia_questions(path, content, evidence or Evidence(), training=training)
     else:
         questions = _squad_questions(path, content, encoding)
     for question in _trainable(path, questions) if training else questions:
@@ -271,7 +266,8 @@ def _trivia_questions(
                 missing += 1
             text = first_words(text, evidence.most_words)
             answer = entry.get("Answer") or {}
-            found = find_alias(text, _texts(answer, "NormalizedAliases", "Aliases"))
+            aliases = (answer.get(name) for name in ("NormalizedAliases", "Aliases"))
+            found = find_alias(text, [alias for some in aliases for alias in _texts(some)])
             if found or not training:
                 passage = Passage(str(page.get("Title", page["Filename"])), text)
                 answers = (found,) if found else ()
@@ -287,21 +283,18 @@ def _trivia_questions(
 
 def trivia_right_answers(path: Path, content: Any) -> dict[str, Mapping[str, Any]]:
     """The right answers by what the official figures count; no document is read."""
-    with reading(path, _FORM):
+    with reading(path, f"{_FORM} with answers"):
         if counts_questions(content):
             keys = {entry["QuestionId"]: entry for entry in _entries(content)}
         else:
             keys = {_name(entry, page): entry for entry, _, page in _pairs(content)}
-        right = dict[str, Mapping[str, Any]]()
-        for key, entry in keys.items():
-            answer = entry.get("Answer") or {}
-            if answer.get("NormalizedAliases") is None:
-                raise UserError(
-                    f"{path}: question {shown(key)} has no answer to evaluate by; name a file with "
-                    "answers."
-                )
-            right[key] = {x: _texts(answer, x) for x in ("NormalizedAliases", "HumanAnswers")}
-    return right
+        return {
+            key: {
+                "NormalizedAliases": _texts(_a(list, entry["Answer"]["NormalizedAliases"])),
+                "HumanAnswers": _texts(entry["Answer"].get("HumanAnswers")),
+            }
+            for key, entry in keys.items()
+        }
 
 
 def _entries(content: Any) -> Iterator[Any]:
@@ -325,19 +318,15 @@ def _name(entry: Any, page: Any) -> str:
     return f"{entry['QuestionId']}{BETWEEN}{page['Filename']}"
 
 
-def _texts(answer: Any, *names: str) -> list[str]:
-    """The texts in some lists of an answer; a list may be missing."""
-    return [_a(str, text) for name in names for text in answer.get(name) or []]
+def _texts(values: Any) -> list[str]:
+    """The texts in a list, which may be missing."""
+    return [_a(str, text) for text in values or []]
 
 
 def _document(path: Path, folder: Path, name: str) -> Path:
     """Where a document is: in its folder, whatever its name and its links say."""
-    document = folder / name
-    try:
-        inside = name and real_path(document).is_relative_to(real_path(folder))
-    except (OSError, ValueError, RuntimeError):  # too long, with NUL, or links in a circle
-        inside = False
-    if not inside or ".." in Path(name).parts or Path(name).is_absolute():
+    document = real_path(folder / name)
+    if not document.is_relative_to(real_path(folder)):
         raise UserError(
             f"{path}: the Filename {shown(name)} does not lie in {folder}, where documents are; "
             "fix it, or leave its question out."

@@ -23,7 +23,7 @@ from pipelines.metrics.guessing import Guessing
 from pipelines.metrics.question_answering import squad_v2_question, trivia_scores
 from pipelines.records.rows import Rows
 from pipelines.tables.lines import read_json
-from pipelines.tasks.questions.answerer import QuestionForm, ServingSettings, question_forms
+from pipelines.tasks.questions.answerer import LOGITS, QuestionForm, ServingSettings, question_forms
 from pipelines.tasks.questions.answers import (
     SURELY_NO_ANSWER,
     AnswerSettings,
@@ -45,11 +45,12 @@ from pipelines.tasks.questions.rows import WindowSettings, question_rows
 from pipelines.tasks.questions.scores import (
     ANSWER_TABLE,
     METRICS,
+    TRIVIA_PREDICTIONS,
     ScoredAnswers,
     best_of_documents,
     write_answer_table,
+    write_object,
     write_predictions,
-    write_trivia_predictions,
 )
 
 if TYPE_CHECKING:
@@ -113,16 +114,12 @@ class QuestionTask(TaskDefaults):
 
     @property
     def answer_options(self) -> Mapping[str, Any]:
-        """The options by which answers are chosen, the threshold once there is one.
-
-        See `TaskDefaults`.
-        """
         options = {
             "n_best_size": self.answer_settings.n_best_size,
             "max_answer_length": self.answer_settings.max_answer_length,
+            THRESHOLD: self.null_score_diff_threshold,
         }
-        threshold = self.null_score_diff_threshold
-        return options if threshold is None else {**options, THRESHOLD: threshold}
+        return {name: value for name, value in options.items() if value is not None}
 
     def calibrated(self, scores: Mapping[str, float]) -> "QuestionTask":
         """The task with the threshold of the highest F1, where it was to be found."""
@@ -132,12 +129,9 @@ class QuestionTask(TaskDefaults):
         return replace(self, null_score_diff_threshold=scores[THRESHOLD])
 
     def files(self, split: str) -> Sequence[Path]:
-        name = f"{split}_file"
         training = split == self.train_split or self.dev_share
         path = self.train_file if training else self.predict_file
-        if path is None:
-            raise UserError(f"`{name}` is missing; name a file in SQuAD's form.")
-        return [path]
+        return [path] if path else []
 
     def examples(self, split: str) -> Iterable[Question]:
         """The questions of a split; for training those whose answer is where it should be."""
@@ -172,8 +166,8 @@ class QuestionTask(TaskDefaults):
     @cached_property
     def _trivia(self) -> Any:
         """The content of the file that is asked, where it is in TriviaQA's form, else None."""
-        path = self.train_file if self.dev_share else self.predict_file
-        content = None if path is None else read_json(path, WANTED, self.encoding)
+        path = next(iter(self.files("predict")), None)
+        content = read_json(path, WANTED, self.encoding) if path else None
         return content if is_trivia(content) else None
 
     def facts(self, example: Question) -> Facts:
@@ -208,18 +202,16 @@ class QuestionTask(TaskDefaults):
             BertSpanLabeler(config, dtype=dtype),
             SpanObjective(padding_competes=self.padding_competes),
             labels=("start_positions", "end_positions"),
-            token_outputs=("start_logits", "end_logits"),
+            token_outputs=LOGITS,
         )
 
     def answers(
         self, examples: Sequence[Question], rows: Rows, outputs: Mapping[str, NDArray]
     ) -> Sequence[Prediction]:
         """The best answers of each question over all its windows; padding gives none."""
-        if self.text is None:
-            raise ValueError("give `text`, the model's vocabulary and casing")
-        start = dense_logits(rows, outputs["start_logits"])
-        end = dense_logits(rows, outputs["end_logits"])
-        return predict(examples, rows, start, end, self.text, self.answer_settings)
+        assert self.text is not None  # of a run
+        logits = (dense_logits(rows, outputs[name]) for name in LOGITS)
+        return predict(examples, rows, *logits, self.text, self.answer_settings)
 
     def score(self, answered: Answered[Question, Prediction]) -> Mapping[str, float]:
         """The official figures, in percent, with the bounds of their intervals over articles.
@@ -266,7 +258,7 @@ class QuestionTask(TaskDefaults):
         )
         if self._trivia:
             best = best_of_documents(self._trivia, answered)
-            files.append(write_trivia_predictions(folder, best))
+            files.append(write_object(folder / TRIVIA_PREDICTIONS, best))
         return files
 
     def forms(self, model: "KnownModel", max_seq_length: int | None) -> list[QuestionForm]:

@@ -65,7 +65,7 @@ def test_a_document_out_of_the_folder_is_never_read(tmp_path, name):
     content["Data"][0]["EntityPages"] *= 2
     content["Data"][0]["EntityPages"][1] = {"Filename": name}
     path.write_text(json.dumps(content))
-    with pytest.raises(UserError, match=r"the Filename .* does not lie in .*wikipedia, where"):
+    with pytest.raises(UserError, match=r"does not lie in .*wikipedia, where|\(embedded null byte"):
         read(path)
 
 
