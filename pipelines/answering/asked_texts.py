@@ -60,10 +60,9 @@ def asked_texts(config: PredictConfig, answerer: Answerer) -> Iterator[Placed]:
     if config.question:
         passage = read_text(str(config.passage_file), config.text_encoding)
         asked = [{**one, "passage": passage} for one in asked]
-    return (
-        Placed(one, f"`{option}`{number}")
-        for number, one in zip(_numbers(len(asked)), asked, strict=True)
-    )
+    several = len(asked) > 1
+    numbered = enumerate(asked, start=1)
+    return (Placed(one, f"`{option}`" + f" {number}" * several) for number, one in numbered)
 
 
 def _of_options(config: PredictConfig) -> tuple[str, Sequence[Instance]]:
@@ -76,10 +75,6 @@ def _of_options(config: PredictConfig) -> tuple[str, Sequence[Instance]]:
         return "text", [{"text": one} for one in config.text]
     pairs = zip(config.text, config.text_pair, strict=True)
     return "text", [{"text_a": first, "text_b": second} for first, second in pairs]
-
-
-def _numbers(count: int) -> Iterable[str]:
-    return [""] if count == 1 else (f" {number}" for number in range(1, count + 1))
 
 
 def is_stream(name: str) -> bool:
@@ -98,8 +93,9 @@ def _of_file(config: PredictConfig, name: str, answerer: Answerer) -> Iterator[P
             f"{name}: lines hold one text each, but this model is asked with "
             f"{' and '.join(one.name for one in inputs)}; give CSV, TSV or JSON lines."
         )
-    read = _streamed_lines if is_stream(name) else read_lines
-    lines = read(name, config.text_encoding)
+    encoding = config.text_encoding
+    streamed = is_stream(name)
+    lines = enumerate(_streamed(name, encoding), 1) if streamed else read_lines(name, encoding)
     return (Placed({inputs[0].name: line}, f"{name}: line {number}") for number, line in lines)
 
 
@@ -112,17 +108,14 @@ def _table(config: PredictConfig) -> TableFile:
     )
 
 
-def _streamed_lines(name: str, encoding: TextEncoding) -> Iterator[tuple[int, str]]:
-    return enumerate(_streamed("/dev/stdin" if name == "-" else name, encoding), 1)
-
-
 def _streamed(name: str, encoding: TextEncoding) -> Iterator[str]:
     """The lines of a pipe, each as soon as it is there."""
+    path = "/dev/stdin" if name == "-" else name
     if encoding.is_utf8:
-        yield from map(encoding.composed, text_lines(name, stream=True))
+        yield from map(encoding.composed, text_lines(path, stream=True))
         return
-    with open_input(name, stream=True) as file:
-        for line in encoding.recoded_lines(name, file):
+    with open_input(path, stream=True) as file:
+        for line in encoding.recoded_lines(path, file):
             yield line.decode().rstrip("\r\n")
 
 
@@ -131,11 +124,8 @@ def _columns_of(config: PredictConfig, file: TableFile, inputs: Sequence[Input])
     given = [config.text_column, config.text_pair_column]
     if not any(given) and _has_all(file, inputs):
         return [one.name for one in inputs]
-    if len(inputs) == 1 and config.text_pair_column:
-        raise UserError(
-            f"`text_pair_column={config.text_pair_column}`: this model is asked with one text; "
-            "leave it out."
-        )
+    if len(inputs) == 1 and given[1]:
+        raise asked_otherwise(f"`text_pair_column={given[1]}`", "a second text", inputs)
     if any(one.is_list for one in inputs):
         names = " and ".join(one.name for one in inputs)
         raise UserError(

@@ -52,12 +52,11 @@ def predict(config: PredictConfig, kind: str | None = None, most: int = _MOST_SH
     """
     if config.output_file:
         check_output(config.output_file)
-    model: OpenAnsweringModel | None = None
+    model: OpenAnsweringModel
 
     def first_texts() -> Iterable[Any]:
         if config.input_file is None or is_stream(config.input_file):
             return no_texts()
-        assert model is not None
         some = asked_texts(config, chosen_answerer(model, config))
         return [dict(one.instance) for one in itertools.islice(some, _SAMPLE)]
 
@@ -68,26 +67,12 @@ def predict(config: PredictConfig, kind: str | None = None, most: int = _MOST_SH
 
 def fill_mask(config: FillMaskConfig) -> None:
     """Prints each text, and what may stand at its masks."""
-    asked = PredictConfig.of(
-        config,
-        text=config.text,
-        input_file=config.input_file,
-        top_k=config.top_k,
-        format=config.format,
-    )
-    predict(asked, "masked_words", config.top_k)
+    predict(PredictConfig.of(config), "masked_words", config.top_k)
 
 
 def answer(config: AnswerConfig) -> None:
     """Prints each question, and its best answers with their places in the passage."""
-    asked = PredictConfig.of(
-        config,
-        question=config.question,
-        passage_file=str(config.passage_file),
-        text_encoding=config.text_encoding,
-        format=config.format,
-    )
-    predict(asked, "answer", config.num_answers)
+    predict(PredictConfig.of(config), "answer", config.num_answers)
 
 
 @contextlib.contextmanager
@@ -108,11 +93,11 @@ def _answer_all(
         (one for one in of_kind if kind != "answer" or "starts" in one.outputs), None
     ) or chosen_answerer(model, config)
     labels = [str(label) for label in model.description.get("labels", ())]
-    streams = config.input_file is not None and is_stream(config.input_file)
+    size = _BLOCK_OF_A_STREAM if is_stream(config.input_file or "") else _BLOCK
     progress = Progress("predict", None, "texts") if config.output_file else None
     count = empty = cut = 0
     asked = asked_texts(config, answerer)
-    for block in _blocks(asked, _BLOCK_OF_A_STREAM if streams else _BLOCK):
+    while block := list(itertools.islice(asked, size)):
         if not count:
             _check_words(config, model, block)
         for one, answer in zip(block, _answers(answerer, block), strict=True):
@@ -146,12 +131,6 @@ def _written(
     others = ", ".join(f"{name}: {_shown(str(value))}" for name, value in asked.columns.items())
     lines = table_of(answerer, labels, asked.instance, answer, most)
     return f"{lines}\n  ({others})" if others else lines
-
-
-def _blocks(asked: Iterable[Placed], size: int) -> Iterator[list[Placed]]:
-    source = iter(asked)
-    while block := list(itertools.islice(source, size)):
-        yield block
 
 
 def _answers(answerer: Answerer, block: list[Placed]) -> list[Answer]:

@@ -80,5 +80,5 @@ def test_columns_that_are_not_there_or_no_text_are_told(tmp_path):
         instances(TEXT, input_file=str(path), text_column="body")
     with pytest.raises(UserError, match="has no columns context and endings"):
         instances(CHOICE, input_file=str(path))
-    with pytest.raises(UserError, match="is asked with one text; leave it out"):
+    with pytest.raises(UserError, match="`text_pair_column=text`: has a second text, but"):
         instances(TEXT, input_file=str(path), text_pair_column="text")
