@@ -182,8 +182,8 @@ def _value(file: TableFile, record: Record, field: Input, column: str) -> Any:
     return value
 
 
-def texts_in(instances: Iterable[Instance]) -> Iterator[str]:
-    """All texts of instances, whatever else stands there."""
-    for value in itertools.chain.from_iterable(map(Mapping.values, instances)):
+def texts_in(values: Iterable[Any]) -> Iterator[str]:
+    """The texts among values and in lists of them, whatever else stands there."""
+    for value in values:
         texts = value if isinstance(value, list) else [value]
         yield from (text for text in texts if isinstance(text, str))

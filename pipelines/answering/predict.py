@@ -103,7 +103,7 @@ def _answer_all(
         for one, answer in zip(block, _answers(answerer, block), strict=True):
             file.write(writable(_written(config, answerer, labels, one, answer, most)) + "\n")
             cut += bool(answer.get(NUM_TRUNCATED))
-            empty += not any(text.strip() for text in texts_in([one.instance]))
+            empty += not any(text.strip() for text in texts_in(one.instance.values()))
         count += len(block)
         if progress:
             progress.advance(len(block))
@@ -146,7 +146,7 @@ def _answers(answerer: Answerer, block: list[Placed]) -> list[Answer]:
 
 def _check_words(config: PredictConfig, model: OpenAnsweringModel, block: list[Placed]) -> None:
     """Warns once where the vocabulary does not fit the first texts."""
-    texts = texts_in(one.instance for one in block)
+    texts = (text for one in block for text in texts_in(one.instance.values()))
     words = [text.replace(MASK, " ") for text in texts]
     check_words(words, model.text, config.input_file or "the texts", may_refuse=False)
 

@@ -3,7 +3,7 @@
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,23 +53,24 @@ def right_answers(question: Question) -> list[str]:
 class ScoredAnswers:
     """Answers to a labelled split, by the question's identifier.
 
-    Guesses are the best answers, however likely no answer is; odds are 0 where there must be one.
+    Guesses are the best answers, however likely no answer is; its odds may be unknown.
     """
 
-    right: dict[str, list[str]] = field(default_factory=dict)
-    guesses: dict[str, str] = field(default_factory=dict)
-    odds: dict[str, float] = field(default_factory=dict)
-    articles: dict[str, str] = field(default_factory=dict)
+    right: dict[str, list[str]]
+    guesses: dict[str, str]
+    odds: dict[str, float] | None
+    articles: dict[str, str]
 
     @classmethod
     def of(cls, answered: Iterable[tuple[Question, Prediction]]) -> "ScoredAnswers":
         """Reads all answers once."""
-        scored = cls()
+        odds = dict[str, float]()
+        scored = cls({}, {}, odds, {})
         for question, prediction in answered:
             name = question.identifier
             scored.right[name] = right_answers(question)
             scored.guesses[name] = prediction.best(math.inf).text
-            scored.odds[name] = prediction.null_odds or 0.0
+            odds[name] = prediction.null_odds or 0.0
             scored.articles[name] = question.passage.article
         return scored
 
@@ -90,12 +91,13 @@ class ScoredAnswers:
         if threshold is None:
             threshold = self._best_threshold()
         figures = squad_v2_scores(self.guesses, self.right, self.odds, threshold)
+        taken = {name for name, odds in (self.odds or {}).items() if odds > threshold}
         scores = [
-            squad_v2_question("" if self.odds[name] > threshold else self.guesses[name], right)
+            squad_v2_question("" if name in taken else self.guesses[name], right)
             for name, right in self.right.items()
         ]
-        intervals = self._intervals(scores, ("exact", "f1"))
-        return {**figures, **intervals, THRESHOLD: threshold}
+        known = {THRESHOLD: threshold} if self.odds else {}
+        return {**figures, **self._intervals(scores, ("exact", "f1")), **known}
 
     def _best_threshold(self) -> float:
         """The threshold with the highest F1, in the middle between two questions' odds.
@@ -103,12 +105,12 @@ class ScoredAnswers:
         The official script names the odds of a question themselves, where the last digit of a logit
         would decide about that question.
         """
-        odds = self.odds.values()
-        best = squad_v2_scores(self.guesses, self.right, self.odds)
-        threshold = threshold_between(odds, best["best_f1_thresh"])
-        reached = squad_v2_scores(self.guesses, self.right, self.odds, threshold)["f1"]
+        odds = self.odds or {}
+        best = squad_v2_scores(self.guesses, self.right, odds)
+        threshold = threshold_between(odds.values(), best["best_f1_thresh"])
+        reached = squad_v2_scores(self.guesses, self.right, odds, threshold)["f1"]
         # The script's threshold is 0 where it is best to answer nothing.
-        return threshold if reached > best["best_f1"] - _CLOSE else min(odds) - 1.0
+        return threshold if reached > best["best_f1"] - _CLOSE else min(odds.values()) - 1.0
 
     def _intervals(self, scores: Sequence[Scores], names: Sequence[str]) -> dict[str, float]:
         """The bounds of 95 % of the samples of articles, in percent."""
@@ -141,26 +143,14 @@ def score_answers(config: ScoreAnswersConfig) -> dict[str, float]:
         read_questions(config.data_file, version_2_with_negative=negative, encoding=encoding)
     )
     guesses = encoding.composed_value(_read(config.predictions_file, str, "an answer"))
-    odds = _read(config.null_odds_file, float, "a number") if config.null_odds_file else {}
-    scored = ScoredAnswers(
-        {question.identifier: right_answers(question) for question in questions},
-        guesses,
-        # The official script adds equal odds in the order of their file.
-        odds or {question.identifier: 0.0 for question in questions},
-        {question.identifier: question.passage.article for question in questions},
-    )
-    if not negative:
-        figures = scored.figures(config.metric)
-        _tell_of_missing(config.predictions_file, guesses, scored.right)
-        return figures
-    if not odds:
-        intervals = scored.figures_v2(0.0)  # no odds are above the threshold
-        plain = squad_v2_scores(guesses, scored.right)
-        return plain | {name: x for name, x in intervals.items() if name.endswith(("low", "high"))}
-    limit = config.null_score_diff_threshold
-    figures = scored.figures_v2(limit)
-    answered = [name for name in scored.right if guesses[name]]
-    if taken := sum(odds[name] > limit for name in answered):
+    odds = _read(config.null_odds_file, float, "a number") if config.null_odds_file else None
+    right = {question.identifier: right_answers(question) for question in questions}
+    articles = {question.identifier: question.passage.article for question in questions}
+    scored, limit = ScoredAnswers(right, guesses, odds, articles), config.null_score_diff_threshold
+    figures = scored.figures_v2(limit) if negative else scored.figures(config.metric)
+    _tell_of_missing(config.predictions_file, guesses, right)
+    answered = [name for name in right if guesses.get(name)]
+    if odds and (taken := sum(odds[name] > limit for name in answered)):
         _LOGGER.warning(
             "%s: %d of %d answers count as no answer, since their odds are above "
             "`null_score_diff_threshold=%s`.",
@@ -183,10 +173,8 @@ def _score_trivia(config: ScoreAnswersConfig, content: Any) -> dict[str, float]:
 
 
 def _read(path: Path, kind: type, what: str) -> dict[str, Any]:
-    values, remedy = (
-        read_json(path, "a file of predictions"),
-        f"name a file with {what} for each id",
-    )
+    values = read_json(path, "a file of predictions")
+    remedy = f"name a file with {what} for each id"
     return typed(values, dict[str, kind], str(path), remedy)  # type: ignore[valid-type]
 
 
