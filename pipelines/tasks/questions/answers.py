@@ -26,12 +26,7 @@ from pipelines.tasks.questions.files import Question
 
 
 def visible_end(text: str, start: int, end: int) -> int:
-    r"""The position after the last character of a span that the tokenizer does not drop.
-
-    Example:
-        >>> visible_end("It rained\u200b all day.", 3, 10)
-        9
-    """
+    """The position after the last character of a span that the tokenizer does not drop."""
     while end > start and is_dropped(text[end - 1]):
         end -= 1
     return end
@@ -39,13 +34,7 @@ def visible_end(text: str, start: int, end: int) -> int:
 
 @cache
 def dropped_at_the_end() -> str:
-    r"""A regular expression, for Python and for TensorFlow's graphs, for what `visible_end` leaves.
-
-    Example:
-        >>> import re
-        >>> re.sub(dropped_at_the_end(), "", "soft\u00ad\u200b")
-        'soft'
-    """
+    """A regular expression for what `visible_end` leaves, for Python and TensorFlow's graphs."""
     dropped = [code for code in range(sys.maxunicode + 1) if is_dropped(chr(code))]
     known = "".join(f"\\x{code:02x}" if code < 128 else chr(code) for code in dropped)
     return f"[{known}]+$"

@@ -50,7 +50,6 @@ class Passage:
 
     @cached_property
     def words(self) -> list[str]:
-        """The words."""
         if self.text.isascii() and not any(blank in self.text for blank in _OTHER_BLANKS):
             return self.text.split()  # several times as fast
         return _WORDS.findall(self.text)
@@ -80,26 +79,6 @@ class WordSpan(NamedTuple):
     last: int
 
 
-def find_words(passage: Passage, answer: PlacedText) -> WordSpan | None:
-    """Finds the words of a passage that an answer is in; None where it is not where it should be.
-
-    As in the original, words are compared with single blanks between them.
-
-    Example:
-        >>> find_words(Passage("Rain", "It rained all day."), PlacedText("rain", 3))
-        WordSpan(first=1, last=1)
-        >>> find_words(Passage("Rain", "It rained all day."), PlacedText("snow", 3))
-    """
-    word_of, end = passage.word_of_character, answer.start + len(answer.text)
-    wanted = " ".join(answer.text.split())
-    if not (wanted and answer.start >= 0 and end <= len(word_of)):
-        return None
-    first, last = int(word_of[answer.start]), int(word_of[end - 1])
-    if wanted not in " ".join(passage.words[first : last + 1]):
-        return None
-    return WordSpan(max(first, 0), last)
-
-
 @dataclass(frozen=True)
 class Question:
     """A question about a passage."""
@@ -112,10 +91,20 @@ class Question:
 
     @cached_property
     def answer_words(self) -> WordSpan | None:
-        """The words of the first answer; None where there is none, or not where it should be."""
+        """The words of the first answer; None where there is none, or not where it should be.
+
+        As in the original, words are compared with single blanks between them.
+        """
         if self.is_impossible or not self.answers:
             return None
-        return find_words(self.passage, self.answers[0])
+        text, start = self.answers[0]
+        word_of, end = self.passage.word_of_character, start + len(text)
+        wanted = " ".join(text.split())
+        if not (wanted and start >= 0 and end <= len(word_of)):
+            return None
+        first, last = int(word_of[start]), int(word_of[end - 1])
+        found = wanted in " ".join(self.passage.words[first : last + 1])
+        return WordSpan(max(first, 0), last) if found else None
 
 
 WANTED = "a file in SQuAD's form"

@@ -4,7 +4,7 @@ import logging
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,7 +16,6 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.learning_curve import CurveStyle
 from keras_bert_impl.training.run_directory import RunDirectory
-from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.fine_tuning.start import starting_point
 from pipelines.fine_tuning.task import Answered, Facts, Head, TaskDefaults
 from pipelines.metrics.guessing import Guessing
@@ -79,18 +78,8 @@ class QuestionTask(TaskDefaults):
     curve_style: ClassVar = CurveStyle(compared_figures, full_score=100.0, trained=())
 
     text: TextSettings | None = None
-    train_file: Path | None = None
-    predict_file: Path | None = None
-    doc_stride: int = 128
-    max_query_length: int = 64
-    answer_settings: AnswerSettings = field(default_factory=AnswerSettings)
-    null_score_diff_threshold: float | None = 0.0
-    padding_competes: bool = False
-    evidence: Evidence = field(default_factory=Evidence)
-    encoding: TextEncoding = UTF_8
-    dev_share: float = 0.0
-    dev_seed: int = 0
-    metric: str = "squad"
+    config: RunSquadConfig = field(default_factory=partial(RunSquadConfig, output_dir=Path()))
+    threshold: float | None = 0.0
     name: str = "squad"
     train_split: str = "train"
     evaluation_splits: Sequence[str] = ("predict",)
@@ -104,51 +93,47 @@ class QuestionTask(TaskDefaults):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {
-            "doc_stride": self.doc_stride,
-            "max_query_length": self.max_query_length,
-            "version_2_with_negative": self.answer_settings.version_2_with_negative,
-            "evidence_words": self.evidence.most_words,
-            **({"dev_share": self.dev_share, "dev_seed": self.dev_seed} if self.dev_share else {}),
-        }
+        names = "doc_stride", "max_query_length", "version_2_with_negative", "evidence_words"
+        of_dev = ("dev_share", "dev_seed") if self.config.dev_share else ()
+        return {name: getattr(self.config, name) for name in (*names, *of_dev)}
 
     @property
     def answer_options(self) -> Mapping[str, Any]:
         options = {
-            "n_best_size": self.answer_settings.n_best_size,
-            "max_answer_length": self.answer_settings.max_answer_length,
-            THRESHOLD: self.null_score_diff_threshold,
+            "n_best_size": self.config.n_best_size,
+            "max_answer_length": self.config.max_answer_length,
         }
-        return {name: value for name, value in options.items() if value is not None}
+        return options if self.threshold is None else {**options, THRESHOLD: self.threshold}
 
     def calibrated(self, scores: Mapping[str, float]) -> "QuestionTask":
         """The task with the threshold of the highest F1, where it was to be found."""
-        if self.null_score_diff_threshold is not None:
+        if self.threshold is not None:
             return self
         _LOGGER.info("%s = %s (highest F1)", THRESHOLD, scores[THRESHOLD])
-        return replace(self, null_score_diff_threshold=scores[THRESHOLD])
+        return replace(self, threshold=scores[THRESHOLD])
 
     def files(self, split: str) -> Sequence[Path]:
-        training = split == self.train_split or self.dev_share
-        path = self.train_file if training else self.predict_file
+        training = split == self.train_split or self.config.dev_share
+        path = self.config.train_file if training else self.config.predict_file
         return [path] if path else []
 
     def examples(self, split: str) -> Iterable[Question]:
         """The questions of a split; for training those whose answer is where it should be."""
         training = split == self.train_split
         found = self._read(split, training=training)
-        if not self.dev_share:
+        if not self.config.dev_share:
             return found
         dev = self._dev_articles
         return (one for one in found if (one.passage.article in dev) != training)
 
     def _read(self, split: str, *, training: bool) -> Iterable[Question]:
+        config = self.config
         return read_questions(
             *self.files(split),
-            version_2_with_negative=self.answer_settings.version_2_with_negative,
+            version_2_with_negative=config.version_2_with_negative,
             training=training,
-            evidence=self.evidence,
-            encoding=self.encoding,
+            evidence=Evidence(config.evidence_dir, config.evidence_words),
+            encoding=config.text_encoding,
         )
 
     @cached_property
@@ -158,20 +143,20 @@ class QuestionTask(TaskDefaults):
         titles = {one.passage.article for one in questions}
         if len(titles) < 2:
             raise UserError(
-                f"{self.train_file}: has one article, of which `dev_share` cannot hold any out; "
-                "name a `predict_file`."
+                f"{self.config.train_file}: has one article, of which `dev_share` cannot hold any "
+                "out; name a `predict_file`."
             )
-        return held_out(titles, self.dev_share, self.dev_seed)
+        return held_out(titles, self.config.dev_share, self.config.dev_seed)
 
     @cached_property
     def _trivia(self) -> Any:
         """The content of the file that is asked, where it is in TriviaQA's form, else None."""
         path = next(iter(self.files("predict")), None)
-        content = read_json(path, WANTED, self.encoding) if path else None
+        content = read_json(path, WANTED, self.config.text_encoding) if path else None
         return content if is_trivia(content) else None
 
     def facts(self, example: Question) -> Facts:
-        if not self.answer_settings.version_2_with_negative:
+        if not self.config.version_2_with_negative:
             return Facts()
         return Facts(["no answer" if example.is_impossible else "an answer"])
 
@@ -186,7 +171,9 @@ class QuestionTask(TaskDefaults):
         *,
         training: bool,
     ) -> Rows:
-        settings = WindowSettings(max_seq_length, self.doc_stride, self.max_query_length)
+        settings = WindowSettings(
+            max_seq_length, self.config.doc_stride, self.config.max_query_length
+        )
         return question_rows(
             examples, tokenizer, settings, training=training, answered=not training
         )
@@ -200,7 +187,7 @@ class QuestionTask(TaskDefaults):
 
         return Head(
             BertSpanLabeler(config, dtype=dtype),
-            SpanObjective(padding_competes=self.padding_competes),
+            SpanObjective(padding_competes=not self.config.trim_padding),
             labels=("start_positions", "end_positions"),
             token_outputs=LOGITS,
         )
@@ -210,8 +197,10 @@ class QuestionTask(TaskDefaults):
     ) -> Sequence[Prediction]:
         """The best answers of each question over all its windows; padding gives none."""
         assert self.text is not None  # of a run
-        logits = (dense_logits(rows, outputs[name]) for name in LOGITS)
-        return predict(examples, rows, *logits, self.text, self.answer_settings)
+        logits, asked = (dense_logits(rows, outputs[name]) for name in LOGITS), self.config
+        negative = asked.version_2_with_negative
+        settings = AnswerSettings(asked.n_best_size, asked.max_answer_length, negative)
+        return predict(examples, rows, *logits, self.text, settings)
 
     def score(self, answered: Answered[Question, Prediction]) -> Mapping[str, float]:
         """The official figures, in percent, with the bounds of their intervals over articles.
@@ -222,14 +211,16 @@ class QuestionTask(TaskDefaults):
         if self._trivia:
             best = best_of_documents(self._trivia, answered)
             right = trivia_right_answers(self.files("predict")[0], self._trivia)
-            return trivia_scores(best, {k: right[k] for k in best} if self.dev_share else right)
+            return trivia_scores(
+                best, {k: right[k] for k in best} if self.config.dev_share else right
+            )
         scored = ScoredAnswers.of(answered)
-        if self.answer_settings.version_2_with_negative:
-            return scored.figures_v2(self.null_score_diff_threshold)
-        return scored.figures(self.metric)
+        if self.config.version_2_with_negative:
+            return scored.figures_v2(self.threshold)
+        return scored.figures(self.config.metric)
 
     def guessing(self, split: str) -> Guessing | None:
-        if not self.answer_settings.version_2_with_negative:
+        if not self.config.version_2_with_negative:
             return None
         nothing = Prediction([Candidate("", 0.0, 0.0)], SURELY_NO_ANSWER)
         return Guessing("no question answered", [(one, nothing) for one in self.examples(split)])
@@ -240,9 +231,9 @@ class QuestionTask(TaskDefaults):
         del split  # there is one
         if self._trivia:
             return []
-        negative = self.answer_settings.version_2_with_negative
-        threshold = self.null_score_diff_threshold or 0.0 if negative else math.inf
-        one = squad_v2_question if negative else METRICS[self.metric]
+        negative = self.config.version_2_with_negative
+        threshold = self.threshold or 0.0 if negative else math.inf
+        one = squad_v2_question if negative else METRICS[self.config.metric]
         return [write_answer_table(folder / ANSWER_TABLE, answered, threshold, one)]
 
     def write(
@@ -253,8 +244,8 @@ class QuestionTask(TaskDefaults):
         files = write_predictions(
             folder,
             answered,
-            version_2_with_negative=self.answer_settings.version_2_with_negative,
-            null_score_diff_threshold=self.null_score_diff_threshold or 0.0,
+            version_2_with_negative=self.config.version_2_with_negative,
+            null_score_diff_threshold=self.threshold or 0.0,
         )
         if self._trivia:
             best = best_of_documents(self._trivia, answered)
@@ -279,21 +270,5 @@ def held_out(titles: Collection[str], share: float, seed: int) -> frozenset[str]
 
 def task_of(config: RunSquadConfig) -> QuestionTask:
     """The task that a configuration describes, for the model that the run starts from."""
-    start = starting_point(config, RunDirectory(config.output_dir))
-    return QuestionTask(
-        text=start.text,
-        train_file=config.train_file,
-        predict_file=config.predict_file,
-        doc_stride=config.doc_stride,
-        max_query_length=config.max_query_length,
-        answer_settings=AnswerSettings(
-            config.n_best_size, config.max_answer_length, config.version_2_with_negative
-        ),
-        null_score_diff_threshold=config.threshold(),
-        padding_competes=not config.trim_padding,
-        evidence=Evidence(config.evidence_dir, config.evidence_words),
-        encoding=config.text_encoding,
-        dev_share=config.dev_share,
-        dev_seed=config.dev_seed,
-        metric=config.metric,
-    )
+    text = starting_point(config, RunDirectory(config.output_dir)).text
+    return QuestionTask(text, config, config.threshold())
