@@ -259,8 +259,8 @@ def open_indexes(config: ServeConfig) -> "dict[str, ServedIndex]":
     from pipelines.vectors.index import VectorIndex
 
     opened = dict[str, ServedIndex]()
-    found = ((name, how, versions_in(how).versions) for name, how in config.models().items())
-    ways = [(name, one) for name, how, some in found for one in some.values() or [how]]
+    models = config.models().items()
+    ways = [(name, x) for name, how in models for x in versions_in(how).versions.values() or [how]]
     for words in config.index:
         name, folder = _name_and_folder(words)
         if name in opened:

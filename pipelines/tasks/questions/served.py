@@ -212,16 +212,9 @@ def in_blocks(
 class ServedQuestions(ServedModel):
     """The signatures of a model for questions; each takes question and passage, strings [batch].
 
-    `serving_default` gives answer, strings [batch], the passage's own characters, "" for no answer;
-    start and end, int32 [batch], its position in characters of the passage (0, 0 for no answer);
-    score, float32 [batch], the sum of the logits of the best answer's first and last token (where
-    no answer is possible, a million less than no_answer_score); no_answer_score, float32 [batch],
-    the sum of the logits at [CLS], which says nothing where questions always had an answer.
-
-    `answers` gives the best answers instead, the best one first: answers, starts, ends and scores,
-    [batch, n_best_size], starts_utf16 and ends_utf16, which count as JavaScript does, and
-    answer_counts, int32 [batch] (the rest is padding); no_answer_score as above; has_answer, bool
-    [batch], says whether `serving_default` gives the best one or none.
+    `serving_default` gives an answer each, [batch], and `answers` the best ones, padded,
+    [batch, n_best_size]; `QuestionForm.outputs` says what the outputs are. A score without an
+    answer is a million less than no_answer_score, which says nothing where all questions had one.
 
     Passages of any length are read in windows, a few at a time.
     """
