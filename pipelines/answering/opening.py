@@ -51,13 +51,7 @@ Texts = Callable[[], Iterable[Any]]
 
 @dataclasses.dataclass(frozen=True)
 class OpenAnsweringModel:
-    """An open model with all that it answers; see `AnsweringModel`.
-
-    Attributes:
-        text: how it cuts texts.
-        close: lets the engine go.
-        config: how it was opened.
-    """
+    """An open model with all that it answers, and how it was opened; see `AnsweringModel`."""
 
     answerers: Mapping[str, Answerer]
     description: Mapping[str, Any]
@@ -86,12 +80,10 @@ def open_answering_model(
     kind: str | None = None,
     shared: SharedEncoder | None = None,
 ) -> OpenAnsweringModel:
-    """Opens a model with all that it answers.
+    """Opens a model with all that it answers; one without answers of a `kind` is refused.
 
-    Args:
-        texts: gives texts, or instances, like those to come; asked for where the scales of int8
-            are not kept next to the model.
-        shared: what a base and its adapters share in TensorFlow.
+    `texts` gives texts, or instances, like those to come; it is called where the scales of int8 are
+    not kept next to the model. A base and its adapters have `shared` what they share in TensorFlow.
     """
     known: KnownModel
     folder, told = located(config.model), config.description()

@@ -42,13 +42,10 @@ _INSTANCE = re.compile(r"instance (\d+): ")
 
 
 def predict(config: PredictConfig, kind: str | None = None, most: int = _MOST_SHOWN) -> int:
-    """Answers everything that is asked, and gives how many instances that were.
+    """Answers everything that is asked, block by block, and gives how many instances that were.
 
-    Memory is that of the model and of a block of texts.
-
-    Args:
-        kind: how the model is asked; by default as suits what is asked.
-        most: how many of several answers to one text a table shows.
+    The model is asked for answers of a `kind`, by default for what suits; a table shows the `most`
+    answers to one text.
     """
     if config.output_file:
         check_output(config.output_file)

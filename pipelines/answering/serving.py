@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from pipelines.answering.opening import OpenAnsweringModel
     from pipelines.vectors.index import VectorIndex
 
-_Search = Callable[[NDArray[np.float32], int], list[list[dict[str, Any]]]]
 _LOGGER = logging.getLogger(__name__)
 
 # What fills an engine up before the load comes.
@@ -274,7 +273,8 @@ def open_indexes(config: ServeConfig) -> "dict[str, ServedIndex]":
                 fault = str(error)
                 continue
             options = {"input_type": QUERY} if QUERY in settings.prompts else {}
-            opened[name] = ServedIndex(model, options, _search_of(index, settings), check)
+            search = functools.partial(_search, index, settings.normalize)
+            opened[name] = ServedIndex(model, options, search, check)
             break
         else:
             raise UserError(fault)
@@ -290,12 +290,11 @@ def _settings_for(index: "VectorIndex", how: AnsweringConfig) -> SentenceSetting
     return settings
 
 
-def _search_of(index: "VectorIndex", settings: SentenceSettings) -> "_Search":
-    def search(vectors: NDArray[np.float32], count: int) -> list[list[dict[str, Any]]]:
-        found = index.search(truncated(vectors, index.size, settings.normalize), count)
-        return [[one._asdict() for one in some] for some in found]
-
-    return search
+def _search(
+    index: "VectorIndex", normalize: bool, vectors: NDArray[np.float32], count: int
+) -> list[list[dict[str, Any]]]:
+    found = index.search(truncated(vectors, index.size, normalize), count)
+    return [[one._asdict() for one in some] for some in found]
 
 
 class CountingAnswerer:

@@ -32,17 +32,11 @@ Tell = Callable[["Versions"], None]
 
 
 class Found(NamedTuple):
-    """What a folder holds.
+    """What a folder holds."""
 
-    Attributes:
-        versions: how they are opened, the newest first.
-        labels: the numbers of their versions.
-        ignored: why names are neither.
-    """
-
-    versions: Mapping[int, AnsweringConfig]
-    labels: Mapping[str, int]
-    ignored: Mapping[str, str]
+    versions: Mapping[int, AnsweringConfig]  # how each is opened, the newest first
+    labels: Mapping[str, int]  # the versions that they name
+    ignored: Mapping[str, str]  # why a name is neither
 
 
 def versions_in(how: AnsweringConfig) -> Found:
@@ -75,13 +69,7 @@ def versions_in(how: AnsweringConfig) -> Found:
 class ModelVersions:
     """The versions of a model that are open: those of a folder, or a model's only one.
 
-    Args:
-        how: how it is opened; its `model` may be a folder of versions.
-        open_model: opens a version, and asks it once.
-
-    Attributes:
-        name: what requests call the model.
-        is_watched: versions may come and go.
+    `how.model` may be a folder of versions, which is to be looked at again where it `is_watched`.
     """
 
     def __init__(
@@ -112,9 +100,7 @@ class ModelVersions:
         """Looks at the folder, and opens and leaves out what a change asks for.
 
         What differs from the last look is still being written, perhaps, and waits for the next.
-
-        Args:
-            tell: hears which versions answer now, and closes those that do so no more.
+        `tell` hears which versions answer now, and closes those that do so no more.
         """
         before = self._found, self._seen
         self._found = versions_in(self._how)

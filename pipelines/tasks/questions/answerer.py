@@ -171,9 +171,3 @@ class QuestionForm(RowForm):
 
 def _float32(number: float) -> float:
     return float(np.float32(number))
-
-
-def question_forms(model: KnownModel, max_seq_length: int | None) -> list[QuestionForm]:
-    """The forms of a model for questions: the answer, and the best answers."""
-    settings = ServingSettings.of(model.config, max_seq_length)
-    return [QuestionForm(model, settings, best=best) for best in (False, True)]

@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import sha256
@@ -22,7 +22,7 @@ from pipelines.metrics.guessing import Guessing
 from pipelines.metrics.question_answering import squad_v2_question, trivia_scores
 from pipelines.records.rows import Rows
 from pipelines.tables.lines import read_json
-from pipelines.tasks.questions.answerer import LOGITS, QuestionForm, ServingSettings, question_forms
+from pipelines.tasks.questions.answerer import LOGITS, QuestionForm, ServingSettings
 from pipelines.tasks.questions.answers import (
     SURELY_NO_ANSWER,
     AnswerSettings,
@@ -138,7 +138,10 @@ class QuestionTask(TaskDefaults):
 
     @cached_property
     def _dev_articles(self) -> frozenset[str]:
-        """The titles of the articles that are held out."""
+        """The titles of the articles that are held out, one at least and not all.
+
+        A function of the seed and all titles.
+        """
         questions = self._read(self.train_split, training=False)
         titles = {one.passage.article for one in questions}
         if len(titles) < 2:
@@ -146,7 +149,9 @@ class QuestionTask(TaskDefaults):
                 f"{self.config.train_file}: has one article, of which `dev_share` cannot hold any "
                 "out; name a `predict_file`."
             )
-        return held_out(titles, self.config.dev_share, self.config.dev_seed)
+        seed, count = self.config.dev_seed, round(self.config.dev_share * len(titles))
+        order = sorted(titles, key=lambda title: sha256(f"{seed} {title}".encode()).digest())
+        return frozenset(order[: min(max(1, count), len(titles) - 1)])
 
     @cached_property
     def _trivia(self) -> Any:
@@ -253,19 +258,14 @@ class QuestionTask(TaskDefaults):
         return files
 
     def forms(self, model: "KnownModel", max_seq_length: int | None) -> list[QuestionForm]:
-        return question_forms(model, max_seq_length)
+        settings = ServingSettings.of(model.config, max_seq_length)
+        return [QuestionForm(model, settings, best=best) for best in (False, True)]
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
         """Question and passage in, the answer with its position in the passage out."""
         from pipelines.tasks.questions.served import ServedQuestions
 
         return ServedQuestions(opened, ServingSettings.of(opened.model.config, max_seq_length))
-
-
-def held_out(titles: Collection[str], share: float, seed: int) -> frozenset[str]:
-    """A share of articles, at least one and not all: a function of the seed and their titles."""
-    order = sorted(titles, key=lambda title: sha256(f"{seed} {title}".encode()).digest())
-    return frozenset(order[: min(max(1, round(share * len(order))), len(order) - 1)])
 
 
 def task_of(config: RunSquadConfig) -> QuestionTask:
