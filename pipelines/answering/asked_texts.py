@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_input, text_lines
 from keras_bert_impl.serving.answerer import (
     Answerer,
@@ -17,7 +17,7 @@ from keras_bert_impl.serving.answerer import (
 from keras_bert_impl.tokenization.reference import as_name
 from pipelines.answering.config import PredictConfig
 from pipelines.corpora.encodings import TextEncoding
-from pipelines.tables.columns import check_columns, check_first_row, choose_columns, value_of
+from pipelines.tables.columns import check_columns, check_first_row, choose_columns, text_of
 from pipelines.tables.files import Record, TableFile, form_by_name, open_table
 from pipelines.tables.lines import read_lines, read_text
 
@@ -137,12 +137,7 @@ def _columns_of(config: PredictConfig, file: TableFile, inputs: Sequence[Input])
         check_first_row(file, [column], remedy="")
         return [column]
     found = choose_columns(file, given[0], given[1], (), labelled=False)
-    if len(found.texts) < len(inputs):
-        raise UserError(
-            f"{file.name}: it is not clear which column is the second text; name it with "
-            "`text_pair_column`."
-        )
-    if len(found.texts) > len(inputs):
+    if len(found.texts) != len(inputs):
         raise asked_otherwise(file.name, " and ".join(found.texts), inputs)
     return found.texts
 
@@ -168,18 +163,12 @@ def _of_record(
 
 
 def _value(file: TableFile, record: Record, field: Input, column: str) -> Any:
-    if field.is_list and column not in record.values:
-        numbered = (record.values.get(f"{column}{number}") for number in itertools.count())
-        return list(itertools.takewhile(lambda one: one is not None, numbered))
-    value = value_of(file, record, column)
-    if value is None and not field.is_list:
-        return ""
-    if not field.is_list and not isinstance(value, str):
-        raise UserError(
-            f"{file.name}: line {record.line} has {shown(value)} in the column {shown(column)}, "
-            "which is no text; fix the line."
-        )
-    return value
+    if not field.is_list:
+        return text_of(file, record, column)
+    if column in record.values:
+        return record.values[column]
+    numbered = (record.values.get(f"{column}{number}") for number in itertools.count())
+    return list(itertools.takewhile(lambda one: one is not None, numbered))
 
 
 def texts_in(values: Iterable[Any]) -> Iterator[str]:

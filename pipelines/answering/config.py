@@ -43,10 +43,10 @@ class AnsweringConfig(AdaptedOptions, EngineConfig):
     )
 
     @classmethod
-    def of(cls, job: Any) -> Self:
+    def of(cls, job: Any, **more: Any) -> Self:
         """The options that a job which asks a model in one way has in common with these."""
         shared = {one.name for one in dataclasses.fields(cls)} & vars(job).keys()
-        return cls(**{name: vars(job)[name] for name in shared})
+        return cls(**{name: vars(job)[name] for name in shared}, **more)
 
 
 TABLE, JSON = "table", "json"

@@ -44,8 +44,7 @@ _INSTANCE = re.compile(r"instance (\d+): ")
 def predict(config: PredictConfig, kind: str | None = None, most: int = _MOST_SHOWN) -> int:
     """Answers everything that is asked, block by block, and gives how many instances that were.
 
-    The model is asked for answers of a `kind`, by default for what suits; a table shows the `most`
-    answers to one text.
+    A model without answers of a `kind` is refused; a table shows the `most` answers to one text.
     """
     if config.output_file:
         check_output(config.output_file)
@@ -59,17 +58,19 @@ def predict(config: PredictConfig, kind: str | None = None, most: int = _MOST_SH
 
     model = open_answering_model(config, first_texts, kind)
     with contextlib.closing(model), _output(config) as file:
-        return _answer_all(config, model, file, kind, most)
+        return _answer_all(config, model, file, most)
 
 
 def fill_mask(config: FillMaskConfig) -> None:
     """Prints each text, and what may stand at its masks."""
-    predict(PredictConfig.of(config), "masked_words", config.top_k)
+    asked = PredictConfig.of(config, signature="fill_mask_text")
+    predict(asked, "masked_words", config.top_k)
 
 
 def answer(config: AnswerConfig) -> None:
     """Prints each question, and its best answers with their places in the passage."""
-    predict(PredictConfig.of(config), "answer", config.num_answers)
+    asked = PredictConfig.of(config, signature="answers")
+    predict(asked, "answer", config.num_answers)
 
 
 @contextlib.contextmanager
@@ -81,14 +82,8 @@ def _output(config: PredictConfig) -> Iterator[IO[str]]:
         yield file
 
 
-def _answer_all(
-    config: PredictConfig, model: OpenAnsweringModel, file: IO[str], kind: str | None, most: int
-) -> int:
-    of_kind = (one for one in model.answerers.values() if one.kind == kind)
-    # Of questions another signature gives the best answer only.
-    answerer = next(
-        (one for one in of_kind if kind != "answer" or "starts" in one.outputs), None
-    ) or chosen_answerer(model, config)
+def _answer_all(config: PredictConfig, model: OpenAnsweringModel, file: IO[str], most: int) -> int:
+    answerer = chosen_answerer(model, config)
     labels = [str(label) for label in model.description.get("labels", ())]
     size = _BLOCK_OF_A_STREAM if is_stream(config.input_file or "") else _BLOCK
     progress = Progress("predict", None, "texts") if config.output_file else None

@@ -29,7 +29,6 @@ _LOGGER = logging.getLogger(__name__)
 _BLANKS = " \t\r\n\u202f"
 _IS_BLANK = np.isin(np.arange(max(map(ord, _BLANKS)) + 2), [ord(blank) for blank in _BLANKS])
 _WORDS = re.compile(f"[^{_BLANKS}]+")
-_OTHER_BLANKS = "\x0b\x0c\x1c\x1d\x1e\x1f"  # those of ASCII that only Python cuts at
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +49,6 @@ class Passage:
 
     @cached_property
     def words(self) -> list[str]:
-        if self.text.isascii() and not any(blank in self.text for blank in _OTHER_BLANKS):
-            return self.text.split()  # several times as fast
         return _WORDS.findall(self.text)
 
     @cached_property

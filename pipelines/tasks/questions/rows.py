@@ -75,11 +75,11 @@ def answer_positions(
     tokenizer: LineTokenizer,
     windows: Windows,
     offset: Numbers,
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+) -> dict[str, NDArray[np.int32]]:
     """Finds the first and the last token of each question's first answer in each window.
 
-    `offset` is where the passage begins in each row. Gives two int32 [windows]; 0 where there is no
-    answer, or the window does not have all of it.
+    `offset` is where the passage begins in each row. Gives int32 [windows] each; 0 where there is
+    no answer, or the window does not have all of it.
     """
     found = [(number, span) for number, q in enumerate(questions) if (span := q.answer_words)]
     numbers = np.array([number for number, _ in found], np.int64)
@@ -93,10 +93,10 @@ def answer_positions(
     first, last = tokens[:, windows.document]
     inside = (first >= windows.start) & (last < windows.end)
     shift = offset - windows.start
-    return (
-        np.where(inside, first + shift, 0).astype(np.int32),
-        np.where(inside, last + shift, 0).astype(np.int32),
-    )
+    return {
+        name: np.where(inside, token + shift, 0).astype(np.int32)
+        for name, token in (("start_positions", first), ("end_positions", last))
+    }
 
 
 def improve_spans(
@@ -158,14 +158,11 @@ def question_rows(
     asked = asked._replace(start=asked.start[number], length=asked.length[number])
     lengths, tokens = pack(tokenizer.vocabulary, asked, shown)
     offset = asked.length + 2  # where the passage begins in a row
-    values = {}
-    if training:
-        positions = answer_positions(questions, passages, tokenizer, windows, offset)
-        values = dict(zip(("start_positions", "end_positions"), positions, strict=True))
+    found = answer_positions(questions, passages, tokenizer, windows, offset) if training else {}
     if answered:
         begins = np.cumsum(lengths) - lengths + offset
         tokens = {**tokens, **_places(passages, windows, shown, begins, int(lengths.sum()))}
-    return Rows(number, lengths, tokens, values, num_truncated=cut)
+    return Rows(number, lengths, tokens, found, num_truncated=cut)
 
 
 def _places(
