@@ -46,9 +46,11 @@ def predict(config: PredictConfig, kind: str | None = None, most: int = _MOST_SH
 
     A model without answers of a `kind` is refused; a table shows the `most` answers to one text.
     """
+    model: OpenAnsweringModel
+    output: contextlib.AbstractContextManager[IO[str]] = contextlib.nullcontext(sys.stdout)
     if config.output_file:
         check_output(config.output_file)
-    model: OpenAnsweringModel
+        output = open_whole(followed(config.output_file))
 
     def first_texts() -> Iterable[Any]:
         if config.input_file is None or is_stream(config.input_file):
@@ -57,7 +59,7 @@ def predict(config: PredictConfig, kind: str | None = None, most: int = _MOST_SH
         return [dict(one.instance) for one in itertools.islice(some, _SAMPLE)]
 
     model = open_answering_model(config, first_texts, kind)
-    with contextlib.closing(model), _output(config) as file:
+    with contextlib.closing(model), output as file:
         return _answer_all(config, model, file, most)
 
 
@@ -71,15 +73,6 @@ def answer(config: AnswerConfig) -> None:
     """Prints each question, and its best answers with their places in the passage."""
     asked = PredictConfig.of(config, signature="answers")
     predict(asked, "answer", config.num_answers)
-
-
-@contextlib.contextmanager
-def _output(config: PredictConfig) -> Iterator[IO[str]]:
-    if config.output_file is None:
-        yield sys.stdout
-        return
-    with open_whole(followed(config.output_file)) as file:
-        yield file
 
 
 def _answer_all(config: PredictConfig, model: OpenAnsweringModel, file: IO[str], most: int) -> int:
