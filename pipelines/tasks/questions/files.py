@@ -69,13 +69,6 @@ class PlacedText(NamedTuple):
     start: int
 
 
-class WordSpan(NamedTuple):
-    """The first and the last word of an answer."""
-
-    first: int
-    last: int
-
-
 @dataclass(frozen=True)
 class Question:
     """A question about a passage."""
@@ -87,8 +80,8 @@ class Question:
     is_impossible: bool = False
 
     @cached_property
-    def answer_words(self) -> WordSpan | None:
-        """The words of the first answer; None where there is none, or not where it should be.
+    def answer_words(self) -> tuple[int, int] | None:
+        """The first and the last word of the first answer; None without one where it should be.
 
         As in the original, words are compared with single blanks between them.
         """
@@ -101,22 +94,11 @@ class Question:
             return None
         first, last = int(word_of[start]), int(word_of[end - 1])
         found = wanted in " ".join(self.passage.words[first : last + 1])
-        return WordSpan(max(first, 0), last) if found else None
+        return (max(first, 0), last) if found else None
 
 
 WANTED = "a file in SQuAD's form"
 _KINDS = {str: "text", int: "a whole number", list: "a list"}
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Where TriviaQA's documents are, and how many words of each beginning are read.
-
-    The folder has `wikipedia/` and `web/`; None is `evidence/` beside the file's own folder.
-    """
-
-    folder: Path | None = None
-    most_words: int = 400
 
 
 def read_questions(
@@ -124,7 +106,8 @@ def read_questions(
     *,
     version_2_with_negative: bool,
     training: bool = False,
-    evidence: Evidence | None = None,
+    evidence_dir: Path | None = None,
+    evidence_words: int = 400,
     encoding: TextEncoding = UTF_8,
 ) -> Iterator[Question]:
     """Reads the questions of a file in their order; for training those that can be trained on.
@@ -136,7 +119,8 @@ def read_questions(
     """
     content, seen = read_json(path, WANTED, encoding), set[str]()
     if is_trivia(content):
-        questions = _trivia_questions(path, content, evidence or Evidence(), training=training)
+        folder = evidence_dir or path.parent.parent / "evidence"
+        questions = _trivia_questions(path, content, folder, evidence_words, training=training)
     else:
         questions = _squad_questions(path, content, encoding)
     for question in _trainable(path, questions) if training else questions:
@@ -232,13 +216,12 @@ def counts_questions(content: Any) -> bool:
 
 
 def _trivia_questions(
-    path: Path, content: Any, evidence: Evidence, *, training: bool
+    path: Path, content: Any, folder: Path, most_words: int, *, training: bool
 ) -> Iterator[Question]:
     """Gives each question with each of its documents; for training those that have an alias.
 
     A missing document counts as an empty one, as in the official figures.
     """
-    folder = evidence.folder or path.parent.parent / "evidence"
     count = missing = 0
     with reading(path, _FORM):
         for entry, kind, page in _pairs(content):
@@ -250,7 +233,7 @@ def _trivia_questions(
                     text = file.read(_MOST_BYTES).decode("utf-8", "replace")
             else:
                 missing += 1
-            text = first_words(text, evidence.most_words)
+            text = first_words(text, most_words)
             answer = entry.get("Answer") or {}
             aliases = (answer.get(name) for name in ("NormalizedAliases", "Aliases"))
             found = find_alias(text, [alias for some in aliases for alias in _texts(some)])

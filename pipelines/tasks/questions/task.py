@@ -33,7 +33,6 @@ from pipelines.tasks.questions.answers import (
 )
 from pipelines.tasks.questions.files import (
     WANTED,
-    Evidence,
     Question,
     is_trivia,
     read_questions,
@@ -132,7 +131,8 @@ class QuestionTask(TaskDefaults):
             *self.files(split),
             version_2_with_negative=config.version_2_with_negative,
             training=training,
-            evidence=Evidence(config.evidence_dir, config.evidence_words),
+            evidence_dir=config.evidence_dir,
+            evidence_words=config.evidence_words,
             encoding=config.text_encoding,
         )
 
