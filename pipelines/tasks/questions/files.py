@@ -224,7 +224,7 @@ def _trivia_questions(
     """
     count = missing = 0
     with reading(path, _FORM):
-        for entry, kind, page in _pairs(content):
+        for name, entry, kind, page in _pairs(content):
             document = _document(path, folder / kind, page["Filename"])
             count += 1
             text = ""
@@ -240,7 +240,7 @@ def _trivia_questions(
             if found or not training:
                 passage = Passage(str(page.get("Title", page["Filename"])), text)
                 answers = (found,) if found else ()
-                yield Question(_name(entry, page), str(entry.get("Question", "")), passage, answers)
+                yield Question(name, str(entry.get("Question", "")), passage, answers)
     if count == missing:
         raise UserError(
             f"{path}: none of its documents is in {folder}; unpack the evidence there, or name its "
@@ -256,7 +256,7 @@ def trivia_right_answers(path: Path, content: Any) -> dict[str, Mapping[str, Any
         if counts_questions(content):
             keys = {entry["QuestionId"]: entry for entry in _entries(content)}
         else:
-            keys = {_name(entry, page): entry for entry, _, page in _pairs(content)}
+            keys = {name: entry for name, entry, *_ in _pairs(content)}
         return {
             key: {
                 "NormalizedAliases": _texts(_a(list, entry["Answer"]["NormalizedAliases"])),
@@ -273,18 +273,15 @@ def _entries(content: Any) -> Iterator[Any]:
             yield entry
 
 
-def _pairs(content: Any) -> Iterator[tuple[Any, str, Any]]:
-    """Each question with each of its documents, and the folder that this lies in."""
+def _pairs(content: Any) -> Iterator[tuple[str, Any, str, Any]]:
+    """Each question with each of its documents: their name, and the folder that this lies in."""
     only_verified = content.get("VerifiedEval") is True and content.get("Domain") == "Web"
     for entry in _entries(content):
-        for name, folder in _FOLDERS.items():
-            for page in entry.get(name) or ():
+        for pages, folder in _FOLDERS.items():
+            for page in entry.get(pages) or ():
                 if not only_verified or page.get("DocPartOfVerifiedEval"):
-                    yield entry, folder, page
-
-
-def _name(entry: Any, page: Any) -> str:
-    return f"{entry['QuestionId']}{BETWEEN}{page['Filename']}"
+                    name = f"{entry['QuestionId']}{BETWEEN}{page['Filename']}"
+                    yield name, entry, folder, page
 
 
 def _texts(values: Any) -> list[str]:

@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_bert_impl.serving.signatures import (
-    ServedModel,
-    graph_function,
-    text_specs,
-    utf16_length,
-)
+from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs, utf16_length
 from keras_bert_impl.tokenization.graph_rows import (
     owned_in_graph,
     pack_in_graph,
