@@ -235,8 +235,8 @@ def _trivia_questions(
                 missing += 1
             text = first_words(text, most_words)
             answer = entry.get("Answer") or {}
-            aliases = (answer.get(name) for name in ("NormalizedAliases", "Aliases"))
-            found = find_alias(text, [alias for some in aliases for alias in _texts(some)])
+            aliases = _texts(answer.get("NormalizedAliases")) + _texts(answer.get("Aliases"))
+            found = find_alias(text, aliases)
             if found or not training:
                 passage = Passage(str(page.get("Title", page["Filename"])), text)
                 answers = (found,) if found else ()
