@@ -118,8 +118,8 @@ class ServeConfig(ServerConfig):
         for name, way in ways:
             if not NAME.fullmatch(name):
                 raise UserError(
-                    f"{shown(name)} is no name of a model for a path; take letters, digits, '.', "
-                    "'_' and '-', a letter or digit first (`model=NAME=FOLDER`)."
+                    f"{shown(name)} cannot be a model's name; take letters, digits, '.', '_' and "
+                    "'-', a letter or digit first (`model=NAME=FOLDER`)."
                 )
             if name in found:
                 raise UserError(

@@ -48,11 +48,11 @@ def test_models_have_the_names_that_they_are_given_or_those_of_their_folders(opt
     ("options", "sentence"),
     [
         ({"model": ("x",), "model_name": ("a", "b")}, "names 2 models"),
-        ({"model": ("x",), "model_name": ("a/b",)}, "'a/b' is no name of a model for"),
-        ({"model": ("my model=x",)}, "'my model' is no name of a model"),
-        ({"model": ("모델=x",)}, "'모델' is no name of a model"),
-        ({"model": ("=x",)}, "'' is no name of a model"),
-        ({"model": ("runs/a=b",)}, "'a=b' is no name of a model"),
+        ({"model": ("x",), "model_name": ("a/b",)}, "'a/b' cannot be a model's name"),
+        ({"model": ("my model=x",)}, "'my model' cannot be a model's name"),
+        ({"model": ("모델=x",)}, "'모델' cannot be a model's name"),
+        ({"model": ("=x",)}, "'' cannot be a model's name"),
+        ({"model": ("runs/a=b",)}, "'a=b' cannot be a model's name"),
         ({"model": ("a/x", "b/x")}, "two models are called 'x'"),
     ],
 )
