@@ -90,10 +90,9 @@ def _answer_all(config: PredictConfig, model: OpenAnsweringModel, file: IO[str],
             cut += bool(answer.get(NUM_TRUNCATED))
             empty += not any(text.strip() for text in texts_in(one.instance.values()))
         count += len(block)
+        file.flush()
         if progress:
             progress.advance(len(block))
-        else:
-            file.flush()
     if progress:
         progress.close()
     where = config.input_file or "the texts"

@@ -151,8 +151,8 @@ class ModelVersions:
                 _LOGGER.warning("%s: version %d is not served: %s", *told, exc_info=place)
         if not self._open:
             return first
-        failed = self._failed.keys() & marks.keys() - self._open.keys()
-        self._failed = {one: self._failed[one] for one in failed}
+        failed = marks.keys() - self._open.keys()
+        self._failed = {one: mark for one, mark in self._failed.items() if one in failed}
         # Without its folder the last one answers until there is another.
         there = self._open.keys() & self._found.versions.keys()
         # A label stays where it was until the version that it names now is open.

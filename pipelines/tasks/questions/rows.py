@@ -28,15 +28,13 @@ class TokenizedPassages:
 
     @classmethod
     def of(cls, questions: Sequence[Question], tokenizer: LineTokenizer) -> "TokenizedPassages":
-        """Tokenizes the passages; questions of one passage stand together."""
-        passages, numbers = list[Passage](), list[int]()
-        for question in questions:
-            if not passages or passages[-1] is not question.passage:
-                passages.append(question.passage)
-            numbers.append(len(passages) - 1)
+        """Tokenizes the passages."""
+        passages = dict.fromkeys(question.passage for question in questions)
+        numbers = {passage: number for number, passage in enumerate(passages)}
         texts = [passage.text for passage in passages]
         block = tokenizer.encode_lines_with_spans(texts, unit="characters")
-        return cls(passages, np.array(numbers, np.int64), block)
+        number = np.array([numbers[question.passage] for question in questions], np.int64)
+        return cls([*passages], number, block)
 
     @property
     def start(self) -> Numbers:
