@@ -49,16 +49,16 @@ class ServingSettings:
         usual = WindowSettings.max_query_length
         fitting = usual if usual + 3 < length else (length - 3) // 2
         known.setdefault("max_query_length", fitting)
-        windows = _from(WindowSettings, {**known, "max_seq_length": length})
+        windows = settings_of(WindowSettings, {**known, "max_seq_length": length})
         if not windows.max_query_length + 3 < length:
             raise UserError(
                 f"`max_seq_length={length}` must be more than the questions' "
                 f"{windows.max_query_length} tokens and 3; give another number."
             )
-        return cls(windows, _from(AnswerSettings, known), known.get(THRESHOLD, 0.0))
+        return cls(windows, settings_of(AnswerSettings, known), known.get(THRESHOLD, 0.0))
 
 
-def _from(kind: Any, values: Mapping[str, Any]) -> Any:
+def settings_of(kind: Any, values: Mapping[str, Any]) -> Any:
     """A dataclass of the values that it knows."""
     return kind(**{name: values[name] for name in kind.__dataclass_fields__ if name in values})
 

@@ -22,7 +22,7 @@ from pipelines.metrics.guessing import Guessing
 from pipelines.metrics.question_answering import squad_v2_question, trivia_scores
 from pipelines.records.rows import Rows
 from pipelines.tables.lines import read_json
-from pipelines.tasks.questions.answerer import LOGITS, QuestionForm, ServingSettings
+from pipelines.tasks.questions.answerer import LOGITS, QuestionForm, ServingSettings, settings_of
 from pipelines.tasks.questions.answers import (
     SURELY_NO_ANSWER,
     AnswerSettings,
@@ -176,9 +176,8 @@ class QuestionTask(TaskDefaults):
         *,
         training: bool,
     ) -> Rows:
-        settings = WindowSettings(
-            max_seq_length, self.config.doc_stride, self.config.max_query_length
-        )
+        length = {"max_seq_length": max_seq_length}
+        settings = settings_of(WindowSettings, vars(self.config) | length)
         return question_rows(
             examples, tokenizer, settings, training=training, answered=not training
         )
@@ -200,11 +199,9 @@ class QuestionTask(TaskDefaults):
     def answers(
         self, examples: Sequence[Question], rows: Rows, outputs: Mapping[str, NDArray]
     ) -> Sequence[Prediction]:
-        """The best answers of each question over all its windows; padding gives none."""
         assert self.text is not None  # of a run
-        logits, asked = (dense_logits(rows, outputs[name]) for name in LOGITS), self.config
-        negative = asked.version_2_with_negative
-        settings = AnswerSettings(asked.n_best_size, asked.max_answer_length, negative)
+        logits = (dense_logits(rows, outputs[name]) for name in LOGITS)
+        settings = settings_of(AnswerSettings, vars(self.config))
         return predict(examples, rows, *logits, self.text, settings)
 
     def score(self, answered: Answered[Question, Prediction]) -> Mapping[str, float]:
@@ -262,7 +259,6 @@ class QuestionTask(TaskDefaults):
         return [QuestionForm(model, settings, best=best) for best in (False, True)]
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
-        """Question and passage in, the answer with its position in the passage out."""
         from pipelines.tasks.questions.served import ServedQuestions
 
         return ServedQuestions(opened, ServingSettings.of(opened.model.config, max_seq_length))
