@@ -107,7 +107,7 @@ class ServeConfig(ServerConfig):
                 f"`model_name` names {len(self.model_name)} models, but `model` {len(self.model)}."
             )
         named = map(_name_and_folder, self.model)
-        ways = [
+        ways: list[tuple[str, dict[str, Any]]] = [
             (given or name, {"model": folder})
             for given, (name, folder) in zip_longest(self.model_name, named)
         ]

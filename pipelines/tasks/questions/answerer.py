@@ -127,26 +127,25 @@ class QuestionForm(RowForm):
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         questions, rows = prepared.state
         found = self.joined(outputs)
-        logits = [dense_logits(rows, found[name]) for name in LOGITS]
+        start, end = (dense_logits(rows, found[name]) for name in LOGITS)
         choice = self._settings.answers
-        spans = find_best_spans(rows, *logits, choice.n_best_size, choice.max_answer_length)
-        null = find_null_logits(rows, *logits)
+        spans = find_best_spans(rows, start, end, choice.n_best_size, choice.max_answer_length)
+        null = find_null_logits(rows, start, end)
         first, last = spans.tokens(rows)
         starts, ends = rows.tokens["text_start"][first], rows.tokens["text_end"][last]
         columns = starts, ends, spans.start_logit + spans.end_logit
         answers = []
         for number, score in enumerate((null.start + null.end).tolist()):
-            begin, end = spans.offsets[number : number + 2]
-            best = slice(begin, min(begin + choice.n_best_size, end))
-            passage = questions[number].passage.text
-            answers.append(self._answer(passage, *(x[best].tolist() for x in columns), score))
+            own = slice(*spans.offsets[number : number + 2])
+            best = (column[own][: choice.n_best_size].tolist() for column in columns)
+            answers.append(self._answer(questions[number].passage.text, score, *best))
         return answers
 
     def _answer(
-        self, passage: str, starts: list[int], ends: list[int], scores: list[float], null: float
+        self, passage: str, null: float, starts: list[int], ends: list[int], scores: list[float]
     ) -> Answer:
         ends = [visible_end(passage, *place) for place in zip(starts, ends, strict=True)]
-        values = (
+        values: tuple[list[Any], ...] = (
             [passage[start:end] for start, end in zip(starts, ends, strict=True)],
             *(starts, ends, utf16_offsets(passage, starts), utf16_offsets(passage, ends)),
         )

@@ -200,9 +200,9 @@ class QuestionTask(TaskDefaults):
         self, examples: Sequence[Question], rows: Rows, outputs: Mapping[str, NDArray]
     ) -> Sequence[Prediction]:
         assert self.text is not None  # of a run
-        logits = (dense_logits(rows, outputs[name]) for name in LOGITS)
+        start, end = (dense_logits(rows, outputs[name]) for name in LOGITS)
         settings = settings_of(AnswerSettings, vars(self.config))
-        return predict(examples, rows, *logits, self.text, settings)
+        return predict(examples, rows, start, end, self.text, settings)
 
     def score(self, answered: Answered[Question, Prediction]) -> Mapping[str, float]:
         """The official figures, in percent, with the bounds of their intervals over articles.
