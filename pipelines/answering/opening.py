@@ -142,8 +142,7 @@ def _forms_of_export(
         any_size = config.truncate_anyway
         return [VectorForm(exported, exported.sentence, length, any_size=any_size)]
     if "masked_lm_logits" in outputs:
-        follows = "next_sentence_logits" in outputs
-        return pretrained_forms(config, exported, next_sentence=follows)
+        return _pretrained(config, exported, "next_sentence_logits" in outputs)
     if "sequence_output" in outputs:
         return [VectorForm(exported, SentenceSettings(), length, of_tokens=True)]
     forms, labels = forms_of_task(exported, config.max_seq_length), len(exported.labels)
@@ -217,16 +216,14 @@ def _forms_and_model(
     if (task := task_of(source.config)) is not None:
         forms = forms_of_task(source, config.max_seq_length)
         return forms, unbuilt_task_model(source, task, policy)
-    heads = heads_of(source)
+    if not (heads := heads_of(source)):
+        return _vectors_of(config, source, policy)
     build = functools.partial(_build, source, policy)
     if "classifier" in heads:
         forms = forms_of_task(source, config.max_seq_length)
         return forms, UnbuiltModel(build, source, "BertClassifier")
-    if "masked_lm" in heads:
-        follows = not (lacks(source, "pooler") or lacks(source, "next_sentence"))
-        forms = pretrained_forms(config, source, next_sentence=follows)
-        return forms, UnbuiltModel(build, source, "BertPretrainer")
-    return _vectors_of(config, source, policy)
+    follows = not (lacks(source, "pooler") or lacks(source, "next_sentence"))
+    return _pretrained(config, source, follows), UnbuiltModel(build, source, "BertPretrainer")
 
 
 def _vectors_of(
@@ -256,13 +253,8 @@ def _build_shared(build: Callable[[], Any], source: ModelSource, shared: SharedE
     return model
 
 
-def pretrained_forms(
-    config: AnsweringConfig, known: KnownModel, *, next_sentence: bool
-) -> list[Form]:
-    """What a pre-trained model is asked."""
+def _pretrained(config: AnsweringConfig, known: KnownModel, next_sentence: bool) -> list[Form]:
     length = served_length(known.config, config.max_seq_length)
     tokenizer = PlainTokenizer(known.text, special_tokens="keep")
-    forms: list[Form] = [MaskedWordsForm(known, tokenizer, length, config.top_k)]
-    if next_sentence:
-        forms.append(NextSentenceForm(known, tokenizer, length))
-    return forms
+    words = MaskedWordsForm(known, tokenizer, length, config.top_k)
+    return [words, NextSentenceForm(known, tokenizer, length)] if next_sentence else [words]

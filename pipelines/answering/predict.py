@@ -80,11 +80,14 @@ def _answer_all(config: PredictConfig, model: OpenAnsweringModel, file: IO[str],
     labels = [str(label) for label in model.description.get("labels", ())]
     size = _BLOCK_OF_A_STREAM if is_stream(config.input_file or "") else _BLOCK
     progress = Progress("predict", None, "texts") if config.output_file else None
+    where = config.input_file or "the texts"
     count = empty = cut = 0
     asked = asked_texts(config, answerer)
     while block := list(itertools.islice(asked, size)):
-        if not count:
-            _check_words(config, model, block)
+        if not count:  # the first texts say whether the vocabulary fits
+            texts = (text for one in block for text in texts_in(one.instance.values()))
+            words = [text.replace(MASK, " ") for text in texts]
+            check_words(words, model.text, where, may_refuse=False)
         for one, answer in zip(block, _answers(answerer, block), strict=True):
             file.write(writable(_written(config, answerer, labels, one, answer, most)) + "\n")
             cut += bool(answer.get(NUM_TRUNCATED))
@@ -95,7 +98,6 @@ def _answer_all(config: PredictConfig, model: OpenAnsweringModel, file: IO[str],
             progress.advance(len(block))
     if progress:
         progress.close()
-    where = config.input_file or "the texts"
     log_left_out(where, count, empty=empty, cut=cut, most=answerer.most_tokens)
     return count
 
@@ -126,13 +128,6 @@ def _answers(answerer: Answerer, block: list[Placed]) -> list[Answer]:
             raise
         where = block[int(found[1]) - 1].where
         raise UserError(f"{where}: {str(error)[found.end() :]}") from error
-
-
-def _check_words(config: PredictConfig, model: OpenAnsweringModel, block: list[Placed]) -> None:
-    """Warns once where the vocabulary does not fit the first texts."""
-    texts = (text for one in block for text in texts_in(one.instance.values()))
-    words = [text.replace(MASK, " ") for text in texts]
-    check_words(words, model.text, config.input_file or "the texts", may_refuse=False)
 
 
 def table_of(

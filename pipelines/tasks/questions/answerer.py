@@ -135,7 +135,7 @@ class QuestionForm(RowForm):
         starts, ends = rows.tokens["text_start"][first], rows.tokens["text_end"][last]
         columns = starts, ends, spans.start_logit + spans.end_logit
         answers = []
-        for number, score in enumerate((null.start + null.end).tolist()):
+        for number, score in enumerate(null.sum(axis=0).tolist()):
             own = slice(*spans.offsets[number : number + 2])
             best = (column[own][: choice.n_best_size].tolist() for column in columns)
             answers.append(self._answer(questions[number].passage.text, score, *best))

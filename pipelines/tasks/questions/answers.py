@@ -108,13 +108,6 @@ class BestSpans(NamedTuple):
         return begins + self.first, begins + self.last
 
 
-class NullLogits(NamedTuple):
-    """How much a model is for no answer: the logits at [CLS], of the row where they are lowest."""
-
-    start: Logits
-    end: Logits
-
-
 def dense_logits(rows: Rows, logits: ArrayLike) -> NDArray[np.float32]:
     """Puts logits [tokens of all rows] into float32 [rows, length], minus infinity at padding."""
     dense = np.full((len(rows), int(rows.lengths.max(initial=0))), -np.inf, np.float32)
@@ -155,13 +148,14 @@ def _best_positions(logits: Logits, count: int) -> Numbers:
     return np.argsort(-logits, axis=1, kind="stable")[:, :count]
 
 
-def find_null_logits(rows: Rows, start: ArrayLike, end: ArrayLike) -> NullLogits:
-    """Finds the row of each question where the logits at [CLS] are lowest; the first of equals."""
-    starts = np.asarray(start, np.float64)[:, 0]
-    ends = np.asarray(end, np.float64)[:, 0]
-    order = np.lexsort((starts + ends, rows.examples))
-    lowest = order[np.flatnonzero(np.diff(rows.examples[order], prepend=-1))]
-    return NullLogits(starts[lowest], ends[lowest])
+def find_null_logits(rows: Rows, start: ArrayLike, end: ArrayLike) -> Logits:
+    """How much a model is for no answer: the logits of start and end at [CLS], [2, questions].
+
+    They are those of the row where their sum is lowest, the first of equal ones.
+    """
+    logits = np.stack([np.asarray(one, np.float64)[:, 0] for one in (start, end)])
+    order = np.lexsort((logits.sum(axis=0), rows.examples))
+    return logits[:, order[np.flatnonzero(np.diff(rows.examples[order], prepend=-1))]]
 
 
 SURELY_NO_ANSWER = 1_000_000.0
@@ -234,8 +228,8 @@ def predict(
         return [Prediction(_best(some, count) or [_EMPTY]) for some in found]
     null = find_null_logits(rows, start_logits, end_logits)
     return [
-        _with_null(some, Candidate("", start, end), count)
-        for some, start, end in zip(found, null.start.tolist(), null.end.tolist(), strict=True)
+        _with_null(some, Candidate("", *logits), count)
+        for some, logits in zip(found, null.T.tolist(), strict=True)
     ]
 
 

@@ -54,5 +54,5 @@ def test_spans_and_null_scores_are_those_of_files(values, n_best_size):
         assert found.score.numpy()[own].tolist() == scores[:count].tolist()
     null = find_null_logits(offline, *masked)
     np.testing.assert_array_equal(
-        null_scores_in_graph(rows, *map(tf.constant, logits)), null.start + null.end
+        null_scores_in_graph(rows, *map(tf.constant, logits)), null.sum(axis=0)
     )
