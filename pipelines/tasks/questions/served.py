@@ -152,16 +152,12 @@ def null_scores_in_graph(
 
 def _best_positions(rows: GraphRows, logits: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor]:
     """The positions int64 [rows, k] of each row's highest logits, and these, float64 [rows, k]."""
-    is_token = rows.inputs[1] > 0
-    best = tf.math.top_k(
-        tf.where(is_token, logits, _IMPOSSIBLE), tf.minimum(count, tf.shape(logits)[1])
-    )
+    of_tokens = tf.where(rows.inputs[1] > 0, logits, _IMPOSSIBLE)
+    best = tf.math.top_k(of_tokens, tf.minimum(count, tf.shape(logits)[1]))
     return tf.cast(best.indices, tf.int64), tf.cast(best.values, tf.float64)
 
 
-def _best_of_rows(
-    scores: tf.Tensor, count: int
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+def _best_of_rows(scores: tf.Tensor, count: int) -> tuple[tf.Tensor, ...]:
     """The best possible spans of each row: its number, the ranks of start and end, the score.
 
     Scores are float64 [rows, starts, ends].
@@ -174,15 +170,11 @@ def _best_of_rows(
     return found[:, 0], chosen // ends, chosen % ends, tf.gather_nd(best.values, found)
 
 
-ROWS_AT_ONCE = 32
-"""A long text's windows are computed so many at a time."""
-
-
 def in_blocks(
     function: Callable[..., Mapping[str, tf.Tensor]],
     inputs: Sequence[tf.Tensor],
     outputs: Sequence[str],
-    rows_at_once: int = ROWS_AT_ONCE,
+    rows_at_once: int = 32,
 ) -> dict[str, tf.Tensor]:
     """Calls a function of tensors [rows, length] with a few rows at a time; joins what it gives."""
     rows = tf.shape(inputs[0])[0]
