@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_input, text_lines
 from keras_bert_impl.serving.answerer import (
     Answerer,
@@ -17,7 +17,7 @@ from keras_bert_impl.serving.answerer import (
 from keras_bert_impl.tokenization.reference import as_name
 from pipelines.answering.config import PredictConfig
 from pipelines.corpora.encodings import TextEncoding
-from pipelines.tables.columns import check_columns, check_first_row, choose_columns, value_of
+from pipelines.tables.columns import check_columns, check_first_row, choose_columns, text_of
 from pipelines.tables.files import Record, TableFile, form_by_name, open_table
 from pipelines.tables.lines import read_lines, read_text
 
@@ -60,10 +60,9 @@ def asked_texts(config: PredictConfig, answerer: Answerer) -> Iterator[Placed]:
     if config.question:
         passage = read_text(str(config.passage_file), config.text_encoding)
         asked = [{**one, "passage": passage} for one in asked]
-    return (
-        Placed(one, f"`{option}`{number}")
-        for number, one in zip(_numbers(len(asked)), asked, strict=True)
-    )
+    several = len(asked) > 1
+    numbered = enumerate(asked, start=1)
+    return (Placed(one, f"`{option}`" + f" {number}" * several) for number, one in numbered)
 
 
 def _of_options(config: PredictConfig) -> tuple[str, Sequence[Instance]]:
@@ -76,10 +75,6 @@ def _of_options(config: PredictConfig) -> tuple[str, Sequence[Instance]]:
         return "text", [{"text": one} for one in config.text]
     pairs = zip(config.text, config.text_pair, strict=True)
     return "text", [{"text_a": first, "text_b": second} for first, second in pairs]
-
-
-def _numbers(count: int) -> Iterable[str]:
-    return [""] if count == 1 else (f" {number}" for number in range(1, count + 1))
 
 
 def is_stream(name: str) -> bool:
@@ -98,8 +93,9 @@ def _of_file(config: PredictConfig, name: str, answerer: Answerer) -> Iterator[P
             f"{name}: lines hold one text each, but this model is asked with "
             f"{' and '.join(one.name for one in inputs)}; give CSV, TSV or JSON lines."
         )
-    read = _streamed_lines if is_stream(name) else read_lines
-    lines = read(name, config.text_encoding)
+    encoding = config.text_encoding
+    streamed = is_stream(name)
+    lines = enumerate(_streamed(name, encoding), 1) if streamed else read_lines(name, encoding)
     return (Placed({inputs[0].name: line}, f"{name}: line {number}") for number, line in lines)
 
 
@@ -112,17 +108,14 @@ def _table(config: PredictConfig) -> TableFile:
     )
 
 
-def _streamed_lines(name: str, encoding: TextEncoding) -> Iterator[tuple[int, str]]:
-    return enumerate(_streamed("/dev/stdin" if name == "-" else name, encoding), 1)
-
-
 def _streamed(name: str, encoding: TextEncoding) -> Iterator[str]:
     """The lines of a pipe, each as soon as it is there."""
+    path = "/dev/stdin" if name == "-" else name
     if encoding.is_utf8:
-        yield from map(encoding.composed, text_lines(name, stream=True))
+        yield from map(encoding.composed, text_lines(path, stream=True))
         return
-    with open_input(name, stream=True) as file:
-        for line in encoding.recoded_lines(name, file):
+    with open_input(path, stream=True) as file:
+        for line in encoding.recoded_lines(path, file):
             yield line.decode().rstrip("\r\n")
 
 
@@ -131,11 +124,8 @@ def _columns_of(config: PredictConfig, file: TableFile, inputs: Sequence[Input])
     given = [config.text_column, config.text_pair_column]
     if not any(given) and _has_all(file, inputs):
         return [one.name for one in inputs]
-    if len(inputs) == 1 and config.text_pair_column:
-        raise UserError(
-            f"`text_pair_column={config.text_pair_column}`: this model is asked with one text; "
-            "leave it out."
-        )
+    if len(inputs) == 1 and given[1]:
+        raise asked_otherwise(f"`text_pair_column={given[1]}`", "a second text", inputs)
     if any(one.is_list for one in inputs):
         names = " and ".join(one.name for one in inputs)
         raise UserError(
@@ -147,12 +137,7 @@ def _columns_of(config: PredictConfig, file: TableFile, inputs: Sequence[Input])
         check_first_row(file, [column], remedy="")
         return [column]
     found = choose_columns(file, given[0], given[1], (), labelled=False)
-    if len(found.texts) < len(inputs):
-        raise UserError(
-            f"{file.name}: it is not clear which column is the second text; name it with "
-            "`text_pair_column`."
-        )
-    if len(found.texts) > len(inputs):
+    if len(found.texts) != len(inputs):
         raise asked_otherwise(file.name, " and ".join(found.texts), inputs)
     return found.texts
 
@@ -178,22 +163,16 @@ def _of_record(
 
 
 def _value(file: TableFile, record: Record, field: Input, column: str) -> Any:
-    if field.is_list and column not in record.values:
-        numbered = (record.values.get(f"{column}{number}") for number in itertools.count())
-        return list(itertools.takewhile(lambda one: one is not None, numbered))
-    value = value_of(file, record, column)
-    if value is None and not field.is_list:
-        return ""
-    if not field.is_list and not isinstance(value, str):
-        raise UserError(
-            f"{file.name}: line {record.line} has {shown(value)} in the column {shown(column)}, "
-            "which is no text; fix the line."
-        )
-    return value
+    if not field.is_list:
+        return text_of(file, record, column)
+    if column in record.values:
+        return record.values[column]
+    numbered = (record.values.get(f"{column}{number}") for number in itertools.count())
+    return list(itertools.takewhile(lambda one: one is not None, numbered))
 
 
-def texts_in(instances: Iterable[Instance]) -> Iterator[str]:
-    """All texts of instances, whatever else stands there."""
-    for value in itertools.chain.from_iterable(map(Mapping.values, instances)):
+def texts_in(values: Iterable[Any]) -> Iterator[str]:
+    """The texts among values and in lists of them, whatever else stands there."""
+    for value in values:
         texts = value if isinstance(value, list) else [value]
         yield from (text for text in texts if isinstance(text, str))

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Self
 
 from keras_bert_impl.checkpoints.model_source import AdaptedOptions
@@ -45,15 +44,9 @@ class AnsweringConfig(AdaptedOptions, EngineConfig):
 
     @classmethod
     def of(cls, job: Any, **more: Any) -> Self:
-        """The options of a job that asks a model in one way."""
-        return cls(
-            model=str(job.model),
-            engine=job.engine,
-            precision=job.precision,
-            deterministic=job.deterministic,
-            **job.description(),
-            **more,
-        )
+        """The options that a job which asks a model in one way has in common with these."""
+        shared = {one.name for one in dataclasses.fields(cls)} & vars(job).keys()
+        return cls(**{name: vars(job)[name] for name in shared}, **more)
 
 
 TABLE, JSON = "table", "json"
@@ -137,13 +130,13 @@ class FillMaskConfig(AdaptedOptions, EngineConfig):
 class AnswerConfig(AdaptedOptions, EngineConfig):
     """Which questions to answer by which passage, and with which model."""
 
-    model: Path = option(
+    model: str = option(
         REQUIRED, "A run for questions (its model/ or a checkpoint), or an export for OpenVINO."
     )
     question: Sequence[str] = option(
         REQUIRED, "What is asked; repeat the flag for more questions.", repeated=True
     )
-    passage_file: Path = option(REQUIRED, "The text in which answers are looked for.")
+    passage_file: str = option(REQUIRED, "The text in which answers are looked for.")
     text_encoding: TextEncoding = nested(TextEncoding)
     num_answers: int = option(3, "How many answers to show for a question.", at_least=1)
     format: str = option(TABLE, _FORMAT, choices=(TABLE, JSON))

@@ -44,7 +44,6 @@ from keras_bert_impl.training.config import dtype_policy
 from pipelines.answering.config import AnsweringConfig
 from pipelines.tasks.register import forms_of_task, task_of, unbuilt_task_model
 
-_VECTOR = VectorForm.kind
 _LABELLED = ("label", "labels", "entities")
 _WITH_OFFSETS = ("answer", "entities")
 Texts = Callable[[], Iterable[Any]]
@@ -52,13 +51,7 @@ Texts = Callable[[], Iterable[Any]]
 
 @dataclasses.dataclass(frozen=True)
 class OpenAnsweringModel:
-    """An open model with all that it answers; see `AnsweringModel`.
-
-    Attributes:
-        text: how it cuts texts.
-        close: lets the engine go.
-        config: how it was opened.
-    """
+    """An open model with all that it answers, and how it was opened; see `AnsweringModel`."""
 
     answerers: Mapping[str, Answerer]
     description: Mapping[str, Any]
@@ -69,6 +62,9 @@ class OpenAnsweringModel:
 
 OpenEngine = Callable[[Callable[[], list[Features]]], Engine]
 """Opens an engine, given inputs of some rows, on which the scales of int8 are found."""
+
+_Opening = tuple[AnsweringConfig, Sequence[Form], OpenEngine]
+"""How a model is opened, its engine chosen; what it is asked; and what opens the engine."""
 
 _LACKS = {
     MaskedWordsForm.kind: "has no masked-LM head; name a pre-trained model, such as the model/ "
@@ -84,26 +80,23 @@ def open_answering_model(
     kind: str | None = None,
     shared: SharedEncoder | None = None,
 ) -> OpenAnsweringModel:
-    """Opens a model with all that it answers.
+    """Opens a model with all that it answers; one without answers of a `kind` is refused.
 
-    Args:
-        texts: gives texts, or instances, like those to come; asked for where the scales of int8
-            are not kept next to the model.
-        shared: what a base and its adapters share in TensorFlow.
+    `texts` gives texts, or instances, like those to come; it is called where the scales of int8 are
+    not kept next to the model. A base and its adapters have `shared` what they share in TensorFlow.
     """
     known: KnownModel
-    model = located(config.model)
-    if exported := find_exported(model, config.engine, **config.description()):
-        known = exported
-        config, forms, open_it = _of_export(config, exported)
+    folder, told = located(config.model), config.description()
+    if exported := find_exported(folder, config.engine, **told):
+        known, opening = exported, _of_export(config, exported)
     else:
-        config = dataclasses.replace(config, engine=config.engine or TENSORFLOW)
-        known = source = find_model(model, **config.description())
-        forms, open_it = _of_source(config, source, shared)
+        known = source = find_model(folder, **told)
+        opening = _of_source(config, source, shared)
+    config, forms, open_it = opening
     by_name = {form.signature: form for form in forms}
     forms = [by_name[name] for name in default_first(by_name)]
-    for form in forms:
-        if config.long_text == WINDOWS and not form.has_windows:
+    for form in forms if config.long_text == WINDOWS else ():
+        if not form.has_windows:
             raise UserError(
                 f"{config.model}: its task ({form.kind.replace('_', ' ')}) has no windows; take "
                 "`long_text=truncate` or `long_text=refuse`."
@@ -111,14 +104,9 @@ def open_answering_model(
     if kind and all(form.kind != kind for form in forms):
         raise UserError(f"{config.model}: {_LACKS[kind]}")
     engine = open_it(functools.partial(_calibration, forms, texts))
-    positions = known.config.max_position_embeddings
-    refuses = config.long_text == REFUSE
-    answerers = {
-        form.signature: EngineAnswerer(
-            form, engine, positions, config.deterministic, config.model, refuses
-        )
-        for form in forms
-    }
+    positions, refuses = known.config.max_position_embeddings, config.long_text == REFUSE
+    more = positions, config.deterministic, config.model, refuses
+    answerers = {form.signature: EngineAnswerer(form, engine, *more) for form in forms}
     about = _description(config, known, forms[0])
     return OpenAnsweringModel(answerers, about, known.text, engine.close, config)
 
@@ -131,18 +119,14 @@ def no_texts() -> Iterable[Any]:
     )
 
 
-def _of_export(
-    config: AnsweringConfig, exported: ExportedModel
-) -> tuple[AnsweringConfig, Sequence[Form], OpenEngine]:
+def _of_export(config: AnsweringConfig, exported: ExportedModel) -> _Opening:
     config = config if exported.static else dataclasses.replace(config, engine=OPENVINO)
     precision, same = config.precision, config.deterministic
     finds_scales = precision == INT8 and not exported.static
     engine = exported.open(FLOAT32 if finds_scales else precision, deterministic=same)
     forms = _forms_of_export(config, exported, engine.output_sizes)
-    if not finds_scales:
-        return config, forms, lambda _: engine
     # Its scales are found on rows of the first form.
-    return config, forms, lambda rows: exported.open(INT8, rows, same)
+    return config, forms, lambda rows: exported.open(INT8, rows, same) if finds_scales else engine
 
 
 def _forms_of_export(
@@ -158,18 +142,15 @@ def _forms_of_export(
         any_size = config.truncate_anyway
         return [VectorForm(exported, exported.sentence, length, any_size=any_size)]
     if "masked_lm_logits" in outputs:
-        follows = "next_sentence_logits" in outputs
-        return pretrained_forms(config, exported, next_sentence=follows)
+        return _pretrained(config, exported, "next_sentence_logits" in outputs)
     if "sequence_output" in outputs:
         return [VectorForm(exported, SentenceSettings(), length, of_tokens=True)]
-    forms = forms_of_task(exported, config.max_seq_length)
+    forms, labels = forms_of_task(exported, config.max_seq_length), len(exported.labels)
     if not forms or not set(forms[0].model_outputs) <= set(outputs):
         raise UserError(f"{folder}: does not say what it answers; export it again.")
-    labels, numbers = len(exported.labels), outputs.get("logits")
-    if labels and labels != numbers:
+    if labels and labels != (count := outputs.get("logits")):
         raise UserError(
-            f"{folder}: has names for {labels} labels, but its graph tells {numbers} apart; export "
-            "it again."
+            f"{folder}: names {labels} labels, its graph gives {count}; export it again."
         )
     return forms
 
@@ -183,21 +164,20 @@ def _calibration(forms: Sequence[Form], texts: Texts) -> list[Features]:
 
 
 def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict[str, Any]:
-    bert = known.config
+    bert, exported = known.config, known if isinstance(known, ExportedModel) else None
     sizes = {
         "layers": bert.num_hidden_layers,
         "hidden_size": bert.hidden_size,
         "attention_heads": bert.num_attention_heads,
     }
-    is_known = not isinstance(known, ExportedModel) or known.is_whole
     about: dict[str, Any] = {
         "kind": form.kind,
-        **(sizes if is_known else {}),
+        **(sizes if exported is None or exported.is_whole else {}),
         "vocabulary_size": len(known.text.vocabulary),
         "lower_case": known.text.do_lower_case,
         "max_seq_length": form.max_seq_length,
         "long_text": WINDOWS if form.has_windows else config.long_text,
-        "engine": known.engine if isinstance(known, ExportedModel) else config.engine,
+        "engine": exported.engine if exported else config.engine,
         "precision": config.precision,
     }
     if isinstance(form, VectorForm):
@@ -215,19 +195,17 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
 
 def _of_source(
     config: AnsweringConfig, source: ModelSource, shared: SharedEncoder | None
-) -> tuple[Sequence[Form], OpenEngine]:
+) -> _Opening:
     """Of a model whose weights are here: in a directory, a TF1 checkpoint, a run."""
     engine, precision = config.engine or TENSORFLOW, config.precision
-    forms, unbuilt = _forms_and_model(
-        config, source, dtype_policy(precision if engine == TENSORFLOW else FLOAT32)
-    )
+    config = dataclasses.replace(config, engine=engine)  # which checks that they fit
+    policy = dtype_policy(precision if engine == TENSORFLOW else FLOAT32)
+    forms, unbuilt = _forms_and_model(config, source, policy)
     if shared is not None and engine == TENSORFLOW:
         build = functools.partial(_build_shared, unbuilt.build, source, shared)
         unbuilt = dataclasses.replace(unbuilt, build=build)
-    same = config.deterministic
-    return forms, lambda rows: open_engine(
-        unbuilt, engine, precision, source.folder, rows, deterministic=same
-    )
+    how, same = (engine, precision, source.folder), config.deterministic
+    return config, forms, lambda rows: open_engine(unbuilt, *how, rows, deterministic=same)
 
 
 def _forms_and_model(
@@ -238,16 +216,14 @@ def _forms_and_model(
     if (task := task_of(source.config)) is not None:
         forms = forms_of_task(source, config.max_seq_length)
         return forms, unbuilt_task_model(source, task, policy)
-    heads = heads_of(source)
+    if not (heads := heads_of(source)):
+        return _vectors_of(config, source, policy)
     build = functools.partial(_build, source, policy)
     if "classifier" in heads:
         forms = forms_of_task(source, config.max_seq_length)
         return forms, UnbuiltModel(build, source, "BertClassifier")
-    if "masked_lm" in heads:
-        follows = not (lacks(source, "pooler") or lacks(source, "next_sentence"))
-        pretrained = pretrained_forms(config, source, next_sentence=follows)
-        return pretrained, UnbuiltModel(build, source, "BertPretrainer")
-    return _vectors_of(config, source, policy)
+    follows = not (lacks(source, "pooler") or lacks(source, "next_sentence"))
+    return _pretrained(config, source, follows), UnbuiltModel(build, source, "BertPretrainer")
 
 
 def _vectors_of(
@@ -277,13 +253,8 @@ def _build_shared(build: Callable[[], Any], source: ModelSource, shared: SharedE
     return model
 
 
-def pretrained_forms(
-    config: AnsweringConfig, known: KnownModel, *, next_sentence: bool
-) -> list[Form]:
-    """What a pre-trained model is asked."""
+def _pretrained(config: AnsweringConfig, known: KnownModel, next_sentence: bool) -> list[Form]:
     length = served_length(known.config, config.max_seq_length)
     tokenizer = PlainTokenizer(known.text, special_tokens="keep")
-    forms: list[Form] = [MaskedWordsForm(known, tokenizer, length, config.top_k)]
-    if next_sentence:
-        forms.append(NextSentenceForm(known, tokenizer, length))
-    return forms
+    words = MaskedWordsForm(known, tokenizer, length, config.top_k)
+    return [words, NextSentenceForm(known, tokenizer, length)] if next_sentence else [words]

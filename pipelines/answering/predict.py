@@ -30,7 +30,7 @@ from pipelines.answering.asked_texts import (
 )
 from pipelines.answering.config import JSON, AnswerConfig, FillMaskConfig, PredictConfig
 from pipelines.answering.opening import OpenAnsweringModel, no_texts, open_answering_model
-from pipelines.tables.writing import digits
+from pipelines.tables.writing import digits, writable
 
 _BLOCK = 1024
 _BLOCK_OF_A_STREAM = 32
@@ -42,91 +42,62 @@ _INSTANCE = re.compile(r"instance (\d+): ")
 
 
 def predict(config: PredictConfig, kind: str | None = None, most: int = _MOST_SHOWN) -> int:
-    """Answers everything that is asked, and gives how many instances that were.
+    """Answers everything that is asked, block by block, and gives how many instances that were.
 
-    Memory is that of the model and of a block of texts.
-
-    Args:
-        kind: how the model is asked; by default as suits what is asked.
-        most: how many of several answers to one text a table shows.
+    A model without answers of a `kind` is refused; a table shows the `most` answers to one text.
     """
+    model: OpenAnsweringModel
+    output: contextlib.AbstractContextManager[IO[str]] = contextlib.nullcontext(sys.stdout)
     if config.output_file:
         check_output(config.output_file)
-    model: OpenAnsweringModel | None = None
+        output = open_whole(followed(config.output_file))
 
     def first_texts() -> Iterable[Any]:
         if config.input_file is None or is_stream(config.input_file):
             return no_texts()
-        assert model is not None
         some = asked_texts(config, chosen_answerer(model, config))
         return [dict(one.instance) for one in itertools.islice(some, _SAMPLE)]
 
     model = open_answering_model(config, first_texts, kind)
-    with contextlib.closing(model), _output(config) as file:
-        return _answer_all(config, model, file, kind, most)
+    with contextlib.closing(model), output as file:
+        return _answer_all(config, model, file, most)
 
 
 def fill_mask(config: FillMaskConfig) -> None:
     """Prints each text, and what may stand at its masks."""
-    asked = PredictConfig.of(
-        config,
-        text=config.text,
-        input_file=config.input_file,
-        top_k=config.top_k,
-        format=config.format,
-    )
+    asked = PredictConfig.of(config, signature="fill_mask_text")
     predict(asked, "masked_words", config.top_k)
 
 
 def answer(config: AnswerConfig) -> None:
     """Prints each question, and its best answers with their places in the passage."""
-    asked = PredictConfig.of(
-        config,
-        question=config.question,
-        passage_file=str(config.passage_file),
-        text_encoding=config.text_encoding,
-        format=config.format,
-    )
+    asked = PredictConfig.of(config, signature="answers")
     predict(asked, "answer", config.num_answers)
 
 
-@contextlib.contextmanager
-def _output(config: PredictConfig) -> Iterator[IO[str]]:
-    if config.output_file is None:
-        yield sys.stdout
-        return
-    with open_whole(followed(config.output_file)) as file:
-        yield file
-
-
-def _answer_all(
-    config: PredictConfig, model: OpenAnsweringModel, file: IO[str], kind: str | None, most: int
-) -> int:
-    of_kind = (one for one in model.answerers.values() if one.kind == kind)
-    # Of questions another signature gives the best answer only.
-    answerer = next(
-        (one for one in of_kind if kind != "answer" or "starts" in one.outputs), None
-    ) or chosen_answerer(model, config)
+def _answer_all(config: PredictConfig, model: OpenAnsweringModel, file: IO[str], most: int) -> int:
+    answerer = chosen_answerer(model, config)
     labels = [str(label) for label in model.description.get("labels", ())]
-    streams = config.input_file is not None and is_stream(config.input_file)
+    size = _BLOCK_OF_A_STREAM if is_stream(config.input_file or "") else _BLOCK
     progress = Progress("predict", None, "texts") if config.output_file else None
+    where = config.input_file or "the texts"
     count = empty = cut = 0
     asked = asked_texts(config, answerer)
-    for block in _blocks(asked, _BLOCK_OF_A_STREAM if streams else _BLOCK):
-        if not count:
-            _check_words(config, model, block)
+    while block := list(itertools.islice(asked, size)):
+        if not count:  # the first texts say whether the vocabulary fits
+            texts = (text for one in block for text in texts_in(one.instance.values()))
+            words = [text.replace(MASK, " ") for text in texts]
+            check_words(words, model.text, where, may_refuse=False)
         for one, answer in zip(block, _answers(answerer, block), strict=True):
-            file.write(_writable(_written(config, answerer, labels, one, answer, most)) + "\n")
+            file.write(writable(_written(config, answerer, labels, one, answer, most)) + "\n")
             cut += bool(answer.get(NUM_TRUNCATED))
-            empty += not any(text.strip() for text in texts_in([one.instance]))
+            empty += not any(text.strip() for text in texts_in(one.instance.values()))
         count += len(block)
+        file.flush()
         if progress:
             progress.advance(len(block))
-        else:
-            file.flush()
     if progress:
         progress.close()
-    where = config.input_file or "the texts"
     log_left_out(where, count, empty=empty, cut=cut, most=answerer.most_tokens)
     return count
 
@@ -148,12 +119,6 @@ def _written(
     return f"{lines}\n  ({others})" if others else lines
 
 
-def _blocks(asked: Iterable[Placed], size: int) -> Iterator[list[Placed]]:
-    source = iter(asked)
-    while block := list(itertools.islice(source, size)):
-        yield block
-
-
 def _answers(answerer: Answerer, block: list[Placed]) -> list[Answer]:
     try:
         return ask(answerer, [one.instance for one in block])
@@ -163,18 +128,6 @@ def _answers(answerer: Answerer, block: list[Placed]) -> list[Answer]:
             raise
         where = block[int(found[1]) - 1].where
         raise UserError(f"{where}: {str(error)[found.end() :]}") from error
-
-
-def _check_words(config: PredictConfig, model: OpenAnsweringModel, block: list[Placed]) -> None:
-    """Warns once where the vocabulary does not fit the first texts."""
-    texts = texts_in(one.instance for one in block)
-    words = [text.replace(MASK, " ") for text in texts]
-    check_words(words, model.text, config.input_file or "the texts", may_refuse=False)
-
-
-def _writable(text: str) -> str:
-    """Text without half of a surrogate pair, which no file holds."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def table_of(

@@ -1,7 +1,8 @@
 """A model asked from Python: texts in, answers out, or documents in the order of their scores."""
 
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -15,23 +16,7 @@ from pipelines.answering.config import AnsweringConfig
 from pipelines.answering.opening import OpenAnsweringModel, open_answering_model
 
 
-class _Closing:
-    """What a `with` statement closes.
-
-    Attributes:
-        close: releases the engine; nothing can be asked afterwards.
-    """
-
-    close: Callable[[], None]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-
-class Predictor(_Closing):
+class Predictor(contextlib.AbstractContextManager["Predictor"]):
     """A model of any kind and the answers that it gives; several threads may ask it at once.
 
     Args:
@@ -43,6 +28,7 @@ class Predictor(_Closing):
             "masked_words", "next_sentence" or "vector".
         signatures: the names of the answers that it gives; the first one is the default.
         description: what is known of the model, as JSON values.
+        close: releases the engine, as `with` does; nothing can be asked afterwards.
     """
 
     def __init__(self, model: OpenAnsweringModel) -> None:
@@ -50,6 +36,9 @@ class Predictor(_Closing):
         self.signatures = tuple(model.answerers)
         self.kind = model.answerers[self.signatures[0]].kind
         self.description = dict(model.description)
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     @classmethod
     def from_pretrained(
@@ -129,7 +118,7 @@ class Predictor(_Closing):
         return answers[0] if one else answers
 
 
-class Reranker(_Closing):
+class Reranker(contextlib.AbstractContextManager["Reranker"]):
     """A cross-encoder: gives each document a score for a query, and puts them in order.
 
     Args:
@@ -146,6 +135,9 @@ class Reranker(_Closing):
     def __init__(self, predictor: Predictor, positive_label: str | None = None) -> None:
         self._predictor, self.close = predictor, predictor.close
         self._scoring = pair_scoring(predictor.model, positive_label)
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     @classmethod
     def from_pretrained(

@@ -8,7 +8,8 @@ import logging
 import math
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from pipelines.answering.opening import OpenAnsweringModel
     from pipelines.vectors.index import VectorIndex
 
-_Search = Callable[[NDArray[np.float32], int], list[list[dict[str, Any]]]]
 _LOGGER = logging.getLogger(__name__)
 
 # What fills an engine up before the load comes.
@@ -106,21 +106,26 @@ class ServeConfig(ServerConfig):
             raise UserError(
                 f"`model_name` names {len(self.model_name)} models, but `model` {len(self.model)}."
             )
-        named = [(*_name_and_folder(words), f"model={words}") for words in self.model]
-        for place, name in enumerate(self.model_name):
-            named[place] = (name, named[place][1], f"model_name={name}")
-        base = named[0][1]
-        named += [(*_name_and_folder(words), f"adapter={words}") for words in self.adapter]
+        named = map(_name_and_folder, self.model)
+        ways: list[tuple[str, dict[str, Any]]] = [
+            (given or name, {"model": folder})
+            for given, (name, folder) in zip_longest(self.model_name, named)
+        ]
+        base = ways[0][1]
+        adapters = map(_name_and_folder, self.adapter)
+        ways += [(name, {**base, "adapter": folder}) for name, folder in adapters]
         found = dict[str, AnsweringConfig]()
-        for place, (name, folder, given) in enumerate(named):
-            _check_name(name, given)
+        for name, way in ways:
+            if not NAME.fullmatch(name):
+                raise UserError(
+                    f"{shown(name)} cannot be a model's name; take letters, digits, '.', '_' and "
+                    "'-', a letter or digit first (`model=NAME=FOLDER`)."
+                )
             if name in found:
                 raise UserError(
                     f"two models are called {shown(name)}; give each a `model_name` of its own."
                 )
-            is_model = place < len(self.model)
-            model, adapter = (folder, None) if is_model else (base, folder)
-            found[name] = dataclasses.replace(self.answering, model=model, adapter=adapter)
+            found[name] = dataclasses.replace(self.answering, **way)
         return found
 
 
@@ -137,14 +142,6 @@ def _name_and_folder(words: str) -> tuple[str, str]:
     if equals and "/" not in name and (NAME.fullmatch(name) or not is_there(words)):
         return name, folder
     return Path(words).name, words
-
-
-def _check_name(name: str, given: str) -> None:
-    if not NAME.fullmatch(name):
-        raise UserError(
-            f"`{given}`: {shown(name)} is no name for a path; take letters, digits, '.', '_' and "
-            "'-', a letter or digit first (NAME=FOLDER)."
-        )
 
 
 def serve_models(config: ServeConfig, with_page: bool = False) -> None:
@@ -173,7 +170,7 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
         for one in versions:
             stack.callback(one.close)
             models[one.name] = one.start()
-        shown_models = {name: show(model) for name, model in models.items()} if with_page else {}
+        shown_models = {name: show(model) for name, model in models.items() if with_page}
         page = page_of(shown_models) if with_page else {}
         app = make_app(models, config, indexes=indexes, **page)
         service: Service = app.state.service
@@ -261,8 +258,8 @@ def open_indexes(config: ServeConfig) -> "dict[str, ServedIndex]":
     from pipelines.vectors.index import VectorIndex
 
     opened = dict[str, ServedIndex]()
-    found = ((name, how, versions_in(how).versions) for name, how in config.models().items())
-    ways = [(name, one) for name, how, some in found for one in some.values() or [how]]
+    models = config.models().items()
+    ways = [(name, x) for name, how in models for x in versions_in(how).versions.values() or [how]]
     for words in config.index:
         name, folder = _name_and_folder(words)
         if name in opened:
@@ -276,7 +273,8 @@ def open_indexes(config: ServeConfig) -> "dict[str, ServedIndex]":
                 fault = str(error)
                 continue
             options = {"input_type": QUERY} if QUERY in settings.prompts else {}
-            opened[name] = ServedIndex(model, options, _search_of(index, settings), check)
+            search = functools.partial(_search, index, settings.normalize)
+            opened[name] = ServedIndex(model, options, search, check)
             break
         else:
             raise UserError(fault)
@@ -292,12 +290,11 @@ def _settings_for(index: "VectorIndex", how: AnsweringConfig) -> SentenceSetting
     return settings
 
 
-def _search_of(index: "VectorIndex", settings: SentenceSettings) -> "_Search":
-    def search(vectors: NDArray[np.float32], count: int) -> list[list[dict[str, Any]]]:
-        found = index.search(truncated(vectors, index.size, settings.normalize), count)
-        return [[one._asdict() for one in some] for some in found]
-
-    return search
+def _search(
+    index: "VectorIndex", normalize: bool, vectors: NDArray[np.float32], count: int
+) -> list[list[dict[str, Any]]]:
+    found = index.search(truncated(vectors, index.size, normalize), count)
+    return [[one._asdict() for one in some] for some in found]
 
 
 class CountingAnswerer:
@@ -318,27 +315,23 @@ class CountingAnswerer:
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         """See `Answerer.prepare`."""
         prepared = self.answerer.prepare(instances)
-        told, count = self._told, WordCount()
-        if not told:
-            counts = (self._counter.count(row["input_ids"]) for row in prepared.rows)
-            count = sum(counts, count)
+        names = [one.name for one in self.answerer.inputs]
+        texts = (texts_in(map(instance.get, names)) for instance in instances)
         with self._lock:
             self._texts += len(instances)
             self._cut += sum(map(bool, prepared.num_truncated))
-            self._empty += sum(not any(map(str.strip, self._texts_of(one))) for one in instances)
-            self._count += count
-            self._told = told or (self._count.words >= _ENOUGH and self._count.is_large)
-            told = told or not self._told
-        if not told:
-            _LOGGER.warning(
-                "%s: %s asked so far become [UNK]: the model's vocabulary does not fit what it is "
-                "asked.",
-                *(self._name, self._count),
-            )
+            self._empty += sum(not any(map(str.strip, some)) for some in texts)
+            if not self._told:
+                found = (self._counter.count(row["input_ids"]) for row in prepared.rows)
+                self._count = sum(found, self._count)
+                self._told = self._count.words >= _ENOUGH and self._count.is_large
+                if self._told:
+                    _LOGGER.warning(
+                        "%s: %s asked so far become [UNK]: the model's vocabulary does not fit "
+                        "what it is asked.",
+                        *(self._name, self._count),
+                    )
         return prepared
-
-    def _texts_of(self, instance: Instance) -> Iterator[str]:
-        return texts_in([{one.name: instance.get(one.name) for one in self.answerer.inputs}])
 
     def log_left_out(self) -> None:
         """Says at the end of all texts how many were empty, and how many were cut."""
@@ -351,8 +344,7 @@ def show(model: "OpenAnsweringModel") -> "ShownModel":
     from keras_bert_impl.serving.page.routes import show_model
 
     how = model.config
-    engine = how.engine or TENSORFLOW
-    return show_model(how.model, model, engine=engine, **how.description())
+    return show_model(how.model, model, engine=how.engine or TENSORFLOW, **how.description())
 
 
 def page_of(shown_models: "Mapping[str, ShownModel]") -> dict[str, Any]:

@@ -9,7 +9,7 @@ import dataclasses
 import logging
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,17 +32,11 @@ Tell = Callable[["Versions"], None]
 
 
 class Found(NamedTuple):
-    """What a folder holds.
+    """What a folder holds."""
 
-    Attributes:
-        versions: how they are opened, the newest first.
-        labels: the numbers of their versions.
-        ignored: why names are neither.
-    """
-
-    versions: Mapping[int, AnsweringConfig]
-    labels: Mapping[str, int]
-    ignored: Mapping[str, str]
+    versions: Mapping[int, AnsweringConfig]  # how each is opened, the newest first
+    labels: Mapping[str, int]  # the versions that they name
+    ignored: Mapping[str, str]  # why a name is neither
 
 
 def versions_in(how: AnsweringConfig) -> Found:
@@ -75,13 +69,7 @@ def versions_in(how: AnsweringConfig) -> Found:
 class ModelVersions:
     """The versions of a model that are open: those of a folder, or a model's only one.
 
-    Args:
-        how: how it is opened; its `model` may be a folder of versions.
-        open_model: opens a version, and asks it once.
-
-    Attributes:
-        name: what requests call the model.
-        is_watched: versions may come and go.
+    `how.model` may be a folder of versions, which is to be looked at again where it `is_watched`.
     """
 
     def __init__(
@@ -96,7 +84,7 @@ class ModelVersions:
         self._open: dict[int, OpenAnsweringModel] = {}
         self._failed = dict[int, Any]()  # marks of the folders that could not be opened
         self._labels = dict[str, int]()
-        self._seen: Any = None
+        self._seen: Mapping[int, Any] | None = None
         self._told: Versions | None = None
         self._ignored: Mapping[str, str] = {}
 
@@ -104,7 +92,7 @@ class ModelVersions:
         """Opens what the folder holds; gives the version that answers."""
         if not self.is_watched:
             self._open[1] = self._open_model(self._how)
-        elif fault := self._update([*self._found.versions], self._mark, lambda _: None):
+        elif fault := self._update(self._marks(), lambda _: None):
             raise fault
         return self._open[max(self._open)]
 
@@ -112,15 +100,13 @@ class ModelVersions:
         """Looks at the folder, and opens and leaves out what a change asks for.
 
         What differs from the last look is still being written, perhaps, and waits for the next.
-
-        Args:
-            tell: hears which versions answer now, and closes those that do so no more.
+        `tell` hears which versions answer now, and closes those that do so no more.
         """
-        found, before = versions_in(self._how), (self._found, self._seen)
-        self._found = found
+        before = self._found, self._seen
+        self._found = versions_in(self._how)
         self._seen = self._marks()
-        if found.versions and before == (self._found, self._seen):
-            self._update([*self._seen], self._seen.__getitem__, tell)
+        if self._found.versions and before == (self._found, self._seen):
+            self._update(self._seen, tell)
 
     def versions(self, *opening: int) -> "Versions":
         """Those that answer, with their labels, and those that do not."""
@@ -137,26 +123,21 @@ class ModelVersions:
     def _marks(self) -> dict[int, Any]:
         """What may have to be opened, the highest first: each with a mark of its files."""
         wanted = filter(self._is_wanted, self._found.versions)
-        return {one: self._mark(one) for one in wanted}
-
-    def _mark(self, number: int) -> Any:
-        return _mark(self._found.versions[number].model)
+        return {one: _mark(self._found.versions[one].model) for one in wanted}
 
     def _is_wanted(self, number: int) -> bool:
         newest = max(self._open.keys() & self._found.versions.keys(), default=-1)
         is_labelled = number in self._found.labels.values()
         return number not in self._open and (number > newest or is_labelled)
 
-    def _update(
-        self, numbers: Sequence[int], mark_of: Callable[[int], Any], tell: Tell
-    ) -> Exception | None:
+    def _update(self, marks: Mapping[int, Any], tell: Tell) -> Exception | None:
         """Opens what is wanted, and leaves out what is not; gives a fault if none is open."""
         for name in self._found.ignored.keys() - self._ignored.keys():
             _LOGGER.warning("%s: %s is ignored: %s.", self.name, name, self._found.ignored[name])
         self._ignored = self._found.ignored
         first: Exception | None = None
-        for number in numbers:
-            if not self._is_wanted(number) or self._failed.get(number) == (mark := mark_of(number)):
+        for number, mark in marks.items():
+            if not self._is_wanted(number) or self._failed.get(number) == mark:
                 continue
             self._tell(tell, self.versions(number))
             try:
@@ -170,8 +151,8 @@ class ModelVersions:
                 _LOGGER.warning("%s: version %d is not served: %s", *told, exc_info=place)
         if not self._open:
             return first
-        failed = self._failed.keys() & {*numbers} - self._open.keys()
-        self._failed = {one: self._failed[one] for one in failed}
+        failed = marks.keys() - self._open.keys()
+        self._failed = {one: mark for one, mark in self._failed.items() if one in failed}
         # Without its folder the last one answers until there is another.
         there = self._open.keys() & self._found.versions.keys()
         # A label stays where it was until the version that it names now is open.

@@ -65,7 +65,7 @@ class Columns:
 
     def read_texts(self, file: TableFile, record: Record) -> tuple[str, str | None]:
         """Reads the text, or both texts."""
-        texts = [_text_of(file, record, column) for column in self.texts]
+        texts = [text_of(file, record, column) for column in self.texts]
         return texts[0], texts[1] if len(texts) > 1 else None
 
 
@@ -192,7 +192,8 @@ def value_of(file: TableFile, record: Record, column: str) -> Any:
     return record.values[column]
 
 
-def _text_of(file: TableFile, record: Record, column: str) -> str:
+def text_of(file: TableFile, record: Record, column: str) -> str:
+    """Gives the text of a record in a column; "" where a JSON value is null."""
     value = value_of(file, record, column)
     if value is None:
         return ""

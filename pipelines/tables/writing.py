@@ -51,7 +51,12 @@ class _Lines:
         self._file = file
 
     def write(self, row: str) -> None:
-        self._file.write(row.removesuffix("\r\n") + "\n")
+        self._file.write(writable(row.removesuffix("\r\n")) + "\n")
+
+
+def writable(text: str) -> str:
+    """A text with a question mark for each half of a surrogate pair, which no file can hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def hardest(

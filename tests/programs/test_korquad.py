@@ -8,7 +8,7 @@ import pytest
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.tasks.questions.task import QuestionTask
+from tests.support.squad_files import question_task
 
 
 def logits_at(rows, positions):
@@ -23,7 +23,7 @@ def test_marked_answers_come_back_as_they_stand_in_the_text(data_folder):
     path = data_folder / "korean" / "KorQuAD_v1.0_dev.json.xz"
     vocabulary = Vocabulary.load(data_folder / "vocab" / "bert-base-multilingual-cased-vocab.txt")
     text = TextSettings(vocabulary, do_lower_case=False)
-    task = QuestionTask(text, train_file=path, predict_file=path, metric="korquad")
+    task = question_task(text, train_file=path, predict_file=path, metric="korquad")
     tokenizer, answered, as_in_text = Tokenizer(text), [], 0
     examples = iter(task.examples("train"))
     while questions := list(islice(examples, 500)):

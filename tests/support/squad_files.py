@@ -1,10 +1,18 @@
 """Small files in SQuAD's form, made in code from the words of the tiny vocabulary."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 
+from pipelines.tasks.questions.options import RunSquadConfig
+from pipelines.tasks.questions.task import QuestionTask
 from tests.support.model_folders import WORDS
+
+
+def question_task(text=None, threshold=0.0, **options):
+    """The task of a run with some options."""
+    return QuestionTask(text, RunSquadConfig(output_dir=Path("run"), **options), threshold)
 
 
 def write_squad(path, count=24, seed=1, *, negative=False):

@@ -11,11 +11,9 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
 from keras_bert_impl.serving.forms import KnownModel, read_fields, utf16_offsets
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
-from pipelines.records.rows import Rows
 from pipelines.tasks.questions.answers import (
     SURELY_NO_ANSWER,
     AnswerSettings,
-    BestSpans,
     dense_logits,
     find_best_spans,
     find_null_logits,
@@ -48,29 +46,33 @@ class ServingSettings:
         positions = config.max_position_embeddings
         default = min(WindowSettings.max_seq_length, positions)
         length = served_length(config, max_seq_length, default)
-        known.setdefault("max_query_length", _question_tokens(length))
-        windows = _from(WindowSettings, {**known, "max_seq_length": length})
+        usual = WindowSettings.max_query_length
+        fitting = usual if usual + 3 < length else (length - 3) // 2
+        known.setdefault("max_query_length", fitting)
+        windows = settings_of(WindowSettings, {**known, "max_seq_length": length})
         if not windows.max_query_length + 3 < length:
             raise UserError(
                 f"`max_seq_length={length}` must be more than the questions' "
                 f"{windows.max_query_length} tokens and 3; give another number."
             )
-        threshold = known.get(THRESHOLD, 0.0)
-        return cls(windows, _from(AnswerSettings, known), threshold)
+        return cls(windows, settings_of(AnswerSettings, known), known.get(THRESHOLD, 0.0))
 
 
-def _question_tokens(length: int) -> int:
-    """The most tokens of a question, where a model does not say it: the original's, if it fits."""
-    usual = WindowSettings.max_query_length
-    return usual if usual + 3 < length else (length - 3) // 2
-
-
-def _from(kind: Any, values: Mapping[str, Any]) -> Any:
+def settings_of(kind: Any, values: Mapping[str, Any]) -> Any:
     """A dataclass of the values that it knows."""
     return kind(**{name: values[name] for name in kind.__dataclass_fields__ if name in values})
 
 
-_LOGITS = ("start_logits", "end_logits")
+LOGITS = ("start_logits", "end_logits")
+PLACES: Mapping[str, tuple[str, Any]] = {
+    "answers": ("answer", ""),
+    "starts": ("start", 0),
+    "ends": ("end", 0),
+    "starts_utf16": ("start_utf16", 0),
+    "ends_utf16": ("end_utf16", 0),
+}
+"""What is given of each of the best answers; how it is called of the best one, and is of none."""
+
 _ONE = {
     "answer": "the passage's own characters; empty for no answer",
     "start": "the position of its first character",
@@ -101,7 +103,7 @@ class QuestionForm(RowForm):
         Input("question", about="what is asked"),
         Input("passage", about="the text that may answer it"),
     )
-    model_outputs = token_outputs = _LOGITS
+    model_outputs = token_outputs = LOGITS
     has_windows = True  # of the passage; a long question is cut
 
     def __init__(self, model: KnownModel, settings: ServingSettings, *, best: bool) -> None:
@@ -125,63 +127,46 @@ class QuestionForm(RowForm):
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         questions, rows = prepared.state
         found = self.joined(outputs)
-        starts, ends = (dense_logits(rows, found[name]) for name in _LOGITS)
+        start, end = (dense_logits(rows, found[name]) for name in LOGITS)
         choice = self._settings.answers
-        spans = find_best_spans(rows, starts, ends, choice.n_best_size, choice.max_answer_length)
-        null = find_null_logits(rows, starts, ends)
-        return [
-            self._answer(questions[number].passage.text, rows, number, spans, score)
-            for number, score in enumerate((null.start + null.end).tolist())
-        ]
+        spans = find_best_spans(rows, start, end, choice.n_best_size, choice.max_answer_length)
+        null = find_null_logits(rows, start, end)
+        first, last = spans.tokens(rows)
+        starts, ends = rows.tokens["text_start"][first], rows.tokens["text_end"][last]
+        columns = starts, ends, spans.start_logit + spans.end_logit
+        answers = []
+        for number, score in enumerate(null.sum(axis=0).tolist()):
+            own = slice(*spans.offsets[number : number + 2])
+            best = (column[own][: choice.n_best_size].tolist() for column in columns)
+            answers.append(self._answer(questions[number].passage.text, score, *best))
+        return answers
 
     def _answer(
-        self, passage: str, rows: Rows, number: int, spans: BestSpans, null: float
+        self, passage: str, null: float, starts: list[int], ends: list[int], scores: list[float]
     ) -> Answer:
-        first, last = spans.offsets[number : number + 2].tolist()
-        own = range(first, min(last, first + self._settings.answers.n_best_size))
-        places = [_place(rows, spans, span, passage) for span in own]
-        scores = [float(spans.start_logit[span] + spans.end_logit[span]) for span in own]
-        best = scores[0] if scores else null - SURELY_NO_ANSWER
-        answered = null - best <= self._settings.threshold
+        ends = [visible_end(passage, *place) for place in zip(starts, ends, strict=True)]
+        values: tuple[list[Any], ...] = (
+            [passage[start:end] for start, end in zip(starts, ends, strict=True)],
+            *(starts, ends, utf16_offsets(passage, starts), utf16_offsets(passage, ends)),
+        )
+        found = dict(zip(PLACES, values, strict=True))
+        score = scores[0] if scores else null - SURELY_NO_ANSWER
+        answered = null - score <= self._settings.threshold
         has_answer = answered or not self._settings.answers.version_2_with_negative
         if self._is_best:
-            starts, ends = [start for start, _ in places], [end for _, end in places]
             return {
-                "answers": [passage[start:end] for start, end in places],
-                "starts": starts,
-                "ends": ends,
-                "starts_utf16": utf16_offsets(passage, starts),
-                "ends_utf16": utf16_offsets(passage, ends),
-                "scores": [_float32(score) for score in scores],
-                "answer_counts": len(places),
+                **found,
+                "scores": np.array(scores, np.float32).tolist(),
+                "answer_counts": len(scores),
                 "no_answer_score": _float32(null),
                 "has_answer": has_answer,
             }
-        start, end = places[0] if has_answer and places else (0, 0)
-        start_utf16, end_utf16 = utf16_offsets(passage, [start, end])
-        return {
-            "answer": passage[start:end],
-            "start": start,
-            "end": end,
-            "start_utf16": start_utf16,
-            "end_utf16": end_utf16,
-            "score": _float32(best),
-            "no_answer_score": _float32(null),
+        best = {
+            name: found[several][0] if has_answer and scores else nothing
+            for several, (name, nothing) in PLACES.items()
         }
+        return {**best, "score": _float32(score), "no_answer_score": _float32(null)}
 
 
-def _place(rows: Rows, spans: BestSpans, span: int, passage: str) -> tuple[int, int]:
-    begin = int(rows.offsets()[spans.row[span]])
-    start = int(rows.tokens["text_start"][begin + int(spans.first[span])])
-    end = int(rows.tokens["text_end"][begin + int(spans.last[span])])
-    return start, visible_end(passage, start, end)
-
-
-def _float32(number: Any) -> float:
+def _float32(number: float) -> float:
     return float(np.float32(number))
-
-
-def question_forms(model: KnownModel, max_seq_length: int | None) -> list[QuestionForm]:
-    """The forms of a model for questions: the answer, and the best answers."""
-    settings = ServingSettings.of(model.config, max_seq_length)
-    return [QuestionForm(model, settings, best=best) for best in (False, True)]

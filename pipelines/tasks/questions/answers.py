@@ -12,7 +12,8 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -25,12 +26,7 @@ from pipelines.tasks.questions.files import Question
 
 
 def visible_end(text: str, start: int, end: int) -> int:
-    r"""The position after the last character of a span that the tokenizer does not drop.
-
-    Example:
-        >>> visible_end("It rained\u200b all day.", 3, 10)
-        9
-    """
+    """The position after the last character of a span that the tokenizer does not drop."""
     while end > start and is_dropped(text[end - 1]):
         end -= 1
     return end
@@ -38,13 +34,7 @@ def visible_end(text: str, start: int, end: int) -> int:
 
 @cache
 def dropped_at_the_end() -> str:
-    r"""A regular expression, for Python and for TensorFlow's graphs, for what `visible_end` leaves.
-
-    Example:
-        >>> import re
-        >>> re.sub(dropped_at_the_end(), "", "soft\u00ad\u200b")
-        'soft'
-    """
+    """A regular expression for what `visible_end` leaves, for Python and TensorFlow's graphs."""
     dropped = [code for code in range(sys.maxunicode + 1) if is_dropped(chr(code))]
     known = "".join(f"\\x{code:02x}" if code < 128 else chr(code) for code in dropped)
     return f"[{known}]+$"
@@ -112,12 +102,10 @@ class BestSpans(NamedTuple):
     end_logit: Logits
     offsets: Numbers
 
-
-class NullLogits(NamedTuple):
-    """How much a model is for no answer: the logits at [CLS], of the row where they are lowest."""
-
-    start: Logits
-    end: Logits
+    def tokens(self, rows: Rows) -> tuple[Numbers, Numbers]:
+        """The first and the last token of each span, counted over all rows."""
+        begins = rows.offsets()[self.row]
+        return begins + self.first, begins + self.last
 
 
 def dense_logits(rows: Rows, logits: ArrayLike) -> NDArray[np.float32]:
@@ -160,13 +148,14 @@ def _best_positions(logits: Logits, count: int) -> Numbers:
     return np.argsort(-logits, axis=1, kind="stable")[:, :count]
 
 
-def find_null_logits(rows: Rows, start: ArrayLike, end: ArrayLike) -> NullLogits:
-    """Finds the row of each question where the logits at [CLS] are lowest; the first of equals."""
-    starts = np.asarray(start, np.float64)[:, 0]
-    ends = np.asarray(end, np.float64)[:, 0]
-    order = np.lexsort((starts + ends, rows.examples))
-    lowest = order[np.flatnonzero(np.diff(rows.examples[order], prepend=-1))]
-    return NullLogits(starts[lowest], ends[lowest])
+def find_null_logits(rows: Rows, start: ArrayLike, end: ArrayLike) -> Logits:
+    """How much a model is for no answer: the logits of start and end at [CLS], [2, questions].
+
+    They are those of the row where their sum is lowest, the first of equal ones.
+    """
+    logits = np.stack([np.asarray(one, np.float64)[:, 0] for one in (start, end)])
+    order = np.lexsort((logits.sum(axis=0), rows.examples))
+    return logits[:, order[np.flatnonzero(np.diff(rows.examples[order], prepend=-1))]]
 
 
 SURELY_NO_ANSWER = 1_000_000.0
@@ -232,20 +221,15 @@ def predict(
     A question for which no span is possible is answered "empty", as in the original, or, where
     there may be no answer (and the original fails), with none.
     """
-    limits = settings.n_best_size, settings.max_answer_length
-    spans = find_best_spans(rows, start_logits, end_logits, *limits)
-    texts = _SpanTexts(rows, spans, text)
+    count = settings.n_best_size
+    spans = find_best_spans(rows, start_logits, end_logits, count, settings.max_answer_length)
+    found = _candidates(questions, rows, spans, text)
     if not settings.version_2_with_negative:
-        return [
-            Prediction(_best(texts.of(number, question), settings.n_best_size) or [_EMPTY])
-            for number, question in enumerate(questions)
-        ]
+        return [Prediction(_best(some, count) or [_EMPTY]) for some in found]
     null = find_null_logits(rows, start_logits, end_logits)
     return [
-        _with_null(texts.of(number, question), Candidate("", start, end), settings.n_best_size)
-        for number, (question, start, end) in enumerate(
-            zip(questions, null.start.tolist(), null.end.tolist(), strict=True)
-        )
+        _with_null(some, Candidate("", *logits), count)
+        for some, logits in zip(found, null.T.tolist(), strict=True)
     ]
 
 
@@ -274,30 +258,27 @@ def _with_null(candidates: Iterator[Candidate], null: Candidate, count: int) -> 
     return Prediction(kept, odds)
 
 
-class _SpanTexts:
-    """The texts of the best spans, made only for the spans that are looked at."""
+def _candidates(
+    questions: Sequence[Question], rows: Rows, spans: BestSpans, text: TextSettings
+) -> Iterator[Iterator[Candidate]]:
+    """The candidates of each question, the best one first; a text is made when it is looked at."""
+    casing = Casing(text.do_lower_case, text.strip_accents)
+    ids, starts, ends = (rows.tokens[name] for name in ("input_ids", "text_start", "text_end"))
+    firsts, lasts = spans.tokens(rows)
 
-    def __init__(self, rows: Rows, spans: BestSpans, text: TextSettings) -> None:
-        begins = rows.offsets()[spans.row]
-        self._tokens = text.vocabulary.tokens
-        self._casing = Casing(text.do_lower_case, text.strip_accents)
-        self._ids = rows.tokens["input_ids"]
-        self._starts, self._ends = rows.tokens["text_start"], rows.tokens["text_end"]
-        self._first, self._last = begins + spans.first, begins + spans.last
-        self._spans = spans
+    def candidate(question: Question, span: int) -> Candidate:
+        passage, first, last = question.passage, int(firsts[span]), int(lasts[span])
+        start, end = int(starts[first]), int(ends[last])
+        tokens = [text.vocabulary.tokens[x] for x in ids[first : last + 1].tolist()]
+        word_of = passage.word_of_character
+        touched = passage.words[word_of[start] : word_of[starts[last]] + 1]
+        return Candidate(
+            find_original_text(join_tokens(tokens), " ".join(touched), casing),
+            float(spans.start_logit[span]),
+            float(spans.end_logit[span]),
+            start,
+            visible_end(passage.text, start, end),
+        )
 
-    def of(self, number: int, question: Question) -> Iterator[Candidate]:
-        """The candidates of one question, the best one first."""
-        words, word_of = question.passage.words, question.passage.word_of_character
-        for span in range(*self._spans.offsets[number : number + 2].tolist()):
-            first, last = int(self._first[span]), int(self._last[span])
-            start, end = int(self._starts[first]), int(self._ends[last])
-            tokens = [self._tokens[x] for x in self._ids[first : last + 1].tolist()]
-            touched = words[word_of[start] : word_of[self._starts[last]] + 1]
-            yield Candidate(
-                find_original_text(join_tokens(tokens), " ".join(touched), self._casing),
-                float(self._spans.start_logit[span]),
-                float(self._spans.end_logit[span]),
-                start,
-                visible_end(question.passage.text, start, end),
-            )
+    for question, own in zip(questions, pairwise(spans.offsets.tolist()), strict=True):
+        yield map(partial(candidate, question), range(*own))

@@ -29,7 +29,6 @@ _LOGGER = logging.getLogger(__name__)
 _BLANKS = " \t\r\n\u202f"
 _IS_BLANK = np.isin(np.arange(max(map(ord, _BLANKS)) + 2), [ord(blank) for blank in _BLANKS])
 _WORDS = re.compile(f"[^{_BLANKS}]+")
-_OTHER_BLANKS = "\x0b\x0c\x1c\x1d\x1e\x1f"  # those of ASCII that only Python cuts at
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,19 +49,14 @@ class Passage:
 
     @cached_property
     def words(self) -> list[str]:
-        """The words."""
-        if self.text.isascii() and not any(blank in self.text for blank in _OTHER_BLANKS):
-            return self.text.split()  # several times as fast
         return _WORDS.findall(self.text)
 
     @cached_property
     def word_of_character(self) -> NDArray[np.int32]:
         """The word that each character is of; a blank is of the word in front of it, or -1."""
-        if self.text.isascii():
-            blank = _IS_BLANK[np.frombuffer(self.text.encode(), np.uint8)]
-        else:  # a JSON file may hold half of a surrogate pair
-            codes = np.frombuffer(self.text.encode("utf-32-le", "surrogatepass"), "<u4")
-            blank = _IS_BLANK[np.minimum(codes, len(_IS_BLANK) - 1)]
+        # A JSON file may hold half of a surrogate pair.
+        codes = np.frombuffer(self.text.encode("utf-32-le", "surrogatepass"), "<u4")
+        blank = _IS_BLANK[np.minimum(codes, len(_IS_BLANK) - 1)]
         begins = ~blank
         begins[1:] &= blank[:-1]
         return np.cumsum(begins, dtype=np.int32) - 1
@@ -73,33 +67,6 @@ class PlacedText(NamedTuple):
 
     text: str
     start: int
-
-
-class WordSpan(NamedTuple):
-    """The first and the last word of an answer."""
-
-    first: int
-    last: int
-
-
-def find_words(passage: Passage, answer: PlacedText) -> WordSpan | None:
-    """Finds the words of a passage that an answer is in; None where it is not where it should be.
-
-    As in the original, words are compared with single blanks between them.
-
-    Example:
-        >>> find_words(Passage("Rain", "It rained all day."), PlacedText("rain", 3))
-        WordSpan(first=1, last=1)
-        >>> find_words(Passage("Rain", "It rained all day."), PlacedText("snow", 3))
-    """
-    word_of, end = passage.word_of_character, answer.start + len(answer.text)
-    wanted = " ".join(answer.text.split())
-    if not (wanted and answer.start >= 0 and end <= len(word_of)):
-        return None
-    first, last = int(word_of[answer.start]), int(word_of[end - 1])
-    if wanted not in " ".join(passage.words[first : last + 1]):
-        return None
-    return WordSpan(max(first, 0), last)
 
 
 @dataclass(frozen=True)
@@ -113,29 +80,25 @@ class Question:
     is_impossible: bool = False
 
     @cached_property
-    def answer_words(self) -> WordSpan | None:
-        """The words of the first answer; None where there is none, or not where it should be."""
+    def answer_words(self) -> tuple[int, int] | None:
+        """The first and the last word of the first answer; None without one where it should be.
+
+        As in the original, words are compared with single blanks between them.
+        """
         if self.is_impossible or not self.answers:
             return None
-        return find_words(self.passage, self.answers[0])
+        text, start = self.answers[0]
+        word_of, end = self.passage.word_of_character, start + len(text)
+        wanted = " ".join(text.split())
+        if not (wanted and start >= 0 and end <= len(word_of)):
+            return None
+        first, last = int(word_of[start]), int(word_of[end - 1])
+        found = wanted in " ".join(self.passage.words[first : last + 1])
+        return (max(first, 0), last) if found else None
 
 
 WANTED = "a file in SQuAD's form"
 _KINDS = {str: "text", int: "a whole number", list: "a list"}
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Where TriviaQA's documents are, and how many words of each beginning are read.
-
-    The folder has `wikipedia/` and `web/`; None is `evidence/` beside the file's own folder.
-    """
-
-    folder: Path | None = None
-    most_words: int = 400
-
-
-_HERE = Evidence()
 
 
 def read_questions(
@@ -143,7 +106,8 @@ def read_questions(
     *,
     version_2_with_negative: bool,
     training: bool = False,
-    evidence: Evidence = _HERE,
+    evidence_dir: Path | None = None,
+    evidence_words: int = 400,
     encoding: TextEncoding = UTF_8,
 ) -> Iterator[Question]:
     """Reads the questions of a file in their order; for training those that can be trained on.
@@ -155,7 +119,8 @@ def read_questions(
     """
     content, seen = read_json(path, WANTED, encoding), set[str]()
     if is_trivia(content):
-        questions = _trivia_questions(path, content, evidence, training=training)
+        folder = evidence_dir or path.parent.parent / "evidence"
+        questions = _trivia_questions(path, content, folder, evidence_words, training=training)
     else:
         questions = _squad_questions(path, content, encoding)
     for question in _trainable(path, questions) if training else questions:
@@ -251,16 +216,15 @@ def counts_questions(content: Any) -> bool:
 
 
 def _trivia_questions(
-    path: Path, content: Any, evidence: Evidence, *, training: bool
+    path: Path, content: Any, folder: Path, most_words: int, *, training: bool
 ) -> Iterator[Question]:
     """Gives each question with each of its documents; for training those that have an alias.
 
     A missing document counts as an empty one, as in the official figures.
     """
-    folder = evidence.folder or path.parent.parent / "evidence"
     count = missing = 0
     with reading(path, _FORM):
-        for entry, kind, page in _pairs(content):
+        for name, entry, kind, page in _pairs(content):
             document = _document(path, folder / kind, page["Filename"])
             count += 1
             text = ""
@@ -269,13 +233,14 @@ def _trivia_questions(
                     text = file.read(_MOST_BYTES).decode("utf-8", "replace")
             else:
                 missing += 1
-            text = first_words(text, evidence.most_words)
+            text = first_words(text, most_words)
             answer = entry.get("Answer") or {}
-            found = find_alias(text, _texts(answer, "NormalizedAliases", "Aliases"))
+            aliases = _texts(answer.get("NormalizedAliases")) + _texts(answer.get("Aliases"))
+            found = find_alias(text, aliases)
             if found or not training:
                 passage = Passage(str(page.get("Title", page["Filename"])), text)
                 answers = (found,) if found else ()
-                yield Question(_name(entry, page), str(entry.get("Question", "")), passage, answers)
+                yield Question(name, str(entry.get("Question", "")), passage, answers)
     if count == missing:
         raise UserError(
             f"{path}: none of its documents is in {folder}; unpack the evidence there, or name its "
@@ -287,21 +252,18 @@ def _trivia_questions(
 
 def trivia_right_answers(path: Path, content: Any) -> dict[str, Mapping[str, Any]]:
     """The right answers by what the official figures count; no document is read."""
-    with reading(path, _FORM):
+    with reading(path, f"{_FORM} with answers"):
         if counts_questions(content):
             keys = {entry["QuestionId"]: entry for entry in _entries(content)}
         else:
-            keys = {_name(entry, page): entry for entry, _, page in _pairs(content)}
-        right = dict[str, Mapping[str, Any]]()
-        for key, entry in keys.items():
-            answer = entry.get("Answer") or {}
-            if answer.get("NormalizedAliases") is None:
-                raise UserError(
-                    f"{path}: question {shown(key)} has no answer to evaluate by; name a file with "
-                    "answers."
-                )
-            right[key] = {x: _texts(answer, x) for x in ("NormalizedAliases", "HumanAnswers")}
-    return right
+            keys = {name: entry for name, entry, *_ in _pairs(content)}
+        return {
+            key: {
+                "NormalizedAliases": _texts(_a(list, entry["Answer"]["NormalizedAliases"])),
+                "HumanAnswers": _texts(entry["Answer"].get("HumanAnswers")),
+            }
+            for key, entry in keys.items()
+        }
 
 
 def _entries(content: Any) -> Iterator[Any]:
@@ -311,33 +273,26 @@ def _entries(content: Any) -> Iterator[Any]:
             yield entry
 
 
-def _pairs(content: Any) -> Iterator[tuple[Any, str, Any]]:
-    """Each question with each of its documents, and the folder that this lies in."""
+def _pairs(content: Any) -> Iterator[tuple[str, Any, str, Any]]:
+    """Each question with each of its documents: their name, and the folder that this lies in."""
     only_verified = content.get("VerifiedEval") is True and content.get("Domain") == "Web"
     for entry in _entries(content):
-        for name, folder in _FOLDERS.items():
-            for page in entry.get(name) or ():
+        for pages, folder in _FOLDERS.items():
+            for page in entry.get(pages) or ():
                 if not only_verified or page.get("DocPartOfVerifiedEval"):
-                    yield entry, folder, page
+                    name = f"{entry['QuestionId']}{BETWEEN}{page['Filename']}"
+                    yield name, entry, folder, page
 
 
-def _name(entry: Any, page: Any) -> str:
-    return f"{entry['QuestionId']}{BETWEEN}{page['Filename']}"
-
-
-def _texts(answer: Any, *names: str) -> list[str]:
-    """The texts in some lists of an answer; a list may be missing."""
-    return [_a(str, text) for name in names for text in answer.get(name) or []]
+def _texts(values: Any) -> list[str]:
+    """The texts in a list, which may be missing."""
+    return [_a(str, text) for text in values or []]
 
 
 def _document(path: Path, folder: Path, name: str) -> Path:
     """Where a document is: in its folder, whatever its name and its links say."""
-    document = folder / name
-    try:
-        inside = name and real_path(document).is_relative_to(real_path(folder))
-    except (OSError, ValueError, RuntimeError):  # too long, with NUL, or links in a circle
-        inside = False
-    if not inside or ".." in Path(name).parts or Path(name).is_absolute():
+    document = real_path(folder / name)
+    if not document.is_relative_to(real_path(folder)):
         raise UserError(
             f"{path}: the Filename {shown(name)} does not lie in {folder}, where documents are; "
             "fix it, or leave its question out."

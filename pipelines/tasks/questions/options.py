@@ -107,8 +107,7 @@ class RunSquadConfig(FineTuningConfig):
                 f"`dev_share={self.dev_share}` is a share of the training file, in place of "
                 "`predict_file`; give `train_file` alone."
             )
-        if self.null_score_diff_threshold != AUTO:
-            self.threshold()
+        self.threshold()  # which is a number
 
     def check_together(self) -> None:
         if self.max_seq_length <= self.max_query_length + 3:
@@ -116,17 +115,14 @@ class RunSquadConfig(FineTuningConfig):
                 f"`max_seq_length={self.max_seq_length}` must be more than "
                 f"`max_query_length={self.max_query_length}` and 3, to show some of the passage."
             )
-        self._check_threshold()
-        _check_metric(self.metric, self.version_2_with_negative)
-
-    def _check_threshold(self) -> None:
         can_be_found = self.version_2_with_negative and self.do_eval
         if self.null_score_diff_threshold == AUTO and not can_be_found:
-            missing = "do_eval" if self.version_2_with_negative else "version_2_with_negative"
             raise UserError(
                 f"`null_score_diff_threshold={AUTO}` finds the number by scoring questions of "
-                f"which some have no answer; add `{missing}=True`, or give a number."
+                "which some have no answer; add `version_2_with_negative=True` and `do_eval=True`, "
+                "or give a number."
             )
+        _check_metric(self.metric, self.version_2_with_negative)
 
     def kept(self, model: BertConfig) -> dict[str, Any]:
         kept = super().kept(model)
@@ -138,10 +134,10 @@ class RunSquadConfig(FineTuningConfig):
     def threshold(self) -> float | None:
         """The number above which there is no answer; None where it is to be found."""
         given = self.null_score_diff_threshold
-        if given is None or given == AUTO:
-            return 0.0 if given is None else None
+        if given == AUTO:
+            return None
         try:
-            number = float(given)
+            number = 0.0 if given is None else float(given)
         except ValueError:
             number = math.nan
         if not math.isfinite(number):

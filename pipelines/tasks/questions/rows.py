@@ -28,15 +28,13 @@ class TokenizedPassages:
 
     @classmethod
     def of(cls, questions: Sequence[Question], tokenizer: LineTokenizer) -> "TokenizedPassages":
-        """Tokenizes the passages; questions of one passage stand together."""
-        passages, numbers = list[Passage](), list[int]()
-        for question in questions:
-            if not passages or passages[-1] is not question.passage:
-                passages.append(question.passage)
-            numbers.append(len(passages) - 1)
+        """Tokenizes the passages."""
+        passages = dict.fromkeys(question.passage for question in questions)
+        numbers = {passage: number for number, passage in enumerate(passages)}
         texts = [passage.text for passage in passages]
         block = tokenizer.encode_lines_with_spans(texts, unit="characters")
-        return cls(passages, np.array(numbers, np.int64), block)
+        number = np.array([numbers[question.passage] for question in questions], np.int64)
+        return cls([*passages], number, block)
 
     @property
     def start(self) -> Numbers:
@@ -75,11 +73,11 @@ def answer_positions(
     tokenizer: LineTokenizer,
     windows: Windows,
     offset: Numbers,
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+) -> dict[str, NDArray[np.int32]]:
     """Finds the first and the last token of each question's first answer in each window.
 
-    `offset` is where the passage begins in each row. Gives two int32 [windows]; 0 where there is no
-    answer, or the window does not have all of it.
+    `offset` is where the passage begins in each row. Gives int32 [windows] each; 0 where there is
+    no answer, or the window does not have all of it.
     """
     found = [(number, span) for number, q in enumerate(questions) if (span := q.answer_words)]
     numbers = np.array([number for number, _ in found], np.int64)
@@ -88,17 +86,15 @@ def answer_positions(
     texts = [questions[number].answers[0].text for number in numbers]
     answers = Spans.of(tokenizer.encode_lines(texts))
     first, last = improve_spans(passages.block.ids, first, last, answers)
-    tokens = np.full((2, len(questions)), -1, np.int64)  # in the passage
+    tokens = np.full((2, len(questions)), -1, np.int64)  # in the passage; -1 is in no window
     tokens[:, numbers] = np.stack([first, last]) - passages.start[numbers]
-    has_answer = np.zeros(len(questions), np.bool_)
-    has_answer[numbers] = True
     first, last = tokens[:, windows.document]
-    inside = has_answer[windows.document] & (first >= windows.start) & (last < windows.end)
+    inside = (first >= windows.start) & (last < windows.end)
     shift = offset - windows.start
-    return (
-        np.where(inside, first + shift, 0).astype(np.int32),
-        np.where(inside, last + shift, 0).astype(np.int32),
-    )
+    return {
+        name: np.where(inside, token + shift, 0).astype(np.int32)
+        for name, token in (("start_positions", first), ("end_positions", last))
+    }
 
 
 def improve_spans(
@@ -160,14 +156,11 @@ def question_rows(
     asked = asked._replace(start=asked.start[number], length=asked.length[number])
     lengths, tokens = pack(tokenizer.vocabulary, asked, shown)
     offset = asked.length + 2  # where the passage begins in a row
-    values = {}
-    if training:
-        positions = answer_positions(questions, passages, tokenizer, windows, offset)
-        values = dict(zip(("start_positions", "end_positions"), positions, strict=True))
+    found = answer_positions(questions, passages, tokenizer, windows, offset) if training else {}
     if answered:
         begins = np.cumsum(lengths) - lengths + offset
         tokens = {**tokens, **_places(passages, windows, shown, begins, int(lengths.sum()))}
-    return Rows(number, lengths, tokens, values, num_truncated=cut)
+    return Rows(number, lengths, tokens, found, num_truncated=cut)
 
 
 def _places(
@@ -175,13 +168,7 @@ def _places(
 ) -> dict[str, NDArray[np.int32]]:
     """Which characters each token came from, and whether its window shows most around it."""
     source = ranges(shown.start, shown.length)
-    target = ranges(begins, shown.length)
-    features = {
-        "text_start": passages.block.starts[source],
-        "text_end": passages.block.ends[source],
-        "is_max_context": owned_tokens(windows),
-    }
-    arrays = {name: np.zeros(total, np.int32) for name in features}
-    for name, numbers in features.items():
-        arrays[name][target] = numbers
-    return arrays
+    found = passages.block.starts[source], passages.block.ends[source], owned_tokens(windows)
+    arrays = np.zeros((len(found), total), np.int32)
+    arrays[:, ranges(begins, shown.length)] = found
+    return dict(zip(("text_start", "text_end", "is_max_context"), arrays, strict=True))

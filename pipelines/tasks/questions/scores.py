@@ -3,12 +3,11 @@
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.json_files import json_text, typed
 from pipelines.metrics.group_bootstrap import bootstrap_interval
@@ -54,23 +53,24 @@ def right_answers(question: Question) -> list[str]:
 class ScoredAnswers:
     """Answers to a labelled split, by the question's identifier.
 
-    Guesses are the best answers, however likely no answer is; odds are 0 where there must be one.
+    Guesses are the best answers, however likely no answer is; its odds may be unknown.
     """
 
-    right: dict[str, list[str]] = field(default_factory=dict)
-    guesses: dict[str, str] = field(default_factory=dict)
-    odds: dict[str, float] = field(default_factory=dict)
-    articles: dict[str, str] = field(default_factory=dict)
+    right: dict[str, list[str]]
+    guesses: dict[str, str]
+    odds: dict[str, float] | None
+    articles: dict[str, str]
 
     @classmethod
     def of(cls, answered: Iterable[tuple[Question, Prediction]]) -> "ScoredAnswers":
         """Reads all answers once."""
-        scored = cls()
+        odds = dict[str, float]()
+        scored = cls({}, {}, odds, {})
         for question, prediction in answered:
             name = question.identifier
             scored.right[name] = right_answers(question)
             scored.guesses[name] = prediction.best(math.inf).text
-            scored.odds[name] = prediction.null_odds or 0.0
+            odds[name] = prediction.null_odds or 0.0
             scored.articles[name] = question.passage.article
         return scored
 
@@ -91,12 +91,13 @@ class ScoredAnswers:
         if threshold is None:
             threshold = self._best_threshold()
         figures = squad_v2_scores(self.guesses, self.right, self.odds, threshold)
+        taken = {name for name, odds in (self.odds or {}).items() if odds > threshold}
         scores = [
-            squad_v2_question("" if self.odds[name] > threshold else self.guesses[name], right)
+            squad_v2_question("" if name in taken else self.guesses[name], right)
             for name, right in self.right.items()
         ]
-        intervals = self._intervals(scores, ("exact", "f1"))
-        return {**figures, **intervals, THRESHOLD: threshold}
+        known = {THRESHOLD: threshold} if self.odds else {}
+        return {**figures, **self._intervals(scores, ("exact", "f1")), **known}
 
     def _best_threshold(self) -> float:
         """The threshold with the highest F1, in the middle between two questions' odds.
@@ -104,12 +105,12 @@ class ScoredAnswers:
         The official script names the odds of a question themselves, where the last digit of a logit
         would decide about that question.
         """
-        odds = self.odds.values()
-        best = squad_v2_scores(self.guesses, self.right, self.odds)
-        threshold = threshold_between(odds, best["best_f1_thresh"])
-        reached = squad_v2_scores(self.guesses, self.right, self.odds, threshold)["f1"]
+        odds = self.odds or {}
+        best = squad_v2_scores(self.guesses, self.right, odds)
+        threshold = threshold_between(odds.values(), best["best_f1_thresh"])
+        reached = squad_v2_scores(self.guesses, self.right, odds, threshold)["f1"]
         # The script's threshold is 0 where it is best to answer nothing.
-        return threshold if reached > best["best_f1"] - _CLOSE else min(odds) - 1.0
+        return threshold if reached > best["best_f1"] - _CLOSE else min(odds.values()) - 1.0
 
     def _intervals(self, scores: Sequence[Scores], names: Sequence[str]) -> dict[str, float]:
         """The bounds of 95 % of the samples of articles, in percent."""
@@ -142,37 +143,23 @@ def score_answers(config: ScoreAnswersConfig) -> dict[str, float]:
         read_questions(config.data_file, version_2_with_negative=negative, encoding=encoding)
     )
     guesses = encoding.composed_value(_read(config.predictions_file, str, "an answer"))
-    odds = dict[str, float]()
-    if config.null_odds_file:
-        odds = _read(config.null_odds_file, float, "a number")
-        _check_same(questions, odds, config.null_odds_file, complete=True)
-    _check_same(questions, guesses, config.predictions_file, complete=negative)
-    scored = ScoredAnswers(
-        {question.identifier: right_answers(question) for question in questions},
-        guesses,
-        # The official script adds equal odds in the order of their file.
-        odds or {question.identifier: 0.0 for question in questions},
-        {question.identifier: question.passage.article for question in questions},
-    )
-    if not negative:
-        return scored.figures(config.metric)
-    if not odds:
-        intervals = scored.figures_v2(0.0)  # no odds are above the threshold
-        plain = squad_v2_scores(guesses, scored.right)
-        return plain | {name: x for name, x in intervals.items() if name.endswith(("low", "high"))}
-    limit = config.null_score_diff_threshold
-    answered = [question.identifier for question in questions if guesses[question.identifier]]
-    if taken := sum(odds[name] > limit for name in answered):
+    odds = _read(config.null_odds_file, float, "a number") if config.null_odds_file else None
+    right = {question.identifier: right_answers(question) for question in questions}
+    articles = {question.identifier: question.passage.article for question in questions}
+    scored, limit = ScoredAnswers(right, guesses, odds, articles), config.null_score_diff_threshold
+    figures = scored.figures_v2(limit) if negative else scored.figures(config.metric)
+    _tell_of_missing(config.predictions_file, guesses, right)
+    answered = [name for name in right if guesses.get(name)]
+    if odds and (taken := sum(odds[name] > limit for name in answered)):
         _LOGGER.warning(
             "%s: %d of %d answers count as no answer, since their odds are above "
             "`null_score_diff_threshold=%s`.",
             *(config.null_odds_file, taken, len(answered), limit),
         )
-    return scored.figures_v2(limit)
+    return figures
 
 
 def _score_trivia(config: ScoreAnswersConfig, content: Any) -> dict[str, float]:
-    """TriviaQA's figures; one question without a prediction counts as wrong, all of them do not."""
     if config.version_2_with_negative or config.metric != "squad":
         raise UserError(
             f"{config.data_file}: is in TriviaQA's form, which has its own figures; leave out "
@@ -181,36 +168,22 @@ def _score_trivia(config: ScoreAnswersConfig, content: Any) -> dict[str, float]:
     right = trivia_right_answers(config.data_file, content)
     guesses = _read(config.predictions_file, str, "an answer")
     figures = trivia_scores(guesses, right)
-    _tell_of_missing(config.predictions_file, len(right.keys() - guesses), len(right))
+    _tell_of_missing(config.predictions_file, guesses, right)
     return figures
 
 
 def _read(path: Path, kind: type, what: str) -> dict[str, Any]:
     values = read_json(path, "a file of predictions")
-    if not isinstance(values, dict):
-        raise UserError(f"{path}: holds no JSON object; name a file with {what} for each id.")
-    return typed(values, dict[str, kind], str(path), f"name a file with {what} for each id")  # type: ignore[valid-type]
+    remedy = f"name a file with {what} for each id"
+    return typed(values, dict[str, kind], str(path), remedy)  # type: ignore[valid-type]
 
 
-def _check_same(
-    questions: list[Question], values: dict[str, Any], path: Path, *, complete: bool
-) -> None:
-    missing = [question for question in questions if question.identifier not in values]
-    if missing and (complete or len(missing) == len(questions)):
-        first = missing[0]
-        raise UserError(
-            f"{path}: has nothing for {len(missing)} of {len(questions)} questions, the first is "
-            f"{shown(first.identifier)} (article {shown(first.passage.article)}); name the file "
-            "made for these questions."
-        )
-    _tell_of_missing(path, len(missing), len(questions))
-
-
-def _tell_of_missing(path: Path, missing: int, questions: int) -> None:
-    if missing:
+def _tell_of_missing(path: Path, guesses: Mapping[str, str], right: Mapping[str, Any]) -> None:
+    """Says how many questions count as wrong; where all do, scoring them was refused."""
+    if missing := len(right.keys() - guesses):
         _LOGGER.warning(
             "%s: %d of %d questions have no answer there and count as wrong.",
-            *(path, missing, questions),
+            *(path, missing, len(right)),
         )
 
 
@@ -224,19 +197,24 @@ def write_predictions(
     version_2_with_negative: bool,
     null_score_diff_threshold: float = 0.0,
 ) -> list[Path]:
-    """Writes what the original writes, byte for byte, one question after the other."""
-    names = [PREDICTIONS, N_BEST, *([NULL_ODDS] if version_2_with_negative else [])]
-    paths = [folder / name for name in names]
-    with ExitStack() as stack:
-        files = [_JsonObject(stack.enter_context(open_whole(path))) for path in paths]
+    """Writes what the original writes, byte for byte; of the large file a member at a time."""
+    answers, odds = dict[str, str](), dict[str, float | None]()
+    with open_whole(folder / N_BEST) as file:
         for question, prediction in answered:
-            answer = prediction.best(null_score_diff_threshold).text
-            values = (answer, n_best(prediction.candidates), prediction.null_odds)
-            for file, value in zip(files, values, strict=False):
-                file.add(question.identifier, value)
-        for file in files:
-            file.end()
-    return paths
+            member = json_text({question.identifier: n_best(prediction.candidates)}, indent=4)
+            file.write((",\n" if answers else "{\n") + member[len("{\n") : -len("\n}")])
+            answers[question.identifier] = prediction.best(null_score_diff_threshold).text
+            odds[question.identifier] = prediction.null_odds
+        file.write("\n}\n")
+    paths = [write_object(folder / PREDICTIONS, answers), folder / N_BEST]
+    return [*paths, *([write_object(folder / NULL_ODDS, odds)] if version_2_with_negative else [])]
+
+
+def write_object(path: Path, values: Mapping[str, Any]) -> Path:
+    """Writes an object as the official scripts read it."""
+    with open_whole(path) as file:
+        file.write(json_text(values, indent=4) + "\n")
+    return path
 
 
 def n_best(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
@@ -257,31 +235,12 @@ def n_best(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
     ]
 
 
-class _JsonObject:
-    """One JSON object written member by member, as `json.dumps(..., indent=4)` writes it."""
-
-    def __init__(self, file: IO[str]) -> None:
-        self._file = file
-        self._separator = "{\n"
-
-    def add(self, name: str, value: Any) -> None:
-        """Writes a member."""
-        member = json_text({name: value}, indent=4)
-        self._file.write(self._separator + member.removeprefix("{\n").removesuffix("\n}"))
-        self._separator = ",\n"
-
-    def end(self) -> None:
-        """Ends the object."""
-        self._file.write("{}\n" if self._separator == "{\n" else "\n}\n")
-
-
 ANSWER_TABLE, TRIVIA_PREDICTIONS = "answers.tsv", "triviaqa_predictions.json"
 
 _COLUMNS = (
     *("f1", "exact_match", "probability", "question", "answer", "right_answers"),
     *("article", "id", "start", "end", "null_odds"),
 )
-_BETWEEN_ANSWERS = " | "
 
 
 def write_answer_table(
@@ -301,24 +260,16 @@ def write_answer_table(
         scores = score(best.text, right)
         rank = prediction.candidates.index(best)
         probability = n_best(prediction.candidates)[rank]["probability"]
-        texts = (
-            question.text,
-            question.passage.text[best.start : best.end],
-            _BETWEEN_ANSWERS.join(dict.fromkeys(right)),
-            question.passage.article,
-            question.identifier,
-        )
-        figures = f"{100 * scores.f1:.2f}", f"{100 * scores.exact:.0f}", digits(probability)
         odds = "" if prediction.null_odds is None else digits(prediction.null_odds)
-        cells = [*figures, *map(_as_unicode, texts), best.start, best.end, odds]
+        cells = (
+            *(f"{100 * scores.f1:.2f}", f"{100 * scores.exact:.0f}", digits(probability)),
+            *(question.text, question.passage.text[best.start : best.end]),
+            *(" | ".join(dict.fromkeys(right)), question.passage.article, question.identifier),
+            *(best.start, best.end, odds),
+        )
         rows.append(((scores.f1, -probability), cells))
     rows.sort(key=lambda row: row[0])  # stable
     return write_table(path, _COLUMNS, (cells for _, cells in rows))
-
-
-def _as_unicode(text: str) -> str:
-    """A text with a question mark for each half of a surrogate pair, which no file can hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def best_of_documents(
@@ -333,10 +284,3 @@ def best_of_documents(
         if key not in best or score > best[key][0]:
             best[key] = score, guess.text
     return {key: text for key, (_, text) in best.items()}
-
-
-def write_trivia_predictions(folder: Path, best: Mapping[str, str]) -> Path:
-    """Writes the file that TriviaQA's official script takes: an object of answers."""
-    with open_whole(folder / TRIVIA_PREDICTIONS) as file:
-        file.write(json_text(best, indent=4) + "\n")
-    return folder / TRIVIA_PREDICTIONS

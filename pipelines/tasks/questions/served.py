@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_bert_impl.serving.signatures import (
-    ServedModel,
-    graph_function,
-    text_specs,
-    utf16_length,
-)
+from keras_bert_impl.serving.signatures import ServedModel, graph_function, text_specs, utf16_length
 from keras_bert_impl.tokenization.graph_rows import (
     owned_in_graph,
     pack_in_graph,
@@ -27,15 +22,12 @@ from keras_bert_impl.tokenization.long_texts import Windows
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.tasks.questions.answerer import ANSWERS, ServingSettings
+from pipelines.tasks.questions.answerer import ANSWERS, LOGITS, PLACES, ServingSettings
 from pipelines.tasks.questions.answers import SURELY_NO_ANSWER, dropped_at_the_end
 from pipelines.tasks.questions.rows import WindowSettings
 
 if TYPE_CHECKING:
     from keras_bert_impl.serving.opened_model import OpenedModel
-
-
-GraphTokenizeWithSpans = Callable[[tf.Tensor], tuple[Any, Any, Any]]
 
 
 class GraphRows(NamedTuple):
@@ -60,7 +52,8 @@ class GraphRows(NamedTuple):
         """Whether these are tokens of the passage that their row owns: bool [rows, n]."""
         inside = positions - self.offset[:, tf.newaxis] + self.owned.row_starts()[:, tf.newaxis]
         owned = tf.concat([self.owned.flat_values, [False]], axis=0)  # there may be no token
-        return tf.gather(owned, tf.where(self.is_of_passage(positions), inside, -1 + _size(owned)))
+        nothing = tf.size(owned, tf.int64) - 1
+        return tf.gather(owned, tf.where(self.is_of_passage(positions), inside, nothing))
 
     def tokens(self, rows: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
         """The tokens at positions int64 [n] of rows int64 [n]: their numbers in `text_start`."""
@@ -68,42 +61,33 @@ class GraphRows(NamedTuple):
         return tf.gather(first, rows) + positions
 
 
-def _size(array: tf.Tensor) -> tf.Tensor:
-    return tf.size(array, out_type=tf.int64)
-
-
-class QuestionPacker:
-    """Packs questions with windows of their passages; see `question_rows`."""
-
-    def __init__(
-        self, tokenizer: GraphTokenizeWithSpans, vocabulary: Vocabulary, settings: WindowSettings
-    ) -> None:
-        self._tokenizer, self._vocabulary = tokenizer, vocabulary
-        self._settings = settings
-
-    def __call__(self, questions: tf.Tensor, passages: tf.Tensor) -> GraphRows:
-        """Packs questions and passages, strings [batch] each."""
-        settings = self._settings
-        asked = self._tokenizer(questions)[0][:, : settings.max_query_length]
-        asked = asked.with_row_splits_dtype(tf.int64)
-        ids, starts, ends = self._tokenizer(passages)
-        ids = ids.with_row_splits_dtype(tf.int64)
-        room = settings.max_seq_length - asked.row_lengths() - 3  # [CLS], [SEP] and [SEP]
-        windows = windows_in_graph(ids.row_lengths(), room, settings.doc_stride)
-        shown = window_contents(ids, windows)  # [rows, (tokens)]
-        asked = tf.gather(asked, windows.document)
-        packed = pack_in_graph(asked, shown, settings.max_seq_length, self._vocabulary)
-        trimmed = trim_to_longest(packed)
-        return GraphRows(
-            inputs=[trimmed[name] for name in ENCODER_INPUTS],
-            question=windows.document,
-            offset=asked.row_lengths() + 2,
-            windows=windows,
-            passage_from=tf.gather(ids.row_starts(), windows.document),
-            owned=owned_in_graph(windows).with_row_splits_dtype(tf.int64),
-            text_start=starts.flat_values,
-            text_end=ends.flat_values,
-        )
+def pack_questions(
+    tokenizer: Callable[[tf.Tensor], tuple[Any, Any, Any]],
+    vocabulary: Vocabulary,
+    settings: WindowSettings,
+    questions: tf.Tensor,
+    passages: tf.Tensor,
+) -> GraphRows:
+    """Packs questions with windows of their passages, strings [batch]; see `question_rows`."""
+    asked = tokenizer(questions)[0][:, : settings.max_query_length]
+    asked = asked.with_row_splits_dtype(tf.int64)
+    ids, starts, ends = tokenizer(passages)
+    ids = ids.with_row_splits_dtype(tf.int64)
+    room = settings.max_seq_length - asked.row_lengths() - 3  # [CLS], [SEP] and [SEP]
+    windows = windows_in_graph(ids.row_lengths(), room, settings.doc_stride)
+    shown = window_contents(ids, windows)  # [rows, (tokens)]
+    asked = tf.gather(asked, windows.document)
+    packed = trim_to_longest(pack_in_graph(asked, shown, settings.max_seq_length, vocabulary))
+    return GraphRows(
+        inputs=[packed[name] for name in ENCODER_INPUTS],
+        question=windows.document,
+        offset=asked.row_lengths() + 2,
+        windows=windows,
+        passage_from=tf.gather(ids.row_starts(), windows.document),
+        owned=owned_in_graph(windows).with_row_splits_dtype(tf.int64),
+        text_start=starts.flat_values,
+        text_end=ends.flat_values,
+    )
 
 
 _IMPOSSIBLE = -float("inf")
@@ -148,7 +132,8 @@ def best_spans_in_graph(
     by_score = tf.argsort(-score, stable=True)
     order = tf.gather(by_score, tf.argsort(tf.gather(question, by_score), stable=True))
     # Each span's text is cut out of a copy of its passage: of a book there may be few.
-    order = tf.boolean_mask(order, _ranks(tf.gather(question, order)) < n_best_size)
+    of_questions = tf.RaggedTensor.from_value_rowids(order, tf.gather(question, order))
+    order = of_questions[:, :n_best_size].flat_values
     return GraphSpans(
         tf.gather(question, order),
         tf.gather(score, order),
@@ -167,22 +152,12 @@ def null_scores_in_graph(
 
 def _best_positions(rows: GraphRows, logits: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor]:
     """The positions int64 [rows, k] of each row's highest logits, and these, float64 [rows, k]."""
-    is_token = rows.inputs[1] > 0
-    best = tf.math.top_k(
-        tf.where(is_token, logits, _IMPOSSIBLE), tf.minimum(count, tf.shape(logits)[1])
-    )
+    of_tokens = tf.where(rows.inputs[1] > 0, logits, _IMPOSSIBLE)
+    best = tf.math.top_k(of_tokens, tf.minimum(count, tf.shape(logits)[1]))
     return tf.cast(best.indices, tf.int64), tf.cast(best.values, tf.float64)
 
 
-def _ranks(sorted_numbers: tf.Tensor) -> tf.Tensor:
-    """How many equal numbers stand before each: int32 [n]."""
-    first = tf.searchsorted(sorted_numbers, sorted_numbers, side="left")
-    return tf.range(tf.size(sorted_numbers)) - first
-
-
-def _best_of_rows(
-    scores: tf.Tensor, count: int
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+def _best_of_rows(scores: tf.Tensor, count: int) -> tuple[tf.Tensor, ...]:
     """The best possible spans of each row: its number, the ranks of start and end, the score.
 
     Scores are float64 [rows, starts, ends].
@@ -195,15 +170,11 @@ def _best_of_rows(
     return found[:, 0], chosen // ends, chosen % ends, tf.gather_nd(best.values, found)
 
 
-ROWS_AT_ONCE = 32
-"""A long text's windows are computed so many at a time."""
-
-
 def in_blocks(
     function: Callable[..., Mapping[str, tf.Tensor]],
     inputs: Sequence[tf.Tensor],
     outputs: Sequence[str],
-    rows_at_once: int = ROWS_AT_ONCE,
+    rows_at_once: int = 32,
 ) -> dict[str, tf.Tensor]:
     """Calls a function of tensors [rows, length] with a few rows at a time; joins what it gives."""
     rows = tf.shape(inputs[0])[0]
@@ -225,22 +196,12 @@ def in_blocks(
     return {name: array.concat() for name, array in zip(outputs, full, strict=True)}
 
 
-_LOGITS = ("start_logits", "end_logits")
-
-
 class ServedQuestions(ServedModel):
     """The signatures of a model for questions; each takes question and passage, strings [batch].
 
-    `serving_default` gives answer, strings [batch], the passage's own characters, "" for no answer;
-    start and end, int32 [batch], its position in characters of the passage (0, 0 for no answer);
-    score, float32 [batch], the sum of the logits of the best answer's first and last token (where
-    no answer is possible, a million less than no_answer_score); no_answer_score, float32 [batch],
-    the sum of the logits at [CLS], which says nothing where questions always had an answer.
-
-    `answers` gives the best answers instead, the best one first: answers, starts, ends and scores,
-    [batch, n_best_size], starts_utf16 and ends_utf16, which count as JavaScript does, and
-    answer_counts, int32 [batch] (the rest is padding); no_answer_score as above; has_answer, bool
-    [batch], says whether `serving_default` gives the best one or none.
+    `serving_default` gives an answer each, [batch], and `answers` the best ones, padded,
+    [batch, n_best_size]; `QuestionForm.outputs` says what the outputs are. A score without an
+    answer is a million less than no_answer_score, which says nothing where all questions had one.
 
     Passages of any length are read in windows, a few at a time.
     """
@@ -251,7 +212,7 @@ class ServedQuestions(ServedModel):
         tokenizer = graph_function(
             GraphTokenizer(opened.text, with_spans=True), text_specs("texts")
         )
-        packer = QuestionPacker(tokenizer, opened.text.vocabulary, settings.windows)
+        packing = tokenizer, opened.text.vocabulary, settings.windows
         choice = settings.answers
         count = choice.n_best_size
 
@@ -259,9 +220,9 @@ class ServedQuestions(ServedModel):
             return model(dict(zip(ENCODER_INPUTS, inputs, strict=True)), training=False)
 
         def answers(question: tf.Tensor, passage: tf.Tensor) -> dict[str, tf.Tensor]:
-            rows = packer(question, passage)
-            found = in_blocks(logits, rows.inputs, _LOGITS)
-            starts, ends = (found[name] for name in _LOGITS)  # [rows, length] both
+            rows = pack_questions(*packing, question, passage)
+            found = in_blocks(logits, rows.inputs, LOGITS)
+            starts, ends = (found[name] for name in LOGITS)  # [rows, length] both
             null = null_scores_in_graph(rows, starts, ends)  # [batch]
             spans = best_spans_in_graph(rows, starts, ends, count, choice.max_answer_length)
             scores = _dense(spans.question, spans.score, null, count, -math.inf)
@@ -279,16 +240,12 @@ class ServedQuestions(ServedModel):
 
         def answer(question: tf.Tensor, passage: tf.Tensor) -> dict[str, tf.Tensor]:
             found = best_answers(question, passage)
-            has_answer = found["has_answer"]
-            return {
-                "answer": tf.where(has_answer, found["answers"][:, 0], ""),
-                "start": tf.where(has_answer, found["starts"][:, 0], 0),
-                "end": tf.where(has_answer, found["ends"][:, 0], 0),
-                "start_utf16": tf.where(has_answer, found["starts_utf16"][:, 0], 0),
-                "end_utf16": tf.where(has_answer, found["ends_utf16"][:, 0], 0),
-                "score": found["scores"][:, 0],
-                "no_answer_score": found["no_answer_score"],
+            best = {
+                name: tf.where(found["has_answer"], found[several][:, 0], nothing)
+                for several, (name, nothing) in PLACES.items()
             }
+            score = found["scores"][:, 0]
+            return {**best, "score": score, "no_answer_score": found["no_answer_score"]}
 
         self.add_signature("serving_default", answer, text_specs("question", "passage"))
 
@@ -302,15 +259,10 @@ def _texts(spans: GraphSpans, passage: tf.Tensor, count: int) -> dict[str, tf.Te
     texts = tf.strings.regex_replace(texts, dropped_at_the_end(), "")
     ends = starts + tf.strings.length(texts, unit="UTF8_CHAR")
     starts_utf16 = utf16_length(before)
+    values = texts, starts, ends, starts_utf16, starts_utf16 + utf16_length(texts)
     dense = {
-        name: _dense(spans.question, values, passage, count, padding)
-        for name, values, padding in (
-            ("answers", texts, ""),
-            ("starts", starts, 0),
-            ("ends", ends, 0),
-            ("starts_utf16", starts_utf16, 0),
-            ("ends_utf16", starts_utf16 + utf16_length(texts), 0),
-        )
+        name: _dense(spans.question, array, passage, count, nothing)
+        for (name, (_, nothing)), array in zip(PLACES.items(), values, strict=True)
     }
     real = _dense(spans.question, tf.ones_like(starts), passage, count, 0)
     return {**dense, "answer_counts": tf.reduce_sum(real, axis=1)}

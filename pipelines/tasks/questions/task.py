@@ -2,9 +2,9 @@
 
 import logging
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,14 +16,13 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.training.learning_curve import CurveStyle
 from keras_bert_impl.training.run_directory import RunDirectory
-from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.fine_tuning.start import starting_point
 from pipelines.fine_tuning.task import Answered, Facts, Head, TaskDefaults
 from pipelines.metrics.guessing import Guessing
 from pipelines.metrics.question_answering import squad_v2_question, trivia_scores
 from pipelines.records.rows import Rows
 from pipelines.tables.lines import read_json
-from pipelines.tasks.questions.answerer import QuestionForm, ServingSettings, question_forms
+from pipelines.tasks.questions.answerer import LOGITS, QuestionForm, ServingSettings, settings_of
 from pipelines.tasks.questions.answers import (
     SURELY_NO_ANSWER,
     AnswerSettings,
@@ -34,7 +33,6 @@ from pipelines.tasks.questions.answers import (
 )
 from pipelines.tasks.questions.files import (
     WANTED,
-    Evidence,
     Question,
     is_trivia,
     read_questions,
@@ -45,11 +43,12 @@ from pipelines.tasks.questions.rows import WindowSettings, question_rows
 from pipelines.tasks.questions.scores import (
     ANSWER_TABLE,
     METRICS,
+    TRIVIA_PREDICTIONS,
     ScoredAnswers,
     best_of_documents,
     write_answer_table,
+    write_object,
     write_predictions,
-    write_trivia_predictions,
 )
 
 if TYPE_CHECKING:
@@ -78,18 +77,8 @@ class QuestionTask(TaskDefaults):
     curve_style: ClassVar = CurveStyle(compared_figures, full_score=100.0, trained=())
 
     text: TextSettings | None = None
-    train_file: Path | None = None
-    predict_file: Path | None = None
-    doc_stride: int = 128
-    max_query_length: int = 64
-    answer_settings: AnswerSettings = field(default_factory=AnswerSettings)
-    null_score_diff_threshold: float | None = 0.0
-    padding_competes: bool = False
-    evidence: Evidence = field(default_factory=Evidence)
-    encoding: TextEncoding = UTF_8
-    dev_share: float = 0.0
-    dev_seed: int = 0
-    metric: str = "squad"
+    config: RunSquadConfig = field(default_factory=partial(RunSquadConfig, output_dir=Path()))
+    threshold: float | None = 0.0
     name: str = "squad"
     train_split: str = "train"
     evaluation_splits: Sequence[str] = ("predict",)
@@ -103,81 +92,76 @@ class QuestionTask(TaskDefaults):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {
-            "doc_stride": self.doc_stride,
-            "max_query_length": self.max_query_length,
-            "version_2_with_negative": self.answer_settings.version_2_with_negative,
-            "evidence_words": self.evidence.most_words,
-            **({"dev_share": self.dev_share, "dev_seed": self.dev_seed} if self.dev_share else {}),
-        }
+        names = "doc_stride", "max_query_length", "version_2_with_negative", "evidence_words"
+        of_dev = ("dev_share", "dev_seed") if self.config.dev_share else ()
+        return {name: getattr(self.config, name) for name in (*names, *of_dev)}
 
     @property
     def answer_options(self) -> Mapping[str, Any]:
-        """The options by which answers are chosen, the threshold once there is one.
-
-        See `TaskDefaults`.
-        """
         options = {
-            "n_best_size": self.answer_settings.n_best_size,
-            "max_answer_length": self.answer_settings.max_answer_length,
+            "n_best_size": self.config.n_best_size,
+            "max_answer_length": self.config.max_answer_length,
         }
-        threshold = self.null_score_diff_threshold
-        return options if threshold is None else {**options, THRESHOLD: threshold}
+        return options if self.threshold is None else {**options, THRESHOLD: self.threshold}
 
     def calibrated(self, scores: Mapping[str, float]) -> "QuestionTask":
         """The task with the threshold of the highest F1, where it was to be found."""
-        if self.null_score_diff_threshold is not None:
+        if self.threshold is not None:
             return self
         _LOGGER.info("%s = %s (highest F1)", THRESHOLD, scores[THRESHOLD])
-        return replace(self, null_score_diff_threshold=scores[THRESHOLD])
+        return replace(self, threshold=scores[THRESHOLD])
 
     def files(self, split: str) -> Sequence[Path]:
-        name = f"{split}_file"
-        training = split == self.train_split or self.dev_share
-        path = self.train_file if training else self.predict_file
-        if path is None:
-            raise UserError(f"`{name}` is missing; name a file in SQuAD's form.")
-        return [path]
+        training = split == self.train_split or self.config.dev_share
+        path = self.config.train_file if training else self.config.predict_file
+        return [path] if path else []
 
     def examples(self, split: str) -> Iterable[Question]:
         """The questions of a split; for training those whose answer is where it should be."""
         training = split == self.train_split
         found = self._read(split, training=training)
-        if not self.dev_share:
+        if not self.config.dev_share:
             return found
         dev = self._dev_articles
         return (one for one in found if (one.passage.article in dev) != training)
 
     def _read(self, split: str, *, training: bool) -> Iterable[Question]:
+        config = self.config
         return read_questions(
             *self.files(split),
-            version_2_with_negative=self.answer_settings.version_2_with_negative,
+            version_2_with_negative=config.version_2_with_negative,
             training=training,
-            evidence=self.evidence,
-            encoding=self.encoding,
+            evidence_dir=config.evidence_dir,
+            evidence_words=config.evidence_words,
+            encoding=config.text_encoding,
         )
 
     @cached_property
     def _dev_articles(self) -> frozenset[str]:
-        """The titles of the articles that are held out."""
+        """The titles of the articles that are held out, one at least and not all.
+
+        A function of the seed and all titles.
+        """
         questions = self._read(self.train_split, training=False)
         titles = {one.passage.article for one in questions}
         if len(titles) < 2:
             raise UserError(
-                f"{self.train_file}: has one article, of which `dev_share` cannot hold any out; "
-                "name a `predict_file`."
+                f"{self.config.train_file}: has one article, of which `dev_share` cannot hold any "
+                "out; name a `predict_file`."
             )
-        return held_out(titles, self.dev_share, self.dev_seed)
+        seed, count = self.config.dev_seed, round(self.config.dev_share * len(titles))
+        order = sorted(titles, key=lambda title: sha256(f"{seed} {title}".encode()).digest())
+        return frozenset(order[: min(max(1, count), len(titles) - 1)])
 
     @cached_property
     def _trivia(self) -> Any:
         """The content of the file that is asked, where it is in TriviaQA's form, else None."""
-        path = self.train_file if self.dev_share else self.predict_file
-        content = None if path is None else read_json(path, WANTED, self.encoding)
+        path = next(iter(self.files("predict")), None)
+        content = read_json(path, WANTED, self.config.text_encoding) if path else None
         return content if is_trivia(content) else None
 
     def facts(self, example: Question) -> Facts:
-        if not self.answer_settings.version_2_with_negative:
+        if not self.config.version_2_with_negative:
             return Facts()
         return Facts(["no answer" if example.is_impossible else "an answer"])
 
@@ -192,7 +176,8 @@ class QuestionTask(TaskDefaults):
         *,
         training: bool,
     ) -> Rows:
-        settings = WindowSettings(max_seq_length, self.doc_stride, self.max_query_length)
+        length = {"max_seq_length": max_seq_length}
+        settings = settings_of(WindowSettings, vars(self.config) | length)
         return question_rows(
             examples, tokenizer, settings, training=training, answered=not training
         )
@@ -206,20 +191,18 @@ class QuestionTask(TaskDefaults):
 
         return Head(
             BertSpanLabeler(config, dtype=dtype),
-            SpanObjective(padding_competes=self.padding_competes),
+            SpanObjective(padding_competes=not self.config.trim_padding),
             labels=("start_positions", "end_positions"),
-            token_outputs=("start_logits", "end_logits"),
+            token_outputs=LOGITS,
         )
 
     def answers(
         self, examples: Sequence[Question], rows: Rows, outputs: Mapping[str, NDArray]
     ) -> Sequence[Prediction]:
-        """The best answers of each question over all its windows; padding gives none."""
-        if self.text is None:
-            raise ValueError("give `text`, the model's vocabulary and casing")
-        start = dense_logits(rows, outputs["start_logits"])
-        end = dense_logits(rows, outputs["end_logits"])
-        return predict(examples, rows, start, end, self.text, self.answer_settings)
+        assert self.text is not None  # of a run
+        start, end = (dense_logits(rows, outputs[name]) for name in LOGITS)
+        settings = settings_of(AnswerSettings, vars(self.config))
+        return predict(examples, rows, start, end, self.text, settings)
 
     def score(self, answered: Answered[Question, Prediction]) -> Mapping[str, float]:
         """The official figures, in percent, with the bounds of their intervals over articles.
@@ -230,14 +213,16 @@ class QuestionTask(TaskDefaults):
         if self._trivia:
             best = best_of_documents(self._trivia, answered)
             right = trivia_right_answers(self.files("predict")[0], self._trivia)
-            return trivia_scores(best, {k: right[k] for k in best} if self.dev_share else right)
+            return trivia_scores(
+                best, {k: right[k] for k in best} if self.config.dev_share else right
+            )
         scored = ScoredAnswers.of(answered)
-        if self.answer_settings.version_2_with_negative:
-            return scored.figures_v2(self.null_score_diff_threshold)
-        return scored.figures(self.metric)
+        if self.config.version_2_with_negative:
+            return scored.figures_v2(self.threshold)
+        return scored.figures(self.config.metric)
 
     def guessing(self, split: str) -> Guessing | None:
-        if not self.answer_settings.version_2_with_negative:
+        if not self.config.version_2_with_negative:
             return None
         nothing = Prediction([Candidate("", 0.0, 0.0)], SURELY_NO_ANSWER)
         return Guessing("no question answered", [(one, nothing) for one in self.examples(split)])
@@ -248,9 +233,9 @@ class QuestionTask(TaskDefaults):
         del split  # there is one
         if self._trivia:
             return []
-        negative = self.answer_settings.version_2_with_negative
-        threshold = self.null_score_diff_threshold or 0.0 if negative else math.inf
-        one = squad_v2_question if negative else METRICS[self.metric]
+        negative = self.config.version_2_with_negative
+        threshold = self.threshold or 0.0 if negative else math.inf
+        one = squad_v2_question if negative else METRICS[self.config.metric]
         return [write_answer_table(folder / ANSWER_TABLE, answered, threshold, one)]
 
     def write(
@@ -261,47 +246,25 @@ class QuestionTask(TaskDefaults):
         files = write_predictions(
             folder,
             answered,
-            version_2_with_negative=self.answer_settings.version_2_with_negative,
-            null_score_diff_threshold=self.null_score_diff_threshold or 0.0,
+            version_2_with_negative=self.config.version_2_with_negative,
+            null_score_diff_threshold=self.threshold or 0.0,
         )
         if self._trivia:
             best = best_of_documents(self._trivia, answered)
-            files.append(write_trivia_predictions(folder, best))
+            files.append(write_object(folder / TRIVIA_PREDICTIONS, best))
         return files
 
     def forms(self, model: "KnownModel", max_seq_length: int | None) -> list[QuestionForm]:
-        return question_forms(model, max_seq_length)
+        settings = ServingSettings.of(model.config, max_seq_length)
+        return [QuestionForm(model, settings, best=best) for best in (False, True)]
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
-        """Question and passage in, the answer with its position in the passage out."""
         from pipelines.tasks.questions.served import ServedQuestions
 
         return ServedQuestions(opened, ServingSettings.of(opened.model.config, max_seq_length))
 
 
-def held_out(titles: Collection[str], share: float, seed: int) -> frozenset[str]:
-    """A share of articles, at least one and not all: a function of the seed and their titles."""
-    order = sorted(titles, key=lambda title: sha256(f"{seed} {title}".encode()).digest())
-    return frozenset(order[: min(max(1, round(share * len(order))), len(order) - 1)])
-
-
 def task_of(config: RunSquadConfig) -> QuestionTask:
     """The task that a configuration describes, for the model that the run starts from."""
-    start = starting_point(config, RunDirectory(config.output_dir))
-    return QuestionTask(
-        text=start.text,
-        train_file=config.train_file,
-        predict_file=config.predict_file,
-        doc_stride=config.doc_stride,
-        max_query_length=config.max_query_length,
-        answer_settings=AnswerSettings(
-            config.n_best_size, config.max_answer_length, config.version_2_with_negative
-        ),
-        null_score_diff_threshold=config.threshold(),
-        padding_competes=not config.trim_padding,
-        evidence=Evidence(config.evidence_dir, config.evidence_words),
-        encoding=config.text_encoding,
-        dev_share=config.dev_share,
-        dev_seed=config.dev_seed,
-        metric=config.metric,
-    )
+    text = starting_point(config, RunDirectory(config.output_dir)).text
+    return QuestionTask(text, config, config.threshold())

@@ -74,11 +74,11 @@ def test_a_table_of_pairs_is_not_read_as_single_texts(tmp_path):
 def test_columns_that_are_not_there_or_no_text_are_told(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text('{"text": 5}\n')
-    with pytest.raises(UserError, match="line 1 has 5 in the column 'text', which is no text"):
+    with pytest.raises(UserError, match="line 1: the column 'text' is a number, not text"):
         instances(TEXT, input_file=str(path))
     with pytest.raises(UserError, match="'body'"):
         instances(TEXT, input_file=str(path), text_column="body")
     with pytest.raises(UserError, match="has no columns context and endings"):
         instances(CHOICE, input_file=str(path))
-    with pytest.raises(UserError, match="is asked with one text; leave it out"):
+    with pytest.raises(UserError, match="`text_pair_column=text`: has a second text, but"):
         instances(TEXT, input_file=str(path), text_pair_column="text")

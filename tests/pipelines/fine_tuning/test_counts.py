@@ -10,13 +10,11 @@ from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from pipelines.fine_tuning.row_set import Split
 from pipelines.tasks.choices.task import ChoiceFile, ChoiceTask
 from pipelines.tasks.labels.options import LabelledTextsConfig
-from pipelines.tasks.questions.answers import AnswerSettings
-from pipelines.tasks.questions.task import QuestionTask
 from pipelines.tasks.tagging.options import TaggingConfig
 from tests.support.choice_files import write_swag
 from tests.support.model_folders import WORD_VOCABULARY
 from tests.support.opened_tasks import open_labelled_texts, open_tagging
-from tests.support.squad_files import write_squad
+from tests.support.squad_files import question_task, write_squad
 
 TOKENIZER = Tokenizer(TextSettings(WORD_VOCABULARY))
 PLAIN = [("the dog", "a"), ("dog the", "b"), ("dog", "a"), ("the", "b")]
@@ -94,8 +92,8 @@ def test_empty_cells_in_columns_of_labels_are_counted(tmp_path, caplog):
 
 def test_every_family_is_counted(tmp_path, caplog):
     questions = write_squad(tmp_path / "qa.json", 10, negative=True)
-    negative = AnswerSettings(version_2_with_negative=True)
-    asked = QuestionTask(train_file=questions, predict_file=questions, answer_settings=negative)
+    files = {"train_file": questions, "predict_file": questions}
+    asked = question_task(**files, version_2_with_negative=True)
     (tmp_path / "train.txt").write_text("the O\ndog B-PER\n\n")
     (tmp_path / "dev.txt").write_text("the O\n\n")
     tagged = open_tagging(TaggingConfig(data_dir=tmp_path))

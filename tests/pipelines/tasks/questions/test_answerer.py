@@ -7,7 +7,7 @@ import pytest
 
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from pipelines.tasks.questions.answerer import question_forms
+from pipelines.tasks.questions.task import QuestionTask
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config
 
 PASSAGE = "the dog\u200b  runs . a cat sleeps"
@@ -20,7 +20,7 @@ def form(best=False, **settings):
         ),
         text=TextSettings(WORD_VOCABULARY),
     )
-    return question_forms(model, None)[best]
+    return QuestionTask().forms(model, None)[best]
 
 
 def answer(form, passage, start, end, null=0.0):

@@ -10,9 +10,9 @@ from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from pipelines.tasks.questions.answers import find_best_spans, find_null_logits
 from pipelines.tasks.questions.rows import WindowSettings, question_rows
 from pipelines.tasks.questions.served import (
-    QuestionPacker,
     best_spans_in_graph,
     null_scores_in_graph,
+    pack_questions,
 )
 from tests.support.plain_passages import VOCABULARY, make_questions
 
@@ -23,8 +23,9 @@ TEXT = TextSettings(VOCABULARY)
 @pytest.mark.parametrize(("values", "n_best_size"), [(3, 5), (1000, 30)])
 def test_spans_and_null_scores_are_those_of_files(values, n_best_size):
     questions = make_questions(40, seed=values)
-    packer = QuestionPacker(GraphTokenizer(TEXT, with_spans=True), VOCABULARY, SETTINGS)
-    rows = packer(
+    tokenizer = GraphTokenizer(TEXT, with_spans=True)
+    rows = pack_questions(
+        *(tokenizer, VOCABULARY, SETTINGS),
         tf.constant([question.text for question in questions]),
         tf.constant([question.passage.text for question in questions]),
     )
@@ -53,5 +54,5 @@ def test_spans_and_null_scores_are_those_of_files(values, n_best_size):
         assert found.score.numpy()[own].tolist() == scores[:count].tolist()
     null = find_null_logits(offline, *masked)
     np.testing.assert_array_equal(
-        null_scores_in_graph(rows, *map(tf.constant, logits)), null.start + null.end
+        null_scores_in_graph(rows, *map(tf.constant, logits)), null.sum(axis=0)
     )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.tasks.questions.files import Passage, PlacedText, find_words
+from pipelines.tasks.questions.files import Passage, PlacedText, Question
 from tests.support.plain_questions import words_of
 
 
@@ -32,4 +32,4 @@ def test_words_are_those_of_the_plain_rule(text):
 )
 def test_an_answer_stands_where_it_is_said_to_or_nowhere(text, start, words):
     passage = Passage("", " It rained  all day")
-    assert find_words(passage, PlacedText(text, start)) == words
+    assert Question("x", "", passage, (PlacedText(text, start),)).answer_words == words

@@ -33,4 +33,4 @@ def test_scored_alone_the_threshold_is_the_one_kept_or_the_one_given(tmp_path, o
     )
     start = starting_point(config, RunDirectory.open(config.output_dir))
     config = with_kept_options(config, start)
-    assert task_of(config).null_score_diff_threshold == threshold
+    assert task_of(config).threshold == threshold

@@ -1,6 +1,6 @@
 """Served answers, held to those that are predicted offline and to the passages' own characters."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -16,10 +16,10 @@ from pipelines.tasks.questions.answerer import ServingSettings
 from pipelines.tasks.questions.answers import AnswerSettings
 from pipelines.tasks.questions.files import read_questions
 from pipelines.tasks.questions.served import ServedQuestions
-from pipelines.tasks.questions.task import QuestionTask
 from pipelines.tasks.register import open_and_serve
 from tests.support.model_folders import tiny_config
 from tests.support.plain_passages import VOCABULARY, make_questions
+from tests.support.squad_files import question_task
 from tests.support.tiny_bert import scatter_weights
 
 SETTINGS = {
@@ -52,12 +52,8 @@ def predicted(opened, questions):
     """What `run_squad` answers: the task's rows, the model, the task's answers."""
     settings = ServingSettings.of(opened.model.config)
     windows = settings.windows
-    task = QuestionTask(
-        opened.text,
-        doc_stride=windows.doc_stride,
-        max_query_length=windows.max_query_length,
-        answer_settings=settings.answers,
-    )
+    options = {**asdict(windows), **asdict(settings.answers)}
+    task = question_task(opened.text, **options)
     tokenizer = Tokenizer(opened.text)
     rows = task.rows(questions, tokenizer, windows.max_seq_length, training=False)
     length = int(rows.lengths.max())

@@ -9,16 +9,14 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.learning_curve import Guess
 from pipelines.metrics.guessing import guesses_of
-from pipelines.tasks.questions.answers import AnswerSettings, Candidate, Prediction
+from pipelines.tasks.questions.answers import Candidate, Prediction
 from pipelines.tasks.questions.files import Passage, PlacedText, Question
-from pipelines.tasks.questions.task import QuestionTask
 from tests.support.model_folders import WORD_VOCABULARY
-from tests.support.squad_files import write_articles, write_squad
+from tests.support.squad_files import question_task, write_articles, write_squad
 from tests.support.trivia_tree import write_trivia
 
 TEXT = TextSettings(WORD_VOCABULARY)
 PASSAGE = Passage("", "the dog runs")
-MAY_HAVE_NONE = AnswerSettings(version_2_with_negative=True)
 
 
 def question(identifier, *answers, impossible=False):
@@ -32,7 +30,7 @@ def answer(text, odds=None):
 
 def test_answers_come_out_of_the_outputs_of_the_real_tokens(tmp_path):
     path = write_squad(tmp_path / "dev.json", 5)
-    task = QuestionTask(TEXT, predict_file=path)
+    task = question_task(TEXT, predict_file=path)
     examples = list(task.examples("predict"))
     rows = task.rows(examples, Tokenizer(TEXT), 14, training=False)
     logits = np.zeros(rows.lengths.sum(), np.float32)
@@ -51,7 +49,7 @@ def test_whole_articles_are_held_out_by_their_titles_and_the_seed(tmp_path, shar
     path = write_articles(tmp_path / "train.json", 6)
 
     def articles(split, seed=0):
-        task = QuestionTask(TEXT, train_file=path, dev_share=share, dev_seed=seed)
+        task = question_task(TEXT, train_file=path, dev_share=share, dev_seed=seed)
         return {example.passage.article for example in task.examples(split)}
 
     dev, train = articles("predict"), articles("train")
@@ -62,14 +60,14 @@ def test_whole_articles_are_held_out_by_their_titles_and_the_seed(tmp_path, shar
 
 def test_trivia_laid_out_as_it_is_published_gives_squads_rows(tmp_path):
     path = write_squad(tmp_path / "train.json", 12)
-    squad = QuestionTask(TEXT, train_file=path)
+    squad = question_task(TEXT, train_file=path)
     questions = list(squad.examples("train"))
     trees = [
         (x.identifier, x.text, [x.answers[0].text.upper(), "elsewhere"], {f"{n}.txt": y})
         for n, x in enumerate(questions)
         for y in [x.passage.text]
     ]
-    trivia = QuestionTask(TEXT, train_file=write_trivia(tmp_path / "trivia", trees))
+    trivia = question_task(TEXT, train_file=write_trivia(tmp_path / "trivia", trees))
     wanted, found = (
         task.rows(list(task.examples("train")), Tokenizer(TEXT), 14, training=True)
         for task in (squad, trivia)
@@ -85,26 +83,25 @@ def test_the_threshold_of_the_highest_f1_is_found_and_kept():
         (question("y", "runs", impossible=True), answer("dog", 0.5)),
         (question("z", "runs", impossible=True), answer("dog", -0.25)),
     ]
-    task = QuestionTask(TEXT, answer_settings=MAY_HAVE_NONE, null_score_diff_threshold=None)
+    task = question_task(TEXT, None, version_2_with_negative=True)
     scores = task.score(answered)
     assert scores["f1"] == scores["best_f1"] == 100.0
     assert scores["best_f1_thresh"] == -1.0
     assert task.calibrated(scores).answer_options["null_score_diff_threshold"] == -0.625
-    given = QuestionTask(TEXT, answer_settings=MAY_HAVE_NONE, null_score_diff_threshold=3.0)
+    given = question_task(TEXT, 3.0, version_2_with_negative=True)
     assert given.calibrated(scores) is given
 
 
 def test_korquads_figures_count_characters():
     answered = [(question("x", "dogs"), answer("dog"))]
-    assert QuestionTask(TEXT).score(answered)["f1"] == 0.0
-    korquad = QuestionTask(TEXT, metric="korquad").score(answered)
+    assert question_task(TEXT).score(answered)["f1"] == 0.0
+    korquad = question_task(TEXT, metric="korquad").score(answered)
     assert korquad["f1"] == pytest.approx(600 / 7)
 
 
 def test_a_model_that_answers_nothing_is_right_where_there_is_no_answer(tmp_path):
     path = write_squad(tmp_path / "dev.json", 10, negative=True)
-    settings = AnswerSettings(version_2_with_negative=True)
-    task = QuestionTask(TEXT, predict_file=path, answer_settings=settings)
+    task = question_task(TEXT, predict_file=path, version_2_with_negative=True)
     guess = Guess("no question answered", 50.0)
     assert guesses_of(task, "predict") == {"exact": guess, "f1": guess}
     unanswered = [(example, answer("", -9.0)) for example in task.examples("predict")]

@@ -5,7 +5,7 @@ import json
 from pipelines.tasks.questions.answers import Candidate, Prediction
 from pipelines.tasks.questions.files import Passage, Question
 from pipelines.tasks.questions.scores import TRIVIA_PREDICTIONS
-from pipelines.tasks.questions.task import QuestionTask
+from tests.support.squad_files import question_task
 from tests.support.trivia_tree import write_trivia
 
 
@@ -25,7 +25,7 @@ PAIRS = [
 
 def test_the_surest_answer_of_all_documents_counts(tmp_path):
     tree = [("t1", "Where?", ["Spain"], {"a": "", "b": ""}), ("t2", "", ["Spain"], {"c": ""})]
-    task = QuestionTask(predict_file=write_trivia(tmp_path, tree))
+    task = question_task(predict_file=write_trivia(tmp_path, tree))
     figures = task.score(PAIRS)
     assert (figures["exact_match"], figures["denominator"]) == (50.0, 2)
     *_, path = task.write(tmp_path, "predict", PAIRS)
@@ -37,6 +37,6 @@ def test_the_surest_answer_of_all_documents_counts(tmp_path):
 def test_a_question_without_a_document_counts_as_wrong(tmp_path):
     """As the official script counts it: nobody was asked, and nobody was right."""
     tree = [(name, "Where?", ["Spain"], {"a": ""} if name == "t1" else {}) for name in ("t1", "t3")]
-    task = QuestionTask(predict_file=write_trivia(tmp_path, tree))
+    task = question_task(predict_file=write_trivia(tmp_path, tree))
     figures = task.score(PAIRS[2:3])
     assert (figures["exact_match"], figures["denominator"], figures["common"]) == (50.0, 2, 1)
