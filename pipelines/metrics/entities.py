@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 OUTSIDE = "O"
+FIGURES = ("precision", "recall", "f1")
 _NAME_WIDTH = 17
 
 
@@ -144,18 +145,10 @@ class EntityScorer:
 
     def scores(self) -> dict[str, float]:
         """All figures in percent: of all types `f1`, ..., of one type `f1_PER`, ...."""
-        total = self.total
-        scores = {
-            "accuracy": self.accuracy,
-            "precision": total.precision,
-            "recall": total.recall,
-            "f1": total.f1,
+        each = [("", self.total), *((f"_{name}", figures) for name, figures in self.types())]
+        return {"accuracy": self.accuracy} | {
+            name + of: getattr(figures, name) for of, figures in each for name in FIGURES
         }
-        for name, figures in self.types():
-            scores[f"precision_{name}"] = figures.precision
-            scores[f"recall_{name}"] = figures.recall
-            scores[f"f1_{name}"] = figures.f1
-        return scores
 
     def report(self) -> str:
         """Formats the report as the official script prints it, byte for byte."""

@@ -1,7 +1,7 @@
 """What guessing reaches: one answer to every example, or tokens as often as they occur."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,15 +84,12 @@ def count_masked_tokens(
 
 def count_answers(batches: Iterable[Batch], vocab_size: int) -> AnswerCounts:
     """Counts the right answers of an evaluation set; rows that only fill a batch count nowhere."""
-    labels = np.zeros(2, np.int64)
-
-    def real_rows() -> Iterator[Batch]:
-        for batch in batches:
-            real = batch[EXAMPLE_WEIGHTS] > 0
-            labels[:] += np.bincount(batch["next_sentence_labels"][real, 0], minlength=2)
-            yield {name: batch[name][real] for name in ("masked_lm_ids", "masked_lm_weights")}
-
-    return AnswerCounts(count_masked_tokens(real_rows(), vocab_size), labels)
+    tokens, labels = np.zeros(vocab_size, np.int64), np.zeros(2, np.int64)
+    for batch in batches:
+        real = {name: values[batch[EXAMPLE_WEIGHTS] > 0] for name, values in batch.items()}
+        tokens += count_masked_tokens([real], vocab_size)
+        labels += np.bincount(real["next_sentence_labels"][:, 0], minlength=2)
+    return AnswerCounts(tokens, labels)
 
 
 def pretraining_guesses(train_tokens: np.ndarray, held_out: AnswerCounts) -> dict[str, Guess]:
