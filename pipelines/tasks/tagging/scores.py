@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError, shown
-from pipelines.metrics.entities import EntityScorer, Figures
+from pipelines.metrics.entities import FIGURES, EntityScorer, Figures
 from pipelines.metrics.group_bootstrap import interval_of, resampled_totals
 from pipelines.tasks.tagging.files import (
     Sentence,
@@ -37,7 +37,7 @@ def score_tags(config: ScoreTagsConfig) -> dict[str, float]:
     first = files[0]
     if config.tagging_scheme == AUTO:
         both = map(read_sentences, (first, _of_predictions(first)))
-        scheme = TagStatistics.of(first.path, itertools.chain(*both)).scheme()
+        scheme = TagStatistics(first.path, itertools.chain(*both)).scheme()
     else:
         scheme = SCHEMES[config.tagging_scheme]
     _LOGGER.info("%s: its tags are read as %s.", first.path, scheme.name)
@@ -49,8 +49,7 @@ def score_tags(config: ScoreTagsConfig) -> dict[str, float]:
                 "(-DOCSTART-); name predictions for one text."
             )
     totals = [Figures(*counts.sum(axis=0).tolist()) for counts in runs]
-    names = ("precision", "recall", "f1")
-    figures = {name: float(np.mean([getattr(x, name) for x in totals])) for name in names}
+    figures = {name: float(np.mean([getattr(x, name) for x in totals])) for name in FIGURES}
     if len(runs[0]) > 1:
         low, high = interval_of(np.mean([_f1(resampled_totals(x)) for x in runs], axis=0))
         return {**figures, "f1_low": low, "f1_high": high}
@@ -89,7 +88,7 @@ def _count(file: TaggedFile, scheme: Scheme) -> NDArray[np.int64]:
 def _tags(sentence: Sentence, scheme: Scheme) -> list[str]:
     """The tags of a sentence as the official scorer reads them."""
     for number, tag in zip(sentence.numbers, sentence.tags or (), strict=True):
-        if scheme.split(tag) is None:
+        if scheme.type_of(tag) is None:
             raise UserError(
                 f"{sentence.path}: line {number}: {shown(tag)} is no tag of {scheme.name}, the "
                 "scheme of the others; correct the line, or name another `tagging_scheme`."
