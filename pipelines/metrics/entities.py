@@ -53,11 +53,6 @@ def klue_scores(
     Source: `klue_baseline/metrics/functional.py` of KLUE-benchmark/KLUE-baseline: the mean F1 of
     the types, whose entities begin with "B-" (seqeval, strict), and of the characters' tags, "O"
     among them; a tag that neither has counts as right.
-
-    Example:
-        >>> tags = ["B-PS", "I-PS", "O", "O"]
-        >>> klue_scores(tags, ["B-PS", "I-PS", "O", "B-PS"], ["O", "B-PS", "I-PS"])
-        {'entity_macro_f1': 66.66..., 'character_macro_f1': 77.77...}
     """
     entities = [
         [one for one in find_entities(tags) if tags[one.start].startswith("B-")]

@@ -66,13 +66,7 @@ class AnswerCounts(NamedTuple):
 def count_masked_tokens(
     batches: Iterable[Batch], vocab_size: int, enough: float = math.inf
 ) -> np.ndarray:
-    """Counts how often each token is masked, int64 [vocab_size], until there are `enough`.
-
-    Example:
-        >>> batch = {"masked_lm_ids": np.array([[1, 2]]), "masked_lm_weights": np.ones([1, 2])}
-        >>> count_masked_tokens([batch] * 5, 3, enough=7).tolist()
-        [0, 4, 4]
-    """
+    """Counts how often each token is masked, int64 [vocab_size], until there are `enough`."""
     counts = np.zeros(vocab_size, np.int64)
     for batch in batches:
         real = batch["masked_lm_ids"][batch["masked_lm_weights"] > 0]
@@ -98,12 +92,6 @@ def pretraining_guesses(train_tokens: np.ndarray, held_out: AnswerCounts) -> dic
     Tokens are guessed as often as they are masked in the training data, `train_tokens`
     [vocab_size], with one added to each; next sentences by the held-out examples' own shares, which
     no constant answer beats.
-
-    Example:
-        >>> counts = AnswerCounts(np.array([3, 1]), np.array([2, 6]))
-        >>> guesses = pretraining_guesses(np.array([9, 3]), counts)
-        >>> guesses["masked_lm_accuracy"].value, guesses["next_sentence_accuracy"].value
-        (0.75, 0.75)
     """
     shares = (train_tokens + 1) / (train_tokens + 1).sum()
     tokens = held_out.tokens / max(int(held_out.tokens.sum()), 1)

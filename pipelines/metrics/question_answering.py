@@ -25,32 +25,17 @@ _KORQUAD_SPACES = str.maketrans(dict.fromkeys("'\"《》<>〈〉()‘’", " "))
 
 
 def squad_words(text: str) -> list[str]:
-    """The words of an answer, lower-cased, without punctuation and English articles.
-
-    Example:
-        >>> squad_words("The  U.S. Army")
-        ['us', 'army']
-    """
+    """The words of an answer, lower-cased, without punctuation and English articles."""
     return _ARTICLES.sub(" ", text.lower().translate(_REMOVED)).split()
 
 
 def trivia_words(text: str) -> list[str]:
-    """As `squad_words`, but punctuation separates words.
-
-    Example:
-        >>> trivia_words("The U.S._Army")
-        ['u', 's', 'army']
-    """
+    """As `squad_words`, but punctuation separates words."""
     return _ARTICLES.sub(" ", text.lower().translate(_TRIVIA_SPACES)).split()
 
 
 def korquad_words(text: str) -> list[str]:
-    """The words of an answer, lower-cased; brackets and quotes separate words, other signs go.
-
-    Example:
-        >>> korquad_words("《무정》(1917년), 이광수")
-        ['무정', '1917년', '이광수']
-    """
+    """The words of an answer, lower-cased; brackets and quotes separate words, other signs go."""
     return text.translate(_KORQUAD_SPACES).lower().translate(_REMOVED).split()
 
 

@@ -62,16 +62,7 @@ class Choice:
 def read_choices(
     path: Path, *, labelled: bool, num_choices: int | None = None, encoding: TextEncoding = UTF_8
 ) -> Iterator[Choice]:
-    r"""Reads the examples of a file, all with `num_choices` endings, or as many as the first one.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "dev.csv"
-        >>> _ = path.write_text("sent1,sent2,ending0,ending1,label\nIt rains.,She,sings.,runs.,1\n")
-        >>> next(read_choices(path, labelled=True))
-        Choice(identifier='0', context='It rains.', endings=('She sings.', 'She runs.'), label=1,
-        line=2)
-    """
+    """Reads the examples of a file, all with `num_choices` endings, or as many as the first one."""
     for number, record in enumerate(open_table(str(path), encoding=encoding).records()):
         choice = _choice(path, record, number, labelled)
         num_choices = num_choices or len(choice.endings)

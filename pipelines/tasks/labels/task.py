@@ -46,9 +46,6 @@ class _Builder(TaskBuilder):
 
     CONFIG = RunClassifierConfig
     TRAINING_IS_MISSING = "training needs `train_file`; name a file of labelled examples."
-    FILES_ARE_MISSING = (
-        "there is no file to evaluate or to predict; name one with `dev_file` or `test_file`."
-    )
     NOTHING_TO_SCORE = (
         "`do_eval=True`: there is no labelled file to evaluate; name one with `dev_file`, give "
         "`dev_share`, or leave `do_eval` out."

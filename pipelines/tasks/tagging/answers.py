@@ -68,13 +68,9 @@ def units_of(rows: Rows, logits: NDArray[np.float32]) -> list[Units]:
     scores = 1 / np.exp(own - own.max(axis=-1, keepdims=True)).sum(axis=-1)
     count = int(rows.examples[-1]) + 1 if len(rows) else 0
     borders = np.searchsorted(documents, np.arange(1, count))
-    arrays = (
-        rows.tokens[UNIT_START][owned].astype(np.int64),
-        rows.tokens[UNIT_END][owned].astype(np.int64),
-        labels,
-        scores,
-    )
-    return [Units(*parts) for parts in zip(*(np.split(x, borders) for x in arrays), strict=True)]
+    start, end = (rows.tokens[name][owned].astype(np.int64) for name in (UNIT_START, UNIT_END))
+    arrays = (np.split(array, borders) for array in (start, end, labels, scores))
+    return list(map(Units, *arrays))
 
 
 def answer(

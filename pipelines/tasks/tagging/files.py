@@ -13,7 +13,7 @@ In columns an empty line ends a sentence, a line `-DOCSTART-` begins a document,
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -35,7 +35,7 @@ from pipelines.tasks.tagging.texts import (
     read_marked_texts,
 )
 
-DOCUMENT_START = "-DOCSTART-"
+_DOCUMENT_START = "-DOCSTART-"
 _COMMENT = re.compile(r"#+ +\S")
 _OTHER_MARKS = (";", "$")
 _JSON = re.compile(rb'\{\s*["}]|\[\s*(\{|\]?\s*$)')
@@ -125,36 +125,29 @@ def open_tagged(
     *,
     sentences: bool = False,
 ) -> TaggedFile:
-    r"""Finds out what a file is by its start, and how its lines are made by its first word.
+    """Finds out what a file is by its start, and how its lines are made by its first word.
 
     The columns are counted from 1; a `tag_column` of -1 is the last one and 0 none. A file of one
     column has no tags. With `sentences` a line without a tab is a sentence to be tagged.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "dev.txt"
-        >>> _ = path.write_text("-DOCSTART- -X- O\n\nParis NNP B-LOC\n")
-        >>> open_tagged(path)[1:5]
-        (False, 3, 0, 2)
     """
     start = beginning_of_text(str(path), encoding)
     if _JSON.match(start):
         tag = 1 if has_spans(path, encoding) else None
         return TaggedFile(path, True, 1 + (tag or 0), 0, tag, encoding=encoding, form="texts")
     if _MARKUP.match(start):
-        raise _foreign(path, "HTML or XML")
+        raise _foreign(path, "is HTML or XML")
     lines = (pair for pair in _numbered_lines(path, encoding) if _may_be_word(pair[1]))
     looked_at = list(islice(lines, _LOOKED_AT))
+    if not looked_at:
+        raise _foreign(path, "has no words")
     halves = [line.split("\t") for _, line in looked_at if line.count("\t") == 1]
     fitting = [len(x.split()) == len(y.split()) for x, y in halves if len(y.split()) > 1]
     if fitting and sum(fitting) >= len(fitting) / 2:
         return TaggedFile(path, True, 2, 0, 1, encoding=encoding, form="sentences")
-    if sentences and looked_at and not any("\t" in line for _, line in looked_at):
+    if sentences and not any("\t" in line for _, line in looked_at):
         return TaggedFile(path, True, 1, 0, None, encoding=encoding, form="sentences")
     if len(looked_at) > 1 and all(_CELLS.fullmatch(line) for _, line in looked_at):
-        raise _foreign(path, "CSV")
-    if not looked_at:
-        raise UserError(f"{path}: has no words; name a file with a word and its tag on each line.")
+        raise _foreign(path, "is CSV")
     number, line = looked_at[0]
     tabs = "\t" in line
     width = len(TaggedFile(path, tabs, 0, 0, None).columns(line))
@@ -173,9 +166,9 @@ def _may_be_word(line: str) -> bool:
     return not (not line.strip(" \t") or line.startswith(("#", *_OTHER_MARKS)) or _is_start(line))
 
 
-def _foreign(path: Path, kind: str) -> UserError:
+def _foreign(path: Path, what: str) -> UserError:
     return UserError(
-        f"{path}: is {kind}; name a file with a word and its tag on each line, or an export of "
+        f"{path}: {what}; name a file with a word and its tag on each line, or an export of "
         "doccano or Label Studio in JSON."
     )
 
@@ -183,15 +176,7 @@ def _foreign(path: Path, kind: str) -> UserError:
 def read_documents(
     file: TaggedFile, *, whole: bool, notes: Notes | None = None
 ) -> Iterator[Document]:
-    r"""Reads the documents of a file, or each of its sentences; `notes` gets what is odd in it.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "dev.txt"
-        >>> _ = path.write_text("Paris\tB-LOC\n\n# a remark\nIt\tO\nrains\tO\n")
-        >>> [d.sentences[0].items for d in read_documents(open_tagged(path), whole=True)]
-        [('Paris',), ('It', 'rains')]
-    """
+    """Reads the documents of a file, or each of its sentences; `notes` gets what is odd in it."""
     notes = Notes(Counted) if notes is None else notes
     if file.form == "texts":
         texts = read_marked_texts(file.path, file.encoding, labelled=file.labelled, notes=notes)
@@ -218,7 +203,8 @@ def read_sentences(file: TaggedFile, notes: Notes | None = None) -> Iterator[Sen
 
 def _sentences_of_columns(file: TaggedFile, _: Notes) -> Iterator[Sentence]:
     own, start = list[tuple[int, str]](), ""
-    for number, line in _numbered_lines(file.path, file.encoding):
+    end = (0, "")  # a last sentence may have no empty line behind it
+    for number, line in chain(_numbered_lines(file.path, file.encoding), [end]):
         is_start = _is_start(line)
         is_word = not (is_start or file.is_empty(line))
         if is_word and not file.is_comment(line, in_sentence=bool(own)):
@@ -228,8 +214,6 @@ def _sentences_of_columns(file: TaggedFile, _: Notes) -> Iterator[Sentence]:
             yield _sentence(file, own, start)
             own, start = [], ""
         start = line if is_start else start
-    if own:
-        yield _sentence(file, own, start)
 
 
 def _sentences_of_lines(file: TaggedFile, notes: Notes) -> Iterator[Sentence]:
@@ -264,7 +248,7 @@ def _documents_of_text(
     lines = items_of(text, CHARACTERS if file.whole_lines else WORDS, split_marks=True)
     sentences, places, left = list[Sentence](), list[tuple[Span, ...]](), list(found.entities or ())
     for items in filter(None, lines):
-        own, count = list[Entity](), len(items)
+        own = list[Entity]()
         while left and left[0].start < items[-1][1]:
             kind, start, end = left.pop(0)
             if end > items[-1][1]:
@@ -275,7 +259,7 @@ def _documents_of_text(
                 notes[INSIDE_WORDS].add(where)
             if not own or own[-1].end <= inside[0]:
                 own.append(Entity(kind, inside[0], inside[-1] + 1))
-        tags = None if found.entities is None else IOB2.write(own, count)
+        tags = None if found.entities is None else IOB2.write(own, len(items))
         words = [file.encoding.composed(text[start:end]) for start, end in items]
         sentences.append(_made(file.path, found.line, words, tags))
         places.append(tuple(items))
@@ -288,7 +272,7 @@ def _documents_of_text(
 
 def _is_start(line: str) -> bool:
     """Whether a document begins with a line, whatever stands between its columns."""
-    return DOCUMENT_START in line and DOCUMENT_START in line.split()
+    return _DOCUMENT_START in line and _DOCUMENT_START in line.split()
 
 
 def _sentence(file: TaggedFile, lines: Sequence[tuple[int, str]], document_start: str) -> Sentence:

@@ -87,11 +87,11 @@ def tokenize_words(
     words = [word for sentence in sentences for word in sentence.items]
     block = tokenizer.encode_lines(words)
     has_token = np.diff(block.offsets) > 0  # [words]
-    counts = np.array([sum(len(x.items) for x in one.sentences) for one in documents], np.int64)
-    words_before = _before(counts)
+    words_before = np.cumsum([0, *(sum(len(x.items) for x in one.sentences) for one in documents)])
     first = block.offsets[:-1][has_token]  # the first token of each word
     start, end = np.zeros([2, len(block.ids)], np.int64)
-    start[first] = (np.arange(len(words)) - np.repeat(words_before[:-1], counts))[has_token]
+    before = np.repeat(words_before[:-1], np.diff(words_before))  # in front of its document
+    start[first] = (np.arange(len(words)) - before)[has_token]
     end[first] = start[first] + 1
     marks = None
     if sentences and sentences[0].tags is not None:
@@ -110,11 +110,10 @@ def tokenize_characters(
     sentences = [sentence for document in documents for sentence in document.sentences]
     texts = ["".join(sentence.items) for sentence in sentences]
     block = tokenizer.encode_lines_with_spans(texts, unit="characters")
-    counts = np.array([len(document.sentences) for document in documents], np.int64)
-    sentences_before = _before(counts)
-    items_before = _before([len(text) for text in texts])
-    base = items_before[:-1] - np.repeat(items_before[sentences_before[:-1]], counts)
-    shift = np.repeat(base, np.diff(block.offsets))  # [tokens]
+    sentences_before = np.cumsum([0, *(len(document.sentences) for document in documents)])
+    items_before = np.cumsum([0, *map(len, texts)])
+    before = np.repeat(items_before[sentences_before[:-1]], np.diff(sentences_before))
+    shift = np.repeat(items_before[:-1] - before, np.diff(block.offsets))  # [tokens]
     marks = None
     if sentences and sentences[0].tags is not None:
         numbers = _numbers(labels)
@@ -145,11 +144,6 @@ def token_tags(tags: Sequence[str], starts: Numbers, scheme: Scheme) -> list[str
         if first < end  # an entity inside a token is lost
     ]
     return scheme.write(found, len(starts))
-
-
-def _before(counts: Sequence[int] | Numbers) -> Numbers:
-    """How many there are before each, and in all: int64 [n + 1]."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
 def _classes(sentences: Sequence[Sentence], labels: Sequence[str]) -> NDArray[np.int32]:

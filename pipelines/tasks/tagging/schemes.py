@@ -60,12 +60,7 @@ class Scheme:
         return dict.fromkeys((self.first, self.inside, self.last, self.single))
 
     def tags(self, types: Iterable[str]) -> tuple[str, ...]:
-        """All tags of some types, "O" first.
-
-        Example:
-            >>> IOB2.tags(["PER"])
-            ('O', 'B-PER', 'I-PER')
-        """
+        """All tags of some types, "O" first."""
         return (OUTSIDE, *(_joined(letter, kind) for kind in types for letter in self._letters))
 
     def type_of(self, tag: str) -> str | None:
@@ -99,22 +94,11 @@ class Scheme:
         return f"{_IOB[letter]}-{kind}"
 
     def entities(self, tags: Sequence[str]) -> list[Entity]:
-        """The entities of a sentence.
-
-        Example:
-            >>> BIOES.entities(["B-PER", "E-PER", "S-PER"])
-            [Entity(type='PER', start=0, end=2), Entity(type='PER', start=2, end=3)]
-        """
+        """The entities of a sentence."""
         return find_entities([self.as_iob(tag) for tag in tags])
 
     def write(self, entities: Sequence[Entity], count: int) -> list[str]:
-        """The tags of a sentence of `count` words with these entities, in their order.
-
-        Example:
-            >>> pair = [Entity("LOC", 0, 1), Entity("LOC", 1, 3)]
-            >>> IOB1.write(pair, 4), BIOES.write(pair, 3)
-            (['I-LOC', 'B-LOC', 'I-LOC', 'O'], ['S-LOC', 'B-LOC', 'E-LOC'])
-        """
+        """The tags of a sentence of `count` words with these entities, in their order."""
         tags = [OUTSIDE] * count
         before = Entity("", 0, 0)
         for entity in entities:

@@ -44,12 +44,7 @@ class TextCharacters(NamedTuple):
 
 
 def predecessors(values: tf.Tensor, first: Any) -> tf.Tensor:
-    """The value in front of each; in front of the first one stands `first`.
-
-    Example:
-        >>> predecessors(tf.constant([7, 8, 9]), 0).numpy().tolist()
-        [0, 7, 8]
-    """
+    """The value in front of each; in front of the first one stands `first`."""
     start = tf.fill([tf.minimum(tf.size(values), 1)], tf.constant(first, values.dtype))
     return tf.concat([start, values[:-1]], axis=0)
 
@@ -208,25 +203,18 @@ class ServedTagger(ServedModel):
         # The character that a token begins in, which may be of several tokens.
         first = found.at_bytes(text, starts.flat_values + 1) - 1
         probabilities = tf.nn.softmax(self._logits(ids))  # [tokens, labels]
-        label = tf.argmax(probabilities, axis=-1)
-        score = tf.reduce_max(probabilities, axis=-1)
-        line = tf.gather(found.line, first)
+        label, score = tf.argmax(probabilities, axis=-1), tf.reduce_max(probabilities, axis=-1)
         if self._characters:
             end = found.at_bytes(text, ends.flat_values)
             # A character of several tokens is the first one's.
             start = tf.maximum(first, predecessors(end, 0))
-            text, start, end, line, label, score = (
-                tf.boolean_mask(x, start < end) for x in (text, start, end, line, label, score)
-            )
-            return Units(text, start, end, line, tf.ones_like(text, tf.bool), label, score)
-        word = tf.gather(found.word, first)
-        is_first = word != predecessors(word, -1)
-        text, word, line, label, score = (
-            tf.boolean_mask(x, is_first) for x in (text, word, line, label, score)
-        )
-        joins = word == predecessors(word, -2) + 1
-        start, end = tf.gather(found.word_start, word), tf.gather(found.word_end, word)
-        return Units(text, start, end, line, joins, label, score)
+            begins, joins = start < end, tf.ones_like(text, tf.bool)
+        else:
+            word = tf.gather(found.word, first)
+            start, end = tf.gather(found.word_start, word), tf.gather(found.word_end, word)
+            begins, joins = word != predecessors(word, -1), word == predecessors(word, -2) + 1
+        tokens = (text, start, end, tf.gather(found.line, first), joins, label, score)
+        return Units(*(tf.boolean_mask(column, begins) for column in tokens))
 
     def _logits(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """The logits of all tokens, each from the window that owns it: [tokens, labels]."""

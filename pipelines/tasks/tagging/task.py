@@ -279,9 +279,26 @@ class _Builder(TaskBuilder):
         self._form: str = known.get("form", "columns")
 
     def _open(self, split: str, name: Path) -> TaggedFile:
-        file = self._with_tags(name, split, self._width)
+        """A file's columns; one that lacks the last column, that of the tags, has no tags.
+
+        Not so where a trained model reads a file whose column of tags is named: the file need not
+        look like that of the training.
+        """
+        config, columns = self._config, (self._word_column, self._tag_column)
+        sentences = self._form == "sentences"
+        file = open_tagged(name, *columns, config.text_encoding, sentences=sentences)
+        asked = (config.tagging_scheme, self._known.get("tagging_scheme"))
+        file = file._replace(bare=BARE.name in asked)
         if split == "train":
             self._width, self._form = file.width, file.form
+        lacks_last = file.form == "columns" and file.width == (self._width or 0) - 1
+        named = self._trained is not None and config.tag_column is not None
+        if split == "test" and lacks_last and not named and columns[1] in (-1, self._width):
+            file = file._replace(tag=None)
+        if split != "test" and file.tag is None:
+            raise UserError(
+                f"{name}: has no tags, only words; name it with `test_file` to have it tagged."
+            )
         return file
 
     def _find(self, files: Mapping[str, TaggedFile]) -> TaggingTask:
@@ -338,26 +355,6 @@ class _Builder(TaskBuilder):
 
     def _make(self, sources: Mapping[str, TaggedFile], found: TaggingTask) -> TaggingTask:
         return replace(found, sources=sources)
-
-    def _with_tags(self, path: Path, split: str, expected: int | None) -> TaggedFile:
-        """A file's columns; one that lacks the last column, that of the tags, has no tags.
-
-        Not so where a trained model reads a file whose column of tags is named: the file need not
-        look like that of the training.
-        """
-        columns, encoding = (self._word_column, self._tag_column), self._config.text_encoding
-        file = open_tagged(path, *columns, encoding, sentences=self._form == "sentences")
-        asked = (self._config.tagging_scheme, self._known.get("tagging_scheme"))
-        file = file._replace(bare=BARE.name in asked)
-        lacks_last = file.form == "columns" and file.width == (expected or 0) - 1
-        named = self._trained is not None and self._config.tag_column is not None
-        if split == "test" and lacks_last and not named and self._tag_column in (-1, expected):
-            file = file._replace(tag=None)
-        if split != "test" and file.tag is None:
-            raise UserError(
-                f"{path}: has no tags, only words; name it with `test_file` to have it tagged."
-            )
-        return file
 
     def _scheme(self, found: Callable[[], Scheme]) -> Scheme:
         known = self._known.get("tagging_scheme")
