@@ -96,16 +96,7 @@ class Figures(NamedTuple):
 
 @dataclass
 class EntityScorer:
-    r"""Counts what `conlleval` counts, a sentence at a time, and gives its figures.
-
-    Example:
-        >>> scorer = EntityScorer()
-        >>> scorer.add(["B-PER", "I-PER", "O"], ["B-PER", "I-PER", "B-LOC"])
-        >>> round(scorer.scores()["f1"], 2), scorer.scores()["recall"]
-        (66.67, 100.0)
-        >>> scorer.report().splitlines()[0]
-        'processed 3 tokens with 1 phrases; found: 2 phrases; correct: 1.'
-    """
+    """Counts what `conlleval` counts, a sentence at a time, and gives its figures."""
 
     words: int = 0
     equal_tags: int = 0

@@ -102,11 +102,7 @@ class ChoiceTask(FilesOfSplits):
         contexts = Spans.of(tokenizer.encode_lines([example.context for example in examples]))
         endings = [ending for example in examples for ending in example.endings]
         second = Spans.of(tokenizer.encode_lines(endings))
-        first = Spans(
-            contexts.ids,
-            np.repeat(contexts.start, self.num_choices),
-            np.repeat(contexts.length, self.num_choices),
-        )
+        first = Spans(contexts.ids, *(np.repeat(x, self.num_choices) for x in contexts[1:]))
         room = max_seq_length - 2 - (second.length > 0)
         kept_a, kept_b = truncated_lengths(first.length, second.length, room)
         lengths, tokens = pack(

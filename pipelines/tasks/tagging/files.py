@@ -74,15 +74,7 @@ class TaggedFile(NamedTuple):
         return not line if self.whole_lines else not (line.strip(" ") and line.strip("\t"))
 
     def is_comment(self, line: str, *, in_sentence: bool = False) -> bool:
-        r"""Whether a line is a remark: it begins with "#", ";" or "$" and cannot be a word.
-
-        Example:
-            >>> file = TaggedFile(Path(), tabs=True, width=2, word=0, tag=1)
-            >>> file.is_comment("## 7\tA sentence."), file.is_comment("#rain\tO")
-            (True, False)
-            >>> file.is_comment("; It rains."), file.is_comment("$\tO")
-            (True, False)
-        """
+        """Whether a line is a remark: it begins with "#", ";" or "$" and cannot be a word."""
         if not line.startswith("#" if in_sentence or self.whole_lines else ("#", *_OTHER_MARKS)):
             return False
         columns = self.columns(line)

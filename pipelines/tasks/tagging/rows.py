@@ -42,12 +42,7 @@ class TaggedTokens:
 
 
 def window_stride(max_seq_length: int, doc_stride: int) -> int:
-    """Tokens from one window to the next: those that were asked for, or half a window.
-
-    Example:
-        >>> window_stride(128, 0), window_stride(128, 100)
-        (63, 100)
-    """
+    """Tokens from one window to the next: those that were asked for, or half a window."""
     return doc_stride or -(-(max_seq_length - 2) // 2)
 
 
@@ -129,13 +124,7 @@ def tokenize_characters(
 
 
 def token_tags(tags: Sequence[str], starts: Numbers, scheme: Scheme) -> list[str]:
-    """The tags of tokens, by their first characters, from those of all characters.
-
-    Example:
-        >>> from pipelines.tasks.tagging.schemes import BIOES
-        >>> token_tags(["B-PS", "I-PS", "E-PS", "O", "O"], np.array([0, 2, 4]), BIOES)
-        ['B-PS', 'E-PS', 'O']
-    """
+    """The tags of tokens, by their first characters, from those of all characters."""
     entities = scheme.entities(tags)
     ends = np.searchsorted(starts, [(entity.start, entity.end) for entity in entities]).tolist()
     found = [

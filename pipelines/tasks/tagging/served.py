@@ -5,6 +5,7 @@ words and lines.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -166,16 +167,12 @@ class ServedTagger(ServedModel):
 
         self._tag = self.add_signature("serving_default", tag, ids_specs(*ENCODER_INPUTS))
 
-        def text(text: tf.Tensor) -> dict[str, tf.Tensor]:
-            return self._entities(text, text_characters(text))
+        for name, split_marks in (("text", False), ("raw_text", True)):
+            entities = partial(self._entities, split_marks=split_marks)
+            self.add_signature(name, entities, text_specs("text"))
 
-        def raw_text(text: tf.Tensor) -> dict[str, tf.Tensor]:
-            return self._entities(text, text_characters(text, split_marks=True))
-
-        self.add_signature("text", text, text_specs("text"))
-        self.add_signature("raw_text", raw_text, text_specs("text"))
-
-    def _entities(self, texts: tf.Tensor, found: TextCharacters) -> dict[str, tf.Tensor]:
+    def _entities(self, texts: tf.Tensor, *, split_marks: bool) -> dict[str, tf.Tensor]:
+        found = text_characters(texts, split_marks=split_marks)
         units = self._units(texts, found)
         inside = tf.gather(self._inside, units.label)
         kind = tf.gather(self._type, units.label)
@@ -222,11 +219,8 @@ class ServedTagger(ServedModel):
         contents = window_contents(ids, windows)
         packed = trim_to_longest(pack_in_graph(contents, None, self._length, self._vocabulary))
         logits = self._tag(*(packed[name] for name in ENCODER_INPUTS))["logits"]
-        owned = owned_in_graph(windows)
-        window = owned.value_rowids()
-        position = tf.ragged.range(owned.row_lengths()).flat_values + 1  # after [CLS]
-        place = tf.stack([window, position], axis=1)
-        return tf.gather_nd(logits, tf.boolean_mask(place, owned.flat_values))
+        owned = tf.where(owned_in_graph(windows).to_tensor())  # [tokens, 2], window and position
+        return tf.gather_nd(logits[:, 1:], owned)  # after [CLS]
 
 
 def _places(

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -305,11 +305,11 @@ class _Builder(TaskBuilder):
         first, known = next(iter(files.values())), self._known
         statistics = TagStatistics(first.path, read_sentences(first))
         if self._trained is None:
-            scheme = self._scheme(statistics.scheme)
+            scheme = self._named_scheme or statistics.scheme()
             labels = scheme.tags(statistics.types(scheme))
         else:
             labels = self._trained.labels if known else tags_of_labels(self._trained.labels)
-            scheme = self._scheme(lambda: scheme_of_labels(labels))
+            scheme = self._named_scheme or scheme_of_labels(labels)
             if OUTSIDE not in labels or not scheme.has(labels):
                 some = cut(", ".join(labels[:6]), 200) or "none"
                 raise UserError(
@@ -356,15 +356,15 @@ class _Builder(TaskBuilder):
     def _make(self, sources: Mapping[str, TaggedFile], found: TaggingTask) -> TaggingTask:
         return replace(found, sources=sources)
 
-    def _scheme(self, found: Callable[[], Scheme]) -> Scheme:
-        known = self._known.get("tagging_scheme")
-        asked = None if self._config.tagging_scheme == AUTO else self._config.tagging_scheme
-        if known and asked not in (None, known):
+    @property
+    def _named_scheme(self) -> Scheme | None:
+        """The scheme that a trained model, or an option, names."""
+        known, asked = self._known.get("tagging_scheme"), self._config.tagging_scheme
+        if known and asked not in (AUTO, known):
             raise UserError(
                 f"`tagging_scheme={asked}`: the model was trained on tags in {known}; leave it out."
             )
-        name = asked or known
-        return SCHEMES[name] if name else found()
+        return SCHEMES.get(known or asked)
 
 
 def task_of(config: RunNerConfig) -> TaggingTask:
