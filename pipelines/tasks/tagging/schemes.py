@@ -215,10 +215,9 @@ class TagStatistics:
                 # Without an "I-" that continues nothing the file has no entity in IOB1.
                 is_iob1 = scheme is IOB2 and self._loose > self._free
                 return IOB1 if is_iob1 else scheme
-        pairs = itertools.combinations(self._lines, 2)
         one, other = next(
             pair
-            for pair in pairs
+            for pair in itertools.combinations(self._lines, 2)
             if any(map(LETTERED.fullmatch, pair)) and not (BIOES.has(pair) or BILOU.has(pair))
         )
         raise UserError(
