@@ -70,7 +70,7 @@ def units_of(rows: Rows, logits: NDArray[np.float32]) -> list[Units]:
     borders = np.searchsorted(documents, np.arange(1, count))
     start, end = (rows.tokens[name][owned].astype(np.int64) for name in (UNIT_START, UNIT_END))
     arrays = (np.split(array, borders) for array in (start, end, labels, scores))
-    return list(map(Units, *arrays))
+    return [Units(*parts) for parts in zip(*arrays, strict=True)]
 
 
 def answer(

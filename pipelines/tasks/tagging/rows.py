@@ -62,7 +62,11 @@ def tag_rows(
     source = tokens.offsets[windows.document[number]] + position
     owned = owned_tokens(windows)
     target = ranges(np.cumsum(lengths) - lengths + 1, windows.lengths)  # after [CLS]
-    features = {UNIT_START: tokens.start, UNIT_END: tokens.end, TAG_IDS: tokens.labels}
+    features: dict[str, NDArray | None] = {
+        UNIT_START: tokens.start,
+        UNIT_END: tokens.end,
+        TAG_IDS: tokens.labels,
+    }
     for name, values in features.items():
         if values is not None:
             arrays[name] = np.zeros(int(lengths.sum()), np.int32)
