@@ -276,8 +276,10 @@ def _sentence(file: TaggedFile, lines: Sequence[tuple[int, str]], document_start
                 f"{file.path}: line {number} has {len(row)} columns where others have {file.width} "
                 f"(between {'tabs' if file.tabs else 'blanks'}); correct the line."
             )
+        if file.tag is not None:
+            row[file.tag] = row[file.tag].strip(" ")  # a blank behind a tag is no part of it
         items.append(row[file.word])
-        tags.append(OUTSIDE if file.tag is None else row[file.tag].strip(" "))
+        tags.append(OUTSIDE if file.tag is None else row[file.tag])
         if not (items[-1] and tags[-1]):
             what = "tag" if items[-1] else "word"
             raise UserError(f"{file.path}: line {number} has an empty {what}; correct the line.")
