@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 OUTSIDE = "O"
 FIGURES = ("precision", "recall", "f1")
-_NAME_WIDTH = 17
 
 
 class Entity(NamedTuple):
@@ -147,7 +146,7 @@ class EntityScorer:
             lines.append(f"accuracy: {self.accuracy:6.2f}%; {_shares(total)}")
         for name, figures in self.types():
             # The script pads a name's bytes, not its characters.
-            padding = " " * (_NAME_WIDTH - len(name.encode()))
+            padding = " " * (17 - len(name.encode()))
             lines.append(f"{padding}{name}: {_shares(figures)}  {figures.found}")
         return "\n".join(lines) + "\n"
 

@@ -143,12 +143,7 @@ def tags_of_labels(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def scheme_of_labels(labels: Collection[str]) -> Scheme:
-    """The scheme in which a model's labels are written; of "B-" and "I-" alone IOB2.
-
-    Example:
-        >>> [scheme_of_labels(x).name for x in (["O", "I-PER"], ["O", "S-PER"], ["O", "PER"])]
-        ['iob2', 'bioes', 'bare']
-    """
+    """The scheme in which a model's labels are written; of "B-" and "I-" alone IOB2."""
     return next((one for one in (IOB2, BIOES, BILOU) if labels and one.has(labels)), BARE)
 
 
