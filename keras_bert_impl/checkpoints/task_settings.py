@@ -104,7 +104,9 @@ def keep_task_settings(folder: str | os.PathLike[str], settings: Mapping[str, An
         write_json(path, {**values, _PLACE: {**others, _OWN: {**own, **settings}}})
 
 
-def served_length(config: BertConfig, asked: int | None, default: int | None = None) -> int:
+def served_length(
+    config: BertConfig, asked: int | None, default: int | None = None, at_least: int = 1
+) -> int:
     """The most tokens of a row of a served model: what is asked for, else as in training.
 
     Example:
@@ -114,7 +116,7 @@ def served_length(config: BertConfig, asked: int | None, default: int | None = N
     """
     trained = task_settings(config).get("max_seq_length")
     length = asked or trained or default or config.max_position_embeddings
-    config.check_length(length, at_least=5 if asked else 1)
+    config.check_length(length, at_least=5 if asked else at_least)
     if trained and length != trained:
         _LOGGER.warning(
             "`max_seq_length=%d` replaces %d, with which the model was trained; served "

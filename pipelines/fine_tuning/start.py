@@ -249,8 +249,13 @@ class TaskBuilder(ABC):
 
     CONFIG: ClassVar[type[FineTuningConfig]]
     TRAINING_IS_MISSING: ClassVar[str]
-    FILES_ARE_MISSING: ClassVar[str]
-    NOTHING_TO_SCORE: ClassVar[str]
+    FILES_ARE_MISSING: ClassVar[str] = (
+        "there is no file to evaluate or to predict; name one with `dev_file` or `test_file`."
+    )
+    NOTHING_TO_SCORE: ClassVar[str] = (
+        "`do_eval=True`: there is no file with labels to evaluate; name one with `dev_file`, or "
+        "leave `do_eval` out."
+    )
     NOTHING_TO_ANSWER: ClassVar[str] = (
         "`do_predict=True`: there is no file to predict; name one with `test_file`."
     )

@@ -8,50 +8,33 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-Classes = Sequence[int] | np.ndarray
+Values = Sequence[float] | np.ndarray
 
 
-def accuracy(predictions: Classes, labels: Classes) -> float:
+def accuracy(predictions: Values, labels: Values) -> float:
     """The share of predictions that equal their label: [examples] class ids both."""
     from sklearn.metrics import accuracy_score
 
-    return float(accuracy_score(*_labels_and_predictions(predictions, labels)))
+    return float(accuracy_score(labels, predictions))
 
 
-def f1_score(predictions: Classes, labels: Classes, positive: int = 1) -> float:
+def f1_score(predictions: Values, labels: Values, positive: int = 1) -> float:
     """The harmonic mean of precision and recall of one class; 0 where it never occurs."""
     from sklearn.metrics import f1_score as f1_scores
 
-    pair = _labels_and_predictions(predictions, labels)
     # Of one class among any number: "binary" would refuse a third one.
-    return float(f1_scores(*pair, labels=[positive], average="macro", zero_division=0))
+    score = f1_scores(labels, predictions, labels=[positive], average="macro", zero_division=0)
+    return float(score)
 
 
-def matthews_correlation(predictions: Classes, labels: Classes) -> float:
+def matthews_correlation(predictions: Values, labels: Values) -> float:
     """Matthews' correlation coefficient of classes; 0 where all are predicted, or are, the same."""
     from sklearn.metrics import matthews_corrcoef
 
-    pair = _labels_and_predictions(predictions, labels)
     with warnings.catch_warnings(action="ignore"):  # of a set with a single class
-        return float(matthews_corrcoef(*pair))
-
-
-def _labels_and_predictions(
-    predictions: ArrayLike, labels: ArrayLike
-) -> tuple[np.ndarray, np.ndarray]:
-    """Both in scikit-learn's order."""
-    predicted, true = np.asarray(predictions), np.asarray(labels)
-    if predicted.shape != true.shape or predicted.ndim != 1 or not len(true):
-        raise ValueError(
-            f"predictions {predicted.shape} and labels {true.shape} must be two vectors of one "
-            "length, which is not 0"
-        )
-    return true, predicted
-
-
-Values = Sequence[float] | np.ndarray
+        return float(matthews_corrcoef(labels, predictions))
 
 
 def pearson_correlation(predictions: Values, labels: Values) -> float:
@@ -61,12 +44,11 @@ def pearson_correlation(predictions: Values, labels: Values) -> float:
     """
     from scipy.stats import pearsonr
 
-    pair = _labels_and_predictions(predictions, labels)
-    true, predicted = (one.astype(np.float64) for one in pair)
-    if len(true) == 1:  # SciPy refuses it
+    pair = [np.asarray(values, np.float64) for values in (predictions, labels)]
+    if len(pair[0]) == 1:  # SciPy refuses it
         return float("nan")
     with warnings.catch_warnings(action="ignore"):  # of values that are all the same
-        return float(pearsonr(predicted, true).statistic)
+        return float(pearsonr(*pair).statistic)
 
 
 def spearman_correlation(predictions: Values, labels: Values) -> float:
@@ -78,8 +60,7 @@ def spearman_correlation(predictions: Values, labels: Values) -> float:
     from scipy.stats import rankdata
 
     # Not `spearmanr`, which gives another last digit where predictions and labels change places.
-    true, predicted = _labels_and_predictions(predictions, labels)
-    return pearson_correlation(rankdata(predicted), rankdata(true))
+    return pearson_correlation(rankdata(predictions), rankdata(labels))
 
 
 def class_figures(labels: NDArray, predictions: NDArray) -> dict[str, float]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 OUTSIDE = "O"
-_NAME_WIDTH = 17
+FIGURES = ("precision", "recall", "f1")
 
 
 class Entity(NamedTuple):
@@ -52,11 +52,6 @@ def klue_scores(
     Source: `klue_baseline/metrics/functional.py` of KLUE-benchmark/KLUE-baseline: the mean F1 of
     the types, whose entities begin with "B-" (seqeval, strict), and of the characters' tags, "O"
     among them; a tag that neither has counts as right.
-
-    Example:
-        >>> tags = ["B-PS", "I-PS", "O", "O"]
-        >>> klue_scores(tags, ["B-PS", "I-PS", "O", "B-PS"], ["O", "B-PS", "I-PS"])
-        {'entity_macro_f1': 66.66..., 'character_macro_f1': 77.77...}
     """
     entities = [
         [one for one in find_entities(tags) if tags[one.start].startswith("B-")]
@@ -100,16 +95,7 @@ class Figures(NamedTuple):
 
 @dataclass
 class EntityScorer:
-    r"""Counts what `conlleval` counts, a sentence at a time, and gives its figures.
-
-    Example:
-        >>> scorer = EntityScorer()
-        >>> scorer.add(["B-PER", "I-PER", "O"], ["B-PER", "I-PER", "B-LOC"])
-        >>> round(scorer.scores()["f1"], 2), scorer.scores()["recall"]
-        (66.67, 100.0)
-        >>> scorer.report().splitlines()[0]
-        'processed 3 tokens with 1 phrases; found: 2 phrases; correct: 1.'
-    """
+    """Counts what `conlleval` counts, a sentence at a time, and gives its figures."""
 
     words: int = 0
     equal_tags: int = 0
@@ -144,18 +130,10 @@ class EntityScorer:
 
     def scores(self) -> dict[str, float]:
         """All figures in percent: of all types `f1`, ..., of one type `f1_PER`, ...."""
-        total = self.total
-        scores = {
-            "accuracy": self.accuracy,
-            "precision": total.precision,
-            "recall": total.recall,
-            "f1": total.f1,
+        each = [("", self.total), *((f"_{name}", figures) for name, figures in self.types())]
+        return {"accuracy": self.accuracy} | {
+            name + of: getattr(figures, name) for of, figures in each for name in FIGURES
         }
-        for name, figures in self.types():
-            scores[f"precision_{name}"] = figures.precision
-            scores[f"recall_{name}"] = figures.recall
-            scores[f"f1_{name}"] = figures.f1
-        return scores
 
     def report(self) -> str:
         """Formats the report as the official script prints it, byte for byte."""
@@ -168,7 +146,7 @@ class EntityScorer:
             lines.append(f"accuracy: {self.accuracy:6.2f}%; {_shares(total)}")
         for name, figures in self.types():
             # The script pads a name's bytes, not its characters.
-            padding = " " * (_NAME_WIDTH - len(name.encode()))
+            padding = " " * (17 - len(name.encode()))
             lines.append(f"{padding}{name}: {_shares(figures)}  {figures.found}")
         return "\n".join(lines) + "\n"
 

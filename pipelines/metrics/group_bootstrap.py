@@ -21,17 +21,15 @@ class Interval(NamedTuple):
     high: float
 
 
-def resampled_totals(
-    counts: ArrayLike, samples: int = SAMPLES, seed: int = 0
-) -> NDArray[np.float64]:
+def resampled_totals(counts: ArrayLike) -> NDArray[np.float64]:
     """The sums [samples, figures] of counts [groups, figures] over groups drawn with replacement.
 
-    The same seed and number of groups give the same draws, so figures of two systems may be
-    subtracted sample by sample.
+    The same number of groups gives the same draws, so figures of two systems may be subtracted
+    sample by sample.
     """
     table = np.asarray(counts, np.float64)
     groups = len(table)
-    drawn = np.random.default_rng(seed).multinomial(groups, np.full(groups, 1 / groups), samples)
+    drawn = np.random.default_rng(0).multinomial(groups, np.full(groups, 1 / groups), SAMPLES)
     return drawn @ table
 
 
@@ -41,15 +39,10 @@ def interval_of(figures: NDArray[np.float64]) -> Interval:
     return Interval(*np.percentile(figures, [tail, 100 - tail]).tolist())
 
 
-def bootstrap_interval(
-    values: Sequence[float], groups: Sequence[str], samples: int = SAMPLES, seed: int = 0
-) -> Interval | None:
+def bootstrap_interval(values: Sequence[float], groups: Sequence[str]) -> Interval | None:
     """The interval that holds 95 % of the means of resampled groups; None of fewer than two."""
-    numbers = np.unique(np.asarray(groups), return_inverse=True)[1]
-    count = int(numbers.max(initial=-1)) + 1
-    if count < 2:
+    names, numbers, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    if len(names) < 2:
         return None
-    totals = np.bincount(numbers, np.asarray(values, np.float64), count)
-    sizes = np.bincount(numbers, minlength=count)
-    sums = resampled_totals(np.stack([totals, sizes], axis=-1), samples, seed)
+    sums = resampled_totals(np.stack([np.bincount(numbers, values), sizes], axis=-1))
     return interval_of(sums[:, 0] / sums[:, 1])

@@ -1,7 +1,7 @@
 """What guessing reaches: one answer to every example, or tokens as often as they occur."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,13 +66,7 @@ class AnswerCounts(NamedTuple):
 def count_masked_tokens(
     batches: Iterable[Batch], vocab_size: int, enough: float = math.inf
 ) -> np.ndarray:
-    """Counts how often each token is masked, int64 [vocab_size], until there are `enough`.
-
-    Example:
-        >>> batch = {"masked_lm_ids": np.array([[1, 2]]), "masked_lm_weights": np.ones([1, 2])}
-        >>> count_masked_tokens([batch] * 5, 3, enough=7).tolist()
-        [0, 4, 4]
-    """
+    """Counts how often each token is masked, int64 [vocab_size], until there are `enough`."""
     counts = np.zeros(vocab_size, np.int64)
     for batch in batches:
         real = batch["masked_lm_ids"][batch["masked_lm_weights"] > 0]
@@ -84,15 +78,12 @@ def count_masked_tokens(
 
 def count_answers(batches: Iterable[Batch], vocab_size: int) -> AnswerCounts:
     """Counts the right answers of an evaluation set; rows that only fill a batch count nowhere."""
-    labels = np.zeros(2, np.int64)
-
-    def real_rows() -> Iterator[Batch]:
-        for batch in batches:
-            real = batch[EXAMPLE_WEIGHTS] > 0
-            labels[:] += np.bincount(batch["next_sentence_labels"][real, 0], minlength=2)
-            yield {name: batch[name][real] for name in ("masked_lm_ids", "masked_lm_weights")}
-
-    return AnswerCounts(count_masked_tokens(real_rows(), vocab_size), labels)
+    tokens, labels = np.zeros(vocab_size, np.int64), np.zeros(2, np.int64)
+    for batch in batches:
+        real = {name: values[batch[EXAMPLE_WEIGHTS] > 0] for name, values in batch.items()}
+        tokens += count_masked_tokens([real], vocab_size)
+        labels += np.bincount(real["next_sentence_labels"][:, 0], minlength=2)
+    return AnswerCounts(tokens, labels)
 
 
 def pretraining_guesses(train_tokens: np.ndarray, held_out: AnswerCounts) -> dict[str, Guess]:
@@ -101,12 +92,6 @@ def pretraining_guesses(train_tokens: np.ndarray, held_out: AnswerCounts) -> dic
     Tokens are guessed as often as they are masked in the training data, `train_tokens`
     [vocab_size], with one added to each; next sentences by the held-out examples' own shares, which
     no constant answer beats.
-
-    Example:
-        >>> counts = AnswerCounts(np.array([3, 1]), np.array([2, 6]))
-        >>> guesses = pretraining_guesses(np.array([9, 3]), counts)
-        >>> guesses["masked_lm_accuracy"].value, guesses["next_sentence_accuracy"].value
-        (0.75, 0.75)
     """
     shares = (train_tokens + 1) / (train_tokens + 1).sum()
     tokens = held_out.tokens / max(int(held_out.tokens.sum()), 1)

@@ -13,7 +13,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError, shown
@@ -25,32 +25,17 @@ _KORQUAD_SPACES = str.maketrans(dict.fromkeys("'\"《》<>〈〉()‘’", " "))
 
 
 def squad_words(text: str) -> list[str]:
-    """The words of an answer, lower-cased, without punctuation and English articles.
-
-    Example:
-        >>> squad_words("The  U.S. Army")
-        ['us', 'army']
-    """
+    """The words of an answer, lower-cased, without punctuation and English articles."""
     return _ARTICLES.sub(" ", text.lower().translate(_REMOVED)).split()
 
 
 def trivia_words(text: str) -> list[str]:
-    """As `squad_words`, but punctuation separates words.
-
-    Example:
-        >>> trivia_words("The U.S._Army")
-        ['u', 's', 'army']
-    """
+    """As `squad_words`, but punctuation separates words."""
     return _ARTICLES.sub(" ", text.lower().translate(_TRIVIA_SPACES)).split()
 
 
 def korquad_words(text: str) -> list[str]:
-    """The words of an answer, lower-cased; brackets and quotes separate words, other signs go.
-
-    Example:
-        >>> korquad_words("《무정》(1917년), 이광수")
-        ['무정', '1917년', '이광수']
-    """
+    """The words of an answer, lower-cased; brackets and quotes separate words, other signs go."""
     return text.translate(_KORQUAD_SPACES).lower().translate(_REMOVED).split()
 
 
@@ -77,28 +62,26 @@ def best_scores(
     f1: Callable[[list[str], list[str]], float] = shared_f1,
 ) -> Scores:
     """Compares a prediction with every answer of its question."""
-    guessed = words(prediction)
-    exact, best = 0.0, 0.0
-    for answer in answers:
-        right = words(answer)
-        exact = max(exact, float(guessed == right))
-        best = max(best, f1(guessed, right))
-    return Scores(exact, best)
+    guessed, right = words(prediction), list(map(words, answers))
+    return Scores(float(guessed in right), max((f1(guessed, one) for one in right), default=0.0))
 
 
 def best_threshold(
     scores: Mapping[str, float],
     predictions: Mapping[str, str],
     null_odds: Mapping[str, float],
-    has_answer: Mapping[str, bool],
+    answers: Mapping[str, Any],
 ) -> tuple[float, float]:
-    """The highest score and its threshold, as the official script of SQuAD 2.0 finds them."""
-    score = best = float(sum(not answered for answered in has_answer.values()))
+    """The highest score and its threshold, as the official script of SQuAD 2.0 finds them.
+
+    Of a question without an answer its answers are false, or none.
+    """
+    score = best = float(sum(not right for right in answers.values()))
     threshold = 0.0
     for identifier in sorted(null_odds, key=null_odds.__getitem__):
         if identifier not in scores:
             continue
-        if has_answer[identifier]:
+        if answers[identifier]:
             score += scores[identifier]
         elif predictions[identifier]:
             score -= 1
@@ -123,21 +106,21 @@ Answers = Mapping[str, Sequence[str]]
 """Identifier to the right answers, in the order of the questions; no answer where unanswerable."""
 
 
+def _characters_f1(prediction: list[str], answer: list[str]) -> float:
+    return shared_f1("".join(prediction), "".join(answer))
+
+
+squad_v1_question = partial(best_scores, words=squad_words)
+korquad_question = partial(best_scores, words=korquad_words, f1=_characters_f1)
+"""The scores of one prediction by the rules of SQuAD 1.1 and of KorQuAD 1.0."""
+
+
 def span_scores(
-    predictions: Predictions, answers: Answers, score: Callable[[str, Any], Scores]
+    predictions: Predictions, answers: Mapping[str, Any], score: Callable[[str, Any], Scores]
 ) -> dict[str, float]:
     """`exact_match` and `f1` by one prediction's; a question without one counts as wrong."""
-    return _exact_match_and_f1(_scored(predictions, answers, score), len(answers))
-
-
-def squad_v1_question(prediction: str, answers: Iterable[str]) -> Scores:
-    """The scores of one prediction by the rules of SQuAD 1.1."""
-    return best_scores(prediction, answers, squad_words)
-
-
-def korquad_question(prediction: str, answers: Iterable[str]) -> Scores:
-    """The scores of one prediction by the rules of KorQuAD 1.0, whose F1 counts characters."""
-    return best_scores(prediction, answers, korquad_words, _characters_f1)
+    exact, f1 = _percent(_scored(predictions, answers, score).values(), len(answers))
+    return {"exact_match": exact, "f1": f1}
 
 
 def trivia_scores(
@@ -149,10 +132,9 @@ def trivia_scores(
         human = [" ".join(trivia_words(text)) for text in answer.get("HumanAnswers", [])]
         return best_scores(prediction, [*answer["NormalizedAliases"], *human], trivia_words)
 
-    scored = _scored(predictions, answers, score)
     return {
-        **_exact_match_and_f1(scored, len(answers)),
-        "common": len(scored),
+        **span_scores(predictions, answers, score),
+        "common": len(predictions.keys() & answers.keys()),
         "denominator": len(answers),
         "pred_len": len(predictions),
         "gold_len": len(answers),
@@ -172,20 +154,19 @@ def squad_v2_scores(
     """
     _check_complete(answers, predictions, "prediction")
     before = _scored(predictions, answers, squad_v2_question)
-    has_answer = {identifier: bool(texts) for identifier, texts in answers.items()}
     if null_odds is None:
-        return _by_answerability(before, has_answer)
+        return _by_answerability(before, answers)
     _check_complete(answers, null_odds, "null odds")
     after = {
-        identifier: Scores(*[float(not has_answer[identifier])] * 2)
+        identifier: Scores(*[float(not answers[identifier])] * 2)
         if null_odds[identifier] > threshold
         else score
         for identifier, score in before.items()
     }
-    figures = _by_answerability(after, has_answer)
-    for name in Scores._fields:
-        values = {identifier: operator.attrgetter(name)(x) for identifier, x in before.items()}
-        best, at = best_threshold(values, predictions, null_odds, has_answer)
+    figures = _by_answerability(after, answers)
+    for number, name in enumerate(Scores._fields):
+        values = {identifier: scores[number] for identifier, scores in before.items()}
+        best, at = best_threshold(values, predictions, null_odds, answers)
         figures |= {f"best_{name}": best, f"best_{name}_thresh": at}
     return figures
 
@@ -206,37 +187,19 @@ def _f1_or_both_empty(prediction: list[str], answer: list[str]) -> float:
     return float(prediction == answer)
 
 
-def _characters_f1(prediction: list[str], answer: list[str]) -> float:
-    return shared_f1("".join(prediction), "".join(answer))
-
-
-def _by_answerability(
-    scored: Mapping[str, Scores], has_answer: Mapping[str, bool]
-) -> dict[str, float]:
-    figures = _exact_f1_total(list(scored.values()))
-    for prefix, wanted in (("HasAns_", True), ("NoAns_", False)):
-        part = [score for identifier, score in scored.items() if has_answer[identifier] == wanted]
-        if part:
-            figures |= {prefix + name: x for name, x in _exact_f1_total(part).items()}
+def _by_answerability(scored: Mapping[str, Scores], answers: Answers) -> dict[str, float]:
+    figures = dict[str, float]()
+    for prefix, kinds in (("", (True, False)), ("HasAns_", (True,)), ("NoAns_", (False,))):
+        if part := [scores for name, scores in scored.items() if bool(answers[name]) in kinds]:
+            exact, f1 = _percent(part, len(part))
+            figures |= {f"{prefix}exact": exact, f"{prefix}f1": f1, f"{prefix}total": len(part)}
     return figures
 
 
-def _exact_f1_total(scores: Sequence[Scores]) -> dict[str, float]:
-    exact, f1 = _sums(scores)
-    total = len(scores)
-    return {"exact": 100.0 * exact / total, "f1": 100.0 * f1 / total, "total": total}
-
-
-def _exact_match_and_f1(scored: Mapping[str, Scores], total: int) -> dict[str, float]:
-    exact, f1 = _sums(scored.values())
-    return {"exact_match": 100.0 * exact / total, "f1": 100.0 * f1 / total}
-
-
-def _sums(scores: Iterable[Scores]) -> tuple[float, float]:
-    """Both sums, added from the left: `sum` is more exact in newer versions of Python."""
-    scores = list(scores)
-    exact = reduce(operator.add, [score.exact for score in scores], 0.0)
-    return exact, reduce(operator.add, [score.f1 for score in scores], 0.0)
+def _percent(scores: Iterable[Scores], total: int) -> list[float]:
+    """Both sums of `total` in percent, added from the left: `sum` is more exact in new Pythons."""
+    sums = [reduce(operator.add, values) for values in zip(*scores, strict=True)]
+    return [100.0 * one / total for one in sums]
 
 
 def _scored(

@@ -33,12 +33,6 @@ def retrieval_figures(
     Of equal scores that evaluator takes the document with the lower id: number documents in the
     order of their ids. Queries and documents are [n, width]; a query without a right document is
     left out.
-
-    Example:
-        >>> documents = np.array([[1, 0], [0, 1], [1, 1]])
-        >>> figures = retrieval_figures(np.array([[2, 1]]), documents, [{0}])
-        >>> figures["accuracy@1"], figures["accuracy@3"], figures["mrr@10"]
-        (0.0, 1.0, 0.5)
     """
     if len(relevant) != len(queries):
         raise ValueError(f"{len(queries)} queries, but relevant documents of {len(relevant)}")

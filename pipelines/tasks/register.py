@@ -7,7 +7,6 @@ directory gives under `task`; see `keras_bert_impl.checkpoints.task_settings`.
 
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, architecture_of, find_model
@@ -34,10 +33,9 @@ SERVED_TASKS: dict[str, Callable[[BertConfig], Asked[Any, Any]]] = {
 }
 """The tasks that serve their models themselves: name → the task of a model."""
 
-# Those of published models, whose directories name none.
+# Of published models, whose directories name no task.
 _BY_ARCHITECTURE = {family.ARCHITECTURE: family.name for family in _FAMILIES}
-
-# The classes of their models, by which kept graphs are found before a model is built.
+# By the class of a task's model its kept graph is found before the model is built.
 _MODELS = {family.name: family.MODEL for family in _FAMILIES}
 
 
@@ -75,9 +73,7 @@ def open_task_model(
     return opened
 
 
-def _check_trained(
-    folder: str | os.PathLike[str], task: Task[Any, Any], untrained: frozenset[str]
-) -> None:
+def _check_trained(folder: object, task: Task[Any, Any], untrained: frozenset[str]) -> None:
     missing = sorted(untrained - {"pooler"})
     if missing:
         raise UserError(
@@ -90,8 +86,7 @@ def task_of(config: BertConfig) -> Asked[Any, Any] | None:
     """The task that serves a model itself; None where the library serves it as what it is."""
     architecture = architecture_of(config)
     name = task_settings(config).get("task") or _BY_ARCHITECTURE.get(architecture, "")
-    make_task = SERVED_TASKS.get(name)
-    return None if make_task is None else make_task(config)
+    return SERVED_TASKS[name](config) if name in SERVED_TASKS else None
 
 
 def forms_of_task(model: KnownModel, max_seq_length: int | None = None) -> Sequence[Form]:
@@ -107,14 +102,14 @@ def forms_of_task(model: KnownModel, max_seq_length: int | None = None) -> Seque
 
 def unbuilt_task_model(source: ModelSource, task: Task[Any, Any], policy: str) -> UnbuiltModel:
     """The model of a task, built where it is needed."""
-    return UnbuiltModel(partial(_build, source, task, policy), source, _MODELS[task.name])
 
+    def build() -> Any:
+        model = task.head(_with_labels(source), policy).model
+        new = restore(model, source.tensors()).new
+        _check_trained(source.checkpoint, task, frozenset(path.split("/")[0] for path in new))
+        return model
 
-def _build(source: ModelSource, task: Task[Any, Any], policy: str) -> Any:
-    model = task.head(_with_labels(source), policy).model
-    report = restore(model, source.tensors())
-    _check_trained(str(source.checkpoint), task, frozenset(x.split("/")[0] for x in report.new))
-    return model
+    return UnbuiltModel(build, source, _MODELS[task.name])
 
 
 def _with_labels(source: ModelSource) -> BertConfig:

@@ -4,6 +4,7 @@ See `keras_bert_impl.serving.forms` for what a form is.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,21 +21,14 @@ def single_rows(rows: Rows) -> list[Row]:
 
     Example:
         >>> tokens = dict.fromkeys(ENCODER_INPUTS, np.array([2, 3, 2], np.int32))
-        >>> [row["input_ids"].tolist() for row in
-        ...  single_rows(Rows(np.array([0, 1]), np.array([2, 1]), tokens))]
+        >>> rows = single_rows(Rows(np.array([0, 1]), np.array([2, 1]), tokens))
+        >>> [row["input_ids"].tolist() for row in rows]
         [[2, 3], [2]]
     """
-    borders = rows.offsets()[1:-1]
-    if not len(rows):
-        return []
-    parts = {name: np.split(rows.tokens[name], borders) for name in ENCODER_INPUTS}
-    if rows.choices is not None:
-        parts = {
-            name: [array.reshape(rows.choices, -1) for array in arrays]
-            for name, arrays in parts.items()
-        }
+    shape = (-1,) if rows.choices is None else (rows.choices, -1)
     return [
-        dict(zip(ENCODER_INPUTS, row, strict=True)) for row in zip(*parts.values(), strict=True)
+        {name: rows.tokens[name][start:end].reshape(shape) for name in ENCODER_INPUTS}
+        for start, end in pairwise(rows.offsets().tolist())
     ]
 
 

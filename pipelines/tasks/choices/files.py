@@ -20,7 +20,6 @@ from pipelines.tables.files import Record, open_table
 
 _ENDING = re.compile(r"ending\d+")
 _IDENTIFIERS = ("id", "index", "fold-ind")
-_FEWEST = 2
 ANY_NUMBER = 1
 """Of a model that does not say among how many endings it chooses: each is a row by itself."""
 
@@ -48,14 +47,6 @@ class RunSwagConfig(SplitFiles, FineTuningConfig):
     )
     text_encoding: TextEncoding = nested(TextEncoding)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.names_files:
-            raise UserError(
-                "nothing says what to learn; give `data_dir`, the folder of train.csv, val.csv and "
-                "test.csv, or `train_file`, `dev_file` and `test_file`."
-            )
-
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -69,26 +60,12 @@ class Choice:
 
 
 def read_choices(
-    path: Path,
-    *,
-    labelled: bool,
-    num_choices: int | None = None,
-    encoding: TextEncoding = UTF_8,
+    path: Path, *, labelled: bool, num_choices: int | None = None, encoding: TextEncoding = UTF_8
 ) -> Iterator[Choice]:
-    r"""Reads the examples of a file, all with `num_choices` endings, or as many as the first one.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "dev.csv"
-        >>> _ = path.write_text("sent1,sent2,ending0,ending1,label\nIt rains.,She,sings.,runs.,1\n")
-        >>> next(read_choices(path, labelled=True))
-        Choice(identifier='0', context='It rains.', endings=('She sings.', 'She runs.'), label=1,
-        line=2)
-    """
+    """Reads the examples of a file, all with `num_choices` endings, or as many as the first one."""
     for number, record in enumerate(open_table(str(path), encoding=encoding).records()):
         choice = _choice(path, record, number, labelled)
-        if num_choices is None:
-            num_choices = len(choice.endings)
+        num_choices = num_choices or len(choice.endings)
         if len(choice.endings) != num_choices:
             raise UserError(
                 f"{path}: line {record.line} has {len(choice.endings)} endings where others have "
@@ -106,39 +83,31 @@ def _choice(path: Path, record: Record, number: int, labelled: bool) -> Choice:
             "name a file with SWAG's columns."
         )
     start = values.get("sent2") or ""
-    endings = _endings(values, where)
-    whole = tuple(f"{start} {ending}".strip() for ending in endings)
+    endings = tuple(f"{start} {ending}".strip() for ending in _endings(values, where))
     name = next((str(x) for x in map(values.get, _IDENTIFIERS) if x not in (None, "")), str(number))
-    return Choice(name, context, whole, _label(values, endings, where, labelled), record.line)
+    label = values.get("label")
+    if label in (None, "", -1, "-1"):
+        if labelled:
+            raise UserError(f"{where} has no correct ending (column 'label'); fix or remove it.")
+        return Choice(name, context, endings, None, record.line)
+    if str(label) not in map(str, range(len(endings))):
+        raise UserError(
+            f"{where}: the label {shown(label)} is none of the endings 0 to {len(endings) - 1}; "
+            "fix it."
+        )
+    return Choice(name, context, endings, int(label), record.line)
 
 
 def _endings(values: Mapping[str, Any], where: str) -> Sequence[str]:
     names = sorted(filter(_ENDING.fullmatch, values), key=lambda name: int(name[6:]))
-    if names != [f"ending{number}" for number in range(len(names))]:
-        raise UserError(f"{where}: its columns of endings are not ending0, ending1, ....")
     endings = values.get("endings", [values[name] for name in names])
-    if not isinstance(endings, list) or len(endings) < _FEWEST:
+    are_all = names == [f"ending{number}" for number in range(len(names))]
+    if not are_all or not isinstance(endings, list) or len(endings) < 2:
         raise UserError(
-            f"{where} has no two endings; give the columns 'ending0', 'ending1', ... or, in JSON, "
-            "a list 'endings'."
+            f"{where}: its endings are not ending0, ending1, ... or, in JSON, a list 'endings' of "
+            "two or more; correct them."
         )
     for number, ending in enumerate(endings):
         if not isinstance(ending, str) or not ending.strip():
             raise UserError(f"{where}: the ending {number} is empty; fix or remove the example.")
     return endings
-
-
-def _label(
-    values: Mapping[str, Any], endings: Sequence[str], where: str, labelled: bool
-) -> int | None:
-    given = values.get("label")
-    if given in (None, "", -1, "-1"):
-        if labelled:
-            raise UserError(f"{where} has no correct ending (column 'label'); fix or remove it.")
-        return None
-    known = [str(number) for number in range(len(endings))]
-    if str(given) not in known:
-        raise UserError(
-            f"{where}: the label {shown(given)} is none of the endings 0 to {known[-1]}; fix it."
-        )
-    return int(given)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.checkpoints.task_settings import served_length, task_settings, without_task
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
-from keras_bert_impl.serving.forms import KnownModel, read_fields
+from keras_bert_impl.serving.forms import KnownModel, read_fields, softmax
 from keras_bert_impl.tokenization.packing import truncated_lengths
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from pipelines.corpora.encodings import UTF_8, TextEncoding
@@ -102,27 +102,22 @@ class ChoiceTask(FilesOfSplits):
         contexts = Spans.of(tokenizer.encode_lines([example.context for example in examples]))
         endings = [ending for example in examples for ending in example.endings]
         second = Spans.of(tokenizer.encode_lines(endings))
-        first = Spans(
-            contexts.ids,
-            np.repeat(contexts.start, self.num_choices),
-            np.repeat(contexts.length, self.num_choices),
-        )
+        first = Spans(contexts.ids, *(np.repeat(x, self.num_choices) for x in contexts[1:]))
         room = max_seq_length - 2 - (second.length > 0)
         kept_a, kept_b = truncated_lengths(first.length, second.length, room)
         lengths, tokens = pack(
             tokenizer.vocabulary, first._replace(length=kept_a), second._replace(length=kept_b)
         )
         longest, padded = _side_by_side(lengths, tokens, self.num_choices)
-        labels = [example.label for example in examples if example.label is not None]
-        known = len(labels) == len(examples)
-        values = {"label_ids": np.array(labels, np.int32)} if known else {}
+        labels = [example.label for example in examples]
+        values = {} if None in labels else {"label_ids": np.array(labels, np.int32)}
         cut = first.length + second.length - kept_a - kept_b
         most = cut.reshape(-1, self.num_choices).max(axis=1, initial=0)
         return Rows(np.arange(len(examples)), longest, padded, values, self.num_choices, most)
 
     def configure(self, config: "BertConfig") -> "BertConfig":
-        config = without_task(config)
-        return config.replace(extra={**config.extra, "architectures": [self.ARCHITECTURE]})
+        names = {"architectures": [self.ARCHITECTURE]}
+        return config.replace(extra={**without_task(config).extra, **names})
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
         from keras_bert_impl.models.multiple_choice import BertMultipleChoice
@@ -136,10 +131,7 @@ class ChoiceTask(FilesOfSplits):
     ) -> Sequence[ChoiceAnswer]:
         del examples, rows
         logits = outputs["logits"].astype(np.float32)  # [examples, endings]
-        weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
-        probabilities = weights / weights.sum(axis=-1, keepdims=True)
-        best = logits.argmax(axis=-1).tolist()
-        return [ChoiceAnswer(*pair) for pair in zip(best, probabilities, strict=True)]
+        return list(map(ChoiceAnswer, logits.argmax(axis=-1).tolist(), softmax(logits)))
 
     def score(self, answered: Answered[Choice, ChoiceAnswer]) -> Mapping[str, float]:
         pairs = [(answer.ending, example.label) for example, answer in answered]
@@ -166,8 +158,7 @@ class ChoiceTask(FilesOfSplits):
         return [write_table(path, ["id", "prediction", *names], rows)]
 
     def forms(self, model: KnownModel, max_seq_length: int | None) -> "list[ChoiceForm]":
-        length = served_length(model.config, max_seq_length)
-        model.config.check_length(length, at_least=5)
+        length = served_length(model.config, max_seq_length, at_least=5)
         return [ChoiceForm(self, model, length)]
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
@@ -179,8 +170,7 @@ class ChoiceTask(FilesOfSplits):
                 f"{config.origin}: does not say among how many endings the model chooses, which a "
                 'signature has to know; add "num_choices" to task_specific_params.keras_bert_impl.'
             )
-        length = served_length(config, max_seq_length)
-        config.check_length(length, at_least=5)
+        length = served_length(config, max_seq_length, at_least=5)
         return ServedChooser(opened, self.num_choices, length)
 
 
@@ -207,43 +197,34 @@ class ChoiceForm(RowForm):
         self._tokenizer = PlainTokenizer(model.text)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
-        fields = read_fields(self.inputs, instances)
-        for number, endings in enumerate(fields["endings"], start=1):
-            self._check_count(number, len(endings))
-        pairs = zip(fields["context"], fields["endings"], strict=True)
-        own = self._task.num_choices
+        fields, own = read_fields(self.inputs, instances), self._task.num_choices
+        counts = [len(endings) for endings in fields["endings"]]
+        for number, count in enumerate(counts, start=1):
+            if (count < 2) if own == ANY_NUMBER else (count != own):
+                raise UserError(
+                    f"instance {number}: `endings` has {count} texts; this model chooses among "
+                    f"{'two or more' if own == ANY_NUMBER else own}: give as many."
+                )
         choices = [
             Choice("", context, tuple(endings[place : place + own]), None, 0)
-            for context, endings in pairs
+            for context, endings in zip(fields["context"], fields["endings"], strict=True)
             for place in range(0, len(endings), own)
         ]
         rows = self._task.rows(choices, self._tokenizer, self.max_seq_length, training=False)
-        counts = [len(endings) for endings in fields["endings"]]
-        first = np.cumsum([0, *counts[:-1]]) // self._task.num_choices  # row of each instance
+        first = np.cumsum([0, *counts[:-1]]) // own  # row of each instance
         cut = np.maximum.reduceat(truncated_tokens(rows), first).tolist()
-        return Prepared(single_rows(rows), (rows, counts), cut)
-
-    def _check_count(self, number: int, endings: int) -> None:
-        wanted = self._task.num_choices
-        if (endings < 2) if wanted == ANY_NUMBER else (endings != wanted):
-            most = "two or more" if wanted == ANY_NUMBER else wanted
-            raise UserError(
-                f"instance {number}: `endings` has {endings} texts; this model chooses among "
-                f"{most}: give as many."
-            )
+        return Prepared(single_rows(rows), counts, cut)
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        rows, counts = prepared.state
         flat = self.joined(outputs)["logits"].astype(np.float32).reshape(-1)
-        return [self._answer(rows, one) for one in np.split(flat, np.cumsum(counts)[:-1])]
-
-    def _answer(self, rows: Rows, logits: NDArray[np.float32]) -> Answer:
-        (best,) = self._task.answers((), rows, {"logits": logits[None]})
-        return {
-            "ending": best.ending,
-            "probabilities": best.probabilities.tolist(),
-            "logits": logits.tolist(),
-        }
+        return [
+            {
+                "ending": int(logits.argmax()),
+                "probabilities": softmax(logits).tolist(),
+                "logits": logits.tolist(),
+            }
+            for logits in np.split(flat, np.cumsum(prepared.state)[:-1])
+        ]
 
 
 def _side_by_side(
@@ -275,11 +256,6 @@ class _Builder(TaskBuilder):
 
     CONFIG = RunSwagConfig
     TRAINING_IS_MISSING = f"`train_file` is missing; name {ChoiceTask.NEEDED}."
-    FILES_ARE_MISSING = "there is no file to evaluate or to predict; name one with `dev_file`."
-    NOTHING_TO_SCORE = (
-        "`do_eval=True`: there is no file with labels to evaluate; name one with `dev_file`, or "
-        "leave `do_eval` out."
-    )
 
     def _open(self, split: str, name: Path) -> ChoiceFile:
         encoding = self._config.text_encoding

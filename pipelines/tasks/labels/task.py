@@ -44,9 +44,6 @@ class _Builder(TaskBuilder):
 
     CONFIG = RunClassifierConfig
     TRAINING_IS_MISSING = "training needs `train_file`; name a file of labelled examples."
-    FILES_ARE_MISSING = (
-        "there is no file to evaluate or to predict; name `dev_file` or `test_file`."
-    )
     NOTHING_TO_SCORE = "there is no labelled file; name a `dev_file`, or give `dev_share`."
 
     @property

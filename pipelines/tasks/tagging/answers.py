@@ -1,14 +1,12 @@
 """From a model's logits to the tags of all words, and to the entities in the text."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert_impl.json_files import json_text
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
 from keras_bert_impl.serving.forms import KnownModel, read_fields, utf16_offsets
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
@@ -16,15 +14,12 @@ from pipelines.metrics.entities import OUTSIDE, Entity
 from pipelines.records.rows import Numbers, Rows
 from pipelines.tasks.row_form import RowForm, single_rows
 from pipelines.tasks.tagging.files import Document, Sentence
-from pipelines.tasks.tagging.rows import (
-    UNIT_END,
-    UNIT_START,
-    tag_rows,
-    tokenize_characters,
-    tokenize_words,
-)
+from pipelines.tasks.tagging.rows import UNIT_END, UNIT_START
 from pipelines.tasks.tagging.schemes import CHARACTERS, Scheme
-from pipelines.tasks.tagging.texts import Span, characters_of, words_of
+from pipelines.tasks.tagging.texts import Span, items_of
+
+if TYPE_CHECKING:
+    from pipelines.tasks.tagging.task import TaggingTask
 
 
 class TextEntity(NamedTuple):
@@ -55,10 +50,9 @@ class Units:
 
     def between(self, start: int, end: int) -> "Units":
         """The units whose first item is one of `start` to `end`, counted from `start`."""
-        first, last = np.searchsorted(self.start, [start, end])
-        part = slice(first, last)
+        own = slice(*np.searchsorted(self.start, [start, end]))
         return Units(
-            self.start[part] - start, self.end[part] - start, self.label[part], self.score[part]
+            self.start[own] - start, self.end[own] - start, self.label[own], self.score[own]
         )
 
 
@@ -74,52 +68,31 @@ def units_of(rows: Rows, logits: NDArray[np.float32]) -> list[Units]:
     scores = 1 / np.exp(own - own.max(axis=-1, keepdims=True)).sum(axis=-1)
     count = int(rows.examples[-1]) + 1 if len(rows) else 0
     borders = np.searchsorted(documents, np.arange(1, count))
-    arrays = (
-        rows.tokens[UNIT_START][owned].astype(np.int64),
-        rows.tokens[UNIT_END][owned].astype(np.int64),
-        labels,
-        scores,
-    )
-    return [Units(*parts) for parts in zip(*(np.split(x, borders) for x in arrays), strict=True)]
+    start, end = (rows.tokens[name][owned].astype(np.int64) for name in (UNIT_START, UNIT_END))
+    arrays = (np.split(array, borders) for array in (start, end, labels, scores))
+    return [Units(*parts) for parts in zip(*arrays, strict=True)]
 
 
 def answer(
     document: Document, units: Units, labels: Sequence[str], scheme: Scheme, unit: str
 ) -> TagAnswer:
     """Gives every word or character of a document its tag, and finds the entities."""
-    return answer_text(*laid_out(document, unit), units, labels, scheme, unit)
-
-
-def answer_text(
-    text: str,
-    lines: Sequence[Sequence[Span]],
-    units: Units,
-    labels: Sequence[str],
-    scheme: Scheme,
-    unit: str,
-) -> TagAnswer:
-    """Gives every word or character of a text its tag, and finds the entities.
-
-    `lines` say of each sentence where its words or characters are in the text.
-    """
+    text, lines = laid_out(document, unit)
     tags, entities, before = list[list[str]](), list[TextEntity](), 0
+    find = _of_characters if unit == CHARACTERS else _of_words
     for items in lines:
         own = units.between(before, before + len(items))
-        find = _of_characters if unit == CHARACTERS else _of_words
-        found = find(own, len(items), labels, scheme)
-        tags.append(found.tags)
-        for entity, score in found.entities:
+        given, found = find(own, len(items), labels, scheme)
+        tags.append(given)
+        for entity, score in found:
             start, end = items[entity.start][0], items[entity.end - 1][1]
             entities.append(TextEntity(entity.type, text[start:end], start, end, score))
         before += len(items)
     return TagAnswer(tags, entities)
 
 
-class _Tagged(NamedTuple):
-    """The tags of a sentence's words or characters, and the entities with their scores."""
-
-    tags: list[str]
-    entities: list[tuple[Entity, float]]
+_Tagged = tuple[list[str], list[tuple[Entity, float]]]
+"""The tags of a sentence's words or characters, and the entities with their scores."""
 
 
 def _of_words(units: Units, count: int, labels: Sequence[str], scheme: Scheme) -> _Tagged:
@@ -129,9 +102,7 @@ def _of_words(units: Units, count: int, labels: Sequence[str], scheme: Scheme) -
     tags = [OUTSIDE] * count
     for word, label in zip(units.start.tolist(), units.label.tolist(), strict=True):
         tags[word] = labels[label]
-    return _Tagged(
-        tags, [(x, float(scores[x.start : x.end].mean())) for x in scheme.entities(tags)]
-    )
+    return tags, [(x, float(scores[x.start : x.end].mean())) for x in scheme.entities(tags)]
 
 
 def _of_characters(units: Units, count: int, labels: Sequence[str], scheme: Scheme) -> _Tagged:
@@ -140,60 +111,37 @@ def _of_characters(units: Units, count: int, labels: Sequence[str], scheme: Sche
     A character of several tokens, as a syllable that is taken apart, is the first one's: otherwise
     an entity could begin inside another one.
     """
-    units = _without_shared_items(units)
+    starts = np.maximum(units.start, np.concatenate([[0], units.end])[:-1])
+    own = starts < units.end
+    starts, ends, scores = starts[own], units.end[own], units.score[own]
     found = list[tuple[Entity, float]]()
-    for entity in scheme.entities([labels[number] for number in units.label.tolist()]):
-        first, last = entity.start, entity.end - 1
-        start, end = int(units.start[first]), int(units.end[last])
-        score = float(units.score[first : last + 1].mean())
-        found.append((Entity(entity.type, start, end), score))
-    return _Tagged(scheme.write([entity for entity, _ in found], count), found)
+    for x in scheme.entities([labels[number] for number in units.label[own].tolist()]):
+        entity = Entity(x.type, int(starts[x.start]), int(ends[x.end - 1]))
+        found.append((entity, float(scores[x.start : x.end].mean())))
+    return scheme.write([entity for entity, _ in found], count), found
 
 
-def _without_shared_items(units: Units) -> Units:
-    """Units of which none begins before the one in front ends."""
-    start = np.maximum(units.start, np.concatenate([[0], units.end])[:-1])
-    own = start < units.end
-    return Units(start[own], units.end[own], units.label[own], units.score[own])
+def laid_out(document: Document, unit: str) -> tuple[str, Sequence[Sequence[Span]]]:
+    r"""The text of a document, and where the items of each sentence are in it.
 
-
-def laid_out(document: Document, unit: str) -> tuple[str, list[list[Span]]]:
-    """The text of a document, and where the items of each sentence are in it."""
-    if document.text is not None:
-        return document.text, [list(spans) for spans in document.places]
-    lines, begin, gap = list[list[Span]](), 0, 0 if unit == CHARACTERS else 1
-    for sentence in document.sentences:
-        spans = list[Span]()
-        for item in sentence.items:
-            spans.append((begin, begin + len(item)))
-            begin += len(item) + gap
-        lines.append(spans)
-        begin += 1 - gap
-    return text_of(document, unit), lines
-
-
-def text_of(document: Document, unit: str) -> str:
-    r"""The text of a document: words with single blanks between them, sentences with line breaks.
+    A text that a file does not have: words with single blanks between them, sentences with line
+    breaks.
 
     Example:
-        >>> from pipelines.tasks.tagging.files import Document, Sentence
         >>> first = Sentence(("It", "rains"), None, ("It", "rains"), (1, 2))
-        >>> text_of(Document((first, first)), "words")
-        'It rains\nIt rains'
+        >>> laid_out(Document((first, first)), "words")
+        ('It rains\nIt rains', [[(0, 2), (3, 8)], [(9, 11), (12, 17)]])
     """
-    gap = "" if unit == CHARACTERS else " "
-    return "\n".join(gap.join(sentence.items) for sentence in document.sentences)
-
-
-def json_lines(answered: Iterable[tuple[Document, TagAnswer]], unit: str) -> Iterator[str]:
-    """A JSON object for each document: its text, its entities, and the line that it begins on."""
-    for document, given in answered:
-        value: dict[str, Any] = {
-            "line": document.sentences[0].numbers[0],
-            "text": laid_out(document, unit)[0],
-            "entities": [entity._asdict() for entity in given.entities],
-        }
-        yield json_text(value, ensure_ascii=False) + "\n"
+    if document.text is not None:
+        return document.text, document.places
+    gap, begin, lines = "" if unit == CHARACTERS else " ", 0, list[list[Span]]()
+    for sentence in document.sentences:
+        lines.append([])
+        for item in sentence.items:
+            lines[-1].append((begin, begin + len(item)))
+            begin += len(item) + len(gap)
+        begin += 1 - len(gap)
+    return "\n".join(gap.join(sentence.items) for sentence in document.sentences), lines
 
 
 _OUTPUTS = {
@@ -218,45 +166,29 @@ class EntityForm(RowForm):
     has_windows = True
 
     def __init__(
-        self,
-        model: KnownModel,
-        tags: Sequence[str],
-        scheme: Scheme,
-        unit: str,
-        max_seq_length: int,
-        doc_stride: int,
-        *,
-        raw: bool,
+        self, task: "TaggingTask", model: KnownModel, max_seq_length: int, *, raw: bool
     ) -> None:
         self.signature, self._raw = ("raw_text" if raw else "text"), raw
-        self._scheme, self._unit, self._labels = scheme, unit, tags
-        self.max_seq_length, self._stride = max_seq_length, doc_stride
+        self._task, self.max_seq_length = task, max_seq_length
         self._tokenizer = PlainTokenizer(model.text)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         texts = read_fields(self.inputs, instances)["text"]
-        of_characters = self._unit == CHARACTERS
-        find = characters_of if of_characters else partial(words_of, split_marks=self._raw)
-        items = list(map(find, texts))
-        documents = [_document(*one) for one in zip(texts, items, strict=True)]
-        if of_characters:
-            tokens = tokenize_characters(documents, self._tokenizer, self._labels, self._scheme)
-        else:
-            tokens = tokenize_words(documents, self._tokenizer, self._labels)
-        rows = tag_rows(tokens, self._tokenizer, self.max_seq_length, self._stride)
-        return Prepared(single_rows(rows), (texts, items, rows))
+        items = [items_of(text, self._task.unit, split_marks=self._raw) for text in texts]
+        documents = list(map(_document, texts, items))
+        rows = self._task.rows(documents, self._tokenizer, self.max_seq_length, training=False)
+        return Prepared(single_rows(rows), (documents, rows))
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
-        texts, items, rows = prepared.state
-        units = units_of(rows, self.joined(outputs)["logits"])
-        how = self._labels, self._scheme, self._unit
-        found = [answer_text(*one, *how) for one in zip(texts, items, units, strict=True)]
-        return [_answer(text, one.entities) for text, one in zip(texts, found, strict=True)]
+        documents, rows = prepared.state
+        answers = self._task.answers(documents, rows, self.joined(outputs))
+        pairs = zip(documents, answers, strict=True)
+        return [_answer(document.text, given.entities) for document, given in pairs]
 
 
 def _document(text: str, lines: Sequence[Sequence[Span]]) -> Document:
     words = (tuple(text[start:end] for start, end in items) for items in lines)
-    return Document(tuple(Sentence(items, None, (), ()) for items in words))
+    return Document(tuple(Sentence(items, None, (), ()) for items in words), text, lines)
 
 
 def _answer(text: str, entities: Sequence[TextEntity]) -> Answer:

@@ -13,7 +13,7 @@ In columns an empty line ends a sentence, a line `-DOCSTART-` begins a document,
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -23,23 +23,21 @@ from pipelines.corpora.encodings import UTF_8, TextEncoding, beginning_of_text
 from pipelines.fine_tuning.counts import Counted
 from pipelines.metrics.entities import OUTSIDE, Entity
 from pipelines.tables.lines import read_lines
-from pipelines.tasks.tagging.schemes import IOB2, spelled_out
+from pipelines.tasks.tagging.schemes import CHARACTERS, IOB2, LETTERED, WORDS, spelled_out
 from pipelines.tasks.tagging.texts import (
     INSIDE_WORDS,
     OVER_LINES,
     MarkedText,
     Notes,
     Span,
-    characters_of,
     has_spans,
+    items_of,
     read_marked_texts,
-    words_of,
 )
 
-DOCUMENT_START = "-DOCSTART-"
+_DOCUMENT_START = "-DOCSTART-"
 _COMMENT = re.compile(r"#+ +\S")
 _OTHER_MARKS = (";", "$")
-_TAG = re.compile(r"O|[BIESLU]-.+")
 _JSON = re.compile(rb'\{\s*["}]|\[\s*(\{|\]?\s*$)')
 _MARKUP = re.compile(rb"<(!doctype|\?xml|html)\b", re.IGNORECASE)
 _CELLS = re.compile(r"[^\t]*[,;][^\t]*")
@@ -60,19 +58,10 @@ class TaggedFile(NamedTuple):
     form: Literal["columns", "sentences", "texts"] = "columns"
     bare: bool = False  # a tag is a type, whatever it looks like
 
-    def of_characters(self) -> "TaggedFile":
-        """The file, known to hold characters: in one of a single column a blank is one of them."""
-        return self._replace(whole_lines=self.form == "texts" or self.width == 1)
-
     @property
     def labelled(self) -> bool:
         """Whether its words have tags."""
         return self.tag is not None
-
-    @property
-    def separator(self) -> str:
-        """The separator of columns that are added."""
-        return "\t" if self.tabs or self.whole_lines else " "
 
     def columns(self, line: str) -> list[str]:
         """The columns of a line."""
@@ -81,25 +70,11 @@ class TaggedFile(NamedTuple):
         return line.split("\t") if self.tabs else [x for x in line.split(" ") if x]
 
     def is_empty(self, line: str) -> bool:
-        r"""Whether a line has nothing in any column.
-
-        Example:
-            >>> file = TaggedFile(Path(), tabs=True, width=2, word=0, tag=1)
-            >>> file.is_empty("\t"), file.is_empty(" \tO")
-            (True, False)
-        """
+        """Whether a line has nothing in any column."""
         return not line if self.whole_lines else not (line.strip(" ") and line.strip("\t"))
 
     def is_comment(self, line: str, *, in_sentence: bool = False) -> bool:
-        r"""Whether a line is a remark: it begins with "#", ";" or "$" and cannot be a word.
-
-        Example:
-            >>> file = TaggedFile(Path(), tabs=True, width=2, word=0, tag=1)
-            >>> file.is_comment("## 7\tA sentence."), file.is_comment("#rain\tO")
-            (True, False)
-            >>> file.is_comment("; It rains."), file.is_comment("$\tO")
-            (True, False)
-        """
+        """Whether a line is a remark: it begins with "#", ";" or "$" and cannot be a word."""
         if not line.startswith("#" if in_sentence or self.whole_lines else ("#", *_OTHER_MARKS)):
             return False
         columns = self.columns(line)
@@ -108,7 +83,8 @@ class TaggedFile(NamedTuple):
         if self.tabs:
             return _COMMENT.match(columns[0]) is not None
         mark_alone = columns[0].strip("#") == "" and self.width > 2 and not in_sentence
-        return mark_alone and not _TAG.fullmatch(columns[-1 if self.tag is None else self.tag])
+        tag = columns[-1 if self.tag is None else self.tag]
+        return mark_alone and not (tag == OUTSIDE or LETTERED.fullmatch(tag))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +106,7 @@ class Document:
 
     sentences: tuple[Sentence, ...]
     text: str | None = None
-    places: tuple[tuple[Span, ...], ...] = ()
+    places: Sequence[Sequence[Span]] = ()
 
 
 def open_tagged(
@@ -141,58 +117,50 @@ def open_tagged(
     *,
     sentences: bool = False,
 ) -> TaggedFile:
-    r"""Finds out what a file is by its start, and how its lines are made by its first word.
+    """Finds out what a file is by its start, and how its lines are made by its first word.
 
     The columns are counted from 1; a `tag_column` of -1 is the last one and 0 none. A file of one
     column has no tags. With `sentences` a line without a tab is a sentence to be tagged.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "dev.txt"
-        >>> _ = path.write_text("-DOCSTART- -X- O\n\nParis NNP B-LOC\n")
-        >>> open_tagged(path)[1:5]
-        (False, 3, 0, 2)
     """
     start = beginning_of_text(str(path), encoding)
     if _JSON.match(start):
         tag = 1 if has_spans(path, encoding) else None
         return TaggedFile(path, True, 1 + (tag or 0), 0, tag, encoding=encoding, form="texts")
     if _MARKUP.match(start):
-        raise _foreign(path, "HTML or XML")
+        raise _foreign(path, "is HTML or XML")
     lines = (pair for pair in _numbered_lines(path, encoding) if _may_be_word(pair[1]))
     looked_at = list(islice(lines, _LOOKED_AT))
+    if not looked_at:
+        raise _foreign(path, "has no words")
     halves = [line.split("\t") for _, line in looked_at if line.count("\t") == 1]
     fitting = [len(x.split()) == len(y.split()) for x, y in halves if len(y.split()) > 1]
     if fitting and sum(fitting) >= len(fitting) / 2:
         return TaggedFile(path, True, 2, 0, 1, encoding=encoding, form="sentences")
-    if sentences and looked_at and not any("\t" in line for _, line in looked_at):
+    if sentences and not any("\t" in line for _, line in looked_at):
         return TaggedFile(path, True, 1, 0, None, encoding=encoding, form="sentences")
     if len(looked_at) > 1 and all(_CELLS.fullmatch(line) for _, line in looked_at):
-        raise _foreign(path, "CSV")
-    for number, line in looked_at:
-        tabs = "\t" in line
-        width = len(TaggedFile(path, tabs, 0, 0, None).columns(line))
-        has_tags = width > 1 and tag_column != 0
-        wanted = {"word_column": word_column} | ({"tag_column": tag_column} if has_tags else {})
-        for name, column in wanted.items():
-            if column > width or column < -1:
-                raise UserError(
-                    f"{path}: line {number} has {width} columns, but `{name}` is {column}; name "
-                    "another one."
-                )
-        last = width if tag_column == -1 else tag_column
-        tag = last - 1 if has_tags else None
-        return TaggedFile(path, tabs, width, word_column - 1, tag, encoding=encoding)
-    raise UserError(f"{path}: has no words; name a file with a word and its tag on each line.")
+        raise _foreign(path, "is CSV")
+    number, line = looked_at[0]
+    tabs = "\t" in line
+    width = len(TaggedFile(path, tabs, 0, 0, None).columns(line))
+    has_tags = width > 1 and tag_column != 0
+    for name, column in (("word_column", word_column), ("tag_column", has_tags and tag_column)):
+        if column > width:
+            raise UserError(
+                f"{path}: line {number} has {width} columns, but `{name}` is {column}; name "
+                "another one."
+            )
+    tag = (width if tag_column == -1 else tag_column) - 1 if has_tags else None
+    return TaggedFile(path, tabs, width, word_column - 1, tag, encoding=encoding)
 
 
 def _may_be_word(line: str) -> bool:
     return not (not line.strip(" \t") or line.startswith(("#", *_OTHER_MARKS)) or _is_start(line))
 
 
-def _foreign(path: Path, kind: str) -> UserError:
+def _foreign(path: Path, what: str) -> UserError:
     return UserError(
-        f"{path}: is {kind}; name a file with a word and its tag on each line, or an export of "
+        f"{path}: {what}; name a file with a word and its tag on each line, or an export of "
         "doccano or Label Studio in JSON."
     )
 
@@ -200,20 +168,12 @@ def _foreign(path: Path, kind: str) -> UserError:
 def read_documents(
     file: TaggedFile, *, whole: bool, notes: Notes | None = None
 ) -> Iterator[Document]:
-    r"""Reads the documents of a file, or each of its sentences; `notes` gets what is odd in it.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "dev.txt"
-        >>> _ = path.write_text("Paris\tB-LOC\n\n# a remark\nIt\tO\nrains\tO\n")
-        >>> [d.sentences[0].items for d in read_documents(open_tagged(path), whole=True)]
-        [('Paris',), ('It', 'rains')]
-    """
+    """Reads the documents of a file, or each of its sentences; `notes` gets what is odd in it."""
     notes = Notes(Counted) if notes is None else notes
     if file.form == "texts":
-        found = read_marked_texts(file.path, file.encoding, labelled=file.labelled, notes=notes)
-        for one in found:
-            yield from _documents_of_text(file, one, whole, notes)
+        texts = read_marked_texts(file.path, file.encoding, labelled=file.labelled, notes=notes)
+        for text in texts:
+            yield from _documents_of_text(file, text, whole, notes)
         return
     starts = whole and any(_is_start(line) for _, line in _numbered_lines(file.path, file.encoding))
     together = list[Sentence]()
@@ -235,19 +195,17 @@ def read_sentences(file: TaggedFile, notes: Notes | None = None) -> Iterator[Sen
 
 def _sentences_of_columns(file: TaggedFile, _: Notes) -> Iterator[Sentence]:
     own, start = list[tuple[int, str]](), ""
-    for number, line in _numbered_lines(file.path, file.encoding):
+    end = (0, "")  # a last sentence may have no empty line behind it
+    for number, line in chain(_numbered_lines(file.path, file.encoding), [end]):
         is_start = _is_start(line)
-        if not (is_start or file.is_empty(line)) and not file.is_comment(
-            line, in_sentence=bool(own)
-        ):
+        is_word = not (is_start or file.is_empty(line))
+        if is_word and not file.is_comment(line, in_sentence=bool(own)):
             own.append((number, line))
             continue
         if own:
             yield _sentence(file, own, start)
             own, start = [], ""
         start = line if is_start else start
-    if own:
-        yield _sentence(file, own, start)
 
 
 def _sentences_of_lines(file: TaggedFile, notes: Notes) -> Iterator[Sentence]:
@@ -279,10 +237,10 @@ def _documents_of_text(
 ) -> Iterator[Document]:
     """A text as a document, or each of its lines."""
     text, where = found.text, f"on line {found.line}"
-    lines = characters_of(text) if file.whole_lines else words_of(text, split_marks=True)
+    lines = items_of(text, CHARACTERS if file.whole_lines else WORDS, split_marks=True)
     sentences, places, left = list[Sentence](), list[tuple[Span, ...]](), list(found.entities or ())
     for items in filter(None, lines):
-        own, count = list[Entity](), len(items)
+        own = list[Entity]()
         while left and left[0].start < items[-1][1]:
             kind, start, end = left.pop(0)
             if end > items[-1][1]:
@@ -293,7 +251,7 @@ def _documents_of_text(
                 notes[INSIDE_WORDS].add(where)
             if not own or own[-1].end <= inside[0]:
                 own.append(Entity(kind, inside[0], inside[-1] + 1))
-        tags = None if found.entities is None else IOB2.write(own, count)
+        tags = None if found.entities is None else IOB2.write(own, len(items))
         words = [file.encoding.composed(text[start:end]) for start, end in items]
         sentences.append(_made(file.path, found.line, words, tags))
         places.append(tuple(items))
@@ -306,36 +264,29 @@ def _documents_of_text(
 
 def _is_start(line: str) -> bool:
     """Whether a document begins with a line, whatever stands between its columns."""
-    return DOCUMENT_START in line and DOCUMENT_START in line.split()
+    return _DOCUMENT_START in line and _DOCUMENT_START in line.split()
 
 
-def _sentence(
-    file: TaggedFile,
-    lines: Sequence[tuple[int, str]],
-    document_start: str,
-) -> Sentence:
-    numbers, texts = zip(*lines, strict=True)
-    rows = [file.columns(line) for line in texts]
-    for number, row in zip(numbers, rows, strict=True):
+def _sentence(file: TaggedFile, lines: Sequence[tuple[int, str]], document_start: str) -> Sentence:
+    items, tags = list[str](), list[str]()
+    for number, line in lines:
+        row = file.columns(line)
         if len(row) != file.width:
             raise UserError(
                 f"{file.path}: line {number} has {len(row)} columns where others have {file.width} "
                 f"(between {'tabs' if file.tabs else 'blanks'}); correct the line."
             )
         if file.tag is not None:
-            # A blank behind a tag is no part of it.
-            row[file.tag] = row[file.tag].strip(" ")
-        empty = [file.word] if file.tag is None else [file.word, file.tag]
-        for column in empty:
-            if not row[column]:
-                what = "word" if column == file.word else "tag"
-                raise UserError(
-                    f"{file.path}: line {number} has an empty {what}; correct the line."
-                )
-    items = tuple(row[file.word] for row in rows)
-    tags = None if file.tag is None else _spelled(file, [row[file.tag] for row in rows])
+            row[file.tag] = row[file.tag].strip(" ")  # a blank behind a tag is no part of it
+        items.append(row[file.word])
+        tags.append(OUTSIDE if file.tag is None else row[file.tag])
+        if not (items[-1] and tags[-1]):
+            what = "tag" if items[-1] else "word"
+            raise UserError(f"{file.path}: line {number} has an empty {what}; correct the line.")
+    numbers, texts = zip(*lines, strict=True)
+    given = None if file.tag is None else _spelled(file, tags)
     counts = len(file.columns(document_start)) == file.width and bool(document_start)
-    return Sentence(items, tags, texts, numbers, document_start, counts, file.path)
+    return Sentence(tuple(items), given, texts, numbers, document_start, counts, file.path)
 
 
 def _numbered_lines(path: Path, encoding: TextEncoding) -> Iterator[tuple[int, str]]:
@@ -356,7 +307,7 @@ def with_tags(sentence: Sentence, tags: Sequence[str], file: TaggedFile) -> Iter
         >>> list(with_tags(sentence, ["O"], TaggedFile(Path(), False, 2, 0, 1)))
         ['-DOCSTART- O O', '', 'It O O', '']
     """
-    separator = file.separator
+    separator = "\t" if file.tabs or file.whole_lines else " "
     if sentence.document_start:
         counted = f"{separator}{OUTSIDE}" if sentence.start_counts else ""
         yield from (f"{sentence.document_start}{counted}", "")

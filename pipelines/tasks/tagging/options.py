@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import with_frozen_features
 from keras_bert_impl.options import FREE, REQUIRED, bounded, check_options, nested, option
 from pipelines.corpora.encodings import TextEncoding
@@ -88,14 +87,6 @@ class RunNerConfig(FineTuningConfig):
         "columns": bounded(int, at_least=1),
         "form": bounded(str, choices=("columns", "sentences", "texts")),
     }
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.files.names_files:
-            raise UserError(
-                "nothing says what to tag; give `data_dir`, the folder of train.txt, dev.txt and "
-                "test.txt, or `train_file`, `dev_file` and `test_file`."
-            )
 
     def kept(self, model: BertConfig) -> dict[str, Any]:
         """See `FineTuningConfig.kept`; what is given as auto is as the model was trained, too."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.errors import UserError, cut, shown
 from keras_bert_impl.tokenization.long_texts import make_windows, owned_tokens, window_tokens
 from pipelines.fine_tuning.text_rows import Spans, pack, ranges
+from pipelines.metrics.entities import Entity
 from pipelines.records.rows import Numbers, Rows
 from pipelines.tasks.tagging.files import Document, Sentence
 from pipelines.tasks.tagging.schemes import Scheme
@@ -41,12 +42,7 @@ class TaggedTokens:
 
 
 def window_stride(max_seq_length: int, doc_stride: int) -> int:
-    """Tokens from one window to the next: those that were asked for, or half a window.
-
-    Example:
-        >>> window_stride(128, 0), window_stride(128, 100)
-        (63, 100)
-    """
+    """Tokens from one window to the next: those that were asked for, or half a window."""
     return doc_stride or -(-(max_seq_length - 2) // 2)
 
 
@@ -61,25 +57,25 @@ def tag_rows(
     size, stride = max_seq_length - 2, window_stride(max_seq_length, doc_stride)
     windows = make_windows(np.diff(tokens.offsets), size, stride)
     shown = Spans(tokens.ids, tokens.offsets[windows.document] + windows.start, windows.lengths)
-    lengths, packed = pack(tokenizer.vocabulary, shown)
+    lengths, arrays = pack(tokenizer.vocabulary, shown)
     number, position = window_tokens(windows)
     source = tokens.offsets[windows.document[number]] + position
     owned = owned_tokens(windows)
-    begins = np.cumsum(lengths) - lengths + 1  # after [CLS]
-    target = ranges(begins, windows.lengths)
-    features: dict[str, NDArray] = {UNIT_START: tokens.start, UNIT_END: tokens.end}
-    if tokens.labels is not None:
-        features[TAG_IDS] = tokens.labels
-    arrays = {name: np.zeros(int(lengths.sum()), np.int32) for name in features}
+    target = ranges(np.cumsum(lengths) - lengths + 1, windows.lengths)  # after [CLS]
+    features: dict[str, NDArray | None] = {
+        UNIT_START: tokens.start,
+        UNIT_END: tokens.end,
+        TAG_IDS: tokens.labels,
+    }
     for name, values in features.items():
-        arrays[name][target] = np.where(owned, values[source], 0)
-    return Rows(windows.document, lengths, {**packed, **arrays})
+        if values is not None:
+            arrays[name] = np.zeros(int(lengths.sum()), np.int32)
+            arrays[name][target] = np.where(owned, values[source], 0)
+    return Rows(windows.document, lengths, arrays)
 
 
 def tokenize_words(
-    documents: Sequence[Document],
-    tokenizer: "LineTokenizer",
-    labels: Sequence[str],
+    documents: Sequence[Document], tokenizer: "LineTokenizer", labels: Sequence[str]
 ) -> TaggedTokens:
     """Tokenizes words one by one; the tag of a word stands at its first token.
 
@@ -89,18 +85,17 @@ def tokenize_words(
     sentences = [sentence for document in documents for sentence in document.sentences]
     words = [word for sentence in sentences for word in sentence.items]
     block = tokenizer.encode_lines(words)
-    counts = np.diff(block.offsets)  # [words]
-    words_before = _before([sum(len(x.items) for x in one.sentences) for one in documents])
-    first = block.offsets[:-1][counts > 0]  # the first token of each word
+    has_token = np.diff(block.offsets) > 0  # [words]
+    words_before = np.cumsum([0, *(sum(len(x.items) for x in one.sentences) for one in documents)])
+    first = block.offsets[:-1][has_token]  # the first token of each word
     start, end = np.zeros([2, len(block.ids)], np.int64)
-    document = np.repeat(np.arange(len(documents)), np.diff(words_before))  # [words]
-    start[first] = (np.arange(len(words)) - words_before[document])[counts > 0]
+    before = np.repeat(words_before[:-1], np.diff(words_before))  # in front of its document
+    start[first] = (np.arange(len(words)) - before)[has_token]
     end[first] = start[first] + 1
-    classes = _classes(sentences, labels)
     marks = None
-    if classes is not None:
+    if sentences and sentences[0].tags is not None:
         marks = np.zeros(len(block.ids), np.int32)
-        marks[first] = classes[counts > 0] + 1
+        marks[first] = _classes(sentences, labels)[has_token] + 1
     return TaggedTokens(block.ids, block.offsets[words_before], start, end, marks)
 
 
@@ -114,11 +109,10 @@ def tokenize_characters(
     sentences = [sentence for document in documents for sentence in document.sentences]
     texts = ["".join(sentence.items) for sentence in sentences]
     block = tokenizer.encode_lines_with_spans(texts, unit="characters")
-    counts = np.array([len(document.sentences) for document in documents], np.int64)
-    sentences_before = _before(counts)
-    items_before = _before([len(text) for text in texts])
-    base = items_before[:-1] - np.repeat(items_before[sentences_before[:-1]], counts)
-    shift = np.repeat(base, np.diff(block.offsets))  # [tokens]
+    sentences_before = np.cumsum([0, *(len(document.sentences) for document in documents)])
+    items_before = np.cumsum([0, *map(len, texts)])
+    before = np.repeat(items_before[sentences_before[:-1]], np.diff(sentences_before))
+    shift = np.repeat(items_before[:-1] - before, np.diff(block.offsets))  # [tokens]
     marks = None
     if sentences and sentences[0].tags is not None:
         numbers = _numbers(labels)
@@ -129,45 +123,24 @@ def tokenize_characters(
             for tag in token_tags(sentence.tags or (), starts, scheme)
         ]
         marks = np.array(tags, np.int32)
-    return TaggedTokens(
-        block.ids,
-        block.offsets[sentences_before],
-        block.starts + shift,
-        block.ends + shift,
-        marks,
-    )
+    offsets = block.offsets[sentences_before]
+    return TaggedTokens(block.ids, offsets, block.starts + shift, block.ends + shift, marks)
 
 
 def token_tags(tags: Sequence[str], starts: Numbers, scheme: Scheme) -> list[str]:
-    """The tags of tokens, by their first characters, from those of all characters.
-
-    Example:
-        >>> from pipelines.tasks.tagging.schemes import BIOES
-        >>> token_tags(["B-PS", "I-PS", "E-PS", "O", "O"], np.array([0, 2, 4]), BIOES)
-        ['B-PS', 'E-PS', 'O']
-    """
+    """The tags of tokens, by their first characters, from those of all characters."""
     entities = scheme.entities(tags)
-    if not entities:
-        return scheme.write([], len(starts))
-    first = np.searchsorted(starts, [entity.start for entity in entities])
-    last = np.searchsorted(starts, [entity.end for entity in entities])
+    ends = np.searchsorted(starts, [(entity.start, entity.end) for entity in entities]).tolist()
     found = [
-        entity._replace(start=int(begin), end=int(stop))
-        for entity, begin, stop in zip(entities, first, last, strict=True)
-        if begin < stop  # an entity inside a token is lost
+        Entity(entity.type, first, end)
+        for entity, (first, end) in zip(entities, ends, strict=True)
+        if first < end  # an entity inside a token is lost
     ]
     return scheme.write(found, len(starts))
 
 
-def _before(counts: Sequence[int] | Numbers) -> Numbers:
-    """How many there are before each, and in all: int64 [n + 1]."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-
-
-def _classes(sentences: Sequence[Sentence], labels: Sequence[str]) -> NDArray[np.int32] | None:
-    """The number of each word's tag: int32 [words]; None without tags."""
-    if not sentences or sentences[0].tags is None:
-        return None
+def _classes(sentences: Sequence[Sentence], labels: Sequence[str]) -> NDArray[np.int32]:
+    """The number of each word's tag: int32 [words]."""
     numbers = _numbers(labels)
     for sentence in sentences:
         for line, tag in zip(sentence.numbers, sentence.tags or (), strict=False):

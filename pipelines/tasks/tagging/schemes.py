@@ -15,10 +15,10 @@ LOC-B; both are spelled out where they are read.
 import itertools
 import logging
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from keras_bert_impl.errors import UserError, cut, shown
 from pipelines.metrics.entities import OUTSIDE, Entity, find_entities
@@ -31,8 +31,11 @@ _LOGGER = logging.getLogger(__name__)
 WORDS, CHARACTERS = "words", "characters"
 LETTERED = re.compile(r"(?P<letter>[BIESLU])-(?P<type>.+)")
 """A tag of any scheme but bare types: its letter and its type."""
-_UNDERSCORED = re.compile(r"(?P<letter>[BIESLU])_(?P<type>.+)")
-_TYPE_FIRST = re.compile(r"(?P<type>.+)[-_](?P<letter>[BIESLU])")
+_SPELLINGS = (
+    LETTERED,
+    re.compile(r"(?P<letter>[BIESLU])_(?P<type>.+)"),
+    re.compile(r"(?P<type>.+)[-_](?P<letter>[BIESLU])"),
+)
 _NO_ENTITY = re.compile(r"\[.*\]|<.*>|X|PAD|[-_]?", re.IGNORECASE)
 _OTHER_FORMS = (
     re.compile(r"(?P<letter>[BI])([-_:./|](?P<type>.+))?", re.IGNORECASE),
@@ -40,52 +43,41 @@ _OTHER_FORMS = (
 )
 
 
-class Tag(NamedTuple):
-    """A tag taken apart."""
-
-    letter: str  # "O", or the letter in front of the type; "" of a bare type
-    type: str  # "" of "O"
-
-
 @dataclass(frozen=True)
 class Scheme:
     """A way to write entities as tags."""
 
     name: str
-    first: str  # the letter of the first word of an entity
+    first: str  # the letter of the first word of an entity; of bare types all are empty
     inside: str
     last: str
     single: str  # of the only word
 
     @property
-    def letters(self) -> tuple[str, ...]:
-        """The letters that tags begin with; of bare types one that is empty."""
-        return tuple(dict.fromkeys((self.first, self.inside, self.last, self.single)))
+    def _letters(self) -> Iterable[str]:
+        if self is IOB1:
+            return "B", "I"
+        return dict.fromkeys((self.first, self.inside, self.last, self.single))
 
     def tags(self, types: Iterable[str]) -> tuple[str, ...]:
-        """All tags of some types, "O" first.
+        """All tags of some types, "O" first."""
+        return (OUTSIDE, *(_joined(letter, kind) for kind in types for letter in self._letters))
+
+    def type_of(self, tag: str) -> str | None:
+        """The type of a tag, "" of "O"; None where it is no tag of this scheme.
 
         Example:
-            >>> IOB2.tags(["PER"])
-            ('O', 'B-PER', 'I-PER')
-        """
-        letters = ("B", "I") if self is IOB1 else self.letters
-        return (OUTSIDE, *(_joined(letter, kind) for kind in types for letter in letters))
-
-    def split(self, tag: str) -> Tag | None:
-        """Takes a tag apart; None where it is none of this scheme.
-
-        Example:
-            >>> IOB2.split("B-PER"), IOB2.split("PER")
-            (Tag(letter='B', type='PER'), None)
+            >>> [IOB2.type_of(tag) for tag in ("B-PER", "O", "PER")]
+            ['PER', '', None]
         """
         if tag == OUTSIDE:
-            return Tag(OUTSIDE, "")
-        if self is BARE:
-            return Tag("", tag) if tag else None
-        letter, hyphen, kind = tag.partition("-")
-        known = ("B", "I") if self is IOB1 else self.letters
-        return Tag(letter, kind) if hyphen and kind and letter in known else None
+            return ""
+        letter, _, kind = ("", "", tag) if self is BARE else tag.partition("-")
+        return kind if kind and letter in self._letters else None
+
+    def has(self, tags: Iterable[str]) -> bool:
+        """Whether all these are tags of this scheme."""
+        return None not in map(self.type_of, tags)
 
     def as_iob(self, tag: str) -> str:
         """The tag as the official scorer reads it.
@@ -98,34 +90,21 @@ class Scheme:
         """
         if tag == OUTSIDE:
             return tag
-        if self is BARE:
-            return f"I-{tag}"
-        letter, _, kind = tag.partition("-")
+        letter, _, kind = ("I", "", tag) if self is BARE else tag.partition("-")
         return f"{_IOB[letter]}-{kind}"
 
     def entities(self, tags: Sequence[str]) -> list[Entity]:
-        """The entities of a sentence.
-
-        Example:
-            >>> BIOES.entities(["B-PER", "E-PER", "S-PER"])
-            [Entity(type='PER', start=0, end=2), Entity(type='PER', start=2, end=3)]
-        """
+        """The entities of a sentence."""
         return find_entities([self.as_iob(tag) for tag in tags])
 
     def write(self, entities: Sequence[Entity], count: int) -> list[str]:
-        """The tags of a sentence of `count` words with these entities, in their order.
-
-        Example:
-            >>> pair = [Entity("LOC", 0, 1), Entity("LOC", 1, 3)]
-            >>> IOB1.write(pair, 4), BIOES.write(pair, 3)
-            (['I-LOC', 'B-LOC', 'I-LOC', 'O'], ['S-LOC', 'B-LOC', 'E-LOC'])
-        """
+        """The tags of a sentence of `count` words with these entities, in their order."""
         tags = [OUTSIDE] * count
         before = Entity("", 0, 0)
         for entity in entities:
             size = entity.end - entity.start
-            letters = [self.single] if size == 1 else [self.first, *[self.inside] * (size - 2)]
-            letters += [self.last] if size > 1 else []
+            several = [self.first, *[self.inside] * (size - 2), self.last]
+            letters = [self.single] if size == 1 else several
             if self is IOB1 and (before.type, before.end) == (entity.type, entity.start):
                 letters[0] = "B"
             tags[entity.start : entity.end] = [_joined(letter, entity.type) for letter in letters]
@@ -156,23 +135,16 @@ def tags_of_labels(labels: Sequence[str]) -> tuple[str, ...]:
         ('O', 'B-PER', 'I-PER', 'O', 'O')
     """
     tags = [OUTSIDE if _NO_ENTITY.fullmatch(label) else label for label in labels]
-    for form in (LETTERED, _UNDERSCORED, _TYPE_FIRST):
-        found = [form.fullmatch(tag) for tag in tags]
-        if any(one and (one["letter"] == "B" or form is LETTERED) for one in found):
+    for spelling in _SPELLINGS:
+        found = [spelling.fullmatch(tag) for tag in tags]
+        if any(one and (one["letter"] == "B" or spelling is LETTERED) for one in found):
             return tuple(f"{one['letter']}-{one['type']}" if one else OUTSIDE for one in found)
     return tuple(tags)
 
 
-def scheme_of_labels(labels: Iterable[str]) -> Scheme:
-    """The scheme in which a model's labels are written; of "B-" and "I-" alone IOB2.
-
-    Example:
-        >>> [scheme_of_labels(x).name for x in (["O", "I-PER"], ["O", "S-PER"], ["O", "PER"])]
-        ['iob2', 'bioes', 'bare']
-    """
-    known = list(labels)
-    fitting = (one for one in (IOB2, BIOES, BILOU) if known and all(map(one.split, known)))
-    return next(fitting, BARE)
+def scheme_of_labels(labels: Collection[str]) -> Scheme:
+    """The scheme in which a model's labels are written; of "B-" and "I-" alone IOB2."""
+    return next((one for one in (IOB2, BIOES, BILOU) if labels and one.has(labels)), BARE)
 
 
 _IOB = {"B": "B", "I": "I", "E": "I", "L": "I", "S": "B", "U": "B"}
@@ -189,8 +161,7 @@ def spelled_out(tags: Iterable[str]) -> tuple[str, ...]:
     """
     spelled, kind = list[str](), ""
     for tag in tags:
-        found = LETTERED.fullmatch(tag)
-        found = found or _UNDERSCORED.fullmatch(tag) or _TYPE_FIRST.fullmatch(tag)
+        found = next(filter(None, (one.fullmatch(tag) for one in _SPELLINGS)), None)
         if found and found["letter"] in "BI" and found.re is not LETTERED:
             kind = found["type"]
             spelled.append(f"{found['letter']}-{kind}")
@@ -202,32 +173,21 @@ def spelled_out(tags: Iterable[str]) -> tuple[str, ...]:
     return tuple(spelled)
 
 
-@dataclass
 class TagStatistics:
-    """Counts of a file."""
+    """Counts of all sentences of a file."""
 
-    path: Path
-    sentences: int = 0
-    documents: int = 0
-    items: int = 0
-    several: int = 0  # the line of the first item of several characters; 0: there is none
-    _lines: dict[str, int] = field(default_factory=dict)  # of each tag the first line
-    _loose: int = 0  # "I-" that continues nothing
-    _free: int = 0  # "B-" that follows none of its type
-
-    @classmethod
-    def of(cls, path: Path, sentences: "Iterable[Sentence]") -> "TagStatistics":
-        """Reads all sentences of a file."""
-        statistics = cls(path)
+    def __init__(self, path: Path, sentences: "Iterable[Sentence]") -> None:
+        self._path, self._sentences, self._documents, self._items = path, 0, 0, 0
+        self.several = 0  # the line of the first item of several characters; 0: there is none
+        self._lines = dict[str, int]()  # of each tag the first line
+        self._loose = self._free = 0  # "I-" that continues nothing; "B-" after none of its type
         for sentence in sentences:
-            statistics.add(sentence)
-        return statistics
+            self._add(sentence)
 
-    def add(self, sentence: "Sentence") -> None:
-        """Counts a sentence."""
-        self.sentences += 1
-        self.documents += bool(sentence.document_start)
-        self.items += len(sentence.items)
+    def _add(self, sentence: "Sentence") -> None:
+        self._sentences += 1
+        self._documents += bool(sentence.document_start)
+        self._items += len(sentence.items)
         for number, item in zip(sentence.numbers, sentence.items, strict=True):
             self.several = self.several or (number if len(item) > 1 else 0)
         before = ""  # the type of the tag in front
@@ -246,14 +206,17 @@ class TagStatistics:
             self._refuse_other_forms()
             return BARE
         for scheme in (IOB2, BIOES, BILOU):
-            if all(map(scheme.split, self._lines)):
+            if scheme.has(self._lines):
                 # Without an "I-" that continues nothing the file has no entity in IOB1.
                 is_iob1 = scheme is IOB2 and self._loose > self._free
                 return IOB1 if is_iob1 else scheme
-        pairs = itertools.combinations(self._lines, 2)
-        one, other = next(pair for pair in pairs if not _schemes(pair[0]) & _schemes(pair[1]))
+        one, other = next(
+            pair
+            for pair in itertools.combinations(self._lines, 2)
+            if any(map(LETTERED.fullmatch, pair)) and not (BIOES.has(pair) or BILOU.has(pair))
+        )
         raise UserError(
-            f"{self.path}: line {self._lines[one]} has the tag {shown(one)} and line "
+            f"{self._path}: line {self._lines[one]} has the tag {shown(one)} and line "
             f"{self._lines[other]} {shown(other)}, which are of different tagging schemes; write "
             "all tags in one, or name it with `tagging_scheme`."
         )
@@ -266,50 +229,37 @@ class TagStatistics:
                 tag, found = next(iter(seen.items()))
                 right = f"{found['letter'].upper()}-{found['type'] or 'NAME'}"
                 raise UserError(
-                    f"{self.path}: line {self._lines[tag]}: the tag {shown(tag)} is of a form that "
-                    f"is not read; write {right} (and O outside of entities) or, if it is a type, "
-                    "set `tagging_scheme=bare`."
+                    f"{self._path}: line {self._lines[tag]}: the tag {shown(tag)} is of a form "
+                    f"that is not read; write {right} (and O outside of entities) or, if it is a "
+                    "type, set `tagging_scheme=bare`."
                 )
 
-    def types(self, scheme: Scheme, known: Iterable[str] | None = None) -> list[str]:
-        """The types of the entities, sorted.
-
-        Args:
-            known: those of training, where others are refused.
-        """
-        types, expected = set[str](), None if known is None else set(known)
+    def types(self, scheme: Scheme, known: Collection[str] | None = None) -> list[str]:
+        """The types of the entities, sorted; others than the `known` ones are refused."""
+        types = set[str]()
         for tag, line in self._lines.items():
-            parts = scheme.split(tag)
-            if parts is None:
+            kind = scheme.type_of(tag)
+            if kind is None:
                 raise UserError(
-                    f"{self.path}: line {line}: {shown(tag)} is no tag of {scheme.name}; correct "
+                    f"{self._path}: line {line}: {shown(tag)} is no tag of {scheme.name}; correct "
                     "it, or name another `tagging_scheme`."
                 )
-            if expected is not None and parts.type not in expected:
+            if known is not None and kind not in known:
                 raise UserError(
-                    f"{self.path}: line {line}: the tag {shown(tag)} is unknown (the model has the "
-                    f"types {cut(', '.join(sorted(expected)), 200)}); correct it, or train on "
-                    "examples of it."
+                    f"{self._path}: line {line}: the tag {shown(tag)} is unknown (the model has "
+                    f"the types {cut(', '.join(known), 200)}); correct it, or train on examples of "
+                    "it."
                 )
-            types.add(parts.type)
+            types.add(kind)
         if not types and known is None:
-            raise UserError(
-                f"{self.path}: has no entity to learn; all its tags are {shown(OUTSIDE)}."
-            )
+            raise UserError(f"{self._path}: has no entity to learn; all its tags are 'O'.")
         return sorted(types)
 
     def log(self, scheme: Scheme | None, unit: str) -> None:
         """Says what the file has."""
-        documents = f" in {self.documents} documents" if self.documents else ""
+        documents = f" in {self._documents} documents" if self._documents else ""
         _LOGGER.info(
             "%s: %d sentences%s, %d %s, %s",
-            *(self.path, self.sentences, documents, self.items, unit),
+            *(self._path, self._sentences, documents, self._items, unit),
             f"tags in {scheme.name}" if scheme else "without tags",
         )
-
-
-def _schemes(tag: str) -> set[str]:
-    """The names of the schemes that a tag may be of."""
-    if not LETTERED.fullmatch(tag):
-        return {BARE.name}
-    return {scheme.name for scheme in (BIOES, BILOU) if scheme.split(tag)}

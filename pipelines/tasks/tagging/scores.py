@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError, shown
-from pipelines.metrics.entities import EntityScorer, Figures
+from pipelines.metrics.entities import FIGURES, EntityScorer, Figures
 from pipelines.metrics.group_bootstrap import interval_of, resampled_totals
 from pipelines.tasks.tagging.files import (
     Sentence,
@@ -33,33 +33,32 @@ def score_tags(config: ScoreTagsConfig) -> dict[str, float]:
     `f1_low` and `f1_high` bound the 95 % of the bootstrap over documents; a single document has
     none, which the log says.
     """
-    files = [_opened(config, path) for path in config.predictions_file]
-    first = files[0]
+    paths = config.predictions_file
+    files = [_opened(config, path) for path in paths]
     if config.tagging_scheme == AUTO:
-        both = map(read_sentences, (first, _of_predictions(first)))
-        scheme = TagStatistics.of(first.path, itertools.chain(*both)).scheme()
+        sentences = itertools.chain(*map(read_sentences, files[0]))
+        scheme = TagStatistics(paths[0], sentences).scheme()
     else:
         scheme = SCHEMES[config.tagging_scheme]
-    _LOGGER.info("%s: its tags are read as %s.", first.path, scheme.name)
-    runs = [_count(file, scheme) for file in files]
-    for file, counts in zip(files, runs, strict=True):
+    _LOGGER.info("%s: its tags are read as %s.", paths[0], scheme.name)
+    runs = [_count(*both, scheme) for both in files]
+    for path, counts in zip(paths, runs, strict=True):
         if not np.array_equal(counts[:, 0], runs[0][:, 0]):
             raise UserError(
-                f"{file.path}: has other right tags than {first.path}, or other documents "
+                f"{path}: has other right tags than {paths[0]}, or other documents "
                 "(-DOCSTART-); name predictions for one text."
             )
     totals = [Figures(*counts.sum(axis=0).tolist()) for counts in runs]
-    names = ("precision", "recall", "f1")
-    figures = {name: float(np.mean([getattr(x, name) for x in totals])) for name in names}
+    figures = {name: float(np.mean([getattr(x, name) for x in totals])) for name in FIGURES}
     if len(runs[0]) > 1:
         low, high = interval_of(np.mean([_f1(resampled_totals(x)) for x in runs], axis=0))
         return {**figures, "f1_low": low, "f1_high": high}
-    _LOGGER.warning("%s: has a single document, so there are no intervals.", first.path)
+    _LOGGER.warning("%s: has a single document, so there are no intervals.", paths[0])
     return figures
 
 
-def _opened(config: ScoreTagsConfig, path: Path) -> TaggedFile:
-    """A file with its right tags."""
+def _opened(config: ScoreTagsConfig, path: Path) -> tuple[TaggedFile, TaggedFile]:
+    """A file with its right tags, and with the predicted ones."""
     file = open_tagged(path, config.word_column, encoding=config.text_encoding)
     right = (config.tag_column or file.width - 1) - 1
     if file.width < 3 or right >= file.width - 1:
@@ -67,18 +66,14 @@ def _opened(config: ScoreTagsConfig, path: Path) -> TaggedFile:
             f"{path}: has {file.width} columns, so no right tag before the predicted one in the "
             "last; name a file of predictions with both, or another `tag_column`."
         )
-    return file._replace(tag=right)
+    return file._replace(tag=right), file._replace(tag=file.width - 1)
 
 
-def _of_predictions(file: TaggedFile) -> TaggedFile:
-    return file._replace(tag=file.width - 1)
-
-
-def _count(file: TaggedFile, scheme: Scheme) -> NDArray[np.int64]:
+def _count(right: TaggedFile, predicted: TaggedFile, scheme: Scheme) -> NDArray[np.int64]:
     """Expected, found and correct entities: int64 [documents, 3]."""
     counts = list[Figures]()
-    right, predicted = (read_documents(one, whole=True) for one in (file, _of_predictions(file)))
-    for document, answers in zip(right, predicted, strict=True):
+    both = (read_documents(file, whole=True) for file in (right, predicted))
+    for document, answers in zip(*both, strict=True):
         scorer = EntityScorer()
         for sentence, answer in zip(document.sentences, answers.sentences, strict=True):
             scorer.add(_tags(sentence, scheme), _tags(answer, scheme))
@@ -89,7 +84,7 @@ def _count(file: TaggedFile, scheme: Scheme) -> NDArray[np.int64]:
 def _tags(sentence: Sentence, scheme: Scheme) -> list[str]:
     """The tags of a sentence as the official scorer reads them."""
     for number, tag in zip(sentence.numbers, sentence.tags or (), strict=True):
-        if scheme.split(tag) is None:
+        if scheme.type_of(tag) is None:
             raise UserError(
                 f"{sentence.path}: line {number}: {shown(tag)} is no tag of {scheme.name}, the "
                 "scheme of the others; correct the line, or name another `tagging_scheme`."

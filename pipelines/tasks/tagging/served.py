@@ -5,6 +5,7 @@ words and lines.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -20,6 +21,7 @@ from keras_bert_impl.tokenization.graph_rows import (
 )
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
+from pipelines.metrics.entities import OUTSIDE
 from pipelines.tasks.tagging.texts import BLANKS, LINE_BREAK, MARKS, RARE_BLANKS
 
 
@@ -43,12 +45,7 @@ class TextCharacters(NamedTuple):
 
 
 def predecessors(values: tf.Tensor, first: Any) -> tf.Tensor:
-    """The value in front of each; in front of the first one stands `first`.
-
-    Example:
-        >>> predecessors(tf.constant([7, 8, 9]), 0).numpy().tolist()
-        [0, 7, 8]
-    """
+    """The value in front of each; in front of the first one stands `first`."""
     start = tf.fill([tf.minimum(tf.size(values), 1)], tf.constant(first, values.dtype))
     return tf.concat([start, values[:-1]], axis=0)
 
@@ -109,13 +106,6 @@ def _part_begins(codes: tf.Tensor, number: tf.Tensor, word: tf.Tensor) -> tf.Ten
     return (last >= 0) & ((number <= first) | (number > last))
 
 
-class TagMeaning(NamedTuple):
-    """The meaning of a tag for a word."""
-
-    letter: str  # "B" begins an entity, "I" goes on with one or begins it, "O" is outside
-    type: str  # "" of "O"
-
-
 class Units(NamedTuple):
     """The units that are tagged, [units]: words, or tokens where characters were learned."""
 
@@ -146,13 +136,14 @@ class ServedTagger(ServedModel):
     are blanks, too.
 
     Longer texts are read in windows, and each word in the window that shows most around it. Where
-    `characters` were learned each token has a tag, and both text signatures give the same.
+    `characters` were learned each token has a tag, and both text signatures give the same. The
+    `tags` are IOB2, one a label.
     """
 
     def __init__(
         self,
         opened: OpenedModel,
-        meanings: Sequence[TagMeaning],
+        tags: Sequence[str],
         *,
         max_seq_length: int,
         stride: int,
@@ -163,11 +154,12 @@ class ServedTagger(ServedModel):
         self._vocabulary = opened.text.vocabulary
         self._tokenizer = GraphTokenizer(opened.text, with_spans=True)
         self._length, self._stride, self._characters = max_seq_length, stride, characters
-        types = list(dict.fromkeys(meaning.type for meaning in meanings))
+        kinds = [tag.partition("-")[2] for tag in tags]  # "" of "O"
+        types = list(dict.fromkeys(kinds))
         self._types = tf.constant(types)
-        self._type = tf.constant([types.index(meaning.type) for meaning in meanings], tf.int64)
-        self._begins = tf.constant([meaning.letter == "B" for meaning in meanings])
-        self._inside = tf.constant([meaning.letter != "O" for meaning in meanings])
+        self._type = tf.constant([types.index(kind) for kind in kinds], tf.int64)
+        self._begins = tf.constant([tag.startswith("B-") for tag in tags])
+        self._inside = tf.constant([tag != OUTSIDE for tag in tags])
 
         def tag(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
             named = dict(zip(ENCODER_INPUTS, inputs, strict=True))
@@ -175,32 +167,32 @@ class ServedTagger(ServedModel):
 
         self._tag = self.add_signature("serving_default", tag, ids_specs(*ENCODER_INPUTS))
 
-        def text(text: tf.Tensor) -> dict[str, tf.Tensor]:
-            return self._entities(text, text_characters(text))
+        for name, split_marks in (("text", False), ("raw_text", True)):
+            entities = partial(self._entities, split_marks=split_marks)
+            self.add_signature(name, entities, text_specs("text"))
 
-        def raw_text(text: tf.Tensor) -> dict[str, tf.Tensor]:
-            return self._entities(text, text_characters(text, split_marks=True))
-
-        self.add_signature("text", text, text_specs("text"))
-        self.add_signature("raw_text", raw_text, text_specs("text"))
-
-    def _entities(self, texts: tf.Tensor, found: TextCharacters) -> dict[str, tf.Tensor]:
+    def _entities(self, texts: tf.Tensor, *, split_marks: bool) -> dict[str, tf.Tensor]:
+        found = text_characters(texts, split_marks=split_marks)
         units = self._units(texts, found)
         inside = tf.gather(self._inside, units.label)
         kind = tf.gather(self._type, units.label)
-        same = (
-            (units.line == predecessors(units.line, -1))
-            & (kind == predecessors(kind, -1))
-            & units.joins
-        )
-        follows = same & predecessors(inside, False)
+        same = (units.line == predecessors(units.line, -1)) & (kind == predecessors(kind, -1))
+        follows = same & units.joins & predecessors(inside, False)
         begins = inside & (tf.gather(self._begins, units.label) | ~follows)
-        entity = tf.boolean_mask(tf.cumsum(tf.cast(begins, tf.int64)) - 1, inside)
+        entity = tf.boolean_mask(_counted(begins), inside)
         end = tf.math.segment_max(tf.boolean_mask(units.end, inside), entity)
-        score = tf.math.segment_mean(tf.boolean_mask(units.score, inside), entity)
         text, start = tf.boolean_mask(units.text, begins), tf.boolean_mask(units.start, begins)
-        names = tf.gather(self._types, tf.boolean_mask(kind, begins))
-        return _padded(texts, found, names, text, start, end, score)
+        columns = {
+            "type": tf.gather(self._types, tf.boolean_mask(kind, begins)),
+            **_places(texts, found, text, start, end),
+            "score": tf.math.segment_mean(tf.boolean_mask(units.score, inside), entity),
+        }
+        rows = {
+            name: tf.RaggedTensor.from_value_rowids(values, text, nrows=tf.size(texts, tf.int64))
+            for name, values in columns.items()
+        }
+        count = tf.cast(rows["type"].row_lengths(), tf.int32)
+        return {**{name: row.to_tensor() for name, row in rows.items()}, "count": count}
 
     def _units(self, texts: tf.Tensor, found: TextCharacters) -> Units:
         ids, starts, ends = (x.with_row_splits_dtype(tf.int64) for x in self._tokenizer(texts))
@@ -208,25 +200,18 @@ class ServedTagger(ServedModel):
         # The character that a token begins in, which may be of several tokens.
         first = found.at_bytes(text, starts.flat_values + 1) - 1
         probabilities = tf.nn.softmax(self._logits(ids))  # [tokens, labels]
-        label = tf.argmax(probabilities, axis=-1)
-        score = tf.reduce_max(probabilities, axis=-1)
-        line = tf.gather(found.line, first)
+        label, score = tf.argmax(probabilities, axis=-1), tf.reduce_max(probabilities, axis=-1)
         if self._characters:
             end = found.at_bytes(text, ends.flat_values)
             # A character of several tokens is the first one's.
             start = tf.maximum(first, predecessors(end, 0))
-            text, start, end, line, label, score = (
-                tf.boolean_mask(x, start < end) for x in (text, start, end, line, label, score)
-            )
-            return Units(text, start, end, line, tf.ones_like(text, tf.bool), label, score)
-        word = tf.gather(found.word, first)
-        is_first = word != predecessors(word, -1)
-        text, word, line, label, score = (
-            tf.boolean_mask(x, is_first) for x in (text, word, line, label, score)
-        )
-        joins = word == predecessors(word, -2) + 1
-        start, end = tf.gather(found.word_start, word), tf.gather(found.word_end, word)
-        return Units(text, start, end, line, joins, label, score)
+            begins, joins = start < end, tf.ones_like(text, tf.bool)
+        else:
+            word = tf.gather(found.word, first)
+            start, end = tf.gather(found.word_start, word), tf.gather(found.word_end, word)
+            begins, joins = word != predecessors(word, -1), word == predecessors(word, -2) + 1
+        tokens = (text, start, end, tf.gather(found.line, first), joins, label, score)
+        return Units(*(tf.boolean_mask(column, begins) for column in tokens))
 
     def _logits(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """The logits of all tokens, each from the window that owns it: [tokens, labels]."""
@@ -234,46 +219,27 @@ class ServedTagger(ServedModel):
         contents = window_contents(ids, windows)
         packed = trim_to_longest(pack_in_graph(contents, None, self._length, self._vocabulary))
         logits = self._tag(*(packed[name] for name in ENCODER_INPUTS))["logits"]
-        owned = owned_in_graph(windows)
-        window = owned.value_rowids()
-        position = tf.ragged.range(owned.row_lengths()).flat_values + 1  # after [CLS]
-        place = tf.stack([window, position], axis=1)
-        return tf.gather_nd(logits, tf.boolean_mask(place, owned.flat_values))
+        owned = tf.where(owned_in_graph(windows).to_tensor())  # [tokens, 2], window and position
+        return tf.gather_nd(logits[:, 1:], owned)  # after [CLS]
 
 
-def _padded(
-    texts: tf.Tensor,
-    found: TextCharacters,
-    names: tf.Tensor,
-    text: tf.Tensor,
-    start: tf.Tensor,
-    end: tf.Tensor,
-    score: tf.Tensor,
+def _places(
+    texts: tf.Tensor, found: TextCharacters, text: tf.Tensor, start: tf.Tensor, end: tf.Tensor
 ) -> dict[str, tf.Tensor]:
-    """The entities of each text in a row of its own."""
-    batch = tf.shape(texts, tf.int64)[0]
+    """The characters of entities, and where they are in their texts: [entities]."""
     first_byte = tf.gather(found.byte, start)
     # After a text's last character comes the next text, one byte later.
-    sizes = tf.cast(tf.strings.length(texts), tf.int64)
-    text_end = found.first_byte + sizes
+    text_end = found.first_byte + tf.cast(tf.strings.length(texts), tf.int64)
     bytes_with_end = tf.concat([found.byte, text_end[-1:]], axis=0)
     last_byte = tf.minimum(tf.gather(bytes_with_end, end), tf.gather(text_end, text))
     own, place = tf.gather(texts, text), first_byte - tf.gather(found.first_byte, text)
     words = tf.strings.substr(own, place, last_byte - first_byte)
     utf16 = utf16_length(tf.strings.substr(own, tf.zeros_like(place), place))
     position = tf.gather(found.position, start)
-    columns: dict[str, tuple[tf.Tensor, Any]] = {
-        "type": (names, ""),
-        "text": (words, ""),
-        "start": (tf.cast(position, tf.int32), 0),
-        "end": (tf.cast(position + end - start, tf.int32), 0),
-        "start_utf16": (utf16, 0),
-        "end_utf16": (utf16 + utf16_length(words), 0),
-        "score": (score, 0.0),
+    return {
+        "text": words,
+        "start": tf.cast(position, tf.int32),
+        "end": tf.cast(position + end - start, tf.int32),
+        "start_utf16": utf16,
+        "end_utf16": utf16 + utf16_length(words),
     }
-    rows = {
-        name: tf.RaggedTensor.from_value_rowids(values, text, nrows=batch)
-        for name, (values, _) in columns.items()
-    }
-    outputs = {name: row.to_tensor(columns[name][1]) for name, row in rows.items()}
-    return {**outputs, "count": tf.cast(rows["type"].row_lengths(), tf.int32)}

@@ -2,10 +2,11 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import NDArray
 
@@ -13,6 +14,7 @@ from keras_bert_impl.checkpoints.model_source import label_names
 from keras_bert_impl.checkpoints.task_settings import served_length, task_settings, without_task
 from keras_bert_impl.errors import UserError, cut
 from keras_bert_impl.files import open_whole
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.training.learning_curve import CurveStyle
 from pipelines.fine_tuning.counts import Counted
@@ -21,9 +23,10 @@ from pipelines.fine_tuning.task import Answered, Facts, Head
 from pipelines.metrics.entities import OUTSIDE, EntityScorer, klue_scores
 from pipelines.metrics.guessing import Guessing
 from pipelines.records.rows import Rows
-from pipelines.tasks.tagging.answers import EntityForm, TagAnswer, answer, json_lines, units_of
+from pipelines.tasks.tagging.answers import EntityForm, TagAnswer, answer, laid_out, units_of
 from pipelines.tasks.tagging.files import (
     Document,
+    Sentence,
     TaggedFile,
     open_tagged,
     read_documents,
@@ -90,17 +93,18 @@ class TaggingTask(FilesOfSplits):
 
         One that was trained elsewhere tags words, in the scheme that its labels are written in.
         """
-        ours = task_settings(model).get("task") == NAME
-        needed = ("tagging_scheme", "tag_unit", "doc_stride") if ours else ()
-        settings = RunNerConfig.known(model, needed)
-        if ours:
-            scheme = SCHEMES[settings["tagging_scheme"]]
-        else:
-            labels = [*label_names(model).values()]
-            _refuse_unnamed(model, labels)
-            scheme = scheme_of_labels(tags_of_labels(labels))
-        unit, stride = settings.get("tag_unit", WORDS), settings.get("doc_stride", 0)
-        return cls((), scheme, unit, doc_stride=stride, ours=ours)
+        if task_settings(model).get("task") == NAME:
+            known = RunNerConfig.known(model, ("tagging_scheme", "tag_unit", "doc_stride"))
+            scheme = SCHEMES[known["tagging_scheme"]]
+            return cls((), scheme, known["tag_unit"], doc_stride=known["doc_stride"])
+        labels = [*label_names(model).values()]
+        if all(map(_UNNAMED.fullmatch, labels)):
+            some = cut(", ".join(labels), 60) or "none"
+            raise UserError(
+                f"{model.origin}: its labels have no names ({some}), so that it is not known which "
+                "tag is which; write the tags (O, B-PER, ...) into its `id2label`."
+            )
+        return cls((), scheme_of_labels(tags_of_labels(labels)), ours=False)
 
     def _tags_of(self, labels: Sequence[str]) -> tuple[str, ...]:
         """A model's labels as tags; see `tags_of_labels`."""
@@ -154,8 +158,7 @@ class TaggingTask(FilesOfSplits):
             "id2label": {str(number): tag for number, tag in enumerate(self.labels)},
             "label2id": {tag: number for number, tag in enumerate(self.labels)},
         }
-        config = without_task(config)
-        return config.replace(extra={**config.extra, **names})
+        return config.replace(extra={**without_task(config).extra, **names})
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
         """A model with a score of each tag for each token.
@@ -182,15 +185,9 @@ class TaggingTask(FilesOfSplits):
         """The figures of `conlleval` in percent, of all types and of each; KLUE's of characters."""
         scores = self._scorer(answered).scores()
         if self.unit == CHARACTERS and self.scheme not in (BARE, IOB1):
-            pairs = [
-                (self.scheme.as_iob(right), self.scheme.as_iob(tag))
-                for document, given in answered
-                for sentence, tags in zip(document.sentences, given.tags, strict=True)
-                for right, tag in zip(sentence.tags or (), tags, strict=True)
-            ]
+            _, expected, predicted = zip(*self._iob_tags(answered), strict=True)
             labels = [self.scheme.as_iob(label) for label in self.labels]
-            expected, predicted = zip(*pairs, strict=True)
-            scores |= klue_scores(expected, predicted, labels)
+            scores |= klue_scores([*chain(*expected)], [*chain(*predicted)], labels)
         return scores
 
     def guessing(self, split: str) -> Guessing:
@@ -219,26 +216,27 @@ class TaggingTask(FilesOfSplits):
                 for sentence, tags in zip(document.sentences, given.tags, strict=True):
                     file.writelines(f"{line}\n" for line in with_tags(sentence, tags, own))
         with open_whole(entities) as file:
-            file.writelines(json_lines(answered, self.unit))
+            for document, given in answered:
+                value = {
+                    "line": document.sentences[0].numbers[0],
+                    "text": laid_out(document, self.unit)[0],
+                    "entities": [entity._asdict() for entity in given.entities],
+                }
+                file.write(json_text(value, ensure_ascii=False) + "\n")
         return [columns, entities]
 
     def forms(self, model: "KnownModel", max_seq_length: int | None) -> list[EntityForm]:
-        length = served_length(model.config, max_seq_length)
-        model.config.check_length(length, at_least=5)
-        how = self._tags_of(model.labels), self.scheme, self.unit, length, self.doc_stride
-        return [EntityForm(model, *how, raw=raw) for raw in (False, True)]
+        length = served_length(model.config, max_seq_length, at_least=5)
+        task = replace(self, labels=self._tags_of(model.labels))
+        return [EntityForm(task, model, length, raw=raw) for raw in (False, True)]
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
-        from pipelines.tasks.tagging.served import ServedTagger, TagMeaning
+        from pipelines.tasks.tagging.served import ServedTagger
 
-        config = opened.model.config
-        length = served_length(config, max_seq_length)
-        config.check_length(length, at_least=5)
-        tags = map(self.scheme.as_iob, self._tags_of(opened.labels))
-        meanings = [TagMeaning(*tag.partition("-")[::2]) for tag in tags]
+        length = served_length(opened.model.config, max_seq_length, at_least=5)
         return ServedTagger(
             opened,
-            meanings,
+            [self.scheme.as_iob(tag) for tag in self._tags_of(opened.labels)],
             max_seq_length=length,
             stride=window_stride(length, self.doc_stride),
             characters=self.unit == CHARACTERS,
@@ -246,167 +244,127 @@ class TaggingTask(FilesOfSplits):
 
     def _scorer(self, answered: Answered[Document, TagAnswer]) -> EntityScorer:
         scorer = EntityScorer()
-        for document, given in answered:
-            for sentence, tags in zip(document.sentences, given.tags, strict=True):
-                expected = [self.scheme.as_iob(tag) for tag in sentence.tags or ()]
-                scorer.add(expected, [self.scheme.as_iob(tag) for tag in tags])
-                starts = [OUTSIDE] * sentence.start_counts
-                scorer.add(starts, starts)
+        for sentence, expected, predicted in self._iob_tags(answered):
+            scorer.add(expected, predicted)
+            starts = [OUTSIDE] * sentence.start_counts
+            scorer.add(starts, starts)
         return scorer
 
-
-def _refuse_unnamed(model: "BertConfig", labels: Sequence[str]) -> None:
-    if all(map(_UNNAMED.fullmatch, labels)):
-        raise UserError(
-            f"{model.origin}: its labels have no names ({cut(', '.join(labels), 60) or 'none'}), "
-            "so that it is not known which tag is which; write the tags (O, B-PER, ...) into its "
-            "`id2label`."
-        )
-
-
-class _Found(NamedTuple):
-    """What the first file and a trained model say of the tags."""
-
-    scheme: Scheme
-    labels: tuple[str, ...]
-    types: list[str]
-    unit: str
+    def _iob_tags(
+        self, answered: Answered[Document, TagAnswer]
+    ) -> Iterator[tuple[Sentence, list[str], list[str]]]:
+        """Each sentence, its tags and those of its answer, as the official scorer reads them."""
+        for document, given in answered:
+            for sentence, tags in zip(document.sentences, given.tags, strict=True):
+                own, found = ([*map(self.scheme.as_iob, x)] for x in (sentence.tags or (), tags))
+                yield sentence, own, found
 
 
 class _Builder(TaskBuilder):
     """See `TaskBuilder`; the columns of the training file are expected of the others."""
 
+    CONFIG = RunNerConfig
     TRAINING_IS_MISSING = (
         f"`train_file` is missing; name {TaggingTask.NEEDED}, or with `data_dir` the folder of "
         "train.txt."
     )
-    CONFIG = RunNerConfig
-    FILES_ARE_MISSING = (
-        "there is no file to evaluate or to tag; name one with `dev_file` or `test_file`, or with "
-        "`data_dir` the folder of dev.txt and test.txt."
-    )
-    NOTHING_TO_SCORE = (
-        "`do_eval=True`: there is no file with tags to evaluate; name one with `dev_file`, or "
-        "leave `do_eval` out."
-    )
-    NOTHING_TO_ANSWER = "`do_predict=True`: there is no file to tag; name one with `test_file`."
 
     def __init__(self, config: TaggingConfig, *how: Any) -> None:
         super().__init__(config, *how)
-        if self._known.get("task") != NAME:
-            self._known = {}
-        self._word_column = self._chosen("word_column", config.word_column, None, 1)
-        self._tag_column = self._chosen("tag_column", config.tag_column, None, -1)
-        self._width: int | None = self._known.get("columns")
-        self._form: str = self._known.get("form", "columns")
-
-    def _chosen(self, name: str, given: Any, open_value: Any, default: Any) -> Any:
-        """Gives the value asked for, else the one the model was trained with, else the default."""
-        if given != open_value:
-            return given
-        kept = self._known.get(name)  # null says nothing
-        return default if kept is None else kept
+        known = self._known = self._known if self._known.get("task") == NAME else {}
+        self._word_column = config.word_column or known.get("word_column") or 1
+        columns = (config.tag_column, known.get("tag_column"), -1)  # 0 is one; null says nothing
+        self._tag_column: int = next(column for column in columns if column is not None)
+        self._width: int | None = known.get("columns")
+        self._form: str = known.get("form", "columns")
 
     def _open(self, split: str, name: Path) -> TaggedFile:
-        file = self._with_tags(name, split, self._width)
+        """A file's columns; one that lacks the last column, that of the tags, has no tags.
+
+        Not so where a trained model reads a file whose column of tags is named: the file need not
+        look like that of the training.
+        """
+        config, columns = self._config, (self._word_column, self._tag_column)
+        sentences = self._form == "sentences"
+        file = open_tagged(name, *columns, config.text_encoding, sentences=sentences)
+        asked = (config.tagging_scheme, self._known.get("tagging_scheme"))
+        file = file._replace(bare=BARE.name in asked)
         if split == "train":
             self._width, self._form = file.width, file.form
+        lacks_last = file.form == "columns" and file.width == (self._width or 0) - 1
+        named = self._trained is not None and config.tag_column is not None
+        if split == "test" and lacks_last and not named and columns[1] in (-1, self._width):
+            file = file._replace(tag=None)
+        if split != "test" and file.tag is None:
+            raise UserError(
+                f"{name}: has no tags, only words; name it with `test_file` to have it tagged."
+            )
         return file
 
-    def _find(self, files: Mapping[str, TaggedFile]) -> _Found:
-        first = next(iter(files.values()))
-        statistics = TagStatistics.of(first.path, read_sentences(first))
+    def _find(self, files: Mapping[str, TaggedFile]) -> TaggingTask:
+        first, known = next(iter(files.values())), self._known
+        statistics = TagStatistics(first.path, read_sentences(first))
         if self._trained is None:
-            scheme = self._scheme(statistics.scheme)
-            types = statistics.types(scheme)
-            labels = scheme.tags(types)
+            scheme = self._named_scheme or statistics.scheme()
+            labels = scheme.tags(statistics.types(scheme))
         else:
-            labels = self._trained.labels if self._known else tags_of_labels(self._trained.labels)
-            scheme = self._scheme(lambda: scheme_of_labels(labels))
-            types = self._types(labels, scheme)
+            labels = self._trained.labels if known else tags_of_labels(self._trained.labels)
+            scheme = self._named_scheme or scheme_of_labels(labels)
+            if OUTSIDE not in labels or not scheme.has(labels):
+                some = cut(", ".join(labels[:6]), 200) or "none"
+                raise UserError(
+                    f"{self._trained.checkpoint}: its labels ({some}) are no tags of entities; name"
+                    " a model that was trained to find entities, or train one (`do_train=True`)."
+                )
         by_character = not statistics.several or (
             first.form == "texts" and cuts_words(first.path, first.encoding)
         )
-        unit = self._known.get("tag_unit", CHARACTERS if by_character else WORDS)
-        return _Found(scheme, labels, types, unit)
-
-    def _check(self, split: str, file: TaggedFile, found: _Found) -> TaggedFile:
-        """Holds a file against scheme, types and unit."""
-        file = file.of_characters() if found.unit == CHARACTERS else file
-        notes = Notes(Counted)
-        counted = TagStatistics.of(file.path, read_sentences(file, notes))
-        if split != "train":
-            if found.unit == CHARACTERS and counted.several:
-                raise UserError(
-                    f"{file.path}: line {counted.several} has several characters, but those of "
-                    "training have one each; write one a line."
-                )
-            counted.types(found.scheme, found.types)
-        counted.log(found.scheme if file.labelled else None, found.unit)
-        for what, rows in notes.items():
-            rows.warn(file.path, what)
-        return file
-
-    def _make(self, sources: Mapping[str, TaggedFile], found: _Found) -> TaggingTask:
-        first = next(iter(sources.values()))
+        context = self._config.context
         return TaggingTask(
-            labels=found.labels,
-            scheme=found.scheme,
-            unit=found.unit,
-            whole_documents=self._chosen("context", self._config.context, AUTO, AUTO) != SENTENCE,
+            labels,
+            scheme,
+            unit=known.get("tag_unit", CHARACTERS if by_character else WORDS),
+            whole_documents=(known.get("context") if context == AUTO else context) != SENTENCE,
             doc_stride=self._config.doc_stride,
-            sources=sources,
             layout_settings={
-                "columns": self._known.get("columns", first.width),
+                "columns": known.get("columns", first.width),
                 "word_column": self._word_column,
                 "tag_column": self._tag_column,
                 **({} if self._form == "columns" else {"form": self._form}),
             },
         )
 
-    def _with_tags(self, path: Path, split: str, expected: int | None) -> TaggedFile:
-        """A file's columns; one that lacks the last column, that of the tags, has no tags.
-
-        Not so where a trained model reads a file whose column of tags is named: the file need not
-        look like that of the training.
-        """
-        columns, encoding = (self._word_column, self._tag_column), self._config.text_encoding
-        file = open_tagged(path, *columns, encoding, sentences=self._form == "sentences")
-        asked = (self._config.tagging_scheme, self._known.get("tagging_scheme"))
-        file = file._replace(bare=BARE.name in asked)
-        lacks_last = file.form == "columns" and file.width == (expected or 0) - 1
-        named = self._trained is not None and self._config.tag_column is not None
-        if split == "test" and lacks_last and not named and self._tag_column in (-1, expected):
-            file = file._replace(tag=None)
-        if split != "test" and file.tag is None:
-            raise UserError(
-                f"{path}: has no tags, only words; name it with `test_file` to have it tagged."
-            )
+    def _check(self, split: str, file: TaggedFile, found: TaggingTask) -> TaggedFile:
+        """Holds a file against scheme, types and unit."""
+        if found.unit == CHARACTERS:  # in a file of a single column a blank is one of them
+            file = file._replace(whole_lines=file.form == "texts" or file.width == 1)
+        notes = Notes(Counted)
+        counted = TagStatistics(file.path, read_sentences(file, notes))
+        if split != "train":
+            if found.unit == CHARACTERS and counted.several:
+                raise UserError(
+                    f"{file.path}: line {counted.several} has several characters, but those of "
+                    "training have one each; write one a line."
+                )
+            types = filter(None, map(found.scheme.type_of, found.labels))
+            counted.types(found.scheme, sorted({*types}))
+        counted.log(found.scheme if file.labelled else None, found.unit)
+        for what, rows in notes.items():
+            rows.warn(file.path, what)
         return file
 
-    def _scheme(self, found: Callable[[], Scheme]) -> Scheme:
-        known = self._known.get("tagging_scheme")
-        name = self._config.tagging_scheme
-        if name != AUTO:
-            if known not in (None, name):
-                raise UserError(
-                    f"`tagging_scheme={name}`: the model was trained on tags in {known}; leave it "
-                    "out."
-                )
-            return SCHEMES[name]
-        return SCHEMES[known] if known else found()
+    def _make(self, sources: Mapping[str, TaggedFile], found: TaggingTask) -> TaggingTask:
+        return replace(found, sources=sources)
 
-    def _types(self, labels: tuple[str, ...], scheme: Scheme) -> list[str]:
-        """The types of a trained model's tags."""
-        parts = [scheme.split(label) for label in labels]
-        if OUTSIDE not in labels or None in parts:
-            assert self._trained is not None  # the labels are its
-            some = cut(", ".join(labels[:6]), 200) or "none"
+    @property
+    def _named_scheme(self) -> Scheme | None:
+        """The scheme that a trained model, or an option, names."""
+        known, asked = self._known.get("tagging_scheme"), self._config.tagging_scheme
+        if known and asked not in (AUTO, known):
             raise UserError(
-                f"{self._trained.checkpoint}: its labels ({some}) are no tags of entities; "
-                "name a model that was trained to find entities, or train one (`do_train=True`)."
+                f"`tagging_scheme={asked}`: the model was trained on tags in {known}; leave it out."
             )
-        return sorted({part.type for part in parts if part and part.type})
+        return SCHEMES.get(known or asked)
 
 
 def task_of(config: RunNerConfig) -> TaggingTask:

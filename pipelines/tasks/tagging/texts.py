@@ -23,7 +23,8 @@ from keras_bert_impl.tokenization.text_settings import AS_IS
 from pipelines.corpora.encodings import TextEncoding
 from pipelines.fine_tuning.counts import Counted
 from pipelines.metrics.entities import Entity
-from pipelines.tables.files import TableFile, open_table
+from pipelines.tables.files import open_table
+from pipelines.tasks.tagging.schemes import CHARACTERS, WORDS
 
 Span = tuple[int, int]
 Notes = defaultdict[str, Counted]
@@ -34,9 +35,9 @@ RARE_BLANKS = "\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 
 LINE_BREAK = "\n"
 MARKS = ".,;:!?()[]{}<>\"'`´“”„‟‘’‚‛«»‹›…·¡¿、。，．！？：；（）「」『』《》〈〉【】"
 
-_WORDS = re.compile(f"[^{re.escape(BLANKS)}]+")
-_WORDS_OF_RAW_TEXT = re.compile(f"[^{re.escape(BLANKS + RARE_BLANKS)}]+")
-_MARKED = re.compile(f"([{re.escape(MARKS)}]*)(.*?)([{re.escape(MARKS)}]*)", re.DOTALL)
+_WORD = re.compile(f"[^{re.escape(BLANKS)}]+")
+_WORD_OF_RAW_TEXT = re.compile(f"[^{re.escape(BLANKS + RARE_BLANKS)}]+")
+_CHARACTER = re.compile(".", re.DOTALL)
 
 _LISTS = ("label", "labels", "entities", "annotations")
 _NO_TEXTS = (*_LISTS, "id", "data.id", "annotator", "created_at", "updated_at", "file_upload")
@@ -50,49 +51,37 @@ _CANCELLED = "texts that are cancelled or not annotated (left out)"
 _ANNOTATORS = "texts with several annotations (the first one is read)"
 
 
-def words_of(text: str, *, split_marks: bool = False) -> list[list[Span]]:
-    r"""Finds the words of each line of a text: their first characters, and those after the last.
+def items_of(text: str, unit: str, *, split_marks: bool = False) -> list[list[Span]]:
+    r"""Finds the words (or characters) of each line: where each begins, and where it has ended.
+
+    With `split_marks` marks at the ends of words are words of their own.
 
     Example:
-        >>> words_of("In Paris.\nYes")
-        [[(0, 2), (3, 9)], [(10, 13)]]
-        >>> words_of("(Paris).", split_marks=True)
+        >>> items_of("In Paris.\nYes", WORDS), items_of("ab\nc", CHARACTERS)
+        ([[(0, 2), (3, 9)], [(10, 13)]], [[(0, 1), (1, 2)], [(3, 4)]])
+        >>> items_of("(Paris).", WORDS, split_marks=True)
         [[(0, 1), (1, 6), (6, 7), (7, 8)]]
     """
-    pattern, begin, lines = _WORDS_OF_RAW_TEXT if split_marks else _WORDS, 0, []
+    of_words = _WORD_OF_RAW_TEXT if split_marks else _WORD
+    pattern, begin, lines = _CHARACTER if unit == CHARACTERS else of_words, 0, []
     for line in text.split(LINE_BREAK):
         spans = [(begin + one.start(), begin + one.end()) for one in pattern.finditer(line)]
-        if split_marks:
-            spans = [part for span in spans for part in _without_marks(text, span)]
+        if pattern is _WORD_OF_RAW_TEXT:
+            spans = [part for span in spans for part in _without_marks(text, *span)]
         lines.append(spans)
         begin += len(line) + 1
     return lines
 
 
-def _without_marks(text: str, span: Span) -> list[Span]:
-    found = _MARKED.fullmatch(text, *span)
-    if found is None or found.start(2) == found.end(2):  # nothing but marks
-        return [span]
-    (start, end), core = span, found.span(2)
-    return [
-        *((mark, mark + 1) for mark in range(start, core[0])),
-        core,
-        *((mark, mark + 1) for mark in range(core[1], end)),
+def _without_marks(text: str, start: int, end: int) -> list[Span]:
+    first = end - len(text[start:end].lstrip(MARKS))
+    last = start + len(text[start:end].rstrip(MARKS))
+    if first == end:  # nothing but marks
+        return [(start, end)]
+    marks = [
+        [(mark, mark + 1) for mark in some] for some in (range(start, first), range(last, end))
     ]
-
-
-def characters_of(text: str) -> list[list[Span]]:
-    r"""The characters of each line of a text.
-
-    Example:
-        >>> characters_of("ab\nc")
-        [[(0, 1), (1, 2)], [(3, 4)]]
-    """
-    lines, begin = [], 0
-    for line in text.split(LINE_BREAK):
-        lines.append([(begin + number, begin + number + 1) for number in range(len(line))])
-        begin += len(line) + 1
-    return lines
+    return [*marks[0], (first, last), *marks[1]]
 
 
 class MarkedText(NamedTuple):
@@ -107,31 +96,24 @@ def read_marked_texts(
     path: Path, encoding: TextEncoding, *, labelled: bool = True, notes: Notes | None = None
 ) -> Iterator[MarkedText]:
     """Reads what doccano or Label Studio exported, whatever `labelled` says without entities."""
-    notes = Notes(Counted) if notes is None else notes
+    notes, seen = Notes(Counted) if notes is None else notes, set[Any]()
     # Offsets are those of the text as it is in the file.
     file = open_table(str(path), encoding=replace(encoding, unicode_form=AS_IS))
     with reading(path, "an export of doccano or Label Studio"):
-        yield from _marked(path, file, labelled, notes)
-
-
-def _marked(path: Path, file: TableFile, labelled: bool, notes: Notes) -> Iterator[MarkedText]:
-    seen = set[Any]()
-    for record in file.records():
-        where = f"on line {record.line}"
-        text = _text_of(path, record.line, record.values)
-        if not labelled:
-            yield MarkedText(record.line, text, None)
-            continue
-        spans = _spans_of(path, record.line, record.values, notes)
-        name = record.values.get("id") if "annotation_id" in record.values else None
-        if spans is None or name in seen:
-            notes[_CANCELLED if spans is None else _ANNOTATORS].add(where)
-            continue
-        seen |= {name} - {None}
-        entities = tuple(_entities(text, spans, notes, where))
-        if not spans:
-            notes[_EMPTY].add(where)
-        yield MarkedText(record.line, text, entities)
+        for line, values in file.records():
+            text = _text_of(path, line, values)
+            if not labelled:
+                yield MarkedText(line, text, None)
+                continue
+            where, spans = f"on line {line}", _spans_of(path, line, values, notes)
+            name = values.get("id") if "annotation_id" in values else None
+            if spans is None or name in seen:
+                notes[_CANCELLED if spans is None else _ANNOTATORS].add(where)
+                continue
+            seen |= {name} - {None}
+            if not spans:
+                notes[_EMPTY].add(where)
+            yield MarkedText(line, text, tuple(_entities(text, spans, notes, where)))
 
 
 def has_spans(path: Path, encoding: TextEncoding) -> bool:
@@ -145,7 +127,7 @@ def cuts_words(path: Path, encoding: TextEncoding) -> bool:
     """Whether many entities are parts of words, as in languages without blanks."""
     count = inside = 0
     for one in read_marked_texts(path, encoding):
-        lines = words_of(one.text, split_marks=True)
+        lines = items_of(one.text, WORDS, split_marks=True)
         borders = {border for line in lines for span in line for border in span}
         count += len(one.entities or ())
         inside += sum(not {x.start, x.end} <= borders for x in one.entities or ())
@@ -179,12 +161,11 @@ def _spans_of(
         results = done[0].get("result") or () if done else ()
         labels = [one for one in results if str(one.get("type", "labels")).endswith("labels")]
         return labels if done else None
-    lists = [(name, one) for name, one in values.items() if isinstance(one, list)]
-    fitting = (one for name, one in lists if name in _LISTS or _are_spans(one))
+    lists = {name: one for name, one in values.items() if isinstance(one, list)}
+    fitting = (one for name, one in lists.items() if name in _LISTS or _are_spans(one))
     found = next(fitting, [])
-    wrong = next((one for one in found if not _is_span(one)), None)
-    other = [name for name in _LISTS if isinstance(values.get(name), str | int)]
-    if wrong is not None or (other and not lists):
+    other = any(isinstance(values.get(name), str | int) for name in _LISTS)
+    if not all(map(_is_span, found)) or (other and not lists):
         raise UserError(
             f"{path}: is JSON of {cut(', '.join(values), 100)}, and line {line} has no list of "
             "spans with start, end and type; name an export of doccano or Label Studio."

@@ -11,7 +11,7 @@ from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from pipelines.records.rows import Rows
-from pipelines.tasks.tagging.answers import Units, answer, text_of, units_of
+from pipelines.tasks.tagging.answers import Units, answer, laid_out, units_of
 from pipelines.tasks.tagging.files import Document, Sentence
 from pipelines.tasks.tagging.schemes import IOB2
 from pipelines.tasks.tagging.task import TaggingTask
@@ -42,7 +42,7 @@ def test_words_have_tags_and_entities_offsets_in_the_documents_text():
         ("PER", "Ada Byron", 0, 9, 0.75),
         ("PER", "her", 14, 17, 0.25),
     ]
-    text = text_of(document, "words")
+    text = laid_out(document, "words")[0]
     assert [text[x.start : x.end] for x in given.entities] == ["Ada Byron", "her"]
 
 
@@ -60,7 +60,7 @@ def test_an_entity_of_characters_has_the_blanks_inside_it():
     given = answer(document, found, LABELS, IOB2, "characters")
     assert given.tags == [["B-PER", "I-PER", "I-PER", "O"], ["B-PER"]]
     assert given.entities == [("PER", "김 수", 0, 3, 0.75), ("PER", "김", 5, 6, 1.0)]
-    assert text_of(document, "characters") == "김 수와\n김"
+    assert laid_out(document, "characters")[0] == "김 수와\n김"
 
 
 ENDS = st.lists(st.integers(0, 2), min_size=1, max_size=8)

@@ -90,7 +90,7 @@ def sentence(*tags, first=1):
     ],
 )
 def test_the_scheme_is_told_from_the_tags(tags, scheme):
-    assert TagStatistics.of(FILE, [sentence(*tags)]).scheme() is scheme
+    assert TagStatistics(FILE, [sentence(*tags)]).scheme() is scheme
 
 
 @pytest.mark.parametrize(
@@ -102,17 +102,17 @@ def test_the_scheme_is_told_from_the_tags(tags, scheme):
 )
 def test_mixed_schemes_are_named_with_both_lines(tags, lines):
     with pytest.raises(UserError, match="different tagging schemes") as error:
-        TagStatistics.of(FILE, [sentence(*tags)]).scheme()
+        TagStatistics(FILE, [sentence(*tags)]).scheme()
     assert all(line in str(error.value) for line in lines)
 
 
 def test_types_are_sorted_and_a_tag_of_another_scheme_is_named():
-    statistics = TagStatistics.of(FILE, [sentence("B-PER", "I-PER", "B-LOC")])
+    statistics = TagStatistics(FILE, [sentence("B-PER", "I-PER", "B-LOC")])
     assert statistics.types(IOB2) == ["LOC", "PER"]
     with pytest.raises(UserError, match="line 1: 'S-PER' is no tag of iob2"):
-        TagStatistics.of(FILE, [sentence("S-PER")]).types(IOB2)
+        TagStatistics(FILE, [sentence("S-PER")]).types(IOB2)
     with pytest.raises(UserError, match="has no entity to learn"):
-        TagStatistics.of(FILE, [sentence("O")]).types(IOB2)
+        TagStatistics(FILE, [sentence("O")]).types(IOB2)
     with pytest.raises(UserError, match="line 3: the tag 'B-LOC' is unknown"):
         statistics.types(IOB2, ["PER"])
 

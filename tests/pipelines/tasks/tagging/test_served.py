@@ -10,7 +10,7 @@ from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.tasks.register import open_task_model
-from pipelines.tasks.tagging.answers import text_of
+from pipelines.tasks.tagging.answers import laid_out
 from pipelines.tasks.tagging.files import Document, Sentence
 from pipelines.tasks.tagging.schemes import BIOES, IOB2
 from pipelines.tasks.tagging.task import TaggingTask
@@ -89,7 +89,7 @@ def test_served_entities_are_the_offline_ones(open_tagger, scheme, unit):
     made = documents(unit)
     expected = offline(task, opened, made)
     assert sum(map(len, expected)) > 40
-    texts = [text_of(document, unit) for document in made]
+    texts = [laid_out(document, unit)[0] for document in made]
     found = entities_of(served.call("text", {"text": texts}))
     assert [[tuple(entity) for entity in entities] for entities in expected] == found
     for text, entities in zip(texts, found, strict=True):

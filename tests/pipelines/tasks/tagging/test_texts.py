@@ -22,8 +22,8 @@ from pipelines.tasks.tagging.texts import (
     RARE_BLANKS,
     Counted,
     cuts_words,
+    items_of,
     read_marked_texts,
-    words_of,
 )
 from tests.support.tokenization import trouble_text
 
@@ -36,7 +36,7 @@ def test_words_are_those_of_the_graph(text, split_marks):
     text = text.encode("utf-8", "ignore").decode()
     found = text_characters([text], split_marks=split_marks)
     expected = np.stack([found.word_start, found.word_end], axis=1).tolist()
-    lines = words_of(text, split_marks=split_marks)
+    lines = items_of(text, "words", split_marks=split_marks)
     assert [list(span) for line in lines for span in line] == expected
     line_of = found.line.numpy()  # a line break counts to the line that it begins
     for number, line in enumerate(lines, start=-int(text.startswith("\n"))):
