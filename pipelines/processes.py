@@ -12,19 +12,15 @@ import multiprocessing.context
 import os
 import signal
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
-from pathlib import Path
 from typing import Any, TypeVar
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.interrupts import TERMINAL_STOPS, held_back
-
-_SECONDS_BETWEEN_CHECKS = 0.5
 
 
 @contextlib.contextmanager
@@ -47,9 +43,8 @@ def worker_pool(
         3
     """
     others = {*multiprocessing.active_children()}
-    start = os.getpid(), preload
     with _terminal_blocked():
-        pool = _Pool(num_workers, context, initializer=_start_worker, initargs=start)
+        pool = _Pool(num_workers, context, initializer=_start_worker, initargs=(preload,))
     try:
         yield pool
     except BrokenProcessPool as error:
@@ -90,34 +85,20 @@ def _terminal_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start_worker(starter: int, preload: str | None) -> None:
+def _start_worker(preload: str | None) -> None:
     """Prepares a worker: it watches its parent, ignores its terminal and loads what it needs."""
 
-    def watch() -> None:
-        while _lives(starter):
-            time.sleep(_SECONDS_BETWEEN_CHECKS)
+    def end_with_parent() -> None:
+        multiprocessing.parent_process().join()  # type: ignore[union-attr]
         os._exit(1)
 
     # Ctrl-C reaches workers too, and each would print a traceback; the parent ends them instead.
     for one in TERMINAL_STOPS:
         signal.signal(one, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, TERMINAL_STOPS)
-    threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     if preload:
         importlib.import_module(preload)
-
-
-def _lives(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except OSError:
-        return False
-    try:
-        status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return True  # a system without /proc
-    # A zombie was killed but not yet reaped; in a container without an init process it never is.
-    return status.rpartition(")")[2].split()[0] not in "ZX"
 
 
 _Work = TypeVar("_Work")
@@ -160,9 +141,9 @@ def in_order(
 
 
 def _context(preload: str | None) -> multiprocessing.context.BaseContext:
-    if preload and "forkserver" in multiprocessing.get_all_start_methods():
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([preload])
-        return context
-    # Fresh processes: a fork of a process with threads (TensorFlow's) can hang.
-    return multiprocessing.get_context("spawn")
+    if not preload or "forkserver" not in multiprocessing.get_all_start_methods():
+        # Fresh processes: a fork of a process with threads (TensorFlow's) can hang.
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([preload])
+    return context
