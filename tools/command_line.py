@@ -66,8 +66,8 @@ def run(
     words = list(sys.argv[1:] if arguments is None else arguments)
     files.appeared.clear()
     take_stop()  # of an earlier call in this process
+    work = functools.partial(_run, flag_set, main, words, keep_unknown)
     with counting_hours():
-        work = functools.partial(_run, flag_set, main, words, keep_unknown)
         return run_to_an_end(work, continues)
 
 
@@ -80,11 +80,11 @@ def _run(
 ) -> int:
     """What `run` does where nothing stops it."""
     try:
-        if any(word in ("--help", "-h", "-help", "--helpfull", "--helpshort") for word in words):
+        if {"--help", "-h", "-help", "--helpfull", "--helpshort"} & {*words}:
             sys.stdout.write(flag_set.help_text(full="--helpfull" in words))
             return EXIT_DONE
         flag_set.parse(words, keep_unknown=keep_unknown)
-        show_lines(flag_set)
+        _show_lines(flag_set)
         choose_tensorflow()
         if flag_set.keeps_programs:
             keep_programs()
@@ -148,9 +148,9 @@ def _end_of_refused(error: BaseException) -> int:
         raise error
     try:
         sys.stdout.flush()
-    except OSError:  # thrown away: the interpreter would try again at its end
+    except OSError:
         with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _throw_away(sys.stdout)  # the interpreter would try again at its end
     if sentence is None:  # the reader of our output went away (`| head`): no error of ours
         return EXIT_DONE
     sys.stderr.write(f"Error: {sentence}\n")
@@ -198,6 +198,10 @@ def _open_closed() -> None:
     sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
 
 
+def _throw_away(stream: IO[str]) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 class _Shown:
     """A stream on which text is shown; a terminal that was closed takes nothing more."""
 
@@ -216,7 +220,7 @@ class _Shown:
         except OSError:
             if not self._may_fail:
                 raise
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+            _throw_away(self._stream)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -235,44 +239,39 @@ def _shown_streams() -> Iterator[None]:
         yield
 
 
-def _show_warning(
-    flag_set: "ConfigFlags[Any]", message: Warning | str, category: type[Warning], *_: Any
-) -> None:
-    """Shows a warning for the user in one line; warnings for programmers have no place here."""
-    if issubclass(category, UserWarning):
-        sys.stderr.write(f"Warning: {escaped(flag_set.in_flags(str(message)))}\n")
+class _Lines(logging.StreamHandler):
+    """Shows what is logged, and warnings for the user, with this tool's flags for parameters.
 
-
-class _InFlags(logging.Formatter):
-    """Shows a log record as its message alone, with this tool's flags for parameters."""
+    A warning is shown once: files are read more than once.
+    """
 
     def __init__(self, flag_set: "ConfigFlags[Any]") -> None:
-        super().__init__("%(message)s")
-        self._flag_set = flag_set
+        super().__init__(sys.stderr)
+        self.setFormatter(logging.Formatter("%(message)s"))
+        self._flag_set, self._told = flag_set, set[str]()
 
     def format(self, record: logging.LogRecord) -> str:
         return escaped(self._flag_set.in_flags(super().format(record)))
 
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno != logging.WARNING:
+            return True
+        message, before = record.getMessage(), len(self._told)
+        self._told.add(message)
+        return len(self._told) > before
 
-def _is_new(record: logging.LogRecord, told: set[str]) -> bool:
-    message, before = record.getMessage(), len(told)
-    told |= {message} if record.levelno == logging.WARNING else set()
-    return record.levelno != logging.WARNING or len(told) > before
+    def show_warning(self, message: Warning | str, category: type[Warning], *_: Any) -> None:
+        """Warnings for programmers have no place here."""
+        if issubclass(category, UserWarning):
+            sys.stderr.write(f"Warning: {escaped(self._flag_set.in_flags(str(message)))}\n")
 
 
-def show_lines(flag_set: "ConfigFlags[Any]") -> None:
-    """Sends to stderr what the library and the jobs log (what was loaded, what was repaired).
-
-    TensorFlow's own lines about its start are not shown. `run` does this; a process that a tool
-    starts does it for itself.
-    """
-    import_tensorflow_quietly()
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_InFlags(flag_set))
-    told = set[str]()
-    handler.addFilter(lambda record: _is_new(record, told))  # files are read more than once
-    logging.basicConfig(handlers=[handler], force=True)
-    warnings.showwarning = functools.partial(_show_warning, flag_set)
+def _show_lines(flag_set: "ConfigFlags[Any]") -> None:
+    """Sends to stderr what the library and the jobs log (what was loaded, what was repaired)."""
+    import_tensorflow_quietly()  # without its own lines about its start
+    lines = _Lines(flag_set)
+    logging.basicConfig(handlers=[lines], force=True)
+    warnings.showwarning = lines.show_warning
     for room in ("keras_bert_impl", "pipelines"):
         logging.getLogger(room).setLevel(logging.INFO)
     # Batches of a few lengths are compiled one length at a time; that is meant.

@@ -8,8 +8,12 @@ from tools.config_flags import ConfigFlags, add_recipe
 from tools.table import SCORE, STUDY, ToolPrograms, tool, written
 
 
-@tool(SCORE, "pipelines.tasks.questions.options:ScoreAnswersConfig")
-def score_answers(config: Any, _: ConfigFlags[Any]) -> Any:
+@tool(
+    SCORE,
+    "pipelines.tasks.questions.options:ScoreAnswersConfig",
+    "pipelines.tasks.questions.scores:score_answers",
+)
+def score_answers() -> None:
     """Scores answers as the official scripts of SQuAD, KorQuAD and TriviaQA do.
 
     They may be any system's. Each figure comes with its 95 % interval (bootstrap over articles). A
@@ -19,13 +23,14 @@ def score_answers(config: Any, _: ConfigFlags[Any]) -> Any:
       keras-bert score_answers --data_file=dev-v2.0.json --predictions_file=predictions.json
           --null_odds_file=null_odds.json --version_2_with_negative
     """
-    from pipelines.tasks.questions.scores import score_answers
-
-    return score_answers(config)
 
 
-@tool(SCORE, "pipelines.tasks.tagging.options:ScoreTagsConfig")
-def score_tags(config: Any, _: ConfigFlags[Any]) -> Any:
+@tool(
+    SCORE,
+    "pipelines.tasks.tagging.options:ScoreTagsConfig",
+    "pipelines.tasks.tagging.scores:score_tags",
+)
+def score_tags() -> None:
     """Scores predicted tags as conlleval does, with intervals.
 
     run_ner writes dev_predictions.txt: the file's own columns and the predicted tag. The 95 %
@@ -34,9 +39,6 @@ def score_tags(config: Any, _: ConfigFlags[Any]) -> Any:
     Example:
       keras-bert score_tags --predictions_file=run/dev_predictions.txt
     """
-    from pipelines.tasks.tagging.scores import score_tags
-
-    return score_tags(config)
 
 
 @tool(SCORE, "pipelines.tasks.labels.glue:SubmissionConfig")
@@ -101,8 +103,8 @@ def tokenize_text(config: Any, _: ConfigFlags[Any]) -> None:
     run_tokenize_text(config, sys.stdin.buffer, sys.stdout)
 
 
-@tool(STUDY, "tools.demo:DemoConfig", continues=True, compiles=True)
-def demo(config: Any, _: ConfigFlags[Any]) -> Any:
+@tool(STUDY, "tools.demo:DemoConfig", "tools.demo:run_demo", continues=True, compiles=True)
+def demo() -> None:
     """Does the whole main job on real text: from sentences to a model that fills in masked words.
 
     The text is the documentation that Python itself ships, so nothing is downloaded. Every step is
@@ -112,6 +114,3 @@ def demo(config: Any, _: ConfigFlags[Any]) -> Any:
     Example:
       keras-bert demo --output_dir=demo
     """
-    from tools.demo import run_demo
-
-    return run_demo(config)

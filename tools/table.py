@@ -1,4 +1,4 @@
-"""The table of the tools: a row is a function, with its manual page, its config and its group.
+"""The table of the tools: a row is a manual page, a config, a job and a group.
 
 `keras-bert NAME` runs one; a program has its `flags` and its `main` from `tool_named`, or from
 `from tools import NAME`. TensorFlow and what imports it are imported within the functions.
@@ -26,36 +26,38 @@ Job = Callable[[Any, ConfigFlags[Any]], Any]
 
 @dataclass(frozen=True)
 class Tool:
-    """A row of the table.
+    """A row of the table; `module:name` is imported when it is needed.
 
     Attributes:
-        job: takes the config and the flags, and gives what is printed; its docstring is the tool's
-            manual page.
-        config: the config class as `module:Class`.
+        page: the manual page.
+        job: takes the config and the flags, and gives what is printed.
+        config: the config class as `module:name`.
         continues: whether the same command continues where it was stopped.
         more_flags: adds flags that no option of the config is, such as google's.
         compiles: whether it trains, so that what it compiles is worth keeping.
         passes_on: whether flags that the tool does not know are for another program.
+        task_of: what makes the task of a fine-tuning, as `module:name`.
     """
 
     group: str
+    page: str
     job: Job
     config: str
     continues: bool = False
     more_flags: Callable[[ConfigFlags[Any]], None] | None = None
     compiles: bool = False
     passes_on: Callable[[ConfigFlags[Any], list[str]], bool] | None = None
+    task_of: str = ""
 
     @property
     def gives(self) -> str:
         """What a person gets from it, as its manual page begins."""
-        return re.split("[,.:;]", str(self.job.__doc__))[0]
+        return re.split("[,.:;]", self.page)[0]
 
     @functools.cached_property
     def flags(self) -> ConfigFlags[Any]:
         """Its flags."""
-        room, _, name = self.config.partition(":")
-        flags = ConfigFlags[Any](self.job.__doc__, getattr(importlib.import_module(room), name))
+        flags = ConfigFlags[Any](self.page, named(self.config))
         if self.more_flags:
             self.more_flags(flags)
         if self.compiles:
@@ -70,15 +72,27 @@ class Tool:
         return main(words, keep_unknown=passes_on, continues=self.continues and not passes_on)
 
 
+def named(name: str) -> Any:
+    """What `module:name` names."""
+    module, _, own = name.partition(":")
+    return getattr(importlib.import_module(module), own)
+
+
 _ROWS: dict[str, Tool] = {}
 
 
-def tool(group: str, config: str, **more: Any) -> Callable[[Job], Job]:
-    """Makes a function a row of the table; see `Tool`."""
+def tool(
+    group: str, config: str, job: Job | str | None = None, **more: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Makes a function a row of the table, whose manual page is its docstring; see `Tool`.
 
-    def add(job: Job) -> Job:
-        _ROWS[job.__name__] = Tool(group, job, config, **more)
-        return job
+    The function is the job itself, unless another one is given: as `module:name` one of the config.
+    """
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        work = (lambda config, _: named(job)(config)) if isinstance(job, str) else job or function
+        _ROWS[function.__name__] = Tool(group, str(function.__doc__), work, config, **more)
+        return function
 
     return add
 
@@ -114,16 +128,6 @@ def written(files: Iterable[Any]) -> Iterator[str]:
     return (f"wrote {path}" for path in files)
 
 
-_TASKS = {
-    "run_classifier": "labels.task",
-    "run_squad": "questions.task",
-    "run_ner": "tagging.task",
-    "run_embedder": "vectors.task",
-    "run_reranker": "vectors.ranking",
-    "run_swag": "choices.task",
-}
-
-
 class ToolPrograms:
     """The other tools, for one that runs some of them in its process: configs, and runs."""
 
@@ -135,10 +139,8 @@ class ToolPrograms:
 
     def task_of(self, tool: str) -> Callable[[Any], Any]:
         """What makes the task of a config of a fine-tuning."""
-        made: Callable[[Any], Any] = importlib.import_module(
-            f"pipelines.tasks.{_TASKS[tool]}"
-        ).task_of
-        return made
+        task_of: Callable[[Any], Any] = named(tool_named(tool).task_of)
+        return task_of
 
     def check(self, tool: str, flags: Sequence[str]) -> None:
         """Looks at the files and the model of a fine-tuning, as its run does first."""

@@ -1,6 +1,6 @@
 """The tools that train: on labelled text, and on text alone, with what makes its data."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
@@ -13,7 +13,7 @@ from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.training.run_directory import RunDirectory
 from tools.command_line import CONTINUES, tell_stopped
 from tools.config_flags import ConfigFlags, add_tpu_flags
-from tools.table import PRETRAIN, TUNE, ToolPrograms, tool, written
+from tools.table import PRETRAIN, TUNE, ToolPrograms, named, tool, written
 
 if TYPE_CHECKING:
     from pipelines.fine_tuning.options import FineTuningConfig
@@ -52,6 +52,16 @@ def fine_tuning_job(
         tell_stopped(f"Stopped; finished runs and checkpoints are kept, and {CONTINUES}.")
 
 
+def _fine_tuner(config: str, task: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Makes a function's docstring the manual page of a tool for a task of `pipelines.tasks`."""
+    task_of = f"pipelines.tasks.{task}:task_of"
+
+    def job(given: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+        return fine_tuning_job(given, flags, named(task_of))
+
+    return _trainer(f"pipelines.tasks.{config}", job, task_of=task_of)
+
+
 def results_of(results: "FineTuningResults") -> Iterator[str]:
     """Where the training stands, the figures with what guessing reaches, the files."""
     from keras_bert_impl.training.learning_curve import line_of
@@ -72,8 +82,8 @@ def flags_of_one(flags: ConfigFlags[Any], changes: Mapping[str, Any]) -> str:
     return same + "".join(flags.line(name, value) for name, value in changes.items())
 
 
-@_trainer("pipelines.tasks.labels.options:RunClassifierConfig")
-def run_classifier(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+@_fine_tuner("labels.options:RunClassifierConfig", "labels.task")
+def run_classifier() -> None:
     """Fine-tunes a model on labelled texts of your own or for a task of GLUE; evaluates, predicts.
 
     Give either --train_file (with --dev_file, --test_file), for classes, several labels at once or,
@@ -92,13 +102,10 @@ def run_classifier(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
       keras-bert run_classifier --task_name=MRPC --data_dir=glue_data/MRPC --output_dir=mrpc
           --init_checkpoint=run/model --do_train --do_eval --max_seq_length=128 --learning_rate=2e-5
     """
-    from pipelines.tasks.labels.task import task_of
-
-    return fine_tuning_job(config, flags, task_of)
 
 
-@_trainer("pipelines.tasks.vectors.ranking:RunRerankerConfig")
-def run_reranker(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+@_fine_tuner("vectors.ranking:RunRerankerConfig", "vectors.ranking")
+def run_reranker() -> None:
     """Fine-tunes a cross-encoder, which scores a query with a document; judges the order by score.
 
     Files have a query and a right document in each row, and perhaps wrong ones (the columns
@@ -117,13 +124,10 @@ def run_reranker(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
       keras-bert run_reranker --dev_file=dev.csv --init_checkpoint=reranker/model
           --output_dir=judged --do_eval --candidates=all-MiniLM-L6-v2 --engine=openvino
     """
-    from pipelines.tasks.vectors.ranking import task_of
-
-    return fine_tuning_job(config, flags, task_of)
 
 
-@_trainer("pipelines.tasks.questions.options:RunSquadConfig")
-def run_squad(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+@_fine_tuner("questions.options:RunSquadConfig", "questions.task")
+def run_squad() -> None:
     """Fine-tunes a model that answers questions from a passage; evaluates, predicts.
 
     Takes the flags of the original's run_squad.py and files in SQuAD's form (1.1, 2.0, KorQuAD 1.0)
@@ -138,13 +142,10 @@ def run_squad(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
           --do_eval --train_file=train-v1.1.json --predict_file=dev-v1.1.json --train_batch_size=12
           --learning_rate=3e-5 --num_train_epochs=2.0 --max_seq_length=384 --doc_stride=128
     """
-    from pipelines.tasks.questions.task import task_of
-
-    return fine_tuning_job(config, flags, task_of)
 
 
-@_trainer("pipelines.tasks.tagging.options:RunNerConfig")
-def run_ner(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+@_fine_tuner("tagging.options:RunNerConfig", "tagging.task")
+def run_ner() -> None:
     """Fine-tunes a model to find named entities; evaluates as conlleval does, predicts.
 
     Files have a word and its tag on each line (CoNLL's form: tabs or blanks, -DOCSTART-, IOB1,
@@ -162,13 +163,10 @@ def run_ner(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
           --do_eval --do_predict --train_batch_size=32 --learning_rate=5e-5 --num_train_epochs=3
       keras-bert run_ner --test_file=new.txt --output_dir=ner --do_predict
     """
-    from pipelines.tasks.tagging.task import task_of
-
-    return fine_tuning_job(config, flags, task_of)
 
 
-@_trainer("pipelines.tasks.choices.files:RunSwagConfig")
-def run_swag(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+@_fine_tuner("choices.files:RunSwagConfig", "choices.task")
+def run_swag() -> None:
     """Fine-tunes a model to choose which of several endings follows a text; evaluates, predicts.
 
     Files have SWAG's columns (sent1, sent2, ending0, ending1, ..., label; CSV) or are JSON lines
@@ -182,13 +180,10 @@ def run_swag(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
       keras-bert run_swag --data_dir=swag --init_checkpoint=run/model --output_dir=chosen --do_train
           --do_eval --do_predict --train_batch_size=16 --learning_rate=2e-5 --num_train_epochs=3
     """
-    from pipelines.tasks.choices.task import task_of
-
-    return fine_tuning_job(config, flags, task_of)
 
 
-@_trainer("pipelines.tasks.vectors.options:RunEmbedderConfig")
-def run_embedder(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+@_fine_tuner("vectors.options:RunEmbedderConfig", "vectors.task")
+def run_embedder() -> None:
     """Trains the vectors of texts, for search and similarity; evaluates them.
 
     Files are tables. Rows are a query and a document that answers it, perhaps with negatives (the
@@ -206,9 +201,6 @@ def run_embedder(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
       keras-bert run_embedder --train_file=sts/train.tsv --dev_file=sts/dev.tsv --output_dir=sts
           --init_checkpoint=run/model --do_train --do_eval --loss=cosent --learning_rate=2e-5
     """
-    from pipelines.tasks.vectors.task import task_of
-
-    return fine_tuning_job(config, flags, task_of)
 
 
 @_trainer("pipelines.fine_tuning.teaching_options:DistillConfig")
@@ -311,8 +303,12 @@ def create_pretraining_data(config: Any, flags: ConfigFlags[Any]) -> str:
     return run_beam(replace(config, beam_arguments=tuple(flags.extra_arguments))).summary()
 
 
-@tool(PRETRAIN, "pipelines.inputs.inspect:InspectConfig")
-def inspect_pretraining_data(config: Any, _: ConfigFlags[Any]) -> Any:
+@tool(
+    PRETRAIN,
+    "pipelines.inputs.inspect:InspectConfig",
+    "pipelines.inputs.inspect:inspect_pretraining_data",
+)
+def inspect_pretraining_data() -> None:
     """Shows what is in pre-training shards: examples in words, figures, and a page with plots.
 
       keras-bert inspect_pretraining_data --input_file=data/train.tfrecord --vocab_file=vocab.txt
@@ -320,9 +316,6 @@ def inspect_pretraining_data(config: Any, _: ConfigFlags[Any]) -> Any:
 
     A masked position is printed as the token that the model sees, with the true token in «…».
     """
-    from pipelines.inputs.inspect import inspect_pretraining_data
-
-    return inspect_pretraining_data(config)
 
 
 @tool(PRETRAIN, "pipelines.runs.plan_run:PlanRunConfig", more_flags=add_tpu_flags)
