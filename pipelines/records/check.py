@@ -29,13 +29,9 @@ _COPIED_AT_ONCE = 8 << 20
 _copies: list[tempfile.TemporaryDirectory] = []  # they go when the process ends
 
 
-def with_local_copies(patterns: Sequence[str]) -> list[str]:
-    """Replaces remote names by local ones, copying what they stand for."""
-    return [_copied(pattern) if "://" in pattern else pattern for pattern in patterns]
-
-
 @functools.cache
 def _copied(pattern: str) -> str:
+    """The local name of a copy of what a remote one stands for."""
     import tensorflow as tf
 
     folder, name = pattern.rstrip("/").rsplit("/", 1)
@@ -109,8 +105,8 @@ class Shard:
 def find_shards(patterns: Sequence[str]) -> list[Shard]:
     """The shards that files, globs, folders and common names stand for, of remote ones copies."""
     shards: dict[Path, Shard] = {}
-    for pattern in with_local_copies(patterns):
-        for shard in _match(pattern):
+    for pattern in patterns:
+        for shard in _match(_copied(pattern) if "://" in pattern else pattern):
             shards.setdefault(shard.path, shard)
     return list(shards.values())
 
@@ -122,10 +118,8 @@ def _match(pattern: str) -> list[Shard]:
     if (description_file := Path(description_path(path))).is_file():
         return _set_of(description_file)
     if path.is_dir():
-        found = [
-            shard for file in sorted(path.glob(f"*{DESCRIPTION_SUFFIX}")) for shard in _set_of(file)
-        ]
-        if found:
+        descriptions = sorted(path.glob(f"*{DESCRIPTION_SUFFIX}"))
+        if found := [shard for file in descriptions for shard in _set_of(file)]:
             return found
         raise UserError(f"{path}: holds no pre-training shards with a description; name its files.")
     files = [Path(name) for name in match_files(pattern) if _may_be_shard(name)]
@@ -157,12 +151,14 @@ def _may_be_shard(name: str) -> bool:
     return Path(name).is_file() and not name.endswith((".index", ".json", ".html", ".incomplete"))
 
 
+def _listed(description_file: Path) -> list[Shard]:
+    """The shards that a description lists."""
+    description, folder = Description.read(description_file), description_file.parent
+    return [Shard(folder / entry.file, description, entry) for entry in description.shards]
+
+
 def _set_of(description_file: Path) -> list[Shard]:
-    description = Description.read(description_file)
-    shards = [
-        Shard(description_file.parent / entry.file, description, entry)
-        for entry in description.shards
-    ]
+    shards = _listed(description_file)
     for shard in shards:
         if not is_there(shard.path):
             raise _missing(shard.path)
@@ -171,12 +167,8 @@ def _set_of(description_file: Path) -> list[Shard]:
 
 def _known_shards(folder: Path) -> dict[str, Shard]:
     """All shards that the descriptions in a folder list, by file name."""
-    known = {}
-    for file in sorted(folder.glob(f"*{DESCRIPTION_SUFFIX}")):
-        description = Description.read(file)
-        for entry in description.shards:
-            known[entry.file] = Shard(folder / entry.file, description, entry)
-    return known
+    files = sorted(folder.glob(f"*{DESCRIPTION_SUFFIX}"))
+    return {shard.path.name: shard for file in files for shard in _listed(file)}
 
 
 def _missing(path: Path) -> UserError:
@@ -201,9 +193,9 @@ def check_shards(shards: Sequence[Shard], expected: Expected) -> None:
 
     Bare TFRecords pass here; their first record is checked when they are read.
     """
-    for description in {id(shard.description): shard for shard in shards}.values():
-        if description.description is not None:
-            _check_description(description.description, description.path, expected)
+    for shard in {id(one.description): one for one in shards}.values():
+        if shard.description is not None:
+            _check_description(shard.description, shard.path, expected)
     total = sum(shard.entry.bytes for shard in shards if shard.entry)
     for shard in shards:
         if shard.entry is not None:

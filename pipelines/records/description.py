@@ -143,41 +143,31 @@ class TokenizerFacts(TypedDict):
     unicode_form: NotRequired[str]
 
 
-class _Source(TypedDict):
+class Source(TypedDict):
+    """The figures of a text; others are kept as they are."""
+
     documents: Count
     words: NotRequired[Count]
     unknown_words: NotRequired[Count]
 
 
-class _File(TypedDict):
-    """What the file of a description holds."""
-
-    format: int
-    recipe: Recipe
-    vocabulary: VocabularyFacts
-    tokenizer: TokenizerFacts
-    source: _Source
-    shards: tuple[ShardEntry, ...]
-    versions: dict[str, str]
-
-
 @dataclasses.dataclass(frozen=True)
 class Description:
-    """The description of a set of shards; `source` has the figures of its text."""
+    """The description of a set of shards."""
 
     recipe: Recipe
     vocabulary: VocabularyFacts
     tokenizer: TokenizerFacts
-    source: Mapping[str, Any]
-    shards: tuple[ShardEntry, ...]
+    source: Source
     versions: Mapping[str, str]
+    shards: tuple[ShardEntry, ...]
 
     @classmethod
     def of(
         cls,
         config: PretrainingDataConfig,
         facts: VocabularyFacts,
-        source: Mapping[str, Any],
+        source: Any,
         entries: Sequence[ShardEntry],
     ) -> "Description":
         """The description of a finished set."""
@@ -187,18 +177,12 @@ class Description:
         }
         if config.text_encoding.composes:
             tokenizer["unicode_form"] = config.text_encoding.unicode_form
-        return cls(
-            recipe=config.recipe,
-            vocabulary=facts,
-            tokenizer=tokenizer,
-            source=source,
-            shards=tuple(entries),
-            versions={
-                "keras_bert_impl": __version__,
-                "numpy": np.__version__,
-                "python": platform.python_version(),
-            },
-        )
+        versions = {
+            "keras_bert_impl": __version__,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        }
+        return cls(config.recipe, facts, tokenizer, source, versions, tuple(entries))
 
     def totals(self) -> dict[str, int]:
         """The counts of all shards added up."""
@@ -232,16 +216,9 @@ class Description:
 
     def to_text(self) -> str:
         """The description as a file's content."""
-        values = {
-            "format": FORMAT,
-            "recipe": dataclasses.asdict(self.recipe),
-            "vocabulary": dataclasses.asdict(self.vocabulary),
-            "tokenizer": self.tokenizer,
-            "source": dict(self.source),
-            "counts": self.totals(),
-            "versions": dict(self.versions),
-            "shards": list(map(dataclasses.asdict, self.shards)),
-        }
+        values = dataclasses.asdict(self)
+        last = {name: values.pop(name) for name in ("versions", "shards")}
+        values = {"format": FORMAT, **values, "counts": self.totals(), **last}
         return json_text(values, indent=1) + "\n"
 
     def write(self, path: Path) -> None:
@@ -268,9 +245,10 @@ class Description:
                 f"{path}: has format {shown(found)}, this version reads {FORMAT}; make the shards "
                 "again."
             )
-        described: _File = typed(values, _File, where, _REMEDY)
-        known: Mapping[str, Any] = described
-        return cls(**{one.name: known[one.name] for one in dataclasses.fields(cls)})
+        names = {one.name for one in dataclasses.fields(cls)}
+        own = {name: value for name, value in values.items() if name in names}
+        described: Description = typed(own, cls, where, _REMEDY)
+        return described
 
 
 _MODULE = "tensorflow_datasets.core.features"
@@ -287,14 +265,11 @@ def split_name(output_name: str) -> str:
 
 
 def metadata_files(sets: Mapping[str, Description], latest: str) -> dict[str, str]:
-    """Makes the metadata of a folder."""
-    named = {
-        name.removesuffix(DESCRIPTION_SUFFIX): description for name, description in sets.items()
-    }
-    features = _features(named[latest.removesuffix(DESCRIPTION_SUFFIX)])
-    alike = {name: each for name, each in sorted(named.items()) if _features(each) == features}
+    """The metadata of a folder by their files' names; of sets by their names, and the latest."""
+    features = _features(sets[latest])
+    alike = {name: each for name, each in sorted(sets.items()) if _features(each) == features}
     info = {
-        "description": named[latest.removesuffix(DESCRIPTION_SUFFIX)].summary(),
+        "description": sets[latest].summary(),
         "fileFormat": "tfrecord",
         "name": "pretraining_examples",
         "splits": [split for each in alike.items() for split in _splits(*each)],

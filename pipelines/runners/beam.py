@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Any
 
@@ -61,19 +61,12 @@ def run_beam(config: PretrainingDataConfig) -> Description:
     vocabulary = Vocabulary.load(config.vocab_file)
     facts = VocabularyFacts.of(vocabulary)
     blocks, files = _find_blocks(config.input_file)
-    config.unknown.check(
-        sample_lines(blocks, FileSystems.open, config.text_encoding),
-        config.text_settings(vocabulary),
-        config.input_file,
-    )
+    sample = sample_lines(blocks, FileSystems.open, config.text_encoding)
+    config.unknown.check(sample, config.text_settings(vocabulary), config.input_file)
     try:
         with _pipeline(config.runner, options) as pipeline:
-            _ = (
-                pipeline
-                | "Blocks" >> beam.Create(list(enumerate(blocks)))
-                | "Spread" >> beam.Reshuffle()
-                | "Make" >> MakeShards(config, vocabulary, facts, files)
-            )
+            cut_text = pipeline | "Blocks" >> beam.Create(list(enumerate(blocks)))
+            _make_shards(cut_text | "Spread" >> beam.Reshuffle(), config, vocabulary, facts, files)
     except RuntimeError as error:
         if found := re.search(r"UserError: (.*?)( \[while running|\\n|\n|$)", str(error)):
             raise UserError(found[1]) from error
@@ -81,64 +74,55 @@ def run_beam(config: PretrainingDataConfig) -> Description:
     return _read_description(config.set_name)
 
 
-class MakeShards(beam.PTransform):
-    """(block number, FileBlock) → shards and their description on disk."""
-
-    def __init__(
-        self,
-        config: PretrainingDataConfig,
-        vocabulary: Vocabulary,
-        facts: VocabularyFacts,
-        files: Sequence[str],
-    ) -> None:
-        super().__init__()
-        self._config, self._vocabulary = config, vocabulary
-        self._facts, self._files = facts, list(files)
-
-    def expand(self, blocks: PCollection) -> PCollection:
-        """Builds the pipeline: tokenize, plan, answer, sort into shards, write, describe."""
-        config, recipe = self._config, self._config.recipe
-        tokenized = (
-            blocks
-            | "Tokenize" >> beam.ParDo(TokenizeBlock(config, self._vocabulary))
-            | "Keep tokens" >> beam.Reshuffle()
+def _make_shards(
+    blocks: PCollection,
+    config: PretrainingDataConfig,
+    vocabulary: Vocabulary,
+    facts: VocabularyFacts,
+    files: list[str],
+) -> None:
+    """Tokenizes numbered blocks, plans, answers, sorts into shards, writes, describes."""
+    recipe = config.recipe
+    tokenized = (
+        blocks
+        | "Tokenize" >> beam.ParDo(TokenizeBlock(config, vocabulary))
+        | "Keep tokens" >> beam.Reshuffle()
+    )
+    sizes = (
+        tokenized
+        | "Sizes" >> beam.Map(_block_size, WordCounter(vocabulary), recipe.token_budget)
+        | "All sizes" >> beam.combiners.ToList()
+        | "Check" >> beam.Map(_checked_sizes, config)
+    )
+    planned = tokenized | "Plan" >> beam.FlatMap(_planned, recipe, AsSingleton(sizes)).with_outputs(
+        _FINISHED, _REQUESTS
+    )
+    answered = (
+        {"block": tokenized, "requests": planned[_REQUESTS]}
+        | "Join by block" >> beam.CoGroupByKey()
+        | "Answer" >> beam.FlatMap(_answered, recipe, AsSingleton(sizes))
+    )
+    examples = (planned[_FINISHED], answered) | "Examples" >> beam.Flatten()
+    shards = (
+        examples
+        | "Count" >> beam.Map(lambda block: len(block.rows))
+        | "All examples" >> beam.CombineGlobally(sum)
+        | "Number of shards" >> beam.Map(choose_shards, config.shards_asked)
+    )
+    entries = (
+        (
+            examples | "By key" >> beam.FlatMap(_by_shard, AsSingleton(shards)),
+            shards | "Every shard" >> beam.FlatMap(_empty_shards),
         )
-        sizes = (
-            tokenized
-            | "Sizes" >> beam.Map(_block_size, WordCounter(self._vocabulary), recipe.token_budget)
-            | "All sizes" >> beam.combiners.ToList()
-            | "Check" >> beam.Map(_checked_sizes, config)
-        )
-        planned = tokenized | "Plan" >> beam.ParDo(
-            PlanBlock(recipe), AsSingleton(sizes)
-        ).with_outputs(_FINISHED, _REQUESTS)
-        answered = (
-            {"block": tokenized, "requests": planned[_REQUESTS]}
-            | "Join by block" >> beam.CoGroupByKey()
-            | "Answer" >> beam.ParDo(AnswerRequests(recipe), AsSingleton(sizes))
-        )
-        examples = (planned[_FINISHED], answered) | "Examples" >> beam.Flatten()
-        shards = (
-            examples
-            | "Count" >> beam.Map(lambda block: len(block.rows))
-            | "All examples" >> beam.CombineGlobally(sum)
-            | "Number of shards" >> beam.Map(choose_shards, config.shards_asked)
-        )
-        entries = (
-            (
-                examples | "By key" >> beam.FlatMap(_by_shard, AsSingleton(shards)),
-                shards | "Every shard" >> beam.FlatMap(_empty_shards),
-            )
-            | "All parts" >> beam.Flatten()
-            | "Into shards" >> beam.GroupByKey()
-            | "Write" >> beam.ParDo(WriteShard(config, self._facts), AsSingleton(shards))
-        )
-        return (
-            entries
-            | "All entries" >> beam.combiners.ToList()
-            | "Describe"
-            >> beam.Map(_write_description, config, self._facts, self._files, AsSingleton(sizes))
-        )
+        | "All parts" >> beam.Flatten()
+        | "Into shards" >> beam.GroupByKey()
+        | "Write" >> beam.Map(_written, config, facts, AsSingleton(shards))
+    )
+    _ = (
+        entries
+        | "All entries" >> beam.combiners.ToList()
+        | "Describe" >> beam.Map(_write_description, config, facts, files, AsSingleton(sizes))
+    )
 
 
 class TokenizeBlock(beam.DoFn):
@@ -167,57 +151,37 @@ class TokenizeBlock(beam.DoFn):
         yield number, (sentences, len(data), hashlib.sha256(data).digest())
 
 
-class PlanBlock(beam.DoFn):
+def _planned(element: tuple[int, tuple], recipe: Recipe, sizes: dict[str, Any]) -> Iterator[Any]:
     """(number, block) → finished examples, and requests keyed by the block that is asked."""
-
-    def __init__(self, recipe: Recipe) -> None:
-        super().__init__()
-        self._recipe = recipe
-
-    def process(self, element: tuple[int, tuple], sizes: dict[str, Any]) -> Iterator[Any]:
-        """Plans a block."""
-        number, (block, _, _) = element
-        finished, requests = partner_join.plan_block(number, block, sizes["bases"], self._recipe)
-        yield TaggedOutput(_FINISHED, finished)
-        for partner, request in requests.items():
-            yield TaggedOutput(_REQUESTS, (partner, request))
+    number, (block, _, _) = element
+    finished, requests = partner_join.plan_block(number, block, sizes["bases"], recipe)
+    yield TaggedOutput(_FINISHED, finished)
+    yield from (TaggedOutput(_REQUESTS, request) for request in requests.items())
 
 
-class AnswerRequests(beam.DoFn):
+def _answered(
+    element: tuple[int, dict], recipe: Recipe, sizes: dict[str, Any]
+) -> Iterator[partner_join.ExampleBlock]:
     """(number, {"block": [block], "requests": [...]}) → examples with a random B."""
-
-    def __init__(self, recipe: Recipe) -> None:
-        super().__init__()
-        self._recipe = recipe
-
-    def process(
-        self, element: tuple[int, dict], sizes: dict[str, Any]
-    ) -> Iterator[partner_join.ExampleBlock]:
-        """Finishes the pairs that wait for this block."""
-        number, joined = element
-        requests = list(joined["requests"])
-        if requests:
-            ((block, _, _),) = joined["block"]
-            request = partner_join.join_requests(requests)
-            yield partner_join.answer_requests(number, block, sizes["bases"], request, self._recipe)
+    number, joined = element
+    if requests := list(joined["requests"]):
+        ((block, _, _),) = joined["block"]
+        request = partner_join.join_requests(requests)
+        yield partner_join.answer_requests(number, block, sizes["bases"], request, recipe)
 
 
-class WriteShard(beam.DoFn):
+def _written(
+    element: tuple[int, Iterable[partner_join.ExampleBlock]],
+    config: PretrainingDataConfig,
+    facts: VocabularyFacts,
+    shards: int,
+) -> ShardEntry:
     """(shard, its example blocks) → the shard and its index on disk, and its entry."""
-
-    def __init__(self, config: PretrainingDataConfig, facts: VocabularyFacts) -> None:
-        super().__init__()
-        self._config, self._facts = config, facts
-
-    def process(
-        self, element: tuple[int, Iterable[partner_join.ExampleBlock]], shards: int
-    ) -> Iterator[ShardEntry]:
-        """Sorts a shard's examples by key and writes them."""
-        number, blocks = element
-        rows, tokens = partner_join.join_examples(list(blocks))
-        maker = RecordMaker(self._config.recipe, self._facts)
-        target = shard_names(self._config.output_names, shards)[number]
-        yield write_shard(target, maker.blocks(tokens, rows), maker.counts, _create_whole)
+    number, blocks = element
+    rows, tokens = partner_join.join_examples(list(blocks))
+    maker = RecordMaker(config.recipe, facts)
+    target = shard_names(config.output_names, shards)[number]
+    return write_shard(target, maker.blocks(tokens, rows), maker.counts, _create_whole)
 
 
 def _pipeline(runner: str, options: PipelineOptions) -> beam.Pipeline:
@@ -280,12 +244,11 @@ def _checked_sizes(sizes: list[tuple], config: PretrainingDataConfig) -> dict[st
     words = sum((size[6] for size in ordered), WordCount())
     sentences, documents = (sum(size[field] for size in ordered) for field in (1, 2))
     check_partners(config, documents, sentences, sum(size[7] for size in ordered))
-    digest = hashlib.sha256(b"".join(size[5] for size in ordered)).hexdigest()
     return {
         "bases": partner_join.BlockBases.of([size[:3] for size in ordered]),
         "source": {
             "bytes": sum(size[4] for size in ordered),
-            "sha256": digest,
+            "sha256": hashlib.sha256(b"".join(size[5] for size in ordered)).hexdigest(),
             "documents": documents,
             "sentences": sentences,
             "tokens": sum(size[3] for size in ordered),
@@ -345,8 +308,8 @@ def _write_description(
     for entry in FileSystems.match([f"{folder}*{DESCRIPTION_SUFFIX}"])[0].metadata_list:
         with contextlib.suppress(UserError):  # of another set: no reason to stop at the end
             other = entry.path.removesuffix(DESCRIPTION_SUFFIX)
-            sets[base_name(entry.path)] = _read_description(other)
-    sets[f"{name}{DESCRIPTION_SUFFIX}"] = description
+            sets[base_name(other)] = _read_description(other)
+    sets[name] = description
     for file_name, content in metadata_files(sets, name).items():
         with _create_whole(f"{folder}{file_name}") as file:
             file.write(content.encode())

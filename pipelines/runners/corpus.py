@@ -86,10 +86,6 @@ class Corpus:
     words: int
     unknown_words: int
 
-    def in_folder(self, folder: Path) -> "Corpus":
-        """The corpus, whose files are there."""
-        return dataclasses.replace(self, folder=str(folder))
-
     def ids(self) -> MappedArray:
         """All tokens, unsigned [tokens]."""
         return MappedArray(Path(self.folder) / "ids.bin", self.dtype)
@@ -181,7 +177,7 @@ def find_corpus(folder: Path) -> Corpus | None:
     """
     if not all((folder / name).is_file() for name in (*_FILES, _END)):
         return None
-    return Corpus(**read_json_object(folder / _END)).in_folder(folder)
+    return Corpus(**{**read_json_object(folder / _END), "folder": str(folder)})
 
 
 def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str) -> Corpus:
@@ -195,8 +191,8 @@ def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str)
         open_whole(folder / "sentences.bin", "wb") as sentences_file,
         open_whole(folder / "documents.bin", "wb") as documents_file,
     ):
-        sentences_file.write(np.zeros(1, np.int64).tobytes())
-        documents_file.write(np.zeros(1, np.int64).tobytes())
+        for file in (sentences_file, documents_file):
+            file.write(np.zeros(1, np.int64).tobytes())
         for path in blocks:
             block, text_digest, count = load_block(path)
             ids_file.write(block.ids.tobytes())
@@ -214,7 +210,7 @@ def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str)
                 "line between documents."
             )
     corpus = Corpus(
-        folder="",  # it may be moved with its folder
+        folder=str(folder),
         dtype=dtype,
         tokens=tokens,
         sentences=sentences,
@@ -225,7 +221,8 @@ def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str)
         unknown_words=words.unknown,
     )
     with open_whole(folder / _END) as file:
-        file.write(json_text(dataclasses.asdict(corpus)))
+        # Without the folder's name: it may be moved.
+        file.write(json_text({**dataclasses.asdict(corpus), "folder": ""}))
     for path in blocks:
         path.unlink()
-    return corpus.in_folder(folder)
+    return corpus

@@ -9,7 +9,6 @@ import glob
 import logging
 import shutil
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -66,15 +65,13 @@ _PLAIN_BYTES = 8 << 20
 def run_local(config: PretrainingDataConfig) -> Description:
     """Makes the shards that a configuration asks for."""
     vocabulary = Vocabulary.load(config.vocab_file)
-    if contradiction := config.text_settings(vocabulary).contradiction():
+    settings = config.text_settings(vocabulary)
+    if contradiction := settings.contradiction():
         warnings.warn(contradiction, stacklevel=2)
     text = _Text.of(config.input_file)
     output = Path(config.set_name)
-    config.unknown.check(
-        sample_lines(text.blocks, open_input, config.text_encoding),
-        config.text_settings(vocabulary),
-        config.input_file,
-    )
+    sample = sample_lines(text.blocks, open_input, config.text_encoding)
+    config.unknown.check(sample, settings, config.input_file)
     make_folder(output.parent)
     if output.is_dir():
         raise UserError(
@@ -140,20 +137,16 @@ def _remove_older_shards(output: Path, entries: list[ShardEntry]) -> None:
 
 def _write_metadata(output: Path, description: Description) -> None:
     """Lets TensorFlow Datasets open the folder."""
-    sets = dict(_other_sets(output))
-    sets[f"{output.name}{DESCRIPTION_SUFFIX}"] = description
+    sets = {}
+    for path in output.parent.glob(f"*{DESCRIPTION_SUFFIX}"):
+        try:
+            sets[path.name.removesuffix(DESCRIPTION_SUFFIX)] = Description.read(path)
+        except UserError as error:  # of another set: no reason to stop at the end of this one
+            _LOGGER.warning("%s", error)
+    sets[output.name] = description
     for name, content in metadata_files(sets, output.name).items():
         with open_whole(output.with_name(name)) as file:
             file.write(content)
-
-
-def _other_sets(output: Path) -> Iterator[tuple[str, Description]]:
-    """The sets in the same folder, without those whose descriptions cannot be read."""
-    for path in output.parent.glob(f"*{DESCRIPTION_SUFFIX}"):
-        try:
-            yield path.name, Description.read(path)
-        except UserError as error:  # of another set: no reason to stop at the end of this one
-            _LOGGER.warning("%s", error)
 
 
 def source_of(text: _Text, corpus: corpora.Corpus) -> dict[str, Any]:
@@ -192,10 +185,7 @@ def _corpus(
 
 
 def _tokenized(
-    config: PretrainingDataConfig,
-    text: _Text,
-    vocab_sha256: str,
-    folder: Path,
+    config: PretrainingDataConfig, text: _Text, vocab_sha256: str, folder: Path
 ) -> corpora.Corpus:
     """Tokenizes what an earlier run has not, and joins the blocks."""
     files = [folder / f"block-{number:06d}.tokens" for number in range(len(text.blocks))]
@@ -203,9 +193,7 @@ def _tokenized(
     missing = [pair for pair in pairs if not pair[1].is_file()]
     todo = sum(block.end - block.start for block, _ in missing)
     plain = todo <= _PLAIN_BYTES
-    stamps = {
-        path: (size, time) for path, (_, size, time) in zip(text.files, text.stamps, strict=True)
-    }
+    stamps = dict(zip(text.files, ((size, time) for _, size, time in text.stamps), strict=True))
     tasks = [
         corpora.BlockTask(block, config, vocab_sha256, str(file), stamps[block.path], plain)
         for block, file in missing
@@ -272,10 +260,9 @@ def _shards(
         for number, file in enumerate(files)
     ]
     entries = [shards.finished_shard(task) for task in tasks]
-    missing = [number for number, entry in enumerate(entries) if entry is None]
+    chosen = [task for task, entry in zip(tasks, entries, strict=True) if entry is None]
     progress = Progress("write", examples, "examples")
     progress.resume_from(sum(entry.counts.get("examples", 0) for entry in entries if entry))
-    chosen = [tasks[number] for number in missing]
     refuse_output_among_input(text.files, files, "output_file")
     if chosen:  # from now on an older set of this name is no longer complete
         remove(Path(description_path(config.set_name)))
@@ -283,8 +270,8 @@ def _shards(
         remove(Path(task.target))
         remove(Path(index_path(task.target)))
     written = in_order(shards.write_shard, chosen, _beside(config), _NUMBERS)
-    for number, entry in zip(missing, written, strict=True):
-        entries[number] = entry
+    for task, entry in zip(chosen, written, strict=True):
+        entries[task.number] = entry
         progress.advance(entry.counts.get("examples", 0))
     progress.close()
     return [entry for entry in entries if entry is not None]
