@@ -108,8 +108,7 @@ class PretrainingRecords:
             )
         stored = self._stored_predictions()
         self._check_bare(shards, stored)
-        features = pair_features(expected.max_seq_length, stored)
-        self._parse = example_parser(features)
+        self._parse = example_parser(pair_features(expected.max_seq_length, stored))
         if self._description and self._masking == "dynamic":
             recipe = self._description.recipe
             if targets.mask_probabilities:
@@ -135,8 +134,6 @@ class PretrainingRecords:
             features |= masked_features(neighbours)
         elif self._masking == "dynamic":
             features |= self._mask(features, epochs, records)
-        elif self._masking == "none":
-            features |= _no_predictions(len(records))
         batch = self._padded(features)
         if self._expected.model_config:
             check_batch(batch, self._expected.model_config, self.reader.namer(records))
@@ -166,11 +163,8 @@ class PretrainingRecords:
         self, features: Mapping[str, np.ndarray], epochs: Numbers, records: Numbers
     ) -> dict[str, np.ndarray]:
         """Masks pairs anew: a pure function of (seed, epoch, record); changes `input_ids`."""
-        rows = self._examples(features)
-        identities = (epochs * len(self) + records).astype(np.uint64)
-        return masked_features(
-            mask_examples(rows, example_keys(identities, self._seed), self._rules)
-        )
+        keys = example_keys((epochs * len(self) + records).astype(np.uint64), self._seed)
+        return masked_features(mask_examples(self._examples(features), keys, self._rules))
 
     def _examples(self, features: Mapping[str, np.ndarray]) -> PaddedExamples:
         """The pairs of unmasked records; their ids are those of the features."""
@@ -183,12 +177,11 @@ class PretrainingRecords:
 
     def _padded(self, features: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Right types, and predictions filled up with zeros to what the model expects."""
-        wanted = pair_features(
-            self._expected.max_seq_length, self._expected.max_predictions_per_seq
-        )
+        length, predictions = self._expected.max_seq_length, self._expected.max_predictions_per_seq
+        unmasked = np.zeros((len(features["input_ids"]), 0))
         result = {}
-        for feature in wanted:
-            numbers = features[feature.name]
+        for feature in pair_features(length, predictions):
+            numbers = features.get(feature.name, unmasked)
             kind = np.float32 if feature.is_float else np.int32
             if numbers.shape[1] < feature.size:
                 numbers = np.pad(numbers, ((0, 0), (0, feature.size - numbers.shape[1])))
@@ -212,8 +205,7 @@ class PretrainingRecords:
                 continue
             sizes = self._sizes(first)
             predictions = sizes.get("masked_lm_ids", 0)
-            missing = [f.name for f in pair_features(1, 1) if f.name not in sizes]
-            if missing:
+            if missing := [f.name for f in pair_features(1, 1) if f.name not in sizes]:
                 raise UserError(
                     f"{shard.path}: its examples have no {missing[0]}, so they are not for "
                     "pre-training; name shards of create_pretraining_data."
@@ -264,16 +256,6 @@ def _reading(shard: Shard) -> tuple | None:
     return recipe.stored_predictions, *(fields[name] for name in sorted(fields.keys() - of_records))
 
 
-def _no_predictions(examples: int) -> dict[str, np.ndarray]:
-    """Features of examples without masks."""
-    empty = np.zeros((examples, 0), np.int64)
-    return {
-        "masked_lm_positions": empty,
-        "masked_lm_ids": empty,
-        "masked_lm_weights": empty.astype(np.float32),
-    }
-
-
 def check_batch(
     batch: Mapping[str, np.ndarray], config: BertConfig, where: Callable[[int], str]
 ) -> None:
@@ -304,26 +286,23 @@ def check_batch(
         values = batch.get(name)
         if values is None or not values.size or (values.min() >= 0 and values.max() < limit):
             continue
-        wrong = (values < 0) | (values >= limit)
-        row = int(np.flatnonzero(wrong.any(axis=-1))[0])
         raise UserError(
-            f"{where(row)} has {values[row][wrong[row]][0]} in {name}, but the model only knows 0 "
-            f"to {limit - 1} ({meaning}); use the vocabulary and configuration that the shards "
-            "were made with."
+            f"{_first(values, (values < 0) | (values >= limit), where)} in {name}, but the model "
+            f"only knows 0 to {limit - 1} ({meaning}); use the vocabulary and configuration that "
+            "the shards were made with."
         )
-    _check_weights(batch.get("masked_lm_weights"), where)
+    weights = batch.get("masked_lm_weights", np.zeros((0, 0)))
+    if (wrong := ~np.isfinite(weights) | (weights < 0)).any():
+        raise UserError(
+            f"{_first(weights, wrong, where)} in masked_lm_weights, but a weight is a number from "
+            "0 on; make this shard again."
+        )
 
 
-def _check_weights(weights: np.ndarray | None, where: Callable[[int], str]) -> None:
-    if weights is None:
-        return
-    wrong = ~np.isfinite(weights) | (weights < 0)
-    if wrong.any():
-        row = int(np.flatnonzero(wrong.any(axis=-1))[0])
-        raise UserError(
-            f"{where(row)} has {weights[row][wrong[row]][0]} in masked_lm_weights, but a weight is "
-            "a number from 0 on; make this shard again."
-        )
+def _first(values: np.ndarray, wrong: np.ndarray, where: Callable[[int], str]) -> str:
+    """The first wrong value, with its record."""
+    row = int(np.flatnonzero(wrong.any(axis=-1))[0])
+    return f"{where(row)} has {values[row][wrong[row]][0]}"
 
 
 Batch = Mapping[str, np.ndarray]
