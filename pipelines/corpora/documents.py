@@ -39,7 +39,7 @@ from pipelines.corpora.sentences import joined_lines
 _LOGGER = logging.getLogger(__name__)
 
 Form = Literal["text", "json_lines", "wikiextractor", "tfds"]
-_DATA_SET = "tfds:"
+TFDS = "tfds:"
 _TABLE = re.compile(r"\.(csv|tsv|tab)(\.(gz|xz|bz2))?$", re.IGNORECASE)
 _EXTRACT = "take the text out of it first (plain text and JSON lines are read)"
 _JSON_ARRAY = re.compile(rb"\[\s*\{")
@@ -97,21 +97,19 @@ def find_sources(
     """Finds what paths, globs, folders or tfds:NAME[:SPLIT] mean, in a fixed order, each once."""
     if not patterns:
         raise UserError("`input_file` names no file; name at least one.")
-    found: list[tuple[str, bool]] = []  # name, whether it is a data set
+    names: dict[str, None] = {}
     for pattern in patterns:
-        if pattern.startswith(_DATA_SET):
-            found.append((pattern.removeprefix(_DATA_SET), True))
-        else:
-            found += [(path, False) for path in expand_patterns([pattern])]
-    kept = {*with_content([name for name, is_data_set in found if not is_data_set])}
-    sources: dict[TextSource, None] = {}
-    warned: set[str] = set()
-    for name, is_data_set in found:
-        if is_data_set:
-            sources[TextSource(name, "tfds")] = None
-        elif name in kept:
-            sources[TextSource(name, form or _form_of(name, warned, encoding))] = None
-    return list(sources)
+        own = [pattern] if pattern.startswith(TFDS) else expand_patterns([pattern])
+        names |= dict.fromkeys(own)
+    kept = with_content([name for name in names if not name.startswith(TFDS)])
+    empty, warned = names.keys() - {*kept}, set[str]()
+    return [
+        TextSource(name.removeprefix(TFDS), "tfds")
+        if name.startswith(TFDS)
+        else TextSource(name, form or _form_of(name, warned, encoding))
+        for name in names
+        if name.startswith(TFDS) or name not in empty
+    ]
 
 
 def packed_size(sources: Iterable[TextSource]) -> int | None:
@@ -152,13 +150,9 @@ def refuse_output_among_input(
 def _files_below(path: Path) -> list[str]:
     if not path.is_dir():
         return [str(path)]
-    below = (file for file in path.rglob("*") if file.is_file())
-    return sorted(str(file) for file in below if not _is_hidden(file.relative_to(path)))
-
-
-def _is_hidden(path: Path) -> bool:
-    """Whether a file or a folder on the way to it is hidden: half written, or work in progress."""
-    return any(part.startswith(".") for part in path.parts)
+    # Hidden files and folders are half written, or work in progress.
+    files = (file for file in path.rglob("*") if file.is_file())
+    return sorted(str(one) for one in files if "/." not in f"/{one.relative_to(path)}")
 
 
 def _form_of(path: str, warned: set[str], encoding: TextEncoding) -> Form:
@@ -181,7 +175,7 @@ def _form_of(path: str, warned: set[str], encoding: TextEncoding) -> Form:
 
 def has_magic(pattern: str) -> bool:
     """Whether a name is a pattern."""
-    return bool(_MAGIC & set(pattern))
+    return not _MAGIC.isdisjoint(pattern)
 
 
 def match_files(pattern: str) -> list[str]:
@@ -277,18 +271,16 @@ def paragraphs_of(block: TextBlock, reading: Reading) -> Iterator[str | None]:
 
 def raw_paragraphs_of(block: TextBlock, reading: Reading) -> Iterator[str | None]:
     """The lines of a block with all white space as it is, and None wherever a document ends."""
-    found: Iterator[str | None]
     first, name = block.lines.first_line, block.source.name
     text = decode(name, first, block.lines.text, reading.text_encoding)
     if block.source.form in ("json_lines", "tfds"):
         # What JSON spells in escapes is text only now.
         texts = _from_json(text, name, first, reading.text_field)
-        found = (reading.text_encoding.composed(one) for one in texts)
+        yield from map(reading.text_encoding.composed, texts)
     elif block.source.form == "wikiextractor":
-        found = _from_wikiextractor(text.split("\n"))
+        yield from _from_wikiextractor(text.split("\n"))
     else:
-        found = _from_text(text.split("\n"), reading.one_document_per_file)
-    yield from found
+        yield from _from_text(text.split("\n"), reading.one_document_per_file)
     if block.ends_source:
         yield None
 
@@ -317,8 +309,7 @@ def _from_json(text: str, name: str, first_line: int, text_field: str) -> Iterat
     for number, line in enumerate(text.split("\n"), first_line):
         if not line or line.isspace():
             continue
-        paragraphs = _texts_in(line, f"{name}: line {number}", text_field)
-        yield from paragraphs
+        yield from _texts_in(line, f"{name}: line {number}", text_field)
         yield None
 
 
@@ -334,9 +325,7 @@ def _texts_in(line: str, where: str, text_field: str) -> list[str]:
         return as_text(value).split("\n")
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return [as_text(item) for item in value]
-    found = (
-        f"its fields: {', '.join(map(repr, values))}" if isinstance(values, dict) else "no object"
-    )
+    found = f"its fields: {', '.join(map(repr, values))}" if type(values) is dict else "no object"
     raise UserError(
         f"{where} has no text, or list of texts, in the field '{text_field}' ({found}); name the "
         "field of the text with `text_field`, or correct the line."
@@ -354,16 +343,31 @@ def _start_of_rest(text: bytes, form: Form) -> int:
     return last if opens else len(text)
 
 
-def _read_data_set(name: str, reading: Reading) -> Iterator[LineBlock]:
+def open_data_set(name: str) -> tuple[Any, str]:
+    """The builder of tfds:NAME[:SPLIT], a data set on this machine, and the split."""
     import tensorflow_datasets as tfds
 
-    name, _, split = name.partition(":")
+    data_set, _, split = name.removeprefix(TFDS).partition(":")
+    split = split or "train"
     remedy = "check the data set's name, its split and the variable TFDS_DATA_DIR"
-    with file_reading(f"tfds:{name}", "a data set", remedy):
-        examples = tfds.as_numpy(tfds.load(name, split=split or "train", download=False))
-    first = 1
-    iterator = iter(examples)
-    while batch := list(islice(iterator, _EXAMPLES_AT_ONCE)):
+    with file_reading(name, "a data set", remedy):
+        builder = tfds.builder(data_set)
+        if not builder.info.splits:
+            raise ValueError("it is not on this machine; download and prepare it")
+        _ = builder.info.splits[split].num_examples
+    return builder, split
+
+
+def examples_of(builder: Any, split: str) -> Iterator[Any]:
+    """The examples of a data set in the order of its files, as NumPy has them."""
+    import tensorflow_datasets as tfds
+
+    return iter(tfds.as_numpy(builder.as_dataset(split=split, shuffle_files=False)))
+
+
+def _read_data_set(name: str, reading: Reading) -> Iterator[LineBlock]:
+    examples, first = examples_of(*open_data_set(f"{TFDS}{name}")), 1
+    while batch := list(islice(examples, _EXAMPLES_AT_ONCE)):
         text = b"".join(_as_json(name, example, reading.text_field) for example in batch)
         yield LineBlock(first, text, len(text))
         first += len(batch)

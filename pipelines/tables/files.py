@@ -26,10 +26,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from keras_bert_impl.errors import UserError, reading, shown
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import MOST_LINE_BYTES
 from keras_bert_impl.json_files import bounded_loads, fault_of_json
 from keras_bert_impl.tokenization.reference import as_name, as_text
+from pipelines.corpora.documents import TFDS, examples_of, open_data_set
 from pipelines.corpora.encodings import (
     MOST_WHOLE_BYTES,
     UTF_8,
@@ -41,7 +42,6 @@ from pipelines.tables.lines import read_lines, read_text
 
 _LOGGER = logging.getLogger(__name__)
 
-TFDS = "tfds:"
 Form = Literal["csv", "tsv", "json_lines", "json_array", "tfds"]
 _FORMS_BY_ENDING: dict[str, Form] = {
     ".csv": "csv",
@@ -98,7 +98,7 @@ class TableFile:
         """The files on disk."""
         if self.form != "tfds":
             return [Path(self.name)]
-        builder, split = _builder(self.name)
+        builder, split = open_data_set(self.name)
         return [Path(path) for path in builder.info.splits[split].filepaths]
 
 
@@ -151,7 +151,7 @@ def open_table(
 def _opened(name: str, header: bool, encoding: TextEncoding) -> TableFile | None:
     """The file, of JSON without its columns; None where it has no lines."""
     if name.startswith(TFDS):
-        return TableFile(name, "tfds", tuple(map(as_name, _builder(name)[0].info.features)))
+        return TableFile(name, "tfds", tuple(map(as_name, open_data_set(name)[0].info.features)))
     # Of an array the one line may be the whole file.
     may_be_array = form_by_name(name) in (None, "json_lines")
     is_array = may_be_array and beginning_of_text(name, encoding).startswith(b"[")
@@ -340,28 +340,10 @@ def _with_text(value: Any) -> Any:
     return as_text(value) if isinstance(value, str) else value
 
 
-def _builder(name: str) -> tuple[Any, str]:
-    """The data set's builder, and its split."""
-    import tensorflow_datasets as tfds
-
-    data_set, _, split = name.removeprefix(TFDS).partition(":")
-    split = split or "train"
-    remedy = "check the data set's name, its split and the variable TFDS_DATA_DIR"
-    with reading(name, "a data set", remedy):
-        builder = tfds.builder(data_set)
-        if not builder.info.splits:
-            raise ValueError("it is not on this machine; download and prepare it")
-        _ = builder.info.splits[split].num_examples
-    return builder, split
-
-
 def _data_set_records(name: str) -> Iterator[Record]:
-    import tensorflow_datasets as tfds
-
-    builder, split = _builder(name)
+    builder, split = open_data_set(name)
     features = builder.info.features
-    examples = tfds.as_numpy(builder.as_dataset(split=split, shuffle_files=False))
-    for number, example in enumerate(examples, start=1):
+    for number, example in enumerate(examples_of(builder, split), start=1):
         values = {as_name(key): _plain_value(features[key], one) for key, one in example.items()}
         yield Record(number, values)
 
