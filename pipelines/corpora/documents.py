@@ -112,14 +112,16 @@ def find_sources(
     ]
 
 
-def packed_size(sources: Iterable[TextSource]) -> int | None:
+def files_of(sources: Iterable[TextSource]) -> list[str]:
+    """The names of those sources that are no data sets."""
+    return [name for name, form in sources if form != "tfds"]
+
+
+def packed_size(sources: Sequence[TextSource]) -> int | None:
     """Bytes of all sources on the disk; None where one of them is a data set or a pipe."""
-    total = 0
-    for name, form in sources:
-        if form == "tfds" or not Path(name).is_file():
-            return None
-        total += Path(name).stat().st_size
-    return total
+    files = [Path(name) for name in files_of(sources)]
+    known = len(files) == len(sources) and all(file.is_file() for file in files)
+    return sum(file.stat().st_size for file in files) if known else None
 
 
 def expand_patterns(patterns: Sequence[str]) -> list[str]:

@@ -28,6 +28,7 @@ from pipelines.corpora.documents import (
     Reading,
     TextBlock,
     TextSource,
+    files_of,
     find_sources,
     packed_size,
     raw_paragraphs_of,
@@ -56,12 +57,10 @@ def count_block(
     block: TextBlock, reading: Reading, do_lower_case: bool, strip_accents: bool
 ) -> CountedBlock:
     """Counts the words of a block as WordPiece sees them (in a worker process)."""
-    parts: Counter[str] = Counter()
-    for paragraph in raw_paragraphs_of(block, reading):
-        if paragraph:
-            parts.update(paragraph.split(" "))
-    words: Counter[str] = Counter()
-    too_long = 0
+    parts = Counter[str]()
+    for paragraph in filter(None, raw_paragraphs_of(block, reading)):
+        parts.update(paragraph.split(" "))
+    words, too_long = Counter[str](), 0
     for part, count in parts.items():
         split = _words if len(part) <= _LONGEST_REMEMBERED else _words.__wrapped__
         for word in split(part, do_lower_case, strip_accents).split():
@@ -84,21 +83,15 @@ def merge_counts(blocks: Iterable[CountedBlock], most_words: int) -> tuple[Count
         >>> merge_counts(blocks, most_words=2)
         (Counter({'a': 3, 'b': 1}), 2)
     """
-    total: Counter[str] = Counter()
-    dropped = 0
+    total, dropped = Counter[str](), 0
     for block in blocks:
         for word, count in block.counts.items():
             total[word] += count
         dropped += block.too_long
         if len(total) > most_words:
-            dropped += _drop_rare(total, most_words // 2)
+            ranked = sorted(total, key=lambda word: (-total[word], word))
+            dropped += sum(total.pop(word) for word in ranked[most_words // 2 :])
     return total, dropped
-
-
-def _drop_rare(counts: Counter[str], keep: int) -> int:
-    """Keeps the `keep` most frequent words; gives how many occurrences of the others went."""
-    ranked = sorted(counts, key=lambda word: (-counts[word], word))
-    return sum(counts.pop(word) for word in ranked[keep:])
 
 
 @functools.lru_cache(_REMEMBERED)
@@ -169,8 +162,7 @@ class LearnedVocabulary(NamedTuple):
 def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
     """Learns a vocabulary and writes it; the same one whatever the number of workers."""
     sources = find_sources(config.input_file, encoding=config.reading.text_encoding)
-    files = (source.name for source in sources if source.form != "tfds")
-    refuse_output_among_input(files, [config.vocab_file], "vocab_file")
+    refuse_output_among_input(files_of(sources), [config.vocab_file], "vocab_file")
     output = check_output(config.vocab_file)
     counts, dropped = count_words(config, sources)
     learned = learn_tokens(counts, config.options)
@@ -215,10 +207,6 @@ def count_words(
     config: LearnVocabularyConfig, sources: Sequence[TextSource]
 ) -> tuple[Counter, int]:
     """Counts the words of sources as WordPiece sees them; see `merge_counts`."""
-    return merge_counts(_count(config, sources), _MOST_WORDS)
-
-
-def _count(config: LearnVocabularyConfig, sources: Sequence[TextSource]) -> Iterator[CountedBlock]:
     work = functools.partial(
         count_block,
         reading=config.reading,
@@ -227,7 +215,12 @@ def _count(config: LearnVocabularyConfig, sources: Sequence[TextSource]) -> Iter
     )
     progress = Progress("count words", packed_size(sources), "bytes of input")
     blocks = (block for source in sources for block in read_blocks(source, config.reading))
-    for counted in in_order(work, blocks, config.num_workers):
-        yield counted
-        progress.advance(counted.packed_bytes)
+
+    def counted() -> Iterator[CountedBlock]:
+        for block in in_order(work, blocks, config.num_workers):
+            yield block
+            progress.advance(block.packed_bytes)
+
+    total = merge_counts(counted(), _MOST_WORDS)
     progress.close()
+    return total

@@ -17,6 +17,7 @@ from pipelines.corpora.documents import (
     Reading,
     TextBlock,
     TextSource,
+    files_of,
     find_sources,
     packed_size,
     paragraphs_of,
@@ -79,7 +80,7 @@ class SplitSentencesConfig:
 
 
 class SentenceCounts(NamedTuple):
-    """The files that were written."""
+    """What was written."""
 
     documents: int
     sentences: int
@@ -118,12 +119,11 @@ def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
             raise UserError(f"{config.input_file[0]}: has no text; name another file.")
     progress.close()
     if wrapped:
-        more = f" (and {len(wrapped) - 1:,} more)" if len(wrapped) > 1 else ""
         _LOGGER.warning(
             "%s%s: lines seem to be cut at one width, so those of a paragraph were joined; give "
             "`join_lines=False` to read each as a paragraph. An empty line ends a document; where "
             "it ends a paragraph only, give `one_document_per_file=True`.",
-            *(wrapped[0], more),
+            *(wrapped[0], f" (and {len(wrapped) - 1:,} more)" if len(wrapped) > 1 else ""),
         )
     return SentenceCounts(documents, sentences)
 
@@ -155,10 +155,8 @@ def split_block(block: TextBlock, reading: Reading, language: str) -> SplitBlock
 def _language(paragraph: str, language: str) -> str:
     if language != "auto":
         return language
-    if paragraph.isascii():
-        return "en"
-    scripts = (code for code, script in _LANGUAGES_BY_SCRIPT if script.search(paragraph))
-    return next(scripts, "en")
+    found = (code for code, script in _LANGUAGES_BY_SCRIPT if script.search(paragraph))
+    return "en" if paragraph.isascii() else next(found, "en")
 
 
 @contextlib.contextmanager
@@ -168,11 +166,10 @@ def _outputs(config: SplitSentencesConfig, sources: list[TextSource]) -> Iterato
     for path in paths:
         check_output(path, grows=len(paths) > 1)
     # The files of a set with another number of shards: a pattern would match them as well.
-    folder = None if config.output_dir is None else Path(config.output_dir)
-    shards = {path for path in folder.iterdir() if _SHARD.fullmatch(path.name)} if folder else set()
-    inputs = (source.name for source in sources if source.form != "tfds")
-    parameter = "output_dir" if folder else "output_file"
-    refuse_output_among_input(inputs, {*paths, *shards}, parameter)
+    others = Path(config.output_dir).iterdir() if config.output_dir else ()
+    shards = {path for path in others if _SHARD.fullmatch(path.name)}
+    parameter = "output_dir" if config.output_dir else "output_file"
+    refuse_output_among_input(files_of(sources), {*paths, *shards}, parameter)
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(open_whole(path, "wb")) for path in paths]
         yield files

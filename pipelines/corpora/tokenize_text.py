@@ -79,10 +79,8 @@ def run_tokenize_text(
     config: TokenizeTextConfig, standard_input: Iterable[bytes], standard_output: IO[str]
 ) -> None:
     """Writes the tokens of all lines where the configuration says."""
-    path, lines = (
-        config.output_file,
-        config.text_encoding.recoded_lines("standard input", standard_input),
-    )
+    path = config.output_file
+    lines = config.text_encoding.recoded_lines("standard input", standard_input)
     found: Iterable[str | bytes] = (line.rstrip(b"\r\n") for line in lines)
     if config.input_file:
         found = read_all_lines(config.input_file, config.text_field, path, config.text_encoding)
@@ -100,12 +98,6 @@ def read_all_lines(
     """The lines of files, without their ends; .gz, .xz and .bz2 files are unpacked."""
     paths = with_content(expand_patterns(patterns))
     refuse_output_among_input(paths, [output_file] if output_file else [], "output_file")
-    return _lines_of_files(paths, text_field, encoding)
-
-
-def _lines_of_files(
-    paths: list[str], text_field: str | None, encoding: TextEncoding
-) -> Iterator[str | bytes]:
     reading = Reading(text_field or "", text_encoding=encoding)
     warned: set[str] = set()
     for path in [] if text_field else paths:
