@@ -34,6 +34,12 @@ Main = Callable[..., int]
 
 _INDENT = " " * 6
 _NEARLY = 0.86  # likeness from which a flag is another one mistyped; Beam's own are less alike
+_DEFINERS: Mapping[type, Callable[..., flags.FlagHolder]] = {
+    str: flags.DEFINE_string,
+    int: flags.DEFINE_integer,
+    float: flags.DEFINE_float,
+    bool: flags.DEFINE_bool,
+}
 _NUMBERS = {int: "whole numbers", float: "numbers"}
 _TWO_SCREENS = 100  # lines of help
 
@@ -72,18 +78,15 @@ _ABOUT_LISTS = (
 
 
 class SeveralFlag(flags.Flag):
-    """A flag that holds several items: given again it adds to them.
+    """A flag that holds several items, which commas separate; given again it adds to them.
 
     What a flag file says of it stands for itself: of several places that say something, the
     command line's words being one, the one that speaks last is believed.
-
-    Attributes:
-        separated: whether commas separate items; otherwise each time gives one.
-        source: the place whose words are read now.
     """
 
     def __init__(self, name: str, default: Any, sentence: str, separated: bool) -> None:
-        self.separated, self.source = separated, ""
+        self.separated = separated  # otherwise each time gives one item
+        self.source = ""  # the place whose words are read now
         self._given: dict[str, list[str]] = {}
         parser, serializer = flags.ArgumentParser[str](), flags.ArgumentSerializer[str]()
         super().__init__(parser, serializer, name, None, sentence)
@@ -107,9 +110,6 @@ class SeveralFlag(flags.Flag):
 
 class ConfigFlags(Generic[Config]):
     """The flags of one tool, one for each option of a config dataclass, and its `main`.
-
-    Args:
-        usage: the tool's module docstring; `--help` shows it above the flags.
 
     Example:
         >>> import dataclasses
@@ -157,12 +157,7 @@ class ConfigFlags(Generic[Config]):
         choices: Sequence[str] | None = None,
         separated: bool = True,
     ) -> flags.FlagHolder:
-        """Defines a flag.
-
-        Args:
-            kind: `str`, `int`, `float`, `bool` (`--name`, `--noname`) or `list`.
-            separated: whether commas separate the items of a list; otherwise each time gives one.
-        """
+        """Defines a flag of a kind of `_DEFINERS`, or of `list`: a `SeveralFlag`."""
         self._sentences[name] = sentence
         self._required |= {name} if required else set()
         if kind is list:
@@ -170,13 +165,7 @@ class ConfigFlags(Generic[Config]):
         if choices is not None:
             words = list(choices)
             return flags.DEFINE_enum(name, default, words, sentence, flag_values=self._values)
-        define: Callable[..., flags.FlagHolder] = {
-            str: flags.DEFINE_string,
-            int: flags.DEFINE_integer,
-            float: flags.DEFINE_float,
-            bool: flags.DEFINE_bool,
-        }[kind]  # type: ignore[assignment]
-        return define(name, default, sentence, flag_values=self._values)
+        return _DEFINERS[kind](name, default, sentence, flag_values=self._values)
 
     def parse(self, arguments: Sequence[str], *, keep_unknown: bool = False) -> None:
         """Reads the command line (without the program's name), `--flagfile=FILE` as well."""
@@ -184,7 +173,11 @@ class ConfigFlags(Generic[Config]):
         _check_utf_8(arguments)
         try:
             self._values.unparse_flags()  # a second call in one process starts from the defaults
-            for files, words in sorted(self._parts(arguments), key=_of_command_line):
+            parts = self._parts(arguments)
+            # A recipe is read first: the command line's words override it.
+            for files, words in sorted(
+                parts, key=lambda one: not "".join(one[0]).startswith("--recipe=")
+            ):
                 for several in self.lists():
                     several.source = files[-1] if files else ""
                 rest += self._values(["tool", *words], known_only=keep_unknown)[1:]
@@ -231,8 +224,8 @@ class ConfigFlags(Generic[Config]):
 
     def lists(self) -> list[SeveralFlag]:
         """The flags that hold several items."""
-        flags_here = (self._values[name] for name in self._sentences)
-        return [flag for flag in flags_here if isinstance(flag, SeveralFlag)]
+        own = (self._values[name] for name in self._sentences)
+        return [flag for flag in own if isinstance(flag, SeveralFlag)]
 
     def value_of(self, name: str) -> Any:
         """The present value of a flag."""
@@ -271,11 +264,7 @@ class ConfigFlags(Generic[Config]):
         return [self.line(name, text) for text in flag.value]
 
     def help_text(self, full: bool = True) -> str:
-        """The usage text, then every flag with its default and its sentence.
-
-        Args:
-            full: otherwise two screens at most hold all, or what most people need.
-        """
+        """The usage text, then every flag; unless `full`, two screens of what most people need."""
         about = ["", *textwrap.wrap(_ABOUT_LISTS, 98)] if self.lists() else []
         last = ["  --flagfile=FILE", "Reads more flags from FILE, one a line."]
         text = self._help(_OF_GOOGLE, last, about)
@@ -324,12 +313,10 @@ class ConfigFlags(Generic[Config]):
         message = str(error).strip().splitlines()[0]
         found = re.match(r"flag --(\w+)=", message)
         if found and isinstance(error.__context__, (TypeError, ValueError)):
-            parser = self._values[found[1]].parser
-            wanted = parser.syntactic_help
-            if isinstance(parser, flags.BooleanParser):
-                wanted = "true or false"
-            elif isinstance(parser, flags.EnumParser):
-                wanted = f"one of {', '.join(parser.enum_values)}"
+            flag = self._values[found[1]]
+            wanted = "true or false" if flag.boolean else flag.parser.syntactic_help
+            if isinstance(flag, flags.EnumFlag):
+                wanted = f"one of {', '.join(flag.parser.enum_values)}"
             given = message.removeprefix("flag ").removesuffix(f": {error.__context__}")
             return f"{cut(given)} must be {wanted}"
         return cut(message.removeprefix("FATAL Flags ").rstrip("."))
@@ -366,24 +353,22 @@ class ConfigFlags(Generic[Config]):
             raise UserError(f"{flag}={error}") from error
         except UnicodeDecodeError as error:
             raise UserError(f"{flag}={file}: is not UTF-8 ({error.reason}).") from error
-        lines = (line.strip() for line in text.split("\n"))
-        words = [line for line in lines if line and not line.startswith(("#", "//"))]
-        lists = {f"--{flag.name}" for flag in self.lists() if flag.separated}
-        for at, word in enumerate(words):
+        lists, words = {f"--{flag.name}" for flag in self.lists() if flag.separated}, list[str]()
+        for word in map(str.strip, text.split("\n")):
             name, _, value = word.partition("=")
-            if _is_marked(value) and name not in lists:
-                words[at] = f"{name}={value[1:-1]}"
+            if word and not word.startswith(("#", "//")):
+                marked = _is_marked(value) and name not in lists
+                words.append(f"{name}={value[1:-1]}" if marked else word)
         return words
 
     def _add(self, one: Option) -> None:
-        kind: type = one.type if one.type in (int, float, bool) else str
+        several = one.rules.repeated or one.element is not None
+        kind = list if several else one.type if one.type in _DEFINERS else str
         default = None if one.default is REQUIRED else one.default
-        if one.rules.repeated or one.element is not None:
-            kind = list
-            if not one.rules.repeated and one.default is not REQUIRED:
-                default = (
-                    items_of(default or "") if one.rules.listed else [*map(str, default or ())]
-                )
+        if one.rules.listed and one.default is not REQUIRED:
+            default = items_of(default or "")
+        elif several and not one.rules.repeated and one.default is not REQUIRED:
+            default = [*map(str, default or ())]
         elif kind is str and default is not None:
             default = str(default)
         self.define(
@@ -392,21 +377,18 @@ class ConfigFlags(Generic[Config]):
             default,
             one.rules.sentence,
             required=one.default is REQUIRED,
-            choices=one.rules.choices if kind is not list else None,
+            choices=None if several else one.rules.choices,
             separated=not one.rules.repeated,
         )
 
     def _aliases(self) -> dict[str, str]:
         """The other names of flags, with the flags that they mean."""
-        ours = [
-            (group, [name for name in group if name in self._sentences]) for group in _SAME_FLAGS
-        ]
-        return {
-            alias: names[0]
-            for group, names in ours
-            for alias in (group if len(names) == 1 else ())
-            if alias not in names
-        }
+        found = dict[str, str]()
+        for group in _SAME_FLAGS:
+            own = [name for name in group if name in self._sentences]
+            if len(own) == 1:
+                found |= {alias: own[0] for alias in group if alias not in own}
+        return found
 
 
 def _check_utf_8(words: Sequence[str]) -> None:
@@ -415,12 +397,6 @@ def _check_utf_8(words: Sequence[str]) -> None:
         name, _, value = word.rpartition("=")
         if _NO_UTF_8.search(value) and not os.path.lexists(value):
             raise UserError(f"{name or 'an argument'}: {shown(value)} is not UTF-8; convert it.")
-
-
-def _of_command_line(part: tuple[tuple[str, ...], list[str]]) -> bool:
-    """Whether words override those of a recipe, which are read in front of them."""
-    files, _ = part
-    return not "".join(files).startswith("--recipe=")
 
 
 def add_recipe(tool: ConfigFlags[Any]) -> None:
@@ -447,8 +423,8 @@ def add_tpu_flags(tool: ConfigFlags[Any]) -> None:
 def add_ignored_flags(tool: ConfigFlags[Any]) -> None:
     """Adds the flags of google-research/bert that mean nothing where nothing is trained."""
     sentence = "Accepted for the original's sake; it changes nothing here."
-    tool.define("use_tpu", bool, False, sentence)
-    tool.define("use_one_hot_embeddings", bool, False, sentence)
+    for name in ("use_tpu", "use_one_hot_embeddings"):
+        tool.define(name, bool, False, sentence)
     tool.define("master", str, None, sentence)
     tool.define("num_tpu_cores", int, 8, sentence)
 
