@@ -1,5 +1,6 @@
 """Parts that the benchmarks share: turns, child processes, reports, and the text that they read."""
 
+import contextlib
 import json
 import os
 import platform
@@ -10,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import text_lines
@@ -67,21 +68,20 @@ class Child:
         """Waits for its end; gives the JSON of the last line that it prints."""
         output, _ = self._process.communicate()
         if self._process.returncode:
-            raise LeftOutError(self._reason())
+            raise LeftOutError(last_line(self._errors))
         return json.loads(output.splitlines()[-1])
 
     def ask(self, question: Mapping[str, Any]) -> Any:
         """Asks a process that answers lines of JSON on its standard input with others."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        try:
+        assert self._process.stdin
+        assert self._process.stdout
+        answer = ""
+        with contextlib.suppress(OSError):
             self._process.stdin.write(json.dumps(question) + "\n")
             self._process.stdin.flush()
             answer = self._process.stdout.readline()
-        except OSError:
-            answer = ""
         if not answer:
-            raise LeftOutError(self._reason())
+            raise LeftOutError(last_line(self._errors))
         return json.loads(answer)
 
     def end(self) -> None:
@@ -89,9 +89,11 @@ class Child:
         self._process.terminate()
         self._process.communicate()
 
-    def _reason(self) -> str:
-        self._errors.seek(0)
-        return (self._errors.read().strip().splitlines() or ["it gave no reason"])[-1]
+
+def last_line(log: IO[str]) -> str:
+    """The last line of a log, which is why its process ended."""
+    log.seek(0)
+    return (log.read().strip().splitlines() or ["it gave no reason"])[-1].strip()
 
 
 def in_child(

@@ -198,6 +198,11 @@ def _certify(config: TokenizerConfig) -> None:
     from keras_bert_impl.tokenization.character_table import CharacterTable
 
     tokenizer, exact = config.tokenizer(), True
+    about = {
+        "do_lower_case": config.do_lower_case,
+        "vocabulary_sha256": tokenizer.vocabulary.sha256,
+        "unicode_version": CharacterTable.load().unicode_version,
+    }
     sources: dict[str, Iterable[str | bytes]] = {"code points": code_point_lines()}
     if config.input_file:
         sources["lines"] = config.lines()
@@ -205,13 +210,7 @@ def _certify(config: TokenizerConfig) -> None:
         found = certify_lines(tokenizer, lines)
         exact &= not found.differing
         print(f"{what}: {found.differing:,} of {found.compared:,} differ", flush=True)
-        row = {
-            "compared with the reference": what,
-            **asdict(found),
-            "do_lower_case": config.do_lower_case,
-            "vocabulary_sha256": tokenizer.vocabulary.sha256,
-            "unicode_version": CharacterTable.load().unicode_version,
-        }
+        row = {"compared with the reference": what, **asdict(found), **about}
         print(json.dumps(row), flush=True)
     if not exact:
         raise UserError("some tokens differ from the reference's; the first are shown above.")
@@ -262,11 +261,7 @@ def _time_creation(config: TokenizerConfig) -> None:
     report(found, length=config.max_seq_length)
 
 
-_TASKS: Mapping[str, Callable[[TokenizerConfig], None]] = {
-    TOKENIZER: _compare_tokenizers,
-    CERTIFY: _certify,
-    CREATION: _time_creation,
-}
+_TASKS = {TOKENIZER: _compare_tokenizers, CERTIFY: _certify, CREATION: _time_creation}
 
 
 def _run(config: TokenizerConfig) -> None:

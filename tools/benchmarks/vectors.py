@@ -88,8 +88,7 @@ FLAGS = ConfigFlags(__doc__, VectorsConfig)
 class ContenderSetting:
     """The input of every contender; `model` is a sentence-transformers directory.
 
-    TensorFlow and our OpenVINO see the threads by the process' cores; `length` is the most tokens
-    of a text, `calibration` texts for the scales of int8.
+    TensorFlow and our OpenVINO see the threads by the process' cores.
     """
 
     model: str
@@ -142,7 +141,7 @@ def sentence_transformers(backend: str, setting: ContenderSetting) -> Embed:
 
 def _contenders() -> dict[str, tuple[Callable[[ContenderSetting], Embed], str]]:
     """What makes each contender's function of texts, and its precision, by its name."""
-    found: dict[str, tuple[Callable[[ContenderSetting], Embed], str]] = {}
+    found = {}
     for precision, engines, backends in (
         ("float32", ("tensorflow", "openvino"), ("torch", "openvino", "onnx")),
         ("bfloat16", ("tensorflow", "openvino"), ("torch", "openvino")),
