@@ -11,22 +11,8 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from keras_bert_impl import files
-from keras_bert_impl.backend import (
-    choose_tensorflow,
-    import_tensorflow_quietly,
-    is_no_retracing,
-    not_installed,
-)
+from keras_bert_impl import backend, files, interrupts
 from keras_bert_impl.errors import UserError, escaped, refusal, shown
-from keras_bert_impl.interrupts import (
-    EXIT_SIGNAL,
-    Stops,
-    signal_of,
-    stops_raise,
-    take_stop,
-    what_is_kept,
-)
 from keras_bert_impl.kept_programs import keep_programs
 from keras_bert_impl.training.time_budget import counting_hours
 
@@ -65,7 +51,7 @@ def run(
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     files.appeared.clear()
-    take_stop()  # of an earlier call in this process
+    interrupts.take_stop()  # of an earlier call in this process
     work = functools.partial(_run, flag_set, main, words, keep_unknown)
     with counting_hours():
         return run_to_an_end(work, continues)
@@ -76,7 +62,7 @@ def _run(
     main: Callable[[], None],
     words: list[str],
     keep_unknown: bool,
-    stops: Stops,
+    stops: interrupts.Stops,
 ) -> int:
     """What `run` does where nothing stops it."""
     try:
@@ -85,7 +71,7 @@ def _run(
             return EXIT_DONE
         flag_set.parse(words, keep_unknown=keep_unknown)
         _show_lines(flag_set)
-        choose_tensorflow()
+        backend.choose_tensorflow()
         if flag_set.keeps_programs:
             keep_programs()
         elif flag_set.keeps_programs is False:
@@ -94,19 +80,19 @@ def _run(
     except UserError as error:
         if stops.number is not None:
             raise  # the stop reached a worker first, say
-        number = take_stop()
+        number = interrupts.take_stop()
         how = "Error" if number is None else "Stopped"
         sys.stderr.write(f"{how}: {' '.join(flag_set.in_flags(str(error)).split())}\n")
-        return EXIT_USER_ERROR if number is None else EXIT_SIGNAL + number
-    number = take_stop()
+        return EXIT_USER_ERROR if number is None else interrupts.EXIT_SIGNAL + number
+    number = interrupts.take_stop()
     if number is None:
         return EXIT_DONE
     if not _told:
         sys.stderr.write("Stopped, but all was finished before.\n")
-    return EXIT_SIGNAL + number
+    return interrupts.EXIT_SIGNAL + number
 
 
-def run_to_an_end(work: Callable[[Stops], int], continues: bool = False) -> int:
+def run_to_an_end(work: Callable[[interrupts.Stops], int], continues: bool = False) -> int:
     """Lets a tool work; a stop ends it with a sentence on standard error, and no traceback.
 
     So does what the machine refuses without a better message: a full disk, say. What was printed
@@ -116,19 +102,19 @@ def run_to_an_end(work: Callable[[Stops], int], continues: bool = False) -> int:
     global _told
     _told = False
     _open_closed()
-    with _shown_streams(), stops_raise() as stops:
+    with _shown_streams(), interrupts.stops_raise() as stops:
         try:
             code = work(stops)
             sys.stdout.flush()
             return code
         except BaseException as error:
             # A stop may have become another exception on its way through foreign code.
-            number = stops.number or signal_of(error)
+            number = stops.number or interrupts.signal_of(error)
             if number is None:
                 return _end_of_refused(error)
             how = _HOW.get(number, "Interrupted")
-            sys.stderr.write(f"\n{how}; {what_is_kept(error) or _kept(continues)}.\n")
-            return EXIT_SIGNAL + number
+            sys.stderr.write(f"\n{how}; {interrupts.what_is_kept(error) or _kept(continues)}.\n")
+            return interrupts.EXIT_SIGNAL + number
 
 
 def _kept(continues: bool) -> str:
@@ -161,7 +147,7 @@ def _sentence_of(error: BaseException) -> str | None:
     """What the machine refused, and what the user can do."""
     ours = (__package__.partition(".")[0], "keras_bert_impl", "pipelines")
     if isinstance(error, ModuleNotFoundError) and str(error.name).partition(".")[0] not in ours:
-        return not_installed("this", error)
+        return backend.not_installed("this", error)
     if isinstance(error, MemoryError):
         return "the memory does not suffice; make the input or the batches smaller."
     if isinstance(error, RecursionError):
@@ -268,11 +254,11 @@ class _Lines(logging.StreamHandler):
 
 def _show_lines(flag_set: "ConfigFlags[Any]") -> None:
     """Sends to stderr what the library and the jobs log (what was loaded, what was repaired)."""
-    import_tensorflow_quietly()  # without its own lines about its start
+    backend.import_tensorflow_quietly()  # without its own lines about its start
     lines = _Lines(flag_set)
     logging.basicConfig(handlers=[lines], force=True)
     warnings.showwarning = lines.show_warning
     for room in ("keras_bert_impl", "pipelines"):
         logging.getLogger(room).setLevel(logging.INFO)
     # Batches of a few lengths are compiled one length at a time; that is meant.
-    logging.getLogger("tensorflow").addFilter(is_no_retracing)
+    logging.getLogger("tensorflow").addFilter(backend.is_no_retracing)

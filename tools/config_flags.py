@@ -12,18 +12,9 @@ from typing import Any, Generic, TypeVar
 
 from absl import flags
 
+from keras_bert_impl import options
 from keras_bert_impl.errors import UserError, cut, nearest, shown
 from keras_bert_impl.files import read_small
-from keras_bert_impl.options import (
-    ONCE,
-    REQUIRED,
-    Option,
-    as_list_text,
-    items_of,
-    nested_configs,
-    options_named,
-    options_of,
-)
 from tools.command_line import run
 from tools.gone import FLAGS as GONE_FLAGS
 from tools.gone import without_defaults
@@ -91,12 +82,12 @@ class SeveralFlag(flags.Flag):
         parser, serializer = flags.ArgumentParser[str](), flags.ArgumentSerializer[str]()
         super().__init__(parser, serializer, name, None, sentence)
         self.default = self.value = default
-        self.default_as_str = as_list_text(default or ())
+        self.default_as_str = options.as_list_text(default or ())
 
     def parse(self, argument: Any) -> None:
         """Adds the items to those that the same place gave before."""
         try:
-            more = items_of(argument) if self.separated else [argument]
+            more = options.items_of(argument) if self.separated else [argument]
         except UserError as error:
             raise UserError(f"--{self.name}: {error}") from error
         self.value = self._given[self.source] = [*self._given.get(self.source, ()), *more]
@@ -138,8 +129,8 @@ class ConfigFlags(Generic[Config]):
         self.extra_arguments: list[str] = []
         self._config_class = config_class
         # What must be given stands first in the help.
-        found = options_of(config_class) if config_class else []
-        self._options = sorted(found, key=lambda one: one.default is not REQUIRED)
+        found = options.options_of(config_class) if config_class else []
+        self._options = sorted(found, key=lambda one: one.default is not options.REQUIRED)
         for one in self._options:
             self._parameters.setdefault(one.path[-1], one.name)
         for one in self._options:
@@ -241,7 +232,8 @@ class ConfigFlags(Generic[Config]):
 
     def as_flagfile(self, without: Sequence[str] = ()) -> str:
         """All flags that a repetition of the run has, in the form that `--flagfile` reads."""
-        left_out = {*without, *(one.name for one in self._options if one.rules.resume == ONCE)}
+        once = {one.name for one in self._options if one.rules.resume == options.ONCE}
+        left_out = once.union(without)
         names = (name for name in self._sentences if name not in left_out)
         return "".join(line for name in names for line in self._lines_of(name))
 
@@ -260,7 +252,7 @@ class ConfigFlags(Generic[Config]):
         if not isinstance(flag, SeveralFlag):
             return [self.line(name, flag.value)]
         if flag.separated:
-            return [_line_of(name, as_list_text(flag.value))]
+            return [_line_of(name, options.as_list_text(flag.value))]
         return [self.line(name, text) for text in flag.value]
 
     def help_text(self, full: bool = True) -> str:
@@ -361,13 +353,13 @@ class ConfigFlags(Generic[Config]):
                 words.append(f"{name}={value[1:-1]}" if marked else word)
         return words
 
-    def _add(self, one: Option) -> None:
+    def _add(self, one: options.Option) -> None:
         several = one.rules.repeated or one.element is not None
         kind = list if several else one.type if one.type in _DEFINERS else str
-        default = None if one.default is REQUIRED else one.default
-        if one.rules.listed and one.default is not REQUIRED:
-            default = items_of(default or "")
-        elif several and not one.rules.repeated and one.default is not REQUIRED:
+        default = None if one.default is options.REQUIRED else one.default
+        if one.rules.listed and one.default is not options.REQUIRED:
+            default = options.items_of(default or "")
+        elif several and not one.rules.repeated and one.default is not options.REQUIRED:
             default = [*map(str, default or ())]
         elif kind is str and default is not None:
             default = str(default)
@@ -376,7 +368,7 @@ class ConfigFlags(Generic[Config]):
             kind,
             default,
             one.rules.sentence,
-            required=one.default is REQUIRED,
+            required=one.default is options.REQUIRED,
             choices=None if several else one.rules.choices,
             separated=not one.rules.repeated,
         )
@@ -463,23 +455,23 @@ def _describe_value(flag: flags.Flag) -> str:
 def _made(config_class: Any, values: Mapping[tuple[str, ...], Any], more: Mapping[str, Any]) -> Any:
     """A config, and those within it, of values by the paths of their options."""
     own = {path[0]: value for path, value in values.items() if len(path) == 1}
-    for name, nested in nested_configs(config_class).items():
+    for name, nested in options.nested_configs(config_class).items():
         inner = {path[1:]: value for path, value in values.items() if path[0] == name}
         paths = (".".join(path) for path in inner)
-        with options_named({path: f"{name}.{path}" for path in paths}):
+        with options.options_named({path: f"{name}.{path}" for path in paths}):
             defaults = {one: value for one, value in nested.defaults.items() if (one,) not in inner}
             own[name] = _made(nested.config_class, inner, defaults)
     return config_class(**{**own, **more})
 
 
-def _from_flag(one: Option, value: Any) -> Any:
+def _from_flag(one: options.Option, value: Any) -> Any:
     """Turns a flag's value into the option's."""
     element = one.element
     if element is not None:
         if not value and not one.default:
             return one.default
         if one.rules.listed:
-            return as_list_text(value)
+            return options.as_list_text(value)
         return _numbers(one, value, element) if element in _NUMBERS else tuple(value)
     if one.type is not Path or value is None:
         return value
@@ -488,7 +480,7 @@ def _from_flag(one: Option, value: Any) -> Any:
     return Path(value)
 
 
-def _numbers(one: Option, words: Sequence[str], kind: type) -> tuple:
+def _numbers(one: options.Option, words: Sequence[str], kind: type) -> tuple:
     try:
         return tuple(kind(word) for word in words)
     except ValueError as error:

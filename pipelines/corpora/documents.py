@@ -25,15 +25,8 @@ from keras_bert_impl.files import is_there, real_path
 from keras_bert_impl.json_files import bounded_loads, fault_of_json, json_text
 from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.tokenization.reference import as_text
-from pipelines.corpora.encodings import (
-    SAMPLE_BYTES,
-    UTF_8,
-    LineBlock,
-    TextEncoding,
-    beginning_of_text,
-    decode,
-    read_line_blocks,
-)
+from pipelines.corpora import encodings
+from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.corpora.sentences import joined_lines
 
 _LOGGER = logging.getLogger(__name__)
@@ -81,7 +74,7 @@ def kind_of(sample: str) -> Kind | None:
 
 def other_kind(path: str, start: bytes, remedy: str, warned: set[str]) -> Kind | None:
     """What a file that is read as plain text looks like; warns of the first file of each kind."""
-    kind = kind_of(start[:SAMPLE_BYTES].decode("utf-8", "ignore"))
+    kind = kind_of(start[: encodings.SAMPLE_BYTES].decode("utf-8", "ignore"))
     if kind is not None and kind not in warned:
         warned.add(kind)
         _LOGGER.warning(
@@ -164,7 +157,7 @@ def _form_of(path: str, warned: set[str], encoding: TextEncoding) -> Form:
             f"{path}: is a table, and its header and all its cells would be read as text; write "
             "its texts as JSON lines, or, if it is plain text, let its name end in .txt."
         )
-    start = beginning_of_text(path, encoding)
+    start = encodings.beginning_of_text(path, encoding)
     if start.startswith(b"<doc "):
         return "wikiextractor"
     if _JSON_ARRAY.match(start):
@@ -211,7 +204,7 @@ class TextBlock(NamedTuple):
     """Some lines of a source; those that are cut at one width are parts of paragraphs."""
 
     source: TextSource
-    lines: LineBlock
+    lines: encodings.LineBlock
     ends_source: bool
     is_cut: bool = False
 
@@ -242,7 +235,7 @@ def read_blocks(source: TextSource, reading: Reading) -> Iterator[TextBlock]:
     blocks = (
         _read_data_set(source.name, reading)
         if source.form == "tfds"
-        else read_line_blocks(source.name, stream=True, encoding=reading.text_encoding)
+        else encodings.read_line_blocks(source.name, stream=True, encoding=reading.text_encoding)
     )
     waiting = next(blocks, None)
     while waiting is not None:
@@ -274,7 +267,7 @@ def paragraphs_of(block: TextBlock, reading: Reading) -> Iterator[str | None]:
 def raw_paragraphs_of(block: TextBlock, reading: Reading) -> Iterator[str | None]:
     """The lines of a block with all white space as it is, and None wherever a document ends."""
     first, name = block.lines.first_line, block.source.name
-    text = decode(name, first, block.lines.text, reading.text_encoding)
+    text = encodings.decode(name, first, block.lines.text, reading.text_encoding)
     if block.source.form in ("json_lines", "tfds"):
         # What JSON spells in escapes is text only now.
         texts = _from_json(text, name, first, reading.text_field)
@@ -367,11 +360,11 @@ def examples_of(builder: Any, split: str) -> Iterator[Any]:
     return iter(tfds.as_numpy(builder.as_dataset(split=split, shuffle_files=False)))
 
 
-def _read_data_set(name: str, reading: Reading) -> Iterator[LineBlock]:
+def _read_data_set(name: str, reading: Reading) -> Iterator[encodings.LineBlock]:
     examples, first = examples_of(*open_data_set(f"{TFDS}{name}")), 1
     while batch := list(islice(examples, _EXAMPLES_AT_ONCE)):
         text = b"".join(_as_json(name, example, reading.text_field) for example in batch)
-        yield LineBlock(first, text, len(text))
+        yield encodings.LineBlock(first, text, len(text))
         first += len(batch)
 
 

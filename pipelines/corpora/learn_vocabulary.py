@@ -24,17 +24,7 @@ from keras_bert_impl.tokenization.learner import (
     ranked_characters,
 )
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.corpora.documents import (
-    Reading,
-    TextBlock,
-    TextSource,
-    files_of,
-    find_sources,
-    packed_size,
-    raw_paragraphs_of,
-    read_blocks,
-    refuse_output_among_input,
-)
+from pipelines.corpora import documents
 from pipelines.processes import in_order
 
 _LOGGER = logging.getLogger(__name__)
@@ -54,11 +44,11 @@ class CountedBlock(NamedTuple):
 
 
 def count_block(
-    block: TextBlock, reading: Reading, do_lower_case: bool, strip_accents: bool
+    block: documents.TextBlock, reading: documents.Reading, do_lower_case: bool, strip_accents: bool
 ) -> CountedBlock:
     """Counts the words of a block as WordPiece sees them (in a worker process)."""
     parts = Counter[str]()
-    for paragraph in filter(None, raw_paragraphs_of(block, reading)):
+    for paragraph in filter(None, documents.raw_paragraphs_of(block, reading)):
         parts.update(paragraph.split(" "))
     words, too_long = Counter[str](), 0
     for part, count in parts.items():
@@ -122,7 +112,7 @@ class LearnVocabularyConfig:
         at_least=1,
         at_most=1024,
     )
-    reading: Reading = nested(Reading)
+    reading: documents.Reading = nested(documents.Reading)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -161,8 +151,10 @@ class LearnedVocabulary(NamedTuple):
 
 def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
     """Learns a vocabulary and writes it; the same one whatever the number of workers."""
-    sources = find_sources(config.input_file, encoding=config.reading.text_encoding)
-    refuse_output_among_input(files_of(sources), [config.vocab_file], "vocab_file")
+    sources = documents.find_sources(config.input_file, encoding=config.reading.text_encoding)
+    documents.refuse_output_among_input(
+        documents.files_of(sources), [config.vocab_file], "vocab_file"
+    )
     output = check_output(config.vocab_file)
     counts, dropped = count_words(config, sources)
     learned = learn_tokens(counts, config.options)
@@ -204,7 +196,7 @@ def _wanted_alphabet(counts: Counter[str]) -> tuple[int, int]:
 
 
 def count_words(
-    config: LearnVocabularyConfig, sources: Sequence[TextSource]
+    config: LearnVocabularyConfig, sources: Sequence[documents.TextSource]
 ) -> tuple[Counter, int]:
     """Counts the words of sources as WordPiece sees them; see `merge_counts`."""
     work = functools.partial(
@@ -213,8 +205,10 @@ def count_words(
         do_lower_case=config.do_lower_case,
         strip_accents=config.removes_accents,
     )
-    progress = Progress("count words", packed_size(sources), "bytes of input")
-    blocks = (block for source in sources for block in read_blocks(source, config.reading))
+    progress = Progress("count words", documents.packed_size(sources), "bytes of input")
+    blocks = (
+        block for source in sources for block in documents.read_blocks(source, config.reading)
+    )
 
     def counted() -> Iterator[CountedBlock]:
         for block in in_order(work, blocks, config.num_workers):

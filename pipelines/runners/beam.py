@@ -24,19 +24,8 @@ from keras_bert_impl.backend import import_tensorflow_quietly
 from keras_bert_impl.errors import UserError, cut
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.pretraining_data import partner_join
+from pipelines.pretraining_data import documents, partner_join
 from pipelines.pretraining_data.chunks import pair_starts
-from pipelines.pretraining_data.documents import (
-    FileBlock,
-    check_partners,
-    choose_shards,
-    cut_into_blocks,
-    encode_block,
-    look_at_input,
-    read_lines,
-    sample_lines,
-    split_names,
-)
 from pipelines.pretraining_data.draws import key_ranges
 from pipelines.pretraining_data.pairs import PlannedExamples
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, VocabularyFacts
@@ -61,7 +50,7 @@ def run_beam(config: PretrainingDataConfig) -> Description:
     vocabulary = Vocabulary.load(config.vocab_file)
     facts = VocabularyFacts.of(vocabulary)
     blocks, files = _find_blocks(config.input_file)
-    sample = sample_lines(blocks, FileSystems.open, config.text_encoding)
+    sample = documents.sample_lines(blocks, FileSystems.open, config.text_encoding)
     config.unknown.check(sample, config.text_settings(vocabulary), config.input_file)
     try:
         with _pipeline(config.runner, options) as pipeline:
@@ -107,7 +96,7 @@ def _make_shards(
         examples
         | "Count" >> beam.Map(lambda block: len(block.rows))
         | "All examples" >> beam.CombineGlobally(sum)
-        | "Number of shards" >> beam.Map(choose_shards, config.shards_asked)
+        | "Number of shards" >> beam.Map(documents.choose_shards, config.shards_asked)
     )
     entries = (
         (
@@ -140,14 +129,14 @@ class TokenizeBlock(beam.DoFn):
         self._tokenizer = Tokenizer(self._config.text_settings(self._vocabulary))
         self._dtype = VocabularyFacts.of(self._vocabulary).dtype
 
-    def process(self, element: tuple[int, FileBlock]) -> Iterator[tuple[int, tuple]]:
+    def process(self, element: tuple[int, documents.FileBlock]) -> Iterator[tuple[int, tuple]]:
         """Reads and tokenizes a block."""
         number, block = element
         with FileSystems.open(block.path) as file:
             file.seek(block.start)
             data = file.read(block.end - block.start)
-        lines = read_lines(block, data, self._config.text_encoding)
-        sentences = encode_block(lines, self._tokenizer.encode_lines, self._dtype)
+        lines = documents.read_lines(block, data, self._config.text_encoding)
+        sentences = documents.encode_block(lines, self._tokenizer.encode_lines, self._dtype)
         yield number, (sentences, len(data), hashlib.sha256(data).digest())
 
 
@@ -211,11 +200,11 @@ def _check_shipping(options: PipelineOptions) -> None:
         )
 
 
-def _find_blocks(patterns: str) -> tuple[list[FileBlock], list[str]]:
+def _find_blocks(patterns: str) -> tuple[list[documents.FileBlock], list[str]]:
     """The text blocks of all input files, and the files' names."""
     blocks, files = [], []
     warned: set[str] = set()
-    for pattern in split_names(patterns):
+    for pattern in documents.split_names(patterns):
         matched = [entry.path for entry in FileSystems.match([pattern])[0].metadata_list]
         hidden = base_name(pattern).startswith(".")  # hidden files are half written
         found = sorted(p for p in matched if hidden or not base_name(p).startswith("."))
@@ -223,8 +212,8 @@ def _find_blocks(patterns: str) -> tuple[list[FileBlock], list[str]]:
             raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
         for path in found:
             with FileSystems.open(path) as file:
-                look_at_input(path, file, warned)
-                blocks += cut_into_blocks(path, file)
+                documents.look_at_input(path, file, warned)
+                blocks += documents.cut_into_blocks(path, file)
             files.append(base_name(path))
     return blocks, files
 
@@ -242,14 +231,14 @@ def _checked_sizes(sizes: list[tuple], config: PretrainingDataConfig) -> dict[st
     """The corpus in a few numbers; refuses one from which no pairs can be made."""
     ordered = sorted(sizes, key=itemgetter(0))
     words = sum((size[6] for size in ordered), WordCount())
-    sentences, documents = (sum(size[field] for size in ordered) for field in (1, 2))
-    check_partners(config, documents, sentences, sum(size[7] for size in ordered))
+    sentences, articles = (sum(size[field] for size in ordered) for field in (1, 2))
+    documents.check_partners(config, articles, sentences, sum(size[7] for size in ordered))
     return {
         "bases": partner_join.BlockBases.of([size[:3] for size in ordered]),
         "source": {
             "bytes": sum(size[4] for size in ordered),
             "sha256": hashlib.sha256(b"".join(size[5] for size in ordered)).hexdigest(),
-            "documents": documents,
+            "documents": articles,
             "sentences": sentences,
             "tokens": sum(size[3] for size in ordered),
             "words": words.words,

@@ -26,15 +26,7 @@ from keras_bert_impl.json_files import json_text, read_json_value
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import match_files, refuse_output_among_input, with_content
-from pipelines.pretraining_data.documents import (
-    FileBlock,
-    check_partners,
-    choose_shards,
-    cut_into_blocks,
-    look_at_input,
-    sample_lines,
-    split_names,
-)
+from pipelines.pretraining_data import documents
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts, fingerprint
 from pipelines.processes import in_order
 from pipelines.records.description import (
@@ -70,7 +62,7 @@ def run_local(config: PretrainingDataConfig) -> Description:
         warnings.warn(contradiction, stacklevel=2)
     text = _Text.of(config.input_file)
     output = Path(config.set_name)
-    sample = sample_lines(text.blocks, open_input, config.text_encoding)
+    sample = documents.sample_lines(text.blocks, open_input, config.text_encoding)
     config.unknown.check(sample, settings, config.input_file)
     make_folder(output.parent)
     if output.is_dir():
@@ -85,7 +77,7 @@ def run_local(config: PretrainingDataConfig) -> Description:
         facts = VocabularyFacts.of(vocabulary)
         corpus = _corpus(config, text, vocabulary, work)
         starts = corpus.pair_starts(config.recipe.token_budget)
-        check_partners(config, corpus.documents, corpus.sentences, starts)
+        documents.check_partners(config, corpus.documents, corpus.sentences, starts)
         entries = _shards(config, text, corpus, facts, work)
         description = Description.of(config, facts, source_of(text, corpus), entries)
         _remove_older_shards(output, entries)
@@ -100,7 +92,7 @@ class _Text:
     """The input; `stamps` are path, size and time of each file, by which a change is noticed."""
 
     files: list[str]
-    blocks: list[FileBlock]
+    blocks: list[documents.FileBlock]
     stamps: list[list]
     bytes: int
 
@@ -108,14 +100,14 @@ class _Text:
     def of(cls, patterns: str) -> "_Text":
         """Finds the input and cuts it into blocks, before anything is written."""
         files = with_content(find_inputs(patterns))
-        blocks: list[FileBlock] = []
+        blocks: list[documents.FileBlock] = []
         stamps = []
         warned: set[str] = set()
         for path in files:
             with open_input(path) as file:  # its stamp first, so that later changes are noticed
                 stamps.append([str(real_path(Path(path))), *corpora.stamp_of(file)])
-                look_at_input(path, file, warned)
-                blocks += cut_into_blocks(path, file)
+                documents.look_at_input(path, file, warned)
+                blocks += documents.cut_into_blocks(path, file)
         return cls(files, blocks, stamps, sum(block.end - block.start for block in blocks))
 
 
@@ -166,7 +158,7 @@ def source_of(text: _Text, corpus: corpora.Corpus) -> dict[str, Any]:
 def find_inputs(patterns: str) -> list[str]:
     """The files that comma-separated names and globs stand for, sorted within each glob."""
     found = []
-    for pattern in split_names(patterns):
+    for pattern in documents.split_names(patterns):
         paths = match_files(pattern)
         if not paths:
             raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
@@ -243,7 +235,7 @@ def _shards(
     folder = make_folder(work / f"plan-{fingerprint(name)}")
     plan = _plan(config, corpus, folder)
     examples = sum(count for _, count in plan)
-    files = shard_names(config.output_names, choose_shards(examples, config.shards_asked))
+    files = shard_names(config.output_names, documents.choose_shards(examples, config.shards_asked))
     tasks = [
         shards.ShardTask(
             corpus,

@@ -30,14 +30,9 @@ from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import MOST_LINE_BYTES
 from keras_bert_impl.json_files import bounded_loads, fault_of_json
 from keras_bert_impl.tokenization.reference import as_name, as_text
+from pipelines.corpora import encodings
 from pipelines.corpora.documents import TFDS, examples_of, open_data_set
-from pipelines.corpora.encodings import (
-    MOST_WHOLE_BYTES,
-    UTF_8,
-    TextEncoding,
-    beginning_of_text,
-    read_line_blocks,
-)
+from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.tables.lines import read_lines, read_text
 
 _LOGGER = logging.getLogger(__name__)
@@ -154,8 +149,8 @@ def _opened(name: str, header: bool, encoding: TextEncoding) -> TableFile | None
         return TableFile(name, "tfds", tuple(map(as_name, open_data_set(name)[0].info.features)))
     # Of an array the one line may be the whole file.
     may_be_array = form_by_name(name) in (None, "json_lines")
-    is_array = may_be_array and beginning_of_text(name, encoding).startswith(b"[")
-    longest = MOST_WHOLE_BYTES if is_array else None
+    is_array = may_be_array and encodings.beginning_of_text(name, encoding).startswith(b"[")
+    longest = encodings.MOST_WHOLE_BYTES if is_array else None
     lines = (line for _, line in read_lines(name, encoding, keep_ends=True, longest=longest))
     first = next((line for line in lines if not line.isspace()), None)
     if first is None:
@@ -241,7 +236,7 @@ def _form_by_content(first: str) -> Form | None:
 def _tsv_is_quoted(name: str, encoding: TextEncoding) -> bool:
     """Whether nothing in the first megabytes speaks against quotation, and something for it."""
     found = False
-    for block in islice(read_line_blocks(name, encoding=encoding), _QUOTATION_BLOCKS):
+    for block in islice(encodings.read_line_blocks(name, encoding=encoding), _QUOTATION_BLOCKS):
         if _NO_QUOTATION.search(block.text):
             return False
         found = found or b'"' in block.text
@@ -273,7 +268,7 @@ def _quoted_rows(
 
 def _json_records(name: str, form: Form, encoding: TextEncoding) -> Iterator[Record]:
     if form == "json_array":
-        records = _objects_of_array(name, read_text(name, encoding, MOST_WHOLE_BYTES))
+        records = _objects_of_array(name, read_text(name, encoding, encodings.MOST_WHOLE_BYTES))
     else:
         lines = read_lines(name, encoding)
         records = ((n, _object(name, n, line)) for n, line in lines if line.strip())

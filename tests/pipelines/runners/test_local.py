@@ -32,12 +32,12 @@ from tests.support.pretraining_corpus import (
 def small_blocks(monkeypatch):
     """Many blocks and batches, so that there is something to share and to interrupt."""
     monkeypatch.setattr(
-        local, "cut_into_blocks", lambda path, file: _cut(path, file, block_bytes=300)
+        local.documents, "cut_into_blocks", lambda path, file: _cut(path, file, block_bytes=300)
     )
     monkeypatch.setattr("pipelines.runners.shards._SENTENCES_AT_ONCE", 90)
 
 
-_cut = local.cut_into_blocks
+_cut = local.documents.cut_into_blocks
 
 
 def test_the_set_is_whole_and_nothing_else_is_left(expected):
