@@ -26,28 +26,19 @@ Job = Callable[[Any, ConfigFlags[Any]], Any]
 
 @dataclass(frozen=True)
 class Tool:
-    """A row of the table; `module:name` is imported when it is needed.
-
-    Attributes:
-        page: the manual page.
-        job: takes the config and the flags, and gives what is printed.
-        config: the config class as `module:name`.
-        continues: whether the same command continues where it was stopped.
-        more_flags: adds flags that no option of the config is, such as google's.
-        compiles: whether it trains, so that what it compiles is worth keeping.
-        passes_on: whether flags that the tool does not know are for another program.
-        task_of: what makes the task of a fine-tuning, as `module:name`.
-    """
+    """A row of the table; `module:name` is imported when it is needed."""
 
     group: str
-    page: str
-    job: Job
-    config: str
-    continues: bool = False
+    page: str  # the manual page
+    job: Job  # takes the config and the flags, and gives what is printed
+    config: str  # the config class as `module:name`
+    continues: bool = False  # whether the same command continues where it was stopped
+    # Adds flags that no option of the config is, such as google's.
     more_flags: Callable[[ConfigFlags[Any]], None] | None = None
-    compiles: bool = False
+    compiles: bool = False  # whether it trains, so that what it compiles is worth keeping
+    # Whether flags that the tool does not know are for another program.
     passes_on: Callable[[ConfigFlags[Any], list[str]], bool] | None = None
-    task_of: str = ""
+    task_of: str = ""  # what makes the task of a fine-tuning, as `module:name`
 
     @property
     def gives(self) -> str:
