@@ -120,12 +120,7 @@ def _with_columns(
         _LOGGER.warning("%s: left out %d rows with a wrong number of columns.", name, broken)
 
 
-def open_table(
-    name: str,
-    *,
-    header: bool = True,
-    encoding: TextEncoding = UTF_8,
-) -> TableFile:
+def open_table(name: str, *, header: bool = True, encoding: TextEncoding = UTF_8) -> TableFile:
     r"""Looks at the beginning of a file: what it is, and its columns.
 
     Example:
@@ -213,7 +208,7 @@ def _form(name: str, first: str) -> Form:
     named, found = form_by_name(name), _form_by_content(first)
     if named == "json_lines" and found not in _JSON:
         raise UserError(f"{name}: line 1 is no JSON object; write one object a line.")
-    if named is None and found is None:
+    if named is found is None:
         raise UserError(
             f"{name}: neither its name nor its first line says whether it is CSV, TSV or JSON "
             "lines; let its name end in .csv, .tsv or .jsonl."
@@ -239,7 +234,7 @@ def _tsv_is_quoted(name: str, encoding: TextEncoding) -> bool:
     for block in islice(encodings.read_line_blocks(name, encoding=encoding), _QUOTATION_BLOCKS):
         if _NO_QUOTATION.search(block.text):
             return False
-        found = found or b'"' in block.text
+        found |= b'"' in block.text
     return found
 
 
@@ -250,20 +245,18 @@ def _quoted_rows(
     csv.field_size_limit(MOST_LINE_BYTES)
     lines = (line for _, line in read_lines(name, encoding, keep_ends=True))
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    while True:
-        begins = reader.line_num + 1
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            raise UserError(
-                f"{name}: the row that begins on line {begins} is not quoted as CSV is ({error}); "
-                "enclose fields that hold quotation marks or carriage returns in such marks and "
-                "double those inside."
-            ) from error
-        if cells is None:
-            return
-        if cells:  # of one column, "" in quotation marks is an empty text
-            yield begins, cells
+    begins = 1
+    try:
+        for cells in reader:
+            if cells:  # of one column, "" in quotation marks is an empty text
+                yield begins, cells
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        raise UserError(
+            f"{name}: the row that begins on line {begins} is not quoted as CSV is ({error}); "
+            "enclose fields that hold quotation marks or carriage returns in such marks and double "
+            "those inside."
+        ) from error
 
 
 def _json_records(name: str, form: Form, encoding: TextEncoding) -> Iterator[Record]:
@@ -278,7 +271,8 @@ def _json_records(name: str, form: Form, encoding: TextEncoding) -> Iterator[Rec
 
 def _objects_of_array(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of an array, each with the line on which it begins."""
-    at, line = text.index("[") + 1, 1 + text.count("\n", 0, text.index("[") + 1)
+    at = text.index("[") + 1
+    line = 1 + text.count("\n", 0, at)
     while True:
         start = _BETWEEN_OBJECTS.match(text, at).end()  # type: ignore[union-attr]
         line += text.count("\n", at, start)

@@ -56,10 +56,8 @@ def read_lines(
         lines = text.split("\n")
         if not lines[-1]:
             lines.pop()  # nothing stands after a block's last line end
-        if keep_ends:
-            yield from ((n, line + "\n") for n, line in enumerate(lines, block.first_line))
-        else:
-            yield from ((n, line.rstrip("\r")) for n, line in enumerate(lines, block.first_line))
+        each = (f"{line}\n" if keep_ends else line.rstrip("\r") for line in lines)
+        yield from enumerate(each, block.first_line)
 
 
 def _not_utf8(path: AnyPath, where: str, encoding: TextEncoding | None) -> UserError:
@@ -86,8 +84,8 @@ def read_json(path: AnyPath, wanted: str, encoding: TextEncoding | None = None) 
             raise MemoryError
         return bounded_loads(content)
     except (ValueError, RecursionError) as error:
-        undecoded = isinstance(error, UnicodeDecodeError)
-        remedy = remedy_of_encoding(encoding) if undecoded else "fix it"
+        of_bytes = isinstance(error, UnicodeDecodeError)
+        remedy = remedy_of_encoding(encoding) if of_bytes else "fix it"
         raise UserError(f"{path}: {fault_of_json(error)}; {remedy}, or name {wanted}.") from error
     except MemoryError as error:
         raise UserError(
