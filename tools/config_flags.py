@@ -94,7 +94,6 @@ class SeveralFlag(flags.Flag):
         self.present += 1
 
     def unparse(self) -> None:
-        """Forgets what was given."""
         self.value, self.present = self.default, 0
         self._given.clear()
 
@@ -196,7 +195,6 @@ class ConfigFlags(Generic[Config]):
                 raise UserError(f"'--{name}' is not a flag; --{near[0]} is (see --help).")
 
     def config(self) -> Config:
-        """Reads the flags into the config dataclass."""
         values = {one.path: _from_flag(one, self._values[one.name].value) for one in self._options}
         made: Config = _made(self._config_class, values, {})
         return made
@@ -214,12 +212,10 @@ class ConfigFlags(Generic[Config]):
         return self.value_of("compile_cache") if "compile_cache" in self._sentences else None
 
     def lists(self) -> list[SeveralFlag]:
-        """The flags that hold several items."""
         own = (self._values[name] for name in self._sentences)
         return [flag for flag in own if isinstance(flag, SeveralFlag)]
 
     def value_of(self, name: str) -> Any:
-        """The present value of a flag."""
         return self._values[name].value
 
     def names(self) -> set[str]:
@@ -337,7 +333,6 @@ class ConfigFlags(Generic[Config]):
         yield within, part
 
     def _words_of(self, flag: str, file: str) -> list[str]:
-        """The flags of a flag file."""
         try:
             needs = "no flag file needs; name a flag file"
             text = read_small(file, 1, needs, stream_or_empty=True).decode("utf-8-sig")
@@ -465,7 +460,6 @@ def _made(config_class: Any, values: Mapping[tuple[str, ...], Any], more: Mappin
 
 
 def _from_flag(one: options.Option, value: Any) -> Any:
-    """Turns a flag's value into the option's."""
     element = one.element
     if element is not None:
         if not value and not one.default:

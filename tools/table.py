@@ -47,7 +47,6 @@ class Tool:
 
     @functools.cached_property
     def flags(self) -> ConfigFlags[Any]:
-        """Its flags."""
         flags = ConfigFlags[Any](self.page, named(self.config))
         if self.more_flags:
             self.more_flags(flags)
@@ -123,18 +122,15 @@ class ToolPrograms:
     """The other tools, for one that runs some of them in its process: configs, and runs."""
 
     def config_of(self, tool: str, flags: Sequence[str]) -> Any:
-        """The config of a tool's job."""
         flag_set = tool_named(tool).flags
         flag_set.parse(list(flags))
         return flag_set.config()
 
     def task_of(self, tool: str) -> Callable[[Any], Any]:
-        """What makes the task of a config of a fine-tuning."""
         task_of: Callable[[Any], Any] = named(tool_named(tool).task_of)
         return task_of
 
     def check(self, tool: str, flags: Sequence[str]) -> None:
-        """Looks at the files and the model of a fine-tuning, as its run does first."""
         from pipelines.fine_tuning.start import check_run
 
         check_run(self.config_of(tool, flags), self.task_of(tool))

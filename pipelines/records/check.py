@@ -152,7 +152,6 @@ def _may_be_shard(name: str) -> bool:
 
 
 def _listed(description_file: Path) -> list[Shard]:
-    """The shards that a description lists."""
     description, folder = Description.read(description_file), description_file.parent
     return [Shard(folder / entry.file, description, entry) for entry in description.shards]
 

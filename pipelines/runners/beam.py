@@ -174,7 +174,6 @@ def _written(
 
 
 def _pipeline(runner: str, options: PipelineOptions) -> beam.Pipeline:
-    """A pipeline on a runner."""
     try:
         return beam.Pipeline(options=options)
     except (AttributeError, ImportError, TypeError, ValueError) as error:

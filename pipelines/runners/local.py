@@ -228,7 +228,6 @@ def _shards(
     facts: VocabularyFacts,
     work: Path,
 ) -> list[ShardEntry]:
-    """The finished shards."""
     output = str(real_path(Path(config.set_name)))
     recipe = dataclasses.asdict(config.recipe)
     name = [recipe, corpus.text_sha256, Path(corpus.folder).name, output, _FORMAT]

@@ -85,7 +85,6 @@ class Child:
         return json.loads(answer)
 
     def end(self) -> None:
-        """Ends the process."""
         self._process.terminate()
         self._process.communicate()
 

@@ -72,16 +72,13 @@ class Workload:
 
     @property
     def policy(self) -> str:
-        """The name of the precision in Keras."""
         return "mixed_bfloat16" if self.precision == "bfloat16" else "float32"
 
     @property
     def config(self) -> BertConfig:
-        """The model's configuration."""
         return named_config(self.size, self.vocab_size)
 
     def features(self) -> dict[str, np.ndarray]:
-        """Random pre-training features of one batch."""
         length, predictions = self.max_seq_length, self.predictions
         return made_up_examples(self.batch_size, length, predictions, self.vocab_size)
 

@@ -249,7 +249,6 @@ class Server:
         }
 
     def _members(self) -> list[Any]:
-        """The server's processes."""
         import psutil
 
         first = psutil.Process(self._process.pid)
@@ -263,7 +262,6 @@ class Server:
             os.killpg(self._process.pid, number)
 
     def end(self) -> None:
-        """Ends it and all processes that it started."""
         self._signal(signal.SIGCONT)
         self._signal(signal.SIGTERM)
         try:

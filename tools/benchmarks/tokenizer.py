@@ -71,20 +71,17 @@ class TokenizerConfig:
 
     @property
     def settings(self) -> "TextSettings":
-        """The vocabulary and the casing."""
         from keras_bert_impl.tokenization.text_settings import TextSettings
         from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
         return TextSettings(Vocabulary.load(self.vocab_file), self.do_lower_case)
 
     def tokenizer(self) -> "Tokenizer":
-        """Ours."""
         from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
         return Tokenizer(self.settings)
 
     def lines(self) -> Iterator[str | bytes]:
-        """The lines of the text."""
         from pipelines.corpora.tokenize_text import read_all_lines
 
         by_name = "text" if any(".json" in name for name in self.input_file) else None
