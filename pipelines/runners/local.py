@@ -99,10 +99,13 @@ class _Text:
     @classmethod
     def of(cls, patterns: str) -> "_Text":
         """Finds the input and cuts it into blocks, before anything is written."""
-        files = with_content(find_inputs(patterns))
-        blocks: list[documents.FileBlock] = []
-        stamps = []
-        warned: set[str] = set()
+        files: list[str] = []
+        for pattern in documents.split_names(patterns):
+            files += (found := match_files(pattern))
+            if not found:
+                raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
+        files = with_content(files)
+        blocks, stamps, warned = list[documents.FileBlock](), list[list](), set[str]()
         for path in files:
             with open_input(path) as file:  # its stamp first, so that later changes are noticed
                 stamps.append([str(real_path(Path(path))), *corpora.stamp_of(file)])
@@ -153,17 +156,6 @@ def source_of(text: _Text, corpus: corpora.Corpus) -> dict[str, Any]:
         "words": corpus.words,
         "unknown_words": corpus.unknown_words,
     }
-
-
-def find_inputs(patterns: str) -> list[str]:
-    """The files that comma-separated names and globs stand for, sorted within each glob."""
-    found = []
-    for pattern in documents.split_names(patterns):
-        paths = match_files(pattern)
-        if not paths:
-            raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
-        found += paths
-    return found
 
 
 def _corpus(
