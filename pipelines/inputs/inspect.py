@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, followed, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, items_of, option
@@ -148,8 +147,7 @@ def look(config: InspectConfig) -> Inspection:
     patterns = items_of(config.input_file)
     if not (shards := find_shards(patterns)):
         raise UserError("`input_file` names no file; name at least one.")
-    expected, pairs = stored_shape(shards, vocabulary.sha256)
-    expected = dataclasses.replace(expected, model_config=BertConfig(vocab_size=len(vocabulary)))
+    expected, pairs = stored_shape(shards, vocabulary)
     records = PretrainingRecords(patterns, expected, seed=0)
     facts, predictions = VocabularyFacts.of(vocabulary), expected.max_predictions_per_seq
     statistics = PairStatistics(expected.max_seq_length, predictions, facts, pairs)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, BatchSource, EvaluationSource
 from pipelines.pretraining_data.draws import below, example_keys, mix, seed_word
 from pipelines.pretraining_data.masking import MASKED_LM, Targets, mask_examples, predict_neighbours
@@ -218,18 +219,18 @@ class PretrainingRecords:
                 )
 
 
-def stored_shape(
-    shards: Sequence[Shard], vocabulary_sha256: str | None = None
-) -> tuple[Expected, bool]:
-    """The contents of shards, for callers that have no model to compare with."""
+def stored_shape(shards: Sequence[Shard], vocabulary: Vocabulary) -> tuple[Expected, bool]:
+    """What shards hold, for callers without a model, and whether their examples are pairs."""
+    pairs = True
     if (description := shards[0].description) is not None:
-        recipe = description.recipe
-        length, predictions = recipe.max_seq_length, recipe.max_predictions_per_seq
-        return Expected(length, predictions, vocabulary_sha256), recipe.do_next_sentence
-    first = RecordReader([shards[0].path]).read(np.array([0]))[0]
-    sizes = feature_sizes(first, f"{shards[0].path}: record 0")
-    predictions = sizes.get("masked_lm_ids", 0)
-    return Expected(sizes.get("input_ids", 0), predictions, vocabulary_sha256), True
+        recipe, pairs = description.recipe, description.recipe.do_next_sentence
+        sizes = recipe.max_seq_length, recipe.max_predictions_per_seq
+    else:
+        first = RecordReader([shards[0].path]).read(np.array([0]))[0]
+        found = feature_sizes(first, f"{shards[0].path}: record 0")
+        sizes = found.get("input_ids", 0), found.get("masked_lm_ids", 0)
+    config = BertConfig(vocab_size=len(vocabulary))
+    return Expected(*sizes, vocabulary.sha256, model_config=config), pairs
 
 
 def _common_description(shards: Sequence[Shard]) -> Description | None:
