@@ -7,6 +7,7 @@ each. So a process copies a remote set before the first step; the copy goes with
 import dataclasses
 import functools
 import tempfile
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -107,6 +108,11 @@ def find_shards(patterns: Sequence[str]) -> list[Shard]:
     shards: dict[Path, Shard] = {}
     for pattern in patterns:
         for shard in _match(_copied(pattern) if "://" in pattern else pattern):
+            if not is_there(shard.path):
+                raise UserError(
+                    f"{shard.path}: this shard of the set is missing (a run that was stopped?); "
+                    "make the set again, or name the files one by one."
+                )
             shards.setdefault(shard.path, shard)
     return list(shards.values())
 
@@ -116,10 +122,10 @@ def _match(pattern: str) -> list[Shard]:
     if is_there(path) and path.is_file():
         return [_known_shards(path.parent).get(path.name, Shard(path))]
     if (description_file := Path(description_path(path))).is_file():
-        return _set_of(description_file)
+        return _listed(description_file)
     if path.is_dir():
         descriptions = sorted(path.glob(f"*{DESCRIPTION_SUFFIX}"))
-        if found := [shard for file in descriptions for shard in _set_of(file)]:
+        if found := [shard for file in descriptions for shard in _listed(file)]:
             return found
         raise UserError(f"{path}: holds no pre-training shards with a description; name its files.")
     files = [Path(name) for name in match_files(pattern) if _may_be_shard(name)]
@@ -130,9 +136,9 @@ def _match(pattern: str) -> list[Shard]:
 
 def _matched(files: list[Path]) -> list[Shard]:
     """Shards of a glob; of each numbered set that it touches, all must be there."""
-    sizes: dict[str, set[str]] = {}
-    for name, of in (parts for file in files if (parts := set_of_shard(str(file)))):
-        sizes.setdefault(name, set()).add(of)
+    sizes, wanted = defaultdict[str, set[str]](set), dict.fromkeys(files)
+    for name, of in filter(None, (set_of_shard(str(file)) for file in files)):
+        sizes[name].add(of)
     for name, counts in sizes.items():
         if len(counts) > 1:
             listed = " and ".join(sorted(f"{int(of)}" for of in counts))
@@ -140,11 +146,9 @@ def _matched(files: list[Path]) -> list[Shard]:
                 f"{name}-*: holds shards of two sets, of {listed} files; remove the old ones."
             )
         (of,) = counts
-        for number in range(int(of)):
-            if not (path := Path(f"{name}-{number:05d}-of-{of}")).exists():
-                raise _missing(path)
-    known = {folder: _known_shards(folder) for folder in {file.parent for file in files}}
-    return [known[file.parent].get(file.name, Shard(file)) for file in files]
+        wanted |= dict.fromkeys(Path(f"{name}-{n:05d}-of-{of}") for n in range(int(of)))
+    known = {folder: _known_shards(folder) for folder in {file.parent for file in wanted}}
+    return [known[file.parent].get(file.name, Shard(file)) for file in wanted]
 
 
 def _may_be_shard(name: str) -> bool:
@@ -156,25 +160,10 @@ def _listed(description_file: Path) -> list[Shard]:
     return [Shard(folder / entry.file, description, entry) for entry in description.shards]
 
 
-def _set_of(description_file: Path) -> list[Shard]:
-    shards = _listed(description_file)
-    for shard in shards:
-        if not is_there(shard.path):
-            raise _missing(shard.path)
-    return shards
-
-
 def _known_shards(folder: Path) -> dict[str, Shard]:
     """All shards that the descriptions in a folder list, by file name."""
     files = sorted(folder.glob(f"*{DESCRIPTION_SUFFIX}"))
     return {shard.path.name: shard for file in files for shard in _listed(file)}
-
-
-def _missing(path: Path) -> UserError:
-    return UserError(
-        f"{path}: this shard of the set is missing (a run that was stopped?); make the set again, "
-        "or name the files one by one."
-    )
 
 
 def described_words(shards: Sequence[Shard]) -> WordCount | None:
