@@ -15,14 +15,7 @@ from typing import NamedTuple
 from keras_bert_impl.files import check_output
 from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.progress import Progress
-from keras_bert_impl.tokenization import reference
-from keras_bert_impl.tokenization.learner import (
-    Coverage,
-    LearnerOptions,
-    coverage,
-    learn_tokens,
-    ranked_characters,
-)
+from keras_bert_impl.tokenization import learner, reference
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora import documents
 from pipelines.processes import in_order
@@ -105,7 +98,9 @@ class LearnVocabularyConfig:
     strip_accents: bool | None = option(
         None, "Whether accents are removed; by default where words are lower-cased."
     )
-    options: LearnerOptions = nested(LearnerOptions, defaults={"vocab_size": 30_000})
+    options: learner.LearnerOptions = nested(
+        learner.LearnerOptions, defaults={"vocab_size": 30_000}
+    )
     num_workers: int | None = option(
         None,
         "How many processes count words; by default one for each processor.",
@@ -130,7 +125,7 @@ class LearnedVocabulary(NamedTuple):
     words: int
     different_words: int
     dropped: int
-    coverage: Coverage
+    coverage: learner.Coverage
     characters: int
     config: LearnVocabularyConfig
 
@@ -157,15 +152,15 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
     )
     output = check_output(config.vocab_file)
     counts, dropped = count_words(config, sources)
-    learned = learn_tokens(counts, config.options)
+    learned = learner.learn_tokens(counts, config.options)
     learned.vocabulary.write(output)
     result = LearnedVocabulary(
         vocabulary=learned.vocabulary,
         words=counts.total() + dropped,
         different_words=len(counts),
         dropped=dropped,
-        coverage=coverage(counts, learned.vocabulary),
-        characters=len(ranked_characters(counts)),
+        coverage=learner.coverage(counts, learned.vocabulary),
+        characters=len(learner.ranked_characters(counts)),
         config=config,
     )
     if result.coverage.unknown_share > _MUCH_LOST:
@@ -181,7 +176,7 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
 
 def _wanted_alphabet(counts: Counter[str]) -> tuple[int, int]:
     """How many characters leave few words [UNK], and how many tokens these characters take."""
-    ranks = {character: rank for rank, character in enumerate(ranked_characters(counts), 1)}
+    ranks = {character: rank for rank, character in enumerate(learner.ranked_characters(counts), 1)}
     words = Counter[int]()  # by the number of characters that each needs
     for word, count in counts.items():
         words[max(map(ranks.__getitem__, word))] += count

@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.corpora import documents
+from pipelines.corpora import encodings
 from pipelines.corpora.documents import Reading
 from pipelines.corpora.encodings import read_line_blocks
 from pipelines.corpora.split_sentences import SplitSentencesConfig, split_sentences
@@ -32,7 +32,7 @@ def test_one_sentence_a_line_and_an_empty_line_between_documents(text, tmp_path)
 @pytest.mark.parametrize("num_shards", [1, 2])
 def test_blocks_do_not_show(text, tmp_path, monkeypatch, size, num_shards):
     monkeypatch.setattr(
-        documents, "read_line_blocks", lambda path, **more: read_line_blocks(path, size, **more)
+        encodings, "read_line_blocks", lambda path, **more: read_line_blocks(path, size, **more)
     )
     (tmp_path / "text2.txt").write_text(TEXT)
     config = SplitSentencesConfig(
@@ -124,7 +124,7 @@ def test_cut_lines_are_left_or_joined_as_is_asked_for(tmp_path, caplog):
 @pytest.mark.parametrize("size", [400, 700])
 def test_blocks_do_not_show_in_joined_lines(tmp_path, monkeypatch, size, ending):
     monkeypatch.setattr(
-        documents, "read_line_blocks", lambda path, **more: read_line_blocks(path, size, **more)
+        encodings, "read_line_blocks", lambda path, **more: read_line_blocks(path, size, **more)
     )
     content = (wrapped("text") * 9).replace("\n", ending)
     assert sentences_of(tmp_path, content) == SPLIT * 9
