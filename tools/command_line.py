@@ -35,7 +35,7 @@ def tell_stopped(sentence: str) -> None:
 
 
 def run(
-    flag_set: "ConfigFlags[Any]",
+    flag_set: "ConfigFlags",
     main: Callable[[], None],
     arguments: Sequence[str] | None = None,
     *,
@@ -58,7 +58,7 @@ def run(
 
 
 def _run(
-    flag_set: "ConfigFlags[Any]",
+    flag_set: "ConfigFlags",
     main: Callable[[], None],
     words: list[str],
     keep_unknown: bool,
@@ -231,7 +231,7 @@ class _Lines(logging.StreamHandler):
     A warning is shown once: files are read more than once.
     """
 
-    def __init__(self, flag_set: "ConfigFlags[Any]") -> None:
+    def __init__(self, flag_set: "ConfigFlags") -> None:
         super().__init__(sys.stderr)
         self.setFormatter(logging.Formatter("%(message)s"))
         self._flag_set, self._told = flag_set, set[str]()
@@ -252,7 +252,7 @@ class _Lines(logging.StreamHandler):
             sys.stderr.write(f"Warning: {escaped(self._flag_set.in_flags(str(message)))}\n")
 
 
-def _show_lines(flag_set: "ConfigFlags[Any]") -> None:
+def _show_lines(flag_set: "ConfigFlags") -> None:
     """Sends to stderr what the library and the jobs log (what was loaded, what was repaired)."""
     backend.import_tensorflow_quietly()  # without its own lines about its start
     lines = _Lines(flag_set)

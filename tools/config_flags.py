@@ -8,7 +8,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from absl import flags
 
@@ -20,7 +20,6 @@ from tools.gone import FLAGS as GONE_FLAGS
 from tools.gone import without_defaults
 
 _NO_UTF_8 = re.compile("[\udc80-\udcff]")  # bytes of the command line that are not UTF-8
-Config = TypeVar("Config")
 Main = Callable[..., int]
 
 _INDENT = " " * 6
@@ -98,7 +97,7 @@ class SeveralFlag(flags.Flag):
         self._given.clear()
 
 
-class ConfigFlags(Generic[Config]):
+class ConfigFlags:
     """The flags of one tool, one for each option of a config dataclass, and its `main`.
 
     Example:
@@ -116,7 +115,7 @@ class ConfigFlags(Generic[Config]):
         '--pace=5 needs --via, and `steps` is no flag.'
     """
 
-    def __init__(self, usage: str | None, config_class: type[Config] | None = None) -> None:
+    def __init__(self, usage: str | None, config_class: type | None = None) -> None:
         self._usage = inspect.cleandoc(usage or "")
         self._values = flags.FlagValues()
         # A value that follows its flag, as Beam takes it, hides nothing that comes after it.
@@ -194,12 +193,11 @@ class ConfigFlags(Generic[Config]):
             if near := difflib.get_close_matches(name, self._sentences, 1, _NEARLY):
                 raise UserError(f"'--{name}' is not a flag; --{near[0]} is (see --help).")
 
-    def config(self) -> Config:
+    def config(self) -> Any:
         values = {one.path: _from_flag(one, self._values[one.name].value) for one in self._options}
-        made: Config = _made(self._config_class, values, {})
-        return made
+        return _made(self._config_class, values, {})
 
-    def main_of(self, job: Callable[[Config], Any], **how: Any) -> Main:
+    def main_of(self, job: Callable[[Any], Any], **how: Any) -> Main:
         """The tool's `main`: `run` for a job, with more of its arguments.
 
         It prints what the job gives: nothing, a text, lines as they come, or named figures.
@@ -386,19 +384,19 @@ def _check_utf_8(words: Sequence[str]) -> None:
             raise UserError(f"{name or 'an argument'}: {shown(value)} is not UTF-8; convert it.")
 
 
-def add_recipe(tool: ConfigFlags[Any]) -> None:
+def add_recipe(tool: ConfigFlags) -> None:
     """Adds a flag file that all other flags override, wherever they stand."""
     sentence = "A file of these flags, one a line; flags of the command line override it."
     tool.define("recipe", str, None, sentence)
 
 
-def add_compile_cache(tool: ConfigFlags[Any]) -> None:
+def add_compile_cache(tool: ConfigFlags) -> None:
     """Adds the switch of `keep_programs`, for a tool that trains."""
     sentence = "Keep what is compiled for this processor in your cache; the next run takes it."
     tool.define("compile_cache", bool, True, sentence)
 
 
-def add_tpu_flags(tool: ConfigFlags[Any]) -> None:
+def add_tpu_flags(tool: ConfigFlags) -> None:
     """Adds the flags for TPUs of google-research/bert, so that its commands run as they are."""
     sentence = "The original's way to say --distribution_strategy=tpu."
     tool.define("use_tpu", bool, False, sentence)
@@ -407,7 +405,7 @@ def add_tpu_flags(tool: ConfigFlags[Any]) -> None:
     tool.define("num_tpu_cores", int, 8, "The TPU says it itself.")
 
 
-def add_ignored_flags(tool: ConfigFlags[Any]) -> None:
+def add_ignored_flags(tool: ConfigFlags) -> None:
     """Adds the flags of google-research/bert that mean nothing where nothing is trained."""
     sentence = "Accepted for the original's sake; it changes nothing here."
     for name in ("use_tpu", "use_one_hot_embeddings"):

@@ -8,7 +8,7 @@ from tools.table import EXPORT, USE, tool
 
 
 @tool(USE, "pipelines.answering.config:PredictConfig")
-def predict(config: Any, _: ConfigFlags[Any]) -> str | None:
+def predict(config: Any, _: ConfigFlags) -> str | None:
     """Answers texts by any model: labels, numbers, entities, answers, choices, words, vectors.
 
     The model is a model directory, a TF1 checkpoint, a run's folder, a name on the Hugging Face
@@ -77,7 +77,7 @@ def serve() -> None:
 
 
 @tool(USE, "pipelines.answering.serving:ServeConfig")
-def playground(config: Any, _: ConfigFlags[Any]) -> None:
+def playground(config: Any, _: ConfigFlags) -> None:
     """Opens a page to try models on: what they answer, the tokens they see, their attention.
 
     It is the server of keras-bert serve with one page, at the address that is printed; any browser
@@ -96,7 +96,7 @@ def playground(config: Any, _: ConfigFlags[Any]) -> None:
 
 
 @tool(USE, "pipelines.vectors.options:EmbedConfig", continues=True)
-def embed(config: Any, _: ConfigFlags[Any]) -> Any:
+def embed(config: Any, _: ConfigFlags) -> Any:
     """Gives every text of a file one vector.
 
     Texts are lines, or a column of CSV, TSV or JSON. Those of similar length are computed together,
@@ -154,7 +154,7 @@ def search() -> None:
 
 
 @tool(USE, "keras_bert_impl.serving.page.explain:ExplainConfig")
-def explain(config: Any, _: ConfigFlags[Any]) -> str:
+def explain(config: Any, _: ConfigFlags) -> str:
     """Writes a page that shows how the tokens of texts attend to each other.
 
     The page is one file, which a browser opens without a server and without a network: one head
@@ -177,7 +177,7 @@ def explain(config: Any, _: ConfigFlags[Any]) -> str:
 
 
 @tool(USE, "pipelines.vectors.options:FeaturesConfig", more_flags=add_ignored_flags)
-def extract_features(config: Any, _: ConfigFlags[Any]) -> str:
+def extract_features(config: Any, _: ConfigFlags) -> str:
     """Gives the encoder's vectors for lines of text.
 
     One input a line; " ||| " separates two segments. The output is google's JSON lines (a line for
@@ -194,7 +194,7 @@ def extract_features(config: Any, _: ConfigFlags[Any]) -> str:
 
 
 @tool(EXPORT, "keras_bert_impl.serving.exported:ExportConfig")
-def export_saved_model(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
+def export_saved_model(config: Any, _: ConfigFlags) -> Iterator[str]:
     """Writes a model directory as a SavedModel: another name of export_model --format=saved_model.
 
     A pre-trained model gets the signatures serving_default (ids to vectors), masked_lm (ids and
@@ -254,7 +254,7 @@ def _exported(config: Any, form: str) -> Iterator[str]:
 
 
 @tool(EXPORT, "keras_bert_impl.serving.exported:ExportModelConfig")
-def export_model(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
+def export_model(config: Any, _: ConfigFlags) -> Iterator[str]:
     """Writes a model directory for a server or a runtime: as SavedModel, ONNX, OpenVINO, LiteRT.
 
     Or as static vectors (--format=static): a table of one vector for each token, made within a
@@ -301,7 +301,7 @@ def convert_checkpoint() -> None:
 
 
 @tool(EXPORT, "keras_bert_impl.checkpoints.convert:GrowConfig")
-def grow_vocabulary(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
+def grow_vocabulary(config: Any, _: ConfigFlags) -> Iterator[str]:
     """Adds words to a trained checkpoint, so that they are no longer split into several tokens.
 
     A new word takes an [unused…] entry while there are any, and then enlarges the token table,

@@ -42,7 +42,7 @@ def score_tags() -> None:
 
 
 @tool(SCORE, "pipelines.tasks.labels.glue:SubmissionConfig")
-def glue_submission(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
+def glue_submission(config: Any, _: ConfigFlags) -> Iterator[str]:
     """Puts answers to GLUE's test sets into the archive that its server takes.
 
     Collects CoLA.tsv, MNLI-m.tsv, AX.tsv and so on from output folders of run_classifier, checks
@@ -67,7 +67,7 @@ def glue_submission(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     more_flags=add_recipe,
     compiles=True,
 )
-def run_ablations(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
+def run_ablations(config: Any, _: ConfigFlags) -> Iterator[str]:
     """Makes the tables of the BERT paper's ablations in small: 5, 6 and 8 and the figure of steps.
 
     A recipe, which is a flag file, names the text, the sizes, the tasks and the seeds. Every run is
@@ -91,7 +91,7 @@ def run_ablations(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
 
 
 @tool(STUDY, "pipelines.corpora.tokenize_text:TokenizeTextConfig")
-def tokenize_text(config: Any, _: ConfigFlags[Any]) -> None:
+def tokenize_text(config: Any, _: ConfigFlags) -> None:
     """Splits lines into WordPiece tokens: lines in, JSON lines with `tokens` and `ids` out.
 
     Examples:

@@ -21,7 +21,7 @@ STUDY = "Study, check"
 GROUPS = (USE, TUNE, EXPORT, PRETRAIN, SCORE, STUDY)
 """What a person wants to do, in the order in which the tools are listed."""
 
-Job = Callable[[Any, ConfigFlags[Any]], Any]
+Job = Callable[[Any, ConfigFlags], Any]
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Tool:
     config: str  # the config class as `module:name`
     continues: bool = False  # whether the same command continues where it was stopped
     # Adds flags that no option of the config is, such as google's.
-    more_flags: Callable[[ConfigFlags[Any]], None] | None = None
+    more_flags: Callable[[ConfigFlags], None] | None = None
     compiles: bool = False  # whether it trains, so that what it compiles is worth keeping
     # Whether flags that the tool does not know are for another program.
-    passes_on: Callable[[ConfigFlags[Any], list[str]], bool] | None = None
+    passes_on: Callable[[ConfigFlags, list[str]], bool] | None = None
     task_of: str = ""  # what makes the task of a fine-tuning, as `module:name`
 
     @property
@@ -46,8 +46,8 @@ class Tool:
         return re.split("[,.:;]", self.page)[0]
 
     @functools.cached_property
-    def flags(self) -> ConfigFlags[Any]:
-        flags = ConfigFlags[Any](self.page, named(self.config))
+    def flags(self) -> ConfigFlags:
+        flags = ConfigFlags(self.page, named(self.config))
         if self.more_flags:
             self.more_flags(flags)
         if self.compiles:
@@ -104,12 +104,7 @@ def tools_of(group: str) -> dict[str, Tool]:
 
 
 def tool_names() -> list[str]:
-    """The tools there are.
-
-    Example:
-        >>> "split_sentences" in tool_names()
-        True
-    """
+    """The tools there are."""
     return sorted(_rows())
 
 

@@ -25,7 +25,7 @@ _trainer = partial(tool, TUNE, continues=True, more_flags=add_tpu_flags, compile
 
 
 def fine_tuning_job(
-    config: "FineTuningConfig", flags: ConfigFlags[Any], task_of: "TaskOf"
+    config: "FineTuningConfig", flags: ConfigFlags, task_of: "TaskOf"
 ) -> Iterator[str]:
     """Fine-tunes, evaluates and predicts once, or once for each seed and setting."""
     config = replace(config, flags=flags.as_flagfile(), given=flags.given())
@@ -56,7 +56,7 @@ def _fine_tuner(config: str, task: str) -> Callable[[Callable[..., Any]], Callab
     """Makes a function's docstring the manual page of a tool for a task of `pipelines.tasks`."""
     task_of = f"pipelines.tasks.{task}:task_of"
 
-    def job(given: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+    def job(given: Any, flags: ConfigFlags) -> Iterator[str]:
         return fine_tuning_job(given, flags, named(task_of))
 
     return _trainer(f"pipelines.tasks.{config}", job, task_of=task_of)
@@ -76,7 +76,7 @@ def results_of(results: "FineTuningResults") -> Iterator[str]:
     yield from written(results.prediction_files)
 
 
-def flags_of_one(flags: ConfigFlags[Any], changes: Mapping[str, Any]) -> str:
+def flags_of_one(flags: ConfigFlags, changes: Mapping[str, Any]) -> str:
     """The command of one of several runs, as a flag file."""
     same = flags.as_flagfile(without=(*_OF_MANY, *changes))
     return same + "".join(flags.line(name, value) for name, value in changes.items())
@@ -204,7 +204,7 @@ def run_embedder() -> None:
 
 
 @_trainer("pipelines.fine_tuning.teaching_options:DistillConfig")
-def distill(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+def distill(config: Any, flags: ConfigFlags) -> Iterator[str]:
     """Makes small models of a trained one: fewer of its layers, taught by it, and in eight bits.
 
     The teacher is any model that run_classifier, run_ner, run_squad, run_swag or run_embedder
@@ -231,7 +231,7 @@ def distill(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
 
 
 @tool(PRETRAIN, "pipelines.corpora.split_sentences:SplitSentencesConfig")
-def split_sentences(config: Any, _: ConfigFlags[Any]) -> str:
+def split_sentences(config: Any, _: ConfigFlags) -> str:
     """Splits documents into sentences: one sentence a line, an empty line between documents.
 
     Every document of the input is one of the output. Plain text has a paragraph a line and an empty
@@ -252,7 +252,7 @@ def split_sentences(config: Any, _: ConfigFlags[Any]) -> str:
 
 
 @tool(PRETRAIN, "pipelines.corpora.learn_vocabulary:LearnVocabularyConfig")
-def learn_vocabulary(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
+def learn_vocabulary(config: Any, _: ConfigFlags) -> Iterator[str]:
     """Learns a WordPiece vocabulary of a given size, from text in any language.
 
     It reads what split_sentences reads and what it writes. The vocabulary does not depend on the
@@ -268,7 +268,7 @@ def learn_vocabulary(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     yield from learn_vocabulary(config).report()
 
 
-def _takes_beam_options(flags: ConfigFlags[Any], words: list[str]) -> bool:
+def _takes_beam_options(flags: ConfigFlags, words: list[str]) -> bool:
     """Whether flags that create_pretraining_data does not know are for a Beam runner."""
     with suppress(UserError):  # said when the command line is read in earnest
         flags.parse(words, keep_unknown=True)
@@ -281,7 +281,7 @@ def _takes_beam_options(flags: ConfigFlags[Any], words: list[str]) -> bool:
     continues=True,
     passes_on=_takes_beam_options,
 )
-def create_pretraining_data(config: Any, flags: ConfigFlags[Any]) -> str:
+def create_pretraining_data(config: Any, flags: ConfigFlags) -> str:
     """Turns documents into shards of masked sentence pairs for run_pretraining.
 
     The input is text with one sentence a line and an empty line between documents (split_sentences
@@ -319,7 +319,7 @@ def inspect_pretraining_data() -> None:
 
 
 @tool(PRETRAIN, "pipelines.runs.plan_run:PlanRunConfig", more_flags=add_tpu_flags)
-def plan_run(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+def plan_run(config: Any, flags: ConfigFlags) -> Iterator[str]:
     """Says what a pre-training run takes: parameters, memory, the largest batch, operations, time.
 
     Example:
@@ -341,7 +341,7 @@ def plan_run(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     more_flags=add_tpu_flags,
     compiles=True,
 )
-def run_pretraining(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+def run_pretraining(config: Any, flags: ConfigFlags) -> Iterator[str]:
     """Pre-trains BERT on shards of create_pretraining_data.
 
     The same command again resumes a run that was killed, to the same bits; a finished run says so.
@@ -375,7 +375,7 @@ def run_pretraining(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
 
 
 @tool(PRETRAIN, "pipelines.studies.adapt:AdaptConfig", continues=True, compiles=True)
-def adapt(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
+def adapt(config: Any, _: ConfigFlags) -> Iterator[str]:
     """Adapts a BERT to your own text: adds words that it lacks and goes on with its pre-training.
 
     Any model, any text. Tokens are chosen by how many tokens they save; a part of the documents is
