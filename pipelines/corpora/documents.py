@@ -218,8 +218,7 @@ class Reading:
         "The field that holds the text in JSON lines and data sets; its lines are paragraphs.",
     )
     one_document_per_file: bool = option(
-        False,
-        "Each file of plain text is one document; empty lines then only separate paragraphs.",
+        False, "Each file of plain text is one document; empty lines then only separate paragraphs."
     )
     text_encoding: TextEncoding = nested(TextEncoding)
 

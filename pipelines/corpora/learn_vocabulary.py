@@ -88,8 +88,7 @@ class LearnVocabularyConfig:
     """The options of learning a vocabulary."""
 
     input_file: Sequence[str] = option(
-        (),
-        "The text: paths, folders, glob patterns or tfds:NAME:SPLIT, separated by commas.",
+        (), "The text: paths, folders, glob patterns or tfds:NAME:SPLIT, separated by commas."
     )
     vocab_file: str = option(REQUIRED, "Where to write the vocabulary.")
     do_lower_case: bool = option(

@@ -32,8 +32,7 @@ class SplitSentencesConfig:
     """The options of splitting sentences."""
 
     input_file: Sequence[str] = option(
-        (),
-        "The documents: paths, folders, glob patterns or tfds:NAME:SPLIT, separated by commas.",
+        (), "The documents: paths, folders, glob patterns or tfds:NAME:SPLIT, separated by commas."
     )
     output_file: str | None = option(None, "Where to write the sentences, in one file.")
     output_dir: str | None = option(

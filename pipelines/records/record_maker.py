@@ -89,10 +89,7 @@ def masked_features(masked: Masked) -> dict[str, NDArray]:
 
 
 def write_shard(
-    path: str,
-    blocks: Iterable[Frames],
-    counts: Mapping[str, int],
-    create: CreateFile | None = None,
+    path: str, blocks: Iterable[Frames], counts: Mapping[str, int], create: CreateFile | None = None
 ) -> ShardEntry:
     """Writes a shard and its index."""
     checksum = google_crc32c.Checksum()
