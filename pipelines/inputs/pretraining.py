@@ -107,7 +107,8 @@ class PretrainingRecords:
                 f"`{option}` needs unmasked text, but the records of {shards[0].path} are masked; "
                 "make them again with create_pretraining_data and `masking=dynamic`."
             )
-        stored = self._stored_predictions()
+        usual = expected.max_predictions_per_seq
+        stored = recipe.stored_predictions if recipe else self._sizes(0).get("masked_lm_ids", usual)
         self._check_bare(shards, stored)
         self._parse = example_parser(pair_features(expected.max_seq_length, stored))
         if self._description and self._masking == "dynamic":
@@ -188,12 +189,6 @@ class PretrainingRecords:
                 numbers = np.pad(numbers, ((0, 0), (0, feature.size - numbers.shape[1])))
             result[feature.name] = numbers.astype(kind, copy=False)
         return result
-
-    def _stored_predictions(self) -> int | None:
-        """Predictions in the records, by the description or by looking at the first one."""
-        if self._description:
-            return self._description.recipe.stored_predictions
-        return self._sizes(0).get("masked_lm_ids", self._expected.max_predictions_per_seq)
 
     def _sizes(self, record: int) -> dict[str, int]:
         return feature_sizes(self.reader.read(np.array([record]))[0], self.reader.name(record))

@@ -87,11 +87,11 @@ def test_stages_that_are_done_are_not_done_again(tmp_path, monkeypatch, expected
 _KILLED = """
 import sys
 from pathlib import Path
-from pipelines.runners import local, shards
-from pipelines.runners import corpus
+from pipelines.pretraining_data import documents
+from pipelines.runners import corpus, shards
 import time
-cut = local.cut_into_blocks
-local.cut_into_blocks = lambda path, file: cut(path, file, block_bytes=300)
+cut = documents.cut_into_blocks
+documents.cut_into_blocks = lambda path, file: cut(path, file, block_bytes=300)
 shards._SENTENCES_AT_ONCE = 90
 for module, name in ((corpus, "tokenize_block"), (shards, "plan_batch"), (shards, "write_shard")):
     def slow(task, true=getattr(module, name)):
