@@ -22,13 +22,12 @@ import numpy as np
 
 from keras_bert_impl import __version__
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import open_input, open_whole
+from keras_bert_impl.files import open_input, open_whole, read_small
 from keras_bert_impl.json_files import (
     Count,
     FileName,
     json_text,
     parse_json,
-    read_json_value,
     typed,
 )
 from keras_bert_impl.tokenization.unknown_words import WordCount
@@ -88,6 +87,7 @@ def description_path(set_name: str | os.PathLike[str]) -> str:
 
 FORMAT = 1
 _READ_BYTES = 1 << 22
+_MOST_MEBIBYTES = 64
 _REMEDY = "make the shards again, or delete it to read them without checks"
 
 
@@ -229,18 +229,14 @@ class Description:
     @classmethod
     def read(cls, path: Path) -> "Description":
         """Reads a description."""
-        return cls._of(read_json_value(path), str(path))
+        return cls.from_text(read_small(path, _MOST_MEBIBYTES, f"none has; {_REMEDY}"), str(path))
 
     @classmethod
     def from_text(cls, text: str | bytes, path: str) -> "Description":
         """The inverse of `to_text`; `path` is for errors."""
-        return cls._of(parse_json(text, path, _REMEDY), path)
-
-    @classmethod
-    def _of(cls, values: Any, path: str) -> "Description":
         where = f"{path}: is not a description of pre-training shards"
-        found = typed(values, dict, where, _REMEDY).get("format")
-        if found != FORMAT:
+        values = typed(parse_json(text, path, _REMEDY), dict, where, _REMEDY)
+        if (found := values.get("format")) != FORMAT:
             raise UserError(
                 f"{path}: has format {shown(found)}, this version reads {FORMAT}; make the shards "
                 "again."
