@@ -251,8 +251,12 @@ def split_sentences(config: Any, _: ConfigFlags) -> str:
     return f"{counts.documents} documents, {counts.sentences} sentences"
 
 
-@tool(PRETRAIN, "pipelines.corpora.learn_vocabulary:LearnVocabularyConfig")
-def learn_vocabulary(config: Any, _: ConfigFlags) -> Iterator[str]:
+@tool(
+    PRETRAIN,
+    "pipelines.corpora.learn_vocabulary:LearnVocabularyConfig",
+    "pipelines.corpora.learn_vocabulary:learn_vocabulary",
+)
+def learn_vocabulary() -> None:
     """Learns a WordPiece vocabulary of a given size, from text in any language.
 
     It reads what split_sentences reads and what it writes. The vocabulary does not depend on the
@@ -263,9 +267,6 @@ def learn_vocabulary(config: Any, _: ConfigFlags) -> Iterator[str]:
       keras-bert learn_vocabulary --input_file='wiki/*.jsonl.xz' --vocab_file=vocab.txt
           --vocab_size=30000 --nodo_lower_case
     """
-    from pipelines.corpora.learn_vocabulary import learn_vocabulary
-
-    yield from learn_vocabulary(config).report()
 
 
 def _takes_beam_options(flags: ConfigFlags, words: list[str]) -> bool:

@@ -16,7 +16,6 @@ from keras_bert_impl.files import check_output
 from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization import learner, reference
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora import documents
 from pipelines.processes import in_order
 
@@ -117,60 +116,37 @@ class LearnVocabularyConfig:
         return self.do_lower_case if self.strip_accents is None else self.strip_accents
 
 
-class LearnedVocabulary(NamedTuple):
-    """The learned vocabulary and its sources."""
+def learn_vocabulary(config: LearnVocabularyConfig) -> list[str]:
+    """Learns a vocabulary and writes it; gives its figures in words, line by line.
 
-    vocabulary: Vocabulary
-    words: int
-    different_words: int
-    dropped: int
-    coverage: learner.Coverage
-    characters: int
-    config: LearnVocabularyConfig
-
-    def report(self) -> list[str]:
-        """The figures in words, line by line."""
-        found, limit = self.coverage, self.config.options.limit_alphabet
-        casing = ("lower-cased", "not lower-cased")[not self.config.do_lower_case]
-        accents = "accents stripped" if self.config.removes_accents else "accents kept"
-        return [
-            f"{len(self.vocabulary)} tokens from {self.words} words ({self.different_words} "
-            f"different; {self.dropped} dropped as rare or too long)",
-            f"{self.characters} different characters ({casing}, {accents}), "
-            f"{min(limit, self.characters)} of them kept",
-            f"{found.unknown_share:.2%} of words are [UNK]; {found.tokens_per_word:.3f} tokens a "
-            f"word of the others; {found.whole_share:.1%} of words are one token",
-        ]
-
-
-def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
-    """Learns a vocabulary and writes it; the same one whatever the number of workers."""
+    It is the same one whatever the number of workers.
+    """
     sources = documents.find_sources(config.input_file, encoding=config.reading.text_encoding)
-    documents.refuse_output_among_input(
-        documents.files_of(sources), [config.vocab_file], "vocab_file"
-    )
-    output = check_output(config.vocab_file)
+    texts, path = documents.files_of(sources), config.vocab_file
+    documents.refuse_output_among_input(texts, [path], "vocab_file")
+    output = check_output(path)
     counts, dropped = count_words(config, sources)
-    learned = learner.learn_tokens(counts, config.options)
-    learned.vocabulary.write(output)
-    result = LearnedVocabulary(
-        vocabulary=learned.vocabulary,
-        words=counts.total() + dropped,
-        different_words=len(counts),
-        dropped=dropped,
-        coverage=learner.coverage(counts, learned.vocabulary),
-        characters=len(learner.ranked_characters(counts)),
-        config=config,
-    )
-    if result.coverage.unknown_share > _MUCH_LOST:
-        characters, tokens = _wanted_alphabet(counts)
+    vocabulary = learner.learn_tokens(counts, config.options).vocabulary
+    vocabulary.write(output)
+    found, characters = learner.coverage(counts, vocabulary), len(learner.ranked_characters(counts))
+    if found.unknown_share > _MUCH_LOST:
+        wanted, tokens = _wanted_alphabet(counts)
         larger = f", and raise `vocab_size`: these characters alone take {tokens} tokens"
         larger *= 2 * tokens > config.options.vocab_size
         _LOGGER.warning(
             "%.1f%% of words are [UNK] (the text has %d characters); give `limit_alphabet=%d`%s.",
-            *(100 * result.coverage.unknown_share, result.characters, characters, larger),
+            *(100 * found.unknown_share, characters, wanted, larger),
         )
-    return result
+    casing = "lower-cased" if config.do_lower_case else "not lower-cased"
+    accents = "accents stripped" if config.removes_accents else "accents kept"
+    return [
+        f"{len(vocabulary)} tokens from {counts.total() + dropped} words ({len(counts)} different; "
+        f"{dropped} dropped as rare or too long)",
+        f"{characters} different characters ({casing}, {accents}), "
+        f"{min(config.options.limit_alphabet, characters)} of them kept",
+        f"{found.unknown_share:.2%} of words are [UNK]; {found.tokens_per_word:.3f} tokens a "
+        f"word of the others; {found.whole_share:.1%} of words are one token",
+    ]
 
 
 def _wanted_alphabet(counts: Counter[str]) -> tuple[int, int]:
