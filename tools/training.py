@@ -230,8 +230,12 @@ def distill(config: Any, flags: ConfigFlags) -> Iterator[str]:
     yield from written(files)
 
 
-@tool(PRETRAIN, "pipelines.corpora.split_sentences:SplitSentencesConfig")
-def split_sentences(config: Any, _: ConfigFlags) -> str:
+@tool(
+    PRETRAIN,
+    "pipelines.corpora.split_sentences:SplitSentencesConfig",
+    "pipelines.corpora.split_sentences:split_sentences",
+)
+def split_sentences() -> None:
     """Splits documents into sentences: one sentence a line, an empty line between documents.
 
     Every document of the input is one of the output. Plain text has a paragraph a line and an empty
@@ -245,10 +249,6 @@ def split_sentences(config: Any, _: ConfigFlags) -> str:
       keras-bert split_sentences --input_file=extracted/,more.txt --output_dir=text --num_shards=10
       keras-bert split_sentences --input_file=tfds:wiki40b/ko:train --output_file=sentences.txt
     """
-    from pipelines.corpora.split_sentences import split_sentences
-
-    counts = split_sentences(config)
-    return f"{counts.documents} documents, {counts.sentences} sentences"
 
 
 @tool(

@@ -67,13 +67,6 @@ class SplitSentencesConfig:
         check_options(self)
 
 
-class SentenceCounts(NamedTuple):
-    """What was written."""
-
-    documents: int
-    sentences: int
-
-
 class SplitBlock(NamedTuple):
     """A block's sentences, one a line, with an empty line where a document ends.
 
@@ -85,8 +78,8 @@ class SplitBlock(NamedTuple):
     packed_bytes: int
 
 
-def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
-    """Writes the sentences; the same bytes whatever the number of workers."""
+def split_sentences(config: SplitSentencesConfig) -> str:
+    """Writes the sentences, the same bytes whatever the number of workers; says how many."""
     sources = documents.find_sources(config.input_file, encoding=config.reading.text_encoding)
     wrapped: list[str] = []
     blocks = (block for source in sources for block in _read(source, config, wrapped))
@@ -113,7 +106,7 @@ def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
             "it ends a paragraph only, give `one_document_per_file=True`.",
             *(wrapped[0], f" (and {len(wrapped) - 1:,} more)" if len(wrapped) > 1 else ""),
         )
-    return SentenceCounts(ended, sentences)
+    return f"{ended} documents, {sentences} sentences"
 
 
 def _read(

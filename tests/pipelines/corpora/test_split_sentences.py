@@ -21,11 +21,11 @@ def text(tmp_path):
 
 
 def test_one_sentence_a_line_and_an_empty_line_between_documents(text, tmp_path):
-    counts = split_sentences(
+    said = split_sentences(
         SplitSentencesConfig([text], str(tmp_path / "out" / "sentences.txt"), num_workers=1)
     )
     assert (tmp_path / "out" / "sentences.txt").read_text() == SENTENCES
-    assert counts == (3, 6)
+    assert said == "3 documents, 6 sentences"
 
 
 @pytest.mark.parametrize("size", [1, 9, 19])
@@ -38,7 +38,7 @@ def test_blocks_do_not_show(text, tmp_path, monkeypatch, size, num_shards):
     config = SplitSentencesConfig(
         [f"{tmp_path}/text*"], output_dir=str(tmp_path), num_shards=num_shards, num_workers=1
     )
-    assert split_sentences(config) == (6, 12)
+    assert split_sentences(config) == "6 documents, 12 sentences"
     shards = [path.read_text() for path in sorted(tmp_path.glob("sentences-*"))]
     first, second, third = [part + "\n\n" for part in SENTENCES.removesuffix("\n\n").split("\n\n")]
     if num_shards == 1:
