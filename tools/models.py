@@ -57,7 +57,7 @@ def answer() -> None:
     """
 
 
-@tool(USE, "pipelines.answering.serving:ServeConfig", "pipelines.answering.serving:serve_models")
+@tool(USE, "pipelines.answering.serving:ServeConfig", ":serve_models")
 def serve() -> None:
     """Serves models over HTTP: TensorFlow Serving's REST form, and OpenAI's for vectors.
 
@@ -278,11 +278,7 @@ def export_model(config: Any, _: ConfigFlags) -> Iterator[str]:
     return _exported(config, config.format)
 
 
-@tool(
-    EXPORT,
-    "keras_bert_impl.checkpoints.convert:ConvertConfig",
-    "keras_bert_impl.checkpoints.convert:convert_checkpoint",
-)
+@tool(EXPORT, "keras_bert_impl.checkpoints.convert:ConvertConfig", ":convert_checkpoint")
 def convert_checkpoint() -> None:
     """Converts a checkpoint: google's TF1 files to a Hugging Face directory, or back.
 

@@ -103,7 +103,7 @@ def tokenize_text(config: Any, _: ConfigFlags) -> None:
     run_tokenize_text(config, sys.stdin.buffer, sys.stdout)
 
 
-@tool(STUDY, "tools.demo:DemoConfig", "tools.demo:run_demo", continues=True, compiles=True)
+@tool(STUDY, "tools.demo:DemoConfig", ":run_demo", continues=True, compiles=True)
 def demo() -> None:
     """Does the whole main job on real text: from sentences to a model that fills in masked words.
 

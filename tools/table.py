@@ -76,15 +76,23 @@ def tool(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Makes a function a row of the table, whose manual page is its docstring; see `Tool`.
 
-    The function is the job itself, unless another one is given: as `module:name` one of the config.
+    The function is the job itself, unless another one is given: as `module:name`, or as `:name` of
+    the config's module, one of the config alone.
     """
+    if isinstance(job, str):
+        where = f"{config.partition(':')[0]}{job}" if job.startswith(":") else job
+        job = functools.partial(_named_job, where)
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        work = (lambda config, _: named(job)(config)) if isinstance(job, str) else job or function
-        _ROWS[function.__name__] = Tool(group, str(function.__doc__), work, config, **more)
+        page = str(function.__doc__)
+        _ROWS[function.__name__] = Tool(group, page, job or function, config, **more)
         return function
 
     return add
+
+
+def _named_job(name: str, config: Any, _: ConfigFlags) -> Any:
+    return named(name)(config)
 
 
 def _rows() -> dict[str, Tool]:

@@ -230,11 +230,7 @@ def distill(config: Any, flags: ConfigFlags) -> Iterator[str]:
     yield from written(files)
 
 
-@tool(
-    PRETRAIN,
-    "pipelines.corpora.split_sentences:SplitSentencesConfig",
-    "pipelines.corpora.split_sentences:split_sentences",
-)
+@tool(PRETRAIN, "pipelines.corpora.split_sentences:SplitSentencesConfig", ":split_sentences")
 def split_sentences() -> None:
     """Splits documents into sentences: one sentence a line, an empty line between documents.
 
@@ -251,11 +247,7 @@ def split_sentences() -> None:
     """
 
 
-@tool(
-    PRETRAIN,
-    "pipelines.corpora.learn_vocabulary:LearnVocabularyConfig",
-    "pipelines.corpora.learn_vocabulary:learn_vocabulary",
-)
+@tool(PRETRAIN, "pipelines.corpora.learn_vocabulary:LearnVocabularyConfig", ":learn_vocabulary")
 def learn_vocabulary() -> None:
     """Learns a WordPiece vocabulary of a given size, from text in any language.
 
@@ -304,11 +296,7 @@ def create_pretraining_data(config: Any, flags: ConfigFlags) -> str:
     return run_beam(replace(config, beam_arguments=tuple(flags.extra_arguments))).summary()
 
 
-@tool(
-    PRETRAIN,
-    "pipelines.inputs.inspect:InspectConfig",
-    "pipelines.inputs.inspect:inspect_pretraining_data",
-)
+@tool(PRETRAIN, "pipelines.inputs.inspect:InspectConfig", ":inspect_pretraining_data")
 def inspect_pretraining_data() -> None:
     """Shows what is in pre-training shards: examples in words, figures, and a page with plots.
 
