@@ -12,16 +12,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from keras_bert_impl import files
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import (
-    make_folder,
-    open_input,
-    open_whole,
-    owned,
-    real_path,
-    remove,
-    without_links,
-)
 from keras_bert_impl.json_files import json_text, read_json_value
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -62,18 +54,18 @@ def run_local(config: PretrainingDataConfig) -> Description:
         warnings.warn(contradiction, stacklevel=2)
     text = _Text.of(config.input_file)
     output = Path(config.set_name)
-    sample = documents.sample_lines(text.blocks, open_input, config.text_encoding)
+    sample = documents.sample_lines(text.blocks, files.open_input, config.text_encoding)
     config.unknown.check(sample, settings, config.input_file)
-    make_folder(output.parent)
+    files.make_folder(output.parent)
     if output.is_dir():
         raise UserError(
             f"`output_file`: {output} is a folder; give the shards a name in it, such as "
             f"{output / 'train.tfrecord'}."
         )
-    work = without_links(output.with_name(f".{output.name}.work"))
+    work = files.without_links(output.with_name(f".{output.name}.work"))
     busy = f"{output}: another run is at work here; wait for it, or name another output."
-    with owned(output.with_name(f".{output.name}.lock"), busy):
-        make_folder(work)
+    with files.owned(output.with_name(f".{output.name}.lock"), busy):
+        files.make_folder(work)
         facts = VocabularyFacts.of(vocabulary)
         corpus = _corpus(config, text, vocabulary, work)
         starts = corpus.pair_starts(config.recipe.token_budget)
@@ -99,19 +91,20 @@ class _Text:
     @classmethod
     def of(cls, patterns: str) -> "_Text":
         """Finds the input and cuts it into blocks, before anything is written."""
-        files: list[str] = []
+        found: list[str] = []
         for pattern in documents.split_names(patterns):
-            files += (found := match_files(pattern))
-            if not found:
+            found += (matched := match_files(pattern))
+            if not matched:
                 raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
-        files = with_content(files)
+        found = with_content(found)
         blocks, stamps, warned = list[documents.FileBlock](), list[list](), set[str]()
-        for path in files:
-            with open_input(path) as file:  # its stamp first, so that later changes are noticed
-                stamps.append([str(real_path(Path(path))), *corpora.stamp_of(file)])
+        for path in found:
+            with files.open_input(path) as file:
+                # Its stamp first, so that later changes are noticed.
+                stamps.append([str(files.real_path(Path(path))), *corpora.stamp_of(file)])
                 documents.look_at_input(path, file, warned)
                 blocks += documents.cut_into_blocks(path, file)
-        return cls(files, blocks, stamps, sum(block.end - block.start for block in blocks))
+        return cls(found, blocks, stamps, sum(block.end - block.start for block in blocks))
 
 
 def _beside(config: PretrainingDataConfig) -> int:
@@ -126,8 +119,8 @@ def _remove_older_shards(output: Path, entries: list[ShardEntry]) -> None:
         name, index = (set_of_shard(path.name) or ("", ""))[0], Path(index_path(path))
         if name == output.name and path.name not in names and index.exists():
             _LOGGER.info("%s: removed, it belonged to an older set of this name", path)
-            remove(index)
-            remove(path)
+            files.remove(index)
+            files.remove(path)
 
 
 def _write_metadata(output: Path, description: Description) -> None:
@@ -140,7 +133,7 @@ def _write_metadata(output: Path, description: Description) -> None:
             _LOGGER.warning("%s", error)
     sets[output.name] = description
     for name, content in metadata_files(sets, output.name).items():
-        with open_whole(output.with_name(name)) as file:
+        with files.open_whole(output.with_name(name)) as file:
             file.write(content)
 
 
@@ -164,7 +157,7 @@ def _corpus(
     """The tokenized corpus: found, or made from the text."""
     how = [config.do_lower_case, config.strip_accents, dataclasses.asdict(config.text_encoding)]
     name = fingerprint([text.stamps, vocabulary.sha256, *how, _FORMAT])
-    folder = make_folder(work / f"tokens-{name}")
+    folder = files.make_folder(work / f"tokens-{name}")
     return corpora.find_corpus(folder) or _tokenized(config, text, vocabulary.sha256, folder)
 
 
@@ -172,8 +165,8 @@ def _tokenized(
     config: PretrainingDataConfig, text: _Text, vocab_sha256: str, folder: Path
 ) -> corpora.Corpus:
     """Tokenizes what an earlier run has not, and joins the blocks."""
-    files = [folder / f"block-{number:06d}.tokens" for number in range(len(text.blocks))]
-    pairs = zip(text.blocks, files, strict=True)
+    targets = [folder / f"block-{number:06d}.tokens" for number in range(len(text.blocks))]
+    pairs = zip(text.blocks, targets, strict=True)
     missing = [pair for pair in pairs if not pair[1].is_file()]
     todo = sum(block.end - block.start for block, _ in missing)
     plain = todo <= _PLAIN_BYTES
@@ -194,7 +187,7 @@ def _tokenized(
     for size in done:
         progress.advance(size / 1e6)
     progress.close()
-    return corpora.assemble(folder, files, text.bytes, config.input_file)
+    return corpora.assemble(folder, targets, text.bytes, config.input_file)
 
 
 def _plan(config: PretrainingDataConfig, corpus: corpora.Corpus, folder: Path) -> list[tuple]:
@@ -208,7 +201,7 @@ def _plan(config: PretrainingDataConfig, corpus: corpora.Corpus, folder: Path) -
             counts.append(count)
             progress.advance()
         progress.close()
-        with open_whole(note) as file:
+        with files.open_whole(note) as file:
             file.write(json_text(counts))
     return [(task.target, count) for task, count in zip(tasks, read_json_value(note), strict=True)]
 
@@ -220,13 +213,14 @@ def _shards(
     facts: VocabularyFacts,
     work: Path,
 ) -> list[ShardEntry]:
-    output = str(real_path(Path(config.set_name)))
+    output = str(files.real_path(Path(config.set_name)))
     recipe = dataclasses.asdict(config.recipe)
     name = [recipe, corpus.text_sha256, Path(corpus.folder).name, output, _FORMAT]
-    folder = make_folder(work / f"plan-{fingerprint(name)}")
+    folder = files.make_folder(work / f"plan-{fingerprint(name)}")
     plan = _plan(config, corpus, folder)
     examples = sum(count for _, count in plan)
-    files = shard_names(config.output_names, documents.choose_shards(examples, config.shards_asked))
+    count = documents.choose_shards(examples, config.shards_asked)
+    targets = shard_names(config.output_names, count)
     tasks = [
         shards.ShardTask(
             corpus,
@@ -234,24 +228,24 @@ def _shards(
             facts,
             plan,
             number,
-            len(files),
+            count,
             file,
             # A note is for one number of shards only: with more of them, the same file name would
             # hold other examples.
-            str(folder / f"{number:05d}-of-{len(files):05d}-{base_name(file)}.json"),
+            str(folder / f"{number:05d}-of-{count:05d}-{base_name(file)}.json"),
         )
-        for number, file in enumerate(files)
+        for number, file in enumerate(targets)
     ]
     entries = [shards.finished_shard(task) for task in tasks]
     chosen = [task for task, entry in zip(tasks, entries, strict=True) if entry is None]
     progress = Progress("write", examples, "examples")
     progress.resume_from(sum(entry.counts.get("examples", 0) for entry in entries if entry))
-    refuse_output_among_input(text.files, files, "output_file")
+    refuse_output_among_input(text.files, targets, "output_file")
     if chosen:  # from now on an older set of this name is no longer complete
-        remove(Path(description_path(config.set_name)))
+        files.remove(Path(description_path(config.set_name)))
     for task in chosen:  # nor may it look complete: old shards beside new ones would pass for a set
-        remove(Path(task.target))
-        remove(Path(index_path(task.target)))
+        files.remove(Path(task.target))
+        files.remove(Path(index_path(task.target)))
     written = in_order(shards.write_shard, chosen, _beside(config), _NUMBERS)
     for task, entry in zip(chosen, written, strict=True):
         entries[task.number] = entry
