@@ -9,11 +9,12 @@ all that decides the content of the records, so that a run can refuse shards of 
 """
 
 import dataclasses
+import logging
 import os
 import platform
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -33,6 +34,8 @@ from keras_bert_impl.json_files import (
 from keras_bert_impl.tokenization.unknown_words import WordCount
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, VocabularyFacts
 from pipelines.records.serialise import Feature, pair_features
+
+_LOGGER = logging.getLogger(__name__)
 
 DESCRIPTION_SUFFIX = ".recipe.json"
 _NUMBERED = re.compile(r"(?P<name>.+)-\d{5}-of-(?P<count>\d{5})")
@@ -227,7 +230,7 @@ class Description:
             file.write(self.to_text())
 
     @classmethod
-    def read(cls, path: Path) -> "Description":
+    def read(cls, path: str | Path) -> "Description":
         """Reads a description."""
         return cls.from_text(read_small(path, _MOST_MEBIBYTES, f"none has; {_REMEDY}"), str(path))
 
@@ -260,12 +263,24 @@ def split_name(output_name: str) -> str:
     return re.sub(r"\W", "_", output_name.split(".", 1)[0]) or "train"
 
 
-def metadata_files(sets: Mapping[str, Description], latest: str) -> dict[str, str]:
-    """The metadata of a folder by their files' names; of sets by their names, and the latest."""
-    features = _features(sets[latest])
+def metadata_files(
+    name: str,
+    description: Description,
+    found: Iterable[str],
+    read: Callable[[str], Description] = Description.read,
+) -> dict[str, str]:
+    """The metadata of a set's folder by their files' names; `found` are the descriptions there."""
+    sets = {}
+    for path in found:
+        try:
+            sets[base_name(path).removesuffix(DESCRIPTION_SUFFIX)] = read(path)
+        except UserError as error:  # of another set: no reason to stop at the end of this one
+            _LOGGER.warning("%s", error)
+    sets[name] = description
+    features = _features(description)
     alike = {name: each for name, each in sorted(sets.items()) if _features(each) == features}
     info = {
-        "description": sets[latest].summary(),
+        "description": description.summary(),
         "fileFormat": "tfrecord",
         "name": "pretraining_examples",
         "splits": [split for each in alike.items() for split in _splits(*each)],

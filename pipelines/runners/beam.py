@@ -60,7 +60,7 @@ def run_beam(config: PretrainingDataConfig) -> Description:
         if found := re.search(r"UserError: (.*?)( \[while running|\\n|\n|$)", str(error)):
             raise UserError(found[1]) from error
         raise
-    return _read_description(config.set_name)
+    return _read_description(description_path(config.set_name))
 
 
 def _make_shards(
@@ -292,13 +292,9 @@ def _write_description(
     description = Description.of(config, facts, {"files": files, **sizes["source"]}, ordered)
     name = base_name(config.set_name)
     folder = config.set_name[: len(config.set_name) - len(name)]
-    sets = {}
-    for entry in FileSystems.match([f"{folder}*{DESCRIPTION_SUFFIX}"])[0].metadata_list:
-        with contextlib.suppress(UserError):  # of another set: no reason to stop at the end
-            other = entry.path.removesuffix(DESCRIPTION_SUFFIX)
-            sets[base_name(other)] = _read_description(other)
-    sets[name] = description
-    for file_name, content in metadata_files(sets, name).items():
+    matched = FileSystems.match([f"{folder}*{DESCRIPTION_SUFFIX}"])[0].metadata_list
+    others = (entry.path for entry in matched)
+    for file_name, content in metadata_files(name, description, others, _read_description).items():
         with _create_whole(f"{folder}{file_name}") as file:
             file.write(content.encode())
     with _create_whole(description_path(config.set_name)) as file:
@@ -306,7 +302,6 @@ def _write_description(
     return description.summary()
 
 
-def _read_description(output_file: str) -> Description:
-    path = description_path(output_file)
+def _read_description(path: str) -> Description:
     with FileSystems.open(path) as file:
         return Description.from_text(file.read(), path)

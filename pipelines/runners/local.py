@@ -73,7 +73,10 @@ def run_local(config: PretrainingDataConfig) -> Description:
         entries = _shards(config, text, corpus, facts, work)
         description = Description.of(config, facts, source_of(text, corpus), entries)
         _remove_older_shards(output, entries)
-        _write_metadata(output, description)
+        others = map(str, output.parent.glob(f"*{DESCRIPTION_SUFFIX}"))
+        for name, content in metadata_files(output.name, description, others).items():
+            with files.open_whole(output.with_name(name)) as file:
+                file.write(content)
         description.write(Path(description_path(output)))  # last: it says that the set is complete
         shutil.rmtree(work)  # still alone: the next run begins a work folder of its own
     return description
@@ -121,20 +124,6 @@ def _remove_older_shards(output: Path, entries: list[ShardEntry]) -> None:
             _LOGGER.info("%s: removed, it belonged to an older set of this name", path)
             files.remove(index)
             files.remove(path)
-
-
-def _write_metadata(output: Path, description: Description) -> None:
-    """Lets TensorFlow Datasets open the folder."""
-    sets = {}
-    for path in output.parent.glob(f"*{DESCRIPTION_SUFFIX}"):
-        try:
-            sets[path.name.removesuffix(DESCRIPTION_SUFFIX)] = Description.read(path)
-        except UserError as error:  # of another set: no reason to stop at the end of this one
-            _LOGGER.warning("%s", error)
-    sets[output.name] = description
-    for name, content in metadata_files(sets, output.name).items():
-        with files.open_whole(output.with_name(name)) as file:
-            file.write(content)
 
 
 def source_of(text: _Text, corpus: corpora.Corpus) -> dict[str, Any]:
