@@ -151,9 +151,9 @@ def _outputs(
     for path in paths:
         check_output(path, grows=len(paths) > 1)
     # The files of a set with another number of shards: a pattern would match them as well.
-    others = Path(config.output_dir).iterdir() if config.output_dir else ()
+    others = () if config.output_dir is None else Path(config.output_dir).iterdir()
     shards = {path for path in others if _SHARD.fullmatch(path.name)}
-    parameter = "output_dir" if config.output_dir else "output_file"
+    parameter = "output_file" if config.output_dir is None else "output_dir"
     documents.refuse_output_among_input(documents.files_of(sources), {*paths, *shards}, parameter)
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(open_whole(path, "wb")) for path in paths]

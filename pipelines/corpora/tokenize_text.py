@@ -89,6 +89,12 @@ def read_all_lines(
     """The lines of files, without their ends; .gz, .xz and .bz2 files are unpacked."""
     paths = documents.with_content(documents.expand_patterns(patterns))
     documents.refuse_output_among_input(paths, [output_file] if output_file else [], "output_file")
+    return _lines_of_files(paths, text_field, encoding)
+
+
+def _lines_of_files(
+    paths: list[str], text_field: str | None, encoding: TextEncoding
+) -> Iterator[str | bytes]:
     reading = documents.Reading(text_field or "", text_encoding=encoding)
     warned: set[str] = set()
     for path in [] if text_field else paths:
