@@ -136,7 +136,7 @@ def _match(pattern: str) -> list[Shard]:
 
 def _matched(files: list[Path]) -> list[Shard]:
     """Shards of a glob; of each numbered set that it touches, all must be there."""
-    sizes, wanted = defaultdict[str, set[str]](set), dict.fromkeys(files)
+    sizes, missing = defaultdict[str, set[str]](set), list[Path]()  # `find_shards` tells of those
     for name, of in filter(None, (set_of_shard(str(file)) for file in files)):
         sizes[name].add(of)
     for name, counts in sizes.items():
@@ -146,9 +146,10 @@ def _matched(files: list[Path]) -> list[Shard]:
                 f"{name}-*: holds shards of two sets, of {listed} files; remove the old ones."
             )
         (of,) = counts
-        wanted |= dict.fromkeys(Path(f"{name}-{n:05d}-of-{of}") for n in range(int(of)))
-    known = {folder: _known_shards(folder) for folder in {file.parent for file in wanted}}
-    return [known[file.parent].get(file.name, Shard(file)) for file in wanted]
+        whole = (Path(f"{name}-{number:05d}-of-{of}") for number in range(int(of)))
+        missing += (path for path in whole if not path.exists())
+    known = {folder: _known_shards(folder) for folder in {file.parent for file in files}}
+    return [known[file.parent].get(file.name, Shard(file)) for file in files + missing]
 
 
 def _may_be_shard(name: str) -> bool:
