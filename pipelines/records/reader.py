@@ -99,12 +99,8 @@ class RecordReader:
         first, end = self._first[shard : shard + 2].tolist()
         return first if first < end else None
 
-    def where(self, records: NDArray[np.int64]) -> list[tuple[Path, int]]:
-        """The shard of each record, and the record's number in it, counted from 0."""
-        shards, inside = (each.tolist() for each in self._places(records))
-        return [(self._paths[shard], n) for shard, n in zip(shards, inside, strict=True)]
-
     def _places(self, records: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The shard of each record, and its number in it, counted from 0."""
         shards = np.searchsorted(self._first, records, side="right") - 1
         return shards, records - self._first[shards]
 
@@ -128,8 +124,8 @@ class RecordReader:
 
     def name(self, record: int) -> str:
         """Names a record by its shard and its number in it: "a.tfrecord: record 3"."""
-        ((path, number),) = self.where(np.array([record]))
-        return f"{path}: record {number}"
+        shard, number = (int(each[0]) for each in self._places(np.array([record])))
+        return f"{self._paths[shard]}: record {number}"
 
     def namer(self, records: NDArray[np.int64]) -> Callable[[int], str]:
         """A function that names the record in a row of a batch of these records."""
@@ -138,8 +134,8 @@ class RecordReader:
     def list_by_shard(self, records: NDArray[np.int64]) -> str:
         """Names many records, those of one shard together."""
         shards = defaultdict[Path, list[int]](list)
-        for path, number in self.where(records):
-            shards[path].append(number)
+        for shard, number in np.column_stack(self._places(records)).tolist():
+            shards[self._paths[shard]].append(number)
         return " and ".join(
             f"record{'s' if len(numbers) > 1 else ''} {', '.join(map(str, sorted(numbers)))} of "
             f"{path}"

@@ -50,9 +50,7 @@ def in_turns(
 class Child:
     """A process that measures a case (as JSON), by the `--child` flag of a benchmark's module."""
 
-    def __init__(
-        self, module: str, case: Mapping[str, Any], *flags: str, **environment: str
-    ) -> None:
+    def __init__(self, module: str, case: Mapping[str, Any], *flags: str) -> None:
         # A file, because a pipe that is not read would stop a process that logs much.
         self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
@@ -61,7 +59,7 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environment},
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
         )
 
     def answer(self) -> dict[str, Any]:
@@ -95,11 +93,9 @@ def last_line(log: IO[str]) -> str:
     return (log.read().strip().splitlines() or ["it gave no reason"])[-1].strip()
 
 
-def in_child(
-    module: str, case: Mapping[str, Any], *flags: str, **environment: str
-) -> dict[str, Any]:
+def in_child(module: str, case: Mapping[str, Any], *flags: str) -> dict[str, Any]:
     """Measures a case in a process of its own; the arguments are those of `Child`."""
-    return Child(module, case, *flags, **environment).answer()
+    return Child(module, case, *flags).answer()
 
 
 def seconds_of(call: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> float:
