@@ -185,7 +185,11 @@ def _in_tokens(
 
 def as_text(inspection: Inspection) -> str:
     """Samples and figures for a terminal."""
-    parts = [_sample_text(inspection, number) for number in range(len(inspection.samples))]
+    parts, samples = [], zip(inspection.samples, inspection.labels, strict=True)
+    for number, (sample, label) in enumerate(samples, start=1):
+        about = f"{('next', 'random')[label]}; «…» holds the true token of a masked position"
+        words = " ".join(shown if true is None else f"{shown}«{true}»" for shown, true in sample)
+        parts.append(f"Example {number} ({about}):\n{words}")
     lines = [f"{inspection.total:,} examples, figures from {inspection.statistics.examples:,}:"]
     lines += [f"  {name:<22} {value}" for name, value in _figures(inspection).items()]
     return "\n\n".join([*parts, "\n".join(lines)])
@@ -205,15 +209,6 @@ def _figures(inspection: Inspection) -> dict[str, str]:
         "[UNK]": str(inspection.words),
         "[MASK], same, random": ", ".join(_percent(found[f"share_{kind}"]) for kind in KINDS),
     }
-
-
-def _sample_text(inspection: Inspection, number: int) -> str:
-    label = ("next", "random")[inspection.labels[number]]
-    words = " ".join(
-        shown if true is None else f"{shown}«{true}»" for shown, true in inspection.samples[number]
-    )
-    about = f"{label}; «…» holds the true token of a masked position"
-    return f"Example {number + 1} ({about}):\n{words}"
 
 
 def page(inspection: Inspection) -> str:
