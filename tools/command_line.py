@@ -246,7 +246,9 @@ class _Lines(logging.StreamHandler):
         self._told.add(message)
         return len(self._told) > before
 
-    def show_warning(self, message: Warning | str, category: type[Warning], *_: Any) -> None:
+    def show_warning(
+        self, message: Warning | str, category: type[Warning], *_: Any, **__: Any
+    ) -> None:
         """Warnings for programmers have no place here."""
         if issubclass(category, UserWarning):
             sys.stderr.write(f"Warning: {escaped(self._flag_set.in_flags(str(message)))}\n")

@@ -282,7 +282,7 @@ def measure(workload: Workload, contender: str) -> dict[str, float]:
 
 
 def compare(
-    config: Workload, module: str, measure: Callable[[Any, str], dict[str, float]], **about: str
+    config: Workload, module: str, measure: Callable[..., dict[str, float]], **about: str
 ) -> None:
     """Measures contenders in processes of their own, which call this with one of them."""
     if config.child:

@@ -26,7 +26,7 @@ import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -131,7 +131,7 @@ def sentence_transformers(backend: str, setting: ContenderSetting) -> Embed:
     return lambda texts: np.asarray(model.encode(list(texts), show_progress_bar=False), np.float32)
 
 
-def _contenders() -> dict[str, tuple[Callable[[ContenderSetting], Embed], str]]:
+def _contenders() -> Mapping[str, tuple[Callable[[ContenderSetting], Embed], str]]:
     """What makes each contender's function of texts, and its precision, by its name."""
     found = {}
     for precision, engines, backends in (
