@@ -8,53 +8,43 @@ On it stands `in_order`, a map over an endless stream of work that keeps its ord
 import contextlib
 import importlib
 import multiprocessing
-import multiprocessing.context
 import os
 import signal
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
-from pathlib import Path
+from multiprocessing.context import BaseContext
 from typing import Any, TypeVar
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.interrupts import TERMINAL_STOPS, held_back
 
-_SECONDS_BETWEEN_CHECKS = 0.5
-
 
 @contextlib.contextmanager
-def worker_pool(
-    num_workers: int,
-    context: multiprocessing.context.BaseContext,
-    remedy: str,
-    preload: str | None = None,
-) -> Iterator[ProcessPoolExecutor]:
+def worker_pool(num_workers: int, preload: str | None = None) -> Iterator[ProcessPoolExecutor]:
     """Gives a pool of processes; they end with the block, or soon after this process is killed.
 
     A stop ends them at once; files that they were writing stay under their hidden names, as after a
-    kill. Where a process is killed, by the system when memory ran out, say, a `UserError` ends with
-    `remedy`. The workers load the module `preload` before their first task.
+    kill. Where a process is killed, by the system when memory ran out, say, a `UserError` says so.
+    The workers load the module `preload` before their first task.
 
     Example:
-        >>> context = multiprocessing.get_context("spawn")
-        >>> with worker_pool(1, context, "run the same command again") as pool:
+        >>> with worker_pool(1) as pool:
         ...     pool.submit(abs, -3).result()
         3
     """
-    others = {*multiprocessing.active_children()}
-    start = os.getpid(), preload
+    others, context = {*multiprocessing.active_children()}, _context(num_workers, preload)
     with _terminal_blocked():
-        pool = _Pool(num_workers, context, initializer=_start_worker, initargs=start)
+        pool = _Pool(num_workers, context, initializer=_start_worker, initargs=(preload,))
     try:
         yield pool
     except BrokenProcessPool as error:
         raise UserError(
-            f"A worker process was killed, perhaps for want of memory; {remedy}."
+            "A worker process was killed, perhaps for want of memory; run the same command again "
+            "with a smaller `num_workers`."
         ) from error
     except (KeyboardInterrupt, GeneratorExit):  # workers themselves ignore a terminal's stops
         for process in {*multiprocessing.active_children()} - others:
@@ -62,6 +52,20 @@ def worker_pool(
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _context(num_workers: int, preload: str | None) -> BaseContext:
+    """Several workers are forked from one process that has loaded a module, where that goes."""
+    if (
+        not preload
+        or num_workers == 1
+        or "forkserver" not in multiprocessing.get_all_start_methods()
+    ):
+        # Fresh processes: a fork of a process with threads (TensorFlow's) can hang.
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([preload])
+    return context
 
 
 class _Pool(ProcessPoolExecutor):
@@ -90,40 +94,24 @@ def _terminal_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start_worker(starter: int, preload: str | None) -> None:
+def _start_worker(preload: str | None) -> None:
     """Prepares a worker: it watches its parent, ignores its terminal and loads what it needs."""
 
-    def watch() -> None:
-        while _lives(starter):
-            time.sleep(_SECONDS_BETWEEN_CHECKS)
+    def end_with_parent() -> None:
+        multiprocessing.parent_process().join()  # type: ignore[union-attr]
         os._exit(1)
 
     # Ctrl-C reaches workers too, and each would print a traceback; the parent ends them instead.
     for one in TERMINAL_STOPS:
         signal.signal(one, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, TERMINAL_STOPS)
-    threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     if preload:
         importlib.import_module(preload)
 
 
-def _lives(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except OSError:
-        return False
-    try:
-        status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return True  # a system without /proc
-    # A zombie was killed but not yet reaped; in a container without an init process it never is.
-    return status.rpartition(")")[2].split()[0] not in "ZX"
-
-
 _Work = TypeVar("_Work")
 _Result = TypeVar("_Result")
-
-_REMEDY = "run the same command again with a smaller `num_workers`"
 
 
 def in_order(
@@ -137,8 +125,7 @@ def in_order(
     At most three items for each worker are in flight, so that memory does not grow with the work.
     The function is one of a module (it is sent by name). By default there are as many workers as
     processors; 0 is this process, and so is 1 unless something is to be loaded, which goes with the
-    worker. Where the system can fork, several workers are forked from one process that has loaded
-    `preload`.
+    worker.
 
     Example:
         >>> list(in_order(abs, [-1, -2], num_workers=1))
@@ -149,20 +136,10 @@ def in_order(
         yield from map(function, work)
         return
     waiting: deque[Future[_Result]] = deque()
-    context = _context(preload if count > 1 else None)
-    with worker_pool(count, context, _REMEDY, preload) as pool:
+    with worker_pool(count, preload) as pool:
         for item in work:
             waiting.append(pool.submit(function, item))
             if len(waiting) >= 3 * count:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-
-
-def _context(preload: str | None) -> multiprocessing.context.BaseContext:
-    if preload and "forkserver" in multiprocessing.get_all_start_methods():
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([preload])
-        return context
-    # Fresh processes: a fork of a process with threads (TensorFlow's) can hang.
-    return multiprocessing.get_context("spawn")

@@ -11,22 +11,8 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from keras_bert_impl import files
-from keras_bert_impl.backend import (
-    choose_tensorflow,
-    import_tensorflow_quietly,
-    is_no_retracing,
-    not_installed,
-)
+from keras_bert_impl import backend, files, interrupts
 from keras_bert_impl.errors import UserError, escaped, refusal, shown
-from keras_bert_impl.interrupts import (
-    EXIT_SIGNAL,
-    Stops,
-    signal_of,
-    stops_raise,
-    take_stop,
-    what_is_kept,
-)
 from keras_bert_impl.kept_programs import keep_programs
 from keras_bert_impl.training.time_budget import counting_hours
 
@@ -49,7 +35,7 @@ def tell_stopped(sentence: str) -> None:
 
 
 def run(
-    flag_set: "ConfigFlags[Any]",
+    flag_set: "ConfigFlags",
     main: Callable[[], None],
     arguments: Sequence[str] | None = None,
     *,
@@ -65,27 +51,27 @@ def run(
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     files.appeared.clear()
-    take_stop()  # of an earlier call in this process
+    interrupts.take_stop()  # of an earlier call in this process
+    work = functools.partial(_run, flag_set, main, words, keep_unknown)
     with counting_hours():
-        work = functools.partial(_run, flag_set, main, words, keep_unknown)
         return run_to_an_end(work, continues)
 
 
 def _run(
-    flag_set: "ConfigFlags[Any]",
+    flag_set: "ConfigFlags",
     main: Callable[[], None],
     words: list[str],
     keep_unknown: bool,
-    stops: Stops,
+    stops: interrupts.Stops,
 ) -> int:
     """What `run` does where nothing stops it."""
     try:
-        if any(word in ("--help", "-h", "-help", "--helpfull", "--helpshort") for word in words):
+        if {"--help", "-h", "-help", "--helpfull", "--helpshort"} & {*words}:
             sys.stdout.write(flag_set.help_text(full="--helpfull" in words))
             return EXIT_DONE
         flag_set.parse(words, keep_unknown=keep_unknown)
-        show_lines(flag_set)
-        choose_tensorflow()
+        _show_lines(flag_set)
+        backend.choose_tensorflow()
         if flag_set.keeps_programs:
             keep_programs()
         elif flag_set.keeps_programs is False:
@@ -94,19 +80,19 @@ def _run(
     except UserError as error:
         if stops.number is not None:
             raise  # the stop reached a worker first, say
-        number = take_stop()
+        number = interrupts.take_stop()
         how = "Error" if number is None else "Stopped"
         sys.stderr.write(f"{how}: {' '.join(flag_set.in_flags(str(error)).split())}\n")
-        return EXIT_USER_ERROR if number is None else EXIT_SIGNAL + number
-    number = take_stop()
+        return EXIT_USER_ERROR if number is None else interrupts.EXIT_SIGNAL + number
+    number = interrupts.take_stop()
     if number is None:
         return EXIT_DONE
     if not _told:
         sys.stderr.write("Stopped, but all was finished before.\n")
-    return EXIT_SIGNAL + number
+    return interrupts.EXIT_SIGNAL + number
 
 
-def run_to_an_end(work: Callable[[Stops], int], continues: bool = False) -> int:
+def run_to_an_end(work: Callable[[interrupts.Stops], int], continues: bool = False) -> int:
     """Lets a tool work; a stop ends it with a sentence on standard error, and no traceback.
 
     So does what the machine refuses without a better message: a full disk, say. What was printed
@@ -116,19 +102,19 @@ def run_to_an_end(work: Callable[[Stops], int], continues: bool = False) -> int:
     global _told
     _told = False
     _open_closed()
-    with _shown_streams(), stops_raise() as stops:
+    with _shown_streams(), interrupts.stops_raise() as stops:
         try:
             code = work(stops)
             sys.stdout.flush()
             return code
         except BaseException as error:
             # A stop may have become another exception on its way through foreign code.
-            number = stops.number or signal_of(error)
+            number = stops.number or interrupts.signal_of(error)
             if number is None:
                 return _end_of_refused(error)
             how = _HOW.get(number, "Interrupted")
-            sys.stderr.write(f"\n{how}; {what_is_kept(error) or _kept(continues)}.\n")
-            return EXIT_SIGNAL + number
+            sys.stderr.write(f"\n{how}; {interrupts.what_is_kept(error) or _kept(continues)}.\n")
+            return interrupts.EXIT_SIGNAL + number
 
 
 def _kept(continues: bool) -> str:
@@ -148,9 +134,9 @@ def _end_of_refused(error: BaseException) -> int:
         raise error
     try:
         sys.stdout.flush()
-    except OSError:  # thrown away: the interpreter would try again at its end
+    except OSError:
         with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _throw_away(sys.stdout)  # the interpreter would try again at its end
     if sentence is None:  # the reader of our output went away (`| head`): no error of ours
         return EXIT_DONE
     sys.stderr.write(f"Error: {sentence}\n")
@@ -161,7 +147,7 @@ def _sentence_of(error: BaseException) -> str | None:
     """What the machine refused, and what the user can do."""
     ours = (__package__.partition(".")[0], "keras_bert_impl", "pipelines")
     if isinstance(error, ModuleNotFoundError) and str(error.name).partition(".")[0] not in ours:
-        return not_installed("this", error)
+        return backend.not_installed("this", error)
     if isinstance(error, MemoryError):
         return "the memory does not suffice; make the input or the batches smaller."
     if isinstance(error, RecursionError):
@@ -198,6 +184,10 @@ def _open_closed() -> None:
     sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
 
 
+def _throw_away(stream: IO[str]) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 class _Shown:
     """A stream on which text is shown; a terminal that was closed takes nothing more."""
 
@@ -216,7 +206,7 @@ class _Shown:
         except OSError:
             if not self._may_fail:
                 raise
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+            _throw_away(self._stream)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -235,45 +225,42 @@ def _shown_streams() -> Iterator[None]:
         yield
 
 
-def _show_warning(
-    flag_set: "ConfigFlags[Any]", message: Warning | str, category: type[Warning], *_: Any
-) -> None:
-    """Shows a warning for the user in one line; warnings for programmers have no place here."""
-    if issubclass(category, UserWarning):
-        sys.stderr.write(f"Warning: {escaped(flag_set.in_flags(str(message)))}\n")
+class _Lines(logging.StreamHandler):
+    """Shows what is logged, and warnings for the user, with this tool's flags for parameters.
 
+    A warning is shown once: files are read more than once.
+    """
 
-class _InFlags(logging.Formatter):
-    """Shows a log record as its message alone, with this tool's flags for parameters."""
-
-    def __init__(self, flag_set: "ConfigFlags[Any]") -> None:
-        super().__init__("%(message)s")
-        self._flag_set = flag_set
+    def __init__(self, flag_set: "ConfigFlags") -> None:
+        super().__init__(sys.stderr)
+        self.setFormatter(logging.Formatter("%(message)s"))
+        self._flag_set, self._told = flag_set, set[str]()
 
     def format(self, record: logging.LogRecord) -> str:
         return escaped(self._flag_set.in_flags(super().format(record)))
 
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno != logging.WARNING:
+            return True
+        message, before = record.getMessage(), len(self._told)
+        self._told.add(message)
+        return len(self._told) > before
 
-def _is_new(record: logging.LogRecord, told: set[str]) -> bool:
-    message, before = record.getMessage(), len(told)
-    told |= {message} if record.levelno == logging.WARNING else set()
-    return record.levelno != logging.WARNING or len(told) > before
+    def show_warning(
+        self, message: Warning | str, category: type[Warning], *_: Any, **__: Any
+    ) -> None:
+        """Warnings for programmers have no place here."""
+        if issubclass(category, UserWarning):
+            sys.stderr.write(f"Warning: {escaped(self._flag_set.in_flags(str(message)))}\n")
 
 
-def show_lines(flag_set: "ConfigFlags[Any]") -> None:
-    """Sends to stderr what the library and the jobs log (what was loaded, what was repaired).
-
-    TensorFlow's own lines about its start are not shown. `run` does this; a process that a tool
-    starts does it for itself.
-    """
-    import_tensorflow_quietly()
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_InFlags(flag_set))
-    told = set[str]()
-    handler.addFilter(lambda record: _is_new(record, told))  # files are read more than once
-    logging.basicConfig(handlers=[handler], force=True)
-    warnings.showwarning = functools.partial(_show_warning, flag_set)
+def _show_lines(flag_set: "ConfigFlags") -> None:
+    """Sends to stderr what the library and the jobs log (what was loaded, what was repaired)."""
+    backend.import_tensorflow_quietly()  # without its own lines about its start
+    lines = _Lines(flag_set)
+    logging.basicConfig(handlers=[lines], force=True)
+    warnings.showwarning = lines.show_warning
     for room in ("keras_bert_impl", "pipelines"):
         logging.getLogger(room).setLevel(logging.INFO)
     # Batches of a few lengths are compiled one length at a time; that is meant.
-    logging.getLogger("tensorflow").addFilter(is_no_retracing)
+    logging.getLogger("tensorflow").addFilter(backend.is_no_retracing)

@@ -8,32 +8,28 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from absl import flags
 
+from keras_bert_impl import options
 from keras_bert_impl.errors import UserError, cut, nearest, shown
 from keras_bert_impl.files import read_small
-from keras_bert_impl.options import (
-    ONCE,
-    REQUIRED,
-    Option,
-    as_list_text,
-    items_of,
-    nested_configs,
-    options_named,
-    options_of,
-)
 from tools.command_line import run
 from tools.gone import FLAGS as GONE_FLAGS
 from tools.gone import without_defaults
 
 _NO_UTF_8 = re.compile("[\udc80-\udcff]")  # bytes of the command line that are not UTF-8
-Config = TypeVar("Config")
 Main = Callable[..., int]
 
 _INDENT = " " * 6
 _NEARLY = 0.86  # likeness from which a flag is another one mistyped; Beam's own are less alike
+_DEFINERS: Mapping[type, Callable[..., flags.FlagHolder]] = {
+    str: flags.DEFINE_string,
+    int: flags.DEFINE_integer,
+    float: flags.DEFINE_float,
+    bool: flags.DEFINE_bool,
+}
 _NUMBERS = {int: "whole numbers", float: "numbers"}
 _TWO_SCREENS = 100  # lines of help
 
@@ -72,44 +68,37 @@ _ABOUT_LISTS = (
 
 
 class SeveralFlag(flags.Flag):
-    """A flag that holds several items: given again it adds to them.
+    """A flag that holds several items, which commas separate; given again it adds to them.
 
     What a flag file says of it stands for itself: of several places that say something, the
     command line's words being one, the one that speaks last is believed.
-
-    Attributes:
-        separated: whether commas separate items; otherwise each time gives one.
-        source: the place whose words are read now.
     """
 
     def __init__(self, name: str, default: Any, sentence: str, separated: bool) -> None:
-        self.separated, self.source = separated, ""
+        self.separated = separated  # otherwise each time gives one item
+        self.source = ""  # the place whose words are read now
         self._given: dict[str, list[str]] = {}
         parser, serializer = flags.ArgumentParser[str](), flags.ArgumentSerializer[str]()
         super().__init__(parser, serializer, name, None, sentence)
         self.default = self.value = default
-        self.default_as_str = as_list_text(default or ())
+        self.default_as_str = options.as_list_text(default or ())
 
     def parse(self, argument: Any) -> None:
         """Adds the items to those that the same place gave before."""
         try:
-            more = items_of(argument) if self.separated else [argument]
+            more = options.items_of(argument) if self.separated else [argument]
         except UserError as error:
             raise UserError(f"--{self.name}: {error}") from error
         self.value = self._given[self.source] = [*self._given.get(self.source, ()), *more]
         self.present += 1
 
     def unparse(self) -> None:
-        """Forgets what was given."""
         self.value, self.present = self.default, 0
         self._given.clear()
 
 
-class ConfigFlags(Generic[Config]):
+class ConfigFlags:
     """The flags of one tool, one for each option of a config dataclass, and its `main`.
-
-    Args:
-        usage: the tool's module docstring; `--help` shows it above the flags.
 
     Example:
         >>> import dataclasses
@@ -126,7 +115,7 @@ class ConfigFlags(Generic[Config]):
         '--pace=5 needs --via, and `steps` is no flag.'
     """
 
-    def __init__(self, usage: str | None, config_class: type[Config] | None = None) -> None:
+    def __init__(self, usage: str | None, config_class: type | None = None) -> None:
         self._usage = inspect.cleandoc(usage or "")
         self._values = flags.FlagValues()
         # A value that follows its flag, as Beam takes it, hides nothing that comes after it.
@@ -138,8 +127,8 @@ class ConfigFlags(Generic[Config]):
         self.extra_arguments: list[str] = []
         self._config_class = config_class
         # What must be given stands first in the help.
-        found = options_of(config_class) if config_class else []
-        self._options = sorted(found, key=lambda one: one.default is not REQUIRED)
+        found = options.options_of(config_class) if config_class else []
+        self._options = sorted(found, key=lambda one: one.default is not options.REQUIRED)
         for one in self._options:
             self._parameters.setdefault(one.path[-1], one.name)
         for one in self._options:
@@ -157,12 +146,7 @@ class ConfigFlags(Generic[Config]):
         choices: Sequence[str] | None = None,
         separated: bool = True,
     ) -> flags.FlagHolder:
-        """Defines a flag.
-
-        Args:
-            kind: `str`, `int`, `float`, `bool` (`--name`, `--noname`) or `list`.
-            separated: whether commas separate the items of a list; otherwise each time gives one.
-        """
+        """Defines a flag of a kind of `_DEFINERS`, or of `list`: a `SeveralFlag`."""
         self._sentences[name] = sentence
         self._required |= {name} if required else set()
         if kind is list:
@@ -170,13 +154,7 @@ class ConfigFlags(Generic[Config]):
         if choices is not None:
             words = list(choices)
             return flags.DEFINE_enum(name, default, words, sentence, flag_values=self._values)
-        define: Callable[..., flags.FlagHolder] = {
-            str: flags.DEFINE_string,
-            int: flags.DEFINE_integer,
-            float: flags.DEFINE_float,
-            bool: flags.DEFINE_bool,
-        }[kind]  # type: ignore[assignment]
-        return define(name, default, sentence, flag_values=self._values)
+        return _DEFINERS[kind](name, default, sentence, flag_values=self._values)
 
     def parse(self, arguments: Sequence[str], *, keep_unknown: bool = False) -> None:
         """Reads the command line (without the program's name), `--flagfile=FILE` as well."""
@@ -184,7 +162,11 @@ class ConfigFlags(Generic[Config]):
         _check_utf_8(arguments)
         try:
             self._values.unparse_flags()  # a second call in one process starts from the defaults
-            for files, words in sorted(self._parts(arguments), key=_of_command_line):
+            parts = self._parts(arguments)
+            # A recipe is read first: the command line's words override it.
+            for files, words in sorted(
+                parts, key=lambda one: not "".join(one[0]).startswith("--recipe=")
+            ):
                 for several in self.lists():
                     several.source = files[-1] if files else ""
                 rest += self._values(["tool", *words], known_only=keep_unknown)[1:]
@@ -211,13 +193,11 @@ class ConfigFlags(Generic[Config]):
             if near := difflib.get_close_matches(name, self._sentences, 1, _NEARLY):
                 raise UserError(f"'--{name}' is not a flag; --{near[0]} is (see --help).")
 
-    def config(self) -> Config:
-        """Reads the flags into the config dataclass."""
+    def config(self) -> Any:
         values = {one.path: _from_flag(one, self._values[one.name].value) for one in self._options}
-        made: Config = _made(self._config_class, values, {})
-        return made
+        return _made(self._config_class, values, {})
 
-    def main_of(self, job: Callable[[Config], Any], **how: Any) -> Main:
+    def main_of(self, job: Callable[[Any], Any], **how: Any) -> Main:
         """The tool's `main`: `run` for a job, with more of its arguments.
 
         It prints what the job gives: nothing, a text, lines as they come, or named figures.
@@ -230,12 +210,10 @@ class ConfigFlags(Generic[Config]):
         return self.value_of("compile_cache") if "compile_cache" in self._sentences else None
 
     def lists(self) -> list[SeveralFlag]:
-        """The flags that hold several items."""
-        flags_here = (self._values[name] for name in self._sentences)
-        return [flag for flag in flags_here if isinstance(flag, SeveralFlag)]
+        own = (self._values[name] for name in self._sentences)
+        return [flag for flag in own if isinstance(flag, SeveralFlag)]
 
     def value_of(self, name: str) -> Any:
-        """The present value of a flag."""
         return self._values[name].value
 
     def names(self) -> set[str]:
@@ -248,7 +226,8 @@ class ConfigFlags(Generic[Config]):
 
     def as_flagfile(self, without: Sequence[str] = ()) -> str:
         """All flags that a repetition of the run has, in the form that `--flagfile` reads."""
-        left_out = {*without, *(one.name for one in self._options if one.rules.resume == ONCE)}
+        once = {one.name for one in self._options if one.rules.resume == options.ONCE}
+        left_out = once.union(without)
         names = (name for name in self._sentences if name not in left_out)
         return "".join(line for name in names for line in self._lines_of(name))
 
@@ -267,15 +246,11 @@ class ConfigFlags(Generic[Config]):
         if not isinstance(flag, SeveralFlag):
             return [self.line(name, flag.value)]
         if flag.separated:
-            return [_line_of(name, as_list_text(flag.value))]
+            return [_line_of(name, options.as_list_text(flag.value))]
         return [self.line(name, text) for text in flag.value]
 
     def help_text(self, full: bool = True) -> str:
-        """The usage text, then every flag with its default and its sentence.
-
-        Args:
-            full: otherwise two screens at most hold all, or what most people need.
-        """
+        """The usage text, then every flag; unless `full`, two screens of what most people need."""
         about = ["", *textwrap.wrap(_ABOUT_LISTS, 98)] if self.lists() else []
         last = ["  --flagfile=FILE", "Reads more flags from FILE, one a line."]
         text = self._help(_OF_GOOGLE, last, about)
@@ -324,12 +299,10 @@ class ConfigFlags(Generic[Config]):
         message = str(error).strip().splitlines()[0]
         found = re.match(r"flag --(\w+)=", message)
         if found and isinstance(error.__context__, (TypeError, ValueError)):
-            parser = self._values[found[1]].parser
-            wanted = parser.syntactic_help
-            if isinstance(parser, flags.BooleanParser):
-                wanted = "true or false"
-            elif isinstance(parser, flags.EnumParser):
-                wanted = f"one of {', '.join(parser.enum_values)}"
+            flag = self._values[found[1]]
+            wanted = "true or false" if flag.boolean else flag.parser.syntactic_help
+            if isinstance(flag, flags.EnumFlag):
+                wanted = f"one of {', '.join(flag.parser.enum_values)}"
             given = message.removeprefix("flag ").removesuffix(f": {error.__context__}")
             return f"{cut(given)} must be {wanted}"
         return cut(message.removeprefix("FATAL Flags ").rstrip("."))
@@ -358,7 +331,6 @@ class ConfigFlags(Generic[Config]):
         yield within, part
 
     def _words_of(self, flag: str, file: str) -> list[str]:
-        """The flags of a flag file."""
         try:
             needs = "no flag file needs; name a flag file"
             text = read_small(file, 1, needs, stream_or_empty=True).decode("utf-8-sig")
@@ -366,24 +338,22 @@ class ConfigFlags(Generic[Config]):
             raise UserError(f"{flag}={error}") from error
         except UnicodeDecodeError as error:
             raise UserError(f"{flag}={file}: is not UTF-8 ({error.reason}).") from error
-        lines = (line.strip() for line in text.split("\n"))
-        words = [line for line in lines if line and not line.startswith(("#", "//"))]
-        lists = {f"--{flag.name}" for flag in self.lists() if flag.separated}
-        for at, word in enumerate(words):
+        lists, words = {f"--{flag.name}" for flag in self.lists() if flag.separated}, list[str]()
+        for word in map(str.strip, text.split("\n")):
             name, _, value = word.partition("=")
-            if _is_marked(value) and name not in lists:
-                words[at] = f"{name}={value[1:-1]}"
+            if word and not word.startswith(("#", "//")):
+                marked = _is_marked(value) and name not in lists
+                words.append(f"{name}={value[1:-1]}" if marked else word)
         return words
 
-    def _add(self, one: Option) -> None:
-        kind: type = one.type if one.type in (int, float, bool) else str
-        default = None if one.default is REQUIRED else one.default
-        if one.rules.repeated or one.element is not None:
-            kind = list
-            if not one.rules.repeated and one.default is not REQUIRED:
-                default = (
-                    items_of(default or "") if one.rules.listed else [*map(str, default or ())]
-                )
+    def _add(self, one: options.Option) -> None:
+        several = one.rules.repeated or one.element is not None
+        kind = list if several else one.type if one.type in _DEFINERS else str
+        default = None if one.default is options.REQUIRED else one.default
+        if one.rules.listed and one.default is not options.REQUIRED:
+            default = options.items_of(default or "")
+        elif several and not one.rules.repeated and one.default is not options.REQUIRED:
+            default = [*map(str, default or ())]
         elif kind is str and default is not None:
             default = str(default)
         self.define(
@@ -391,22 +361,19 @@ class ConfigFlags(Generic[Config]):
             kind,
             default,
             one.rules.sentence,
-            required=one.default is REQUIRED,
-            choices=one.rules.choices if kind is not list else None,
+            required=one.default is options.REQUIRED,
+            choices=None if several else one.rules.choices,
             separated=not one.rules.repeated,
         )
 
     def _aliases(self) -> dict[str, str]:
         """The other names of flags, with the flags that they mean."""
-        ours = [
-            (group, [name for name in group if name in self._sentences]) for group in _SAME_FLAGS
-        ]
-        return {
-            alias: names[0]
-            for group, names in ours
-            for alias in (group if len(names) == 1 else ())
-            if alias not in names
-        }
+        found = dict[str, str]()
+        for group in _SAME_FLAGS:
+            own = [name for name in group if name in self._sentences]
+            if len(own) == 1:
+                found |= {alias: own[0] for alias in group if alias not in own}
+        return found
 
 
 def _check_utf_8(words: Sequence[str]) -> None:
@@ -417,25 +384,19 @@ def _check_utf_8(words: Sequence[str]) -> None:
             raise UserError(f"{name or 'an argument'}: {shown(value)} is not UTF-8; convert it.")
 
 
-def _of_command_line(part: tuple[tuple[str, ...], list[str]]) -> bool:
-    """Whether words override those of a recipe, which are read in front of them."""
-    files, _ = part
-    return not "".join(files).startswith("--recipe=")
-
-
-def add_recipe(tool: ConfigFlags[Any]) -> None:
+def add_recipe(tool: ConfigFlags) -> None:
     """Adds a flag file that all other flags override, wherever they stand."""
     sentence = "A file of these flags, one a line; flags of the command line override it."
     tool.define("recipe", str, None, sentence)
 
 
-def add_compile_cache(tool: ConfigFlags[Any]) -> None:
+def add_compile_cache(tool: ConfigFlags) -> None:
     """Adds the switch of `keep_programs`, for a tool that trains."""
     sentence = "Keep what is compiled for this processor in your cache; the next run takes it."
     tool.define("compile_cache", bool, True, sentence)
 
 
-def add_tpu_flags(tool: ConfigFlags[Any]) -> None:
+def add_tpu_flags(tool: ConfigFlags) -> None:
     """Adds the flags for TPUs of google-research/bert, so that its commands run as they are."""
     sentence = "The original's way to say --distribution_strategy=tpu."
     tool.define("use_tpu", bool, False, sentence)
@@ -444,11 +405,11 @@ def add_tpu_flags(tool: ConfigFlags[Any]) -> None:
     tool.define("num_tpu_cores", int, 8, "The TPU says it itself.")
 
 
-def add_ignored_flags(tool: ConfigFlags[Any]) -> None:
+def add_ignored_flags(tool: ConfigFlags) -> None:
     """Adds the flags of google-research/bert that mean nothing where nothing is trained."""
     sentence = "Accepted for the original's sake; it changes nothing here."
-    tool.define("use_tpu", bool, False, sentence)
-    tool.define("use_one_hot_embeddings", bool, False, sentence)
+    for name in ("use_tpu", "use_one_hot_embeddings"):
+        tool.define(name, bool, False, sentence)
     tool.define("master", str, None, sentence)
     tool.define("num_tpu_cores", int, 8, sentence)
 
@@ -487,23 +448,22 @@ def _describe_value(flag: flags.Flag) -> str:
 def _made(config_class: Any, values: Mapping[tuple[str, ...], Any], more: Mapping[str, Any]) -> Any:
     """A config, and those within it, of values by the paths of their options."""
     own = {path[0]: value for path, value in values.items() if len(path) == 1}
-    for name, nested in nested_configs(config_class).items():
+    for name, nested in options.nested_configs(config_class).items():
         inner = {path[1:]: value for path, value in values.items() if path[0] == name}
         paths = (".".join(path) for path in inner)
-        with options_named({path: f"{name}.{path}" for path in paths}):
+        with options.options_named({path: f"{name}.{path}" for path in paths}):
             defaults = {one: value for one, value in nested.defaults.items() if (one,) not in inner}
             own[name] = _made(nested.config_class, inner, defaults)
     return config_class(**{**own, **more})
 
 
-def _from_flag(one: Option, value: Any) -> Any:
-    """Turns a flag's value into the option's."""
+def _from_flag(one: options.Option, value: Any) -> Any:
     element = one.element
     if element is not None:
         if not value and not one.default:
             return one.default
         if one.rules.listed:
-            return as_list_text(value)
+            return options.as_list_text(value)
         return _numbers(one, value, element) if element in _NUMBERS else tuple(value)
     if one.type is not Path or value is None:
         return value
@@ -512,7 +472,7 @@ def _from_flag(one: Option, value: Any) -> Any:
     return Path(value)
 
 
-def _numbers(one: Option, words: Sequence[str], kind: type) -> tuple:
+def _numbers(one: options.Option, words: Sequence[str], kind: type) -> tuple:
     try:
         return tuple(kind(word) for word in words)
     except ValueError as error:

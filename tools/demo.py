@@ -46,8 +46,6 @@ _MASKED = (
     "See also the documentation [MASK] this function.",
     "If the file does not exist, an [MASK] is raised.",
 )
-
-
 # In short rows there are fewer distances to learn, so the model sees sooner what neighbours say.
 _LENGTHS = "--max_seq_length=24 --max_predictions_per_seq=8"
 
@@ -132,11 +130,6 @@ def _command() -> str:
     return str(beside.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else beside)
 
 
-def _write_configuration(folder: Path, vocab_size: int) -> None:
-    with open_whole(folder / "bert_config.json") as file:
-        file.write(json_text({"vocab_size": vocab_size, **_MODEL}, indent=2))
-
-
 def run_demo(config: DemoConfig) -> None:
     """Runs the steps, one after the other."""
     folder = make_folder(config.output_dir)
@@ -146,7 +139,8 @@ def run_demo(config: DemoConfig) -> None:
         size = write_demo_text(folder / "train.jsonl", folder / "held_out.jsonl")
         print(f"{size / 1e6:.2f} MB of text")
         return
-    _write_configuration(folder, config.vocab_size)
+    with open_whole(folder / "bert_config.json") as file:
+        file.write(json_text({"vocab_size": config.vocab_size, **_MODEL}, indent=2))
     print(f"The model's shape is in {folder}/bert_config.json; everything goes to {folder}/.")
     steps = plan(folder, config.num_train_steps, config.vocab_size)
     seconds = 0.0

@@ -1,6 +1,6 @@
 """The tools that use a model, and those that export it; each one's docstring is its manual page."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from tools.config_flags import ConfigFlags, add_ignored_flags
@@ -8,7 +8,7 @@ from tools.table import EXPORT, USE, tool
 
 
 @tool(USE, "pipelines.answering.config:PredictConfig")
-def predict(config: Any, _: ConfigFlags[Any]) -> str | None:
+def predict(config: Any, _: ConfigFlags) -> str | None:
     """Answers texts by any model: labels, numbers, entities, answers, choices, words, vectors.
 
     The model is a model directory, a TF1 checkpoint, a run's folder, a name on the Hugging Face
@@ -30,8 +30,8 @@ def predict(config: Any, _: ConfigFlags[Any]) -> str | None:
     return said if config.output_file else None
 
 
-@tool(USE, "pipelines.answering.config:FillMaskConfig")
-def fill_mask(config: Any, _: ConfigFlags[Any]) -> Any:
+@tool(USE, "pipelines.answering.config:FillMaskConfig", "pipelines.answering.predict:fill_mask")
+def fill_mask() -> None:
     """Gives the words that may stand at [MASK] in a text: their probabilities.
 
     It is `predict` for such texts. The model is a model directory with a masked-LM head, or an
@@ -41,13 +41,10 @@ def fill_mask(config: Any, _: ConfigFlags[Any]) -> Any:
     Example:
       keras-bert fill_mask --model=run/model --text='The [MASK] of the list is returned.'
     """
-    from pipelines.answering.predict import fill_mask
-
-    return fill_mask(config)
 
 
-@tool(USE, "pipelines.answering.config:AnswerConfig")
-def answer(config: Any, _: ConfigFlags[Any]) -> Any:
+@tool(USE, "pipelines.answering.config:AnswerConfig", "pipelines.answering.predict:answer")
+def answer() -> None:
     """Answers questions by a passage: the best answers, with their positions in the text.
 
     It is `predict` for questions about one passage. The model is the model/ folder of a run of
@@ -58,13 +55,10 @@ def answer(config: Any, _: ConfigFlags[Any]) -> Any:
       keras-bert answer --model=squad/model --question='When did it rain?'
           --passage_file=weather.txt
     """
-    from pipelines.answering.predict import answer
-
-    return answer(config)
 
 
-@tool(USE, "pipelines.answering.serving:ServeConfig")
-def serve(config: Any, _: ConfigFlags[Any]) -> Any:
+@tool(USE, "pipelines.answering.serving:ServeConfig", ":serve_models")
+def serve() -> None:
     """Serves models over HTTP: TensorFlow Serving's REST form, and OpenAI's for vectors.
 
     Any model of this package: labels, numbers, answers, entities, choices, masked words, vectors.
@@ -80,13 +74,10 @@ def serve(config: Any, _: ConfigFlags[Any]) -> Any:
       keras-bert serve --model=minilm=all-MiniLM-L6-v2 --port=8501
           curl http://127.0.0.1:8501/v1/embeddings -d '{"model": "minilm", "input": "a text"}'
     """
-    from pipelines.answering.serving import serve_models
-
-    return serve_models(config)
 
 
 @tool(USE, "pipelines.answering.serving:ServeConfig")
-def playground(config: Any, _: ConfigFlags[Any]) -> None:
+def playground(config: Any, _: ConfigFlags) -> None:
     """Opens a page to try models on: what they answer, the tokens they see, their attention.
 
     It is the server of keras-bert serve with one page, at the address that is printed; any browser
@@ -105,7 +96,7 @@ def playground(config: Any, _: ConfigFlags[Any]) -> None:
 
 
 @tool(USE, "pipelines.vectors.options:EmbedConfig", continues=True)
-def embed(config: Any, _: ConfigFlags[Any]) -> Any:
+def embed(config: Any, _: ConfigFlags) -> Any:
     """Gives every text of a file one vector.
 
     Texts are lines, or a column of CSV, TSV or JSON. Those of similar length are computed together,
@@ -127,8 +118,8 @@ def embed(config: Any, _: ConfigFlags[Any]) -> Any:
     return f"{result.rows} vectors of {result.width} numbers: {config.output_file}"
 
 
-@tool(USE, "pipelines.vectors.options:SimilarConfig")
-def similar(config: Any, _: ConfigFlags[Any]) -> Iterable[str]:
+@tool(USE, "pipelines.vectors.options:SimilarConfig", "pipelines.vectors.search:find_similar")
+def similar() -> None:
     """Finds the texts of a file that are nearest to a text, by vectors that embed made.
 
     Each text is printed with the cosine of the two vectors and its number in the file.
@@ -138,13 +129,12 @@ def similar(config: Any, _: ConfigFlags[Any]) -> Iterable[str]:
       keras-bert similar --model=all-MiniLM-L6-v2 --input_file=lines.txt --vectors_file=lines.npy
           --query='How do I get my money back?'
     """
-    from pipelines.vectors.search import find_similar
-
-    return find_similar(config)
 
 
-@tool(USE, "pipelines.vectors.options:SearchConfig", continues=True)
-def search(config: Any, _: ConfigFlags[Any]) -> Iterable[str]:
+@tool(
+    USE, "pipelines.vectors.options:SearchConfig", "pipelines.vectors.search:search", continues=True
+)
+def search() -> None:
     """Searches texts by their meaning, in an index that it keeps and adds to.
 
     With input_file, the texts that are not in the index yet are added: lines, or a column of CSV,
@@ -161,13 +151,10 @@ def search(config: Any, _: ConfigFlags[Any]) -> Iterable[str]:
       keras-bert search --model=all-MiniLM-L6-v2 --index=answers
           --query='How do I get my money back?' --top_k=3
     """
-    from pipelines.vectors.search import search
-
-    return search(config)
 
 
 @tool(USE, "keras_bert_impl.serving.page.explain:ExplainConfig")
-def explain(config: Any, _: ConfigFlags[Any]) -> str:
+def explain(config: Any, _: ConfigFlags) -> str:
     """Writes a page that shows how the tokens of texts attend to each other.
 
     The page is one file, which a browser opens without a server and without a network: one head
@@ -190,7 +177,7 @@ def explain(config: Any, _: ConfigFlags[Any]) -> str:
 
 
 @tool(USE, "pipelines.vectors.options:FeaturesConfig", more_flags=add_ignored_flags)
-def extract_features(config: Any, _: ConfigFlags[Any]) -> str:
+def extract_features(config: Any, _: ConfigFlags) -> str:
     """Gives the encoder's vectors for lines of text.
 
     One input a line; " ||| " separates two segments. The output is google's JSON lines (a line for
@@ -207,7 +194,7 @@ def extract_features(config: Any, _: ConfigFlags[Any]) -> str:
 
 
 @tool(EXPORT, "keras_bert_impl.serving.exported:ExportConfig")
-def export_saved_model(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
+def export_saved_model(config: Any, _: ConfigFlags) -> Iterator[str]:
     """Writes a model directory as a SavedModel: another name of export_model --format=saved_model.
 
     A pre-trained model gets the signatures serving_default (ids to vectors), masked_lm (ids and
@@ -267,7 +254,7 @@ def _exported(config: Any, form: str) -> Iterator[str]:
 
 
 @tool(EXPORT, "keras_bert_impl.serving.exported:ExportModelConfig")
-def export_model(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
+def export_model(config: Any, _: ConfigFlags) -> Iterator[str]:
     """Writes a model directory for a server or a runtime: as SavedModel, ONNX, OpenVINO, LiteRT.
 
     Or as static vectors (--format=static): a table of one vector for each token, made within a
@@ -291,8 +278,8 @@ def export_model(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     return _exported(config, config.format)
 
 
-@tool(EXPORT, "keras_bert_impl.checkpoints.convert:ConvertConfig")
-def convert_checkpoint(config: Any, _: ConfigFlags[Any]) -> Any:
+@tool(EXPORT, "keras_bert_impl.checkpoints.convert:ConvertConfig", ":convert_checkpoint")
+def convert_checkpoint() -> None:
     """Converts a checkpoint: google's TF1 files to a Hugging Face directory, or back.
 
     The input is a model directory (config.json, model.safetensors or its shards, vocab.txt or
@@ -307,13 +294,10 @@ def convert_checkpoint(config: Any, _: ConfigFlags[Any]) -> Any:
           --do_lower_case
       keras-bert convert_checkpoint --input=bert --output=google/bert_model.ckpt
     """
-    from keras_bert_impl.checkpoints.convert import convert_checkpoint
-
-    return convert_checkpoint(config)
 
 
 @tool(EXPORT, "keras_bert_impl.checkpoints.convert:GrowConfig")
-def grow_vocabulary(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
+def grow_vocabulary(config: Any, _: ConfigFlags) -> Iterator[str]:
     """Adds words to a trained checkpoint, so that they are no longer split into several tokens.
 
     A new word takes an [unused…] entry while there are any, and then enlarges the token table,

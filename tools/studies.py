@@ -8,8 +8,12 @@ from tools.config_flags import ConfigFlags, add_recipe
 from tools.table import SCORE, STUDY, ToolPrograms, tool, written
 
 
-@tool(SCORE, "pipelines.tasks.questions.options:ScoreAnswersConfig")
-def score_answers(config: Any, _: ConfigFlags[Any]) -> Any:
+@tool(
+    SCORE,
+    "pipelines.tasks.questions.options:ScoreAnswersConfig",
+    "pipelines.tasks.questions.scores:score_answers",
+)
+def score_answers() -> None:
     """Scores answers as the official scripts of SQuAD, KorQuAD and TriviaQA do.
 
     They may be any system's. Each figure comes with its 95 % interval (bootstrap over articles). A
@@ -19,13 +23,14 @@ def score_answers(config: Any, _: ConfigFlags[Any]) -> Any:
       keras-bert score_answers --data_file=dev-v2.0.json --predictions_file=predictions.json
           --null_odds_file=null_odds.json --version_2_with_negative
     """
-    from pipelines.tasks.questions.scores import score_answers
-
-    return score_answers(config)
 
 
-@tool(SCORE, "pipelines.tasks.tagging.options:ScoreTagsConfig")
-def score_tags(config: Any, _: ConfigFlags[Any]) -> Any:
+@tool(
+    SCORE,
+    "pipelines.tasks.tagging.options:ScoreTagsConfig",
+    "pipelines.tasks.tagging.scores:score_tags",
+)
+def score_tags() -> None:
     """Scores predicted tags as conlleval does, with intervals.
 
     run_ner writes dev_predictions.txt: the file's own columns and the predicted tag. The 95 %
@@ -34,13 +39,10 @@ def score_tags(config: Any, _: ConfigFlags[Any]) -> Any:
     Example:
       keras-bert score_tags --predictions_file=run/dev_predictions.txt
     """
-    from pipelines.tasks.tagging.scores import score_tags
-
-    return score_tags(config)
 
 
 @tool(SCORE, "pipelines.tasks.labels.glue:SubmissionConfig")
-def glue_submission(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
+def glue_submission(config: Any, _: ConfigFlags) -> Iterator[str]:
     """Puts answers to GLUE's test sets into the archive that its server takes.
 
     Collects CoLA.tsv, MNLI-m.tsv, AX.tsv and so on from output folders of run_classifier, checks
@@ -65,7 +67,7 @@ def glue_submission(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
     more_flags=add_recipe,
     compiles=True,
 )
-def run_ablations(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
+def run_ablations(config: Any, _: ConfigFlags) -> Iterator[str]:
     """Makes the tables of the BERT paper's ablations in small: 5, 6 and 8 and the figure of steps.
 
     A recipe, which is a flag file, names the text, the sizes, the tasks and the seeds. Every run is
@@ -89,7 +91,7 @@ def run_ablations(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
 
 
 @tool(STUDY, "pipelines.corpora.tokenize_text:TokenizeTextConfig")
-def tokenize_text(config: Any, _: ConfigFlags[Any]) -> None:
+def tokenize_text(config: Any, _: ConfigFlags) -> None:
     """Splits lines into WordPiece tokens: lines in, JSON lines with `tokens` and `ids` out.
 
     Examples:
@@ -101,8 +103,8 @@ def tokenize_text(config: Any, _: ConfigFlags[Any]) -> None:
     run_tokenize_text(config, sys.stdin.buffer, sys.stdout)
 
 
-@tool(STUDY, "tools.demo:DemoConfig", continues=True, compiles=True)
-def demo(config: Any, _: ConfigFlags[Any]) -> Any:
+@tool(STUDY, "tools.demo:DemoConfig", ":run_demo", continues=True, compiles=True)
+def demo() -> None:
     """Does the whole main job on real text: from sentences to a model that fills in masked words.
 
     The text is the documentation that Python itself ships, so nothing is downloaded. Every step is
@@ -112,6 +114,3 @@ def demo(config: Any, _: ConfigFlags[Any]) -> Any:
     Example:
       keras-bert demo --output_dir=demo
     """
-    from tools.demo import run_demo
-
-    return run_demo(config)

@@ -1,4 +1,4 @@
-"""The table of the tools: a row is a function, with its manual page, its config and its group.
+"""The table of the tools: a row is a manual page, a config, a job and a group.
 
 `keras-bert NAME` runs one; a program has its `flags` and its `main` from `tool_named`, or from
 `from tools import NAME`. TensorFlow and what imports it are imported within the functions.
@@ -21,41 +21,33 @@ STUDY = "Study, check"
 GROUPS = (USE, TUNE, EXPORT, PRETRAIN, SCORE, STUDY)
 """What a person wants to do, in the order in which the tools are listed."""
 
-Job = Callable[[Any, ConfigFlags[Any]], Any]
+Job = Callable[[Any, ConfigFlags], Any]
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A row of the table.
-
-    Attributes:
-        job: takes the config and the flags, and gives what is printed; its docstring is the tool's
-            manual page.
-        config: the config class as `module:Class`.
-        continues: whether the same command continues where it was stopped.
-        more_flags: adds flags that no option of the config is, such as google's.
-        compiles: whether it trains, so that what it compiles is worth keeping.
-        passes_on: whether flags that the tool does not know are for another program.
-    """
+    """A row of the table; `module:name` is imported when it is needed."""
 
     group: str
-    job: Job
-    config: str
-    continues: bool = False
-    more_flags: Callable[[ConfigFlags[Any]], None] | None = None
-    compiles: bool = False
-    passes_on: Callable[[ConfigFlags[Any], list[str]], bool] | None = None
+    page: str  # the manual page
+    job: Job  # takes the config and the flags, and gives what is printed
+    config: str  # the config class as `module:name`
+    continues: bool = False  # whether the same command continues where it was stopped
+    # Adds flags that no option of the config is, such as google's.
+    more_flags: Callable[[ConfigFlags], None] | None = None
+    compiles: bool = False  # whether it trains, so that what it compiles is worth keeping
+    # Whether flags that the tool does not know are for another program.
+    passes_on: Callable[[ConfigFlags, list[str]], bool] | None = None
+    task_of: str = ""  # what makes the task of a fine-tuning, as `module:name`
 
     @property
     def gives(self) -> str:
         """What a person gets from it, as its manual page begins."""
-        return re.split("[,.:;]", str(self.job.__doc__))[0]
+        return re.split("[,.:;]", self.page)[0]
 
     @functools.cached_property
-    def flags(self) -> ConfigFlags[Any]:
-        """Its flags."""
-        room, _, name = self.config.partition(":")
-        flags = ConfigFlags[Any](self.job.__doc__, getattr(importlib.import_module(room), name))
+    def flags(self) -> ConfigFlags:
+        flags = ConfigFlags(self.page, named(self.config))
         if self.more_flags:
             self.more_flags(flags)
         if self.compiles:
@@ -70,17 +62,36 @@ class Tool:
         return main(words, keep_unknown=passes_on, continues=self.continues and not passes_on)
 
 
+def named(name: str) -> Any:
+    """What `module:name` names."""
+    module, _, own = name.partition(":")
+    return getattr(importlib.import_module(module), own)
+
+
 _ROWS: dict[str, Tool] = {}
 
 
-def tool(group: str, config: str, **more: Any) -> Callable[[Job], Job]:
-    """Makes a function a row of the table; see `Tool`."""
+def tool(
+    group: str, config: str, job: Job | str | None = None, **more: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Makes a function a row of the table, whose manual page is its docstring; see `Tool`.
 
-    def add(job: Job) -> Job:
-        _ROWS[job.__name__] = Tool(group, job, config, **more)
-        return job
+    The function is the job itself, unless another one is given: as `module:name`, or as `:name` of
+    the config's module, one of the config alone.
+    """
+    where = f"{config.partition(':')[0]}{job}" if str(job).startswith(":") else job
+    work = functools.partial(_named_job, where) if isinstance(where, str) else where
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        page = str(function.__doc__)
+        _ROWS[function.__name__] = Tool(group, page, work or function, config, **more)
+        return function
 
     return add
+
+
+def _named_job(name: str, config: Any, _: ConfigFlags) -> Any:
+    return named(name)(config)
 
 
 def _rows() -> dict[str, Tool]:
@@ -100,12 +111,7 @@ def tools_of(group: str) -> dict[str, Tool]:
 
 
 def tool_names() -> list[str]:
-    """The tools there are.
-
-    Example:
-        >>> "split_sentences" in tool_names()
-        True
-    """
+    """The tools there are."""
     return sorted(_rows())
 
 
@@ -114,34 +120,19 @@ def written(files: Iterable[Any]) -> Iterator[str]:
     return (f"wrote {path}" for path in files)
 
 
-_TASKS = {
-    "run_classifier": "labels.task",
-    "run_squad": "questions.task",
-    "run_ner": "tagging.task",
-    "run_embedder": "vectors.task",
-    "run_reranker": "vectors.ranking",
-    "run_swag": "choices.task",
-}
-
-
 class ToolPrograms:
     """The other tools, for one that runs some of them in its process: configs, and runs."""
 
     def config_of(self, tool: str, flags: Sequence[str]) -> Any:
-        """The config of a tool's job."""
         flag_set = tool_named(tool).flags
         flag_set.parse(list(flags))
         return flag_set.config()
 
     def task_of(self, tool: str) -> Callable[[Any], Any]:
-        """What makes the task of a config of a fine-tuning."""
-        made: Callable[[Any], Any] = importlib.import_module(
-            f"pipelines.tasks.{_TASKS[tool]}"
-        ).task_of
-        return made
+        task_of: Callable[[Any], Any] = named(tool_named(tool).task_of)
+        return task_of
 
     def check(self, tool: str, flags: Sequence[str]) -> None:
-        """Looks at the files and the model of a fine-tuning, as its run does first."""
         from pipelines.fine_tuning.start import check_run
 
         check_run(self.config_of(tool, flags), self.task_of(tool))

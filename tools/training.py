@@ -1,6 +1,6 @@
 """The tools that train: on labelled text, and on text alone, with what makes its data."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
@@ -13,7 +13,7 @@ from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.training.run_directory import RunDirectory
 from tools.command_line import CONTINUES, tell_stopped
 from tools.config_flags import ConfigFlags, add_tpu_flags
-from tools.table import PRETRAIN, TUNE, ToolPrograms, tool, written
+from tools.table import PRETRAIN, TUNE, ToolPrograms, named, tool, written
 
 if TYPE_CHECKING:
     from pipelines.fine_tuning.options import FineTuningConfig
@@ -25,7 +25,7 @@ _trainer = partial(tool, TUNE, continues=True, more_flags=add_tpu_flags, compile
 
 
 def fine_tuning_job(
-    config: "FineTuningConfig", flags: ConfigFlags[Any], task_of: "TaskOf"
+    config: "FineTuningConfig", flags: ConfigFlags, task_of: "TaskOf"
 ) -> Iterator[str]:
     """Fine-tunes, evaluates and predicts once, or once for each seed and setting."""
     config = replace(config, flags=flags.as_flagfile(), given=flags.given())
@@ -52,6 +52,16 @@ def fine_tuning_job(
         tell_stopped(f"Stopped; finished runs and checkpoints are kept, and {CONTINUES}.")
 
 
+def _fine_tuner(config: str, task: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Makes a function's docstring the manual page of a tool for a task of `pipelines.tasks`."""
+    task_of = f"pipelines.tasks.{task}:task_of"
+
+    def job(given: Any, flags: ConfigFlags) -> Iterator[str]:
+        return fine_tuning_job(given, flags, named(task_of))
+
+    return _trainer(f"pipelines.tasks.{config}", job, task_of=task_of)
+
+
 def results_of(results: "FineTuningResults") -> Iterator[str]:
     """Where the training stands, the figures with what guessing reaches, the files."""
     from keras_bert_impl.training.learning_curve import line_of
@@ -66,14 +76,14 @@ def results_of(results: "FineTuningResults") -> Iterator[str]:
     yield from written(results.prediction_files)
 
 
-def flags_of_one(flags: ConfigFlags[Any], changes: Mapping[str, Any]) -> str:
+def flags_of_one(flags: ConfigFlags, changes: Mapping[str, Any]) -> str:
     """The command of one of several runs, as a flag file."""
     same = flags.as_flagfile(without=(*_OF_MANY, *changes))
     return same + "".join(flags.line(name, value) for name, value in changes.items())
 
 
-@_trainer("pipelines.tasks.labels.options:RunClassifierConfig")
-def run_classifier(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+@_fine_tuner("labels.options:RunClassifierConfig", "labels.task")
+def run_classifier() -> None:
     """Fine-tunes a model on labelled texts of your own or for a task of GLUE; evaluates, predicts.
 
     Give either --train_file (with --dev_file, --test_file), for classes, several labels at once or,
@@ -92,13 +102,10 @@ def run_classifier(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
       keras-bert run_classifier --task_name=MRPC --data_dir=glue_data/MRPC --output_dir=mrpc
           --init_checkpoint=run/model --do_train --do_eval --max_seq_length=128 --learning_rate=2e-5
     """
-    from pipelines.tasks.labels.task import task_of
-
-    return fine_tuning_job(config, flags, task_of)
 
 
-@_trainer("pipelines.tasks.vectors.ranking:RunRerankerConfig")
-def run_reranker(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+@_fine_tuner("vectors.ranking:RunRerankerConfig", "vectors.ranking")
+def run_reranker() -> None:
     """Fine-tunes a cross-encoder, which scores a query with a document; judges the order by score.
 
     Files have a query and a right document in each row, and perhaps wrong ones (the columns
@@ -117,13 +124,10 @@ def run_reranker(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
       keras-bert run_reranker --dev_file=dev.csv --init_checkpoint=reranker/model
           --output_dir=judged --do_eval --candidates=all-MiniLM-L6-v2 --engine=openvino
     """
-    from pipelines.tasks.vectors.ranking import task_of
-
-    return fine_tuning_job(config, flags, task_of)
 
 
-@_trainer("pipelines.tasks.questions.options:RunSquadConfig")
-def run_squad(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+@_fine_tuner("questions.options:RunSquadConfig", "questions.task")
+def run_squad() -> None:
     """Fine-tunes a model that answers questions from a passage; evaluates, predicts.
 
     Takes the flags of the original's run_squad.py and files in SQuAD's form (1.1, 2.0, KorQuAD 1.0)
@@ -138,13 +142,10 @@ def run_squad(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
           --do_eval --train_file=train-v1.1.json --predict_file=dev-v1.1.json --train_batch_size=12
           --learning_rate=3e-5 --num_train_epochs=2.0 --max_seq_length=384 --doc_stride=128
     """
-    from pipelines.tasks.questions.task import task_of
-
-    return fine_tuning_job(config, flags, task_of)
 
 
-@_trainer("pipelines.tasks.tagging.options:RunNerConfig")
-def run_ner(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+@_fine_tuner("tagging.options:RunNerConfig", "tagging.task")
+def run_ner() -> None:
     """Fine-tunes a model to find named entities; evaluates as conlleval does, predicts.
 
     Files have a word and its tag on each line (CoNLL's form: tabs or blanks, -DOCSTART-, IOB1,
@@ -162,13 +163,10 @@ def run_ner(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
           --do_eval --do_predict --train_batch_size=32 --learning_rate=5e-5 --num_train_epochs=3
       keras-bert run_ner --test_file=new.txt --output_dir=ner --do_predict
     """
-    from pipelines.tasks.tagging.task import task_of
-
-    return fine_tuning_job(config, flags, task_of)
 
 
-@_trainer("pipelines.tasks.choices.files:RunSwagConfig")
-def run_swag(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+@_fine_tuner("choices.files:RunSwagConfig", "choices.task")
+def run_swag() -> None:
     """Fine-tunes a model to choose which of several endings follows a text; evaluates, predicts.
 
     Files have SWAG's columns (sent1, sent2, ending0, ending1, ..., label; CSV) or are JSON lines
@@ -182,13 +180,10 @@ def run_swag(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
       keras-bert run_swag --data_dir=swag --init_checkpoint=run/model --output_dir=chosen --do_train
           --do_eval --do_predict --train_batch_size=16 --learning_rate=2e-5 --num_train_epochs=3
     """
-    from pipelines.tasks.choices.task import task_of
-
-    return fine_tuning_job(config, flags, task_of)
 
 
-@_trainer("pipelines.tasks.vectors.options:RunEmbedderConfig")
-def run_embedder(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+@_fine_tuner("vectors.options:RunEmbedderConfig", "vectors.task")
+def run_embedder() -> None:
     """Trains the vectors of texts, for search and similarity; evaluates them.
 
     Files are tables. Rows are a query and a document that answers it, perhaps with negatives (the
@@ -206,13 +201,10 @@ def run_embedder(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
       keras-bert run_embedder --train_file=sts/train.tsv --dev_file=sts/dev.tsv --output_dir=sts
           --init_checkpoint=run/model --do_train --do_eval --loss=cosent --learning_rate=2e-5
     """
-    from pipelines.tasks.vectors.task import task_of
-
-    return fine_tuning_job(config, flags, task_of)
 
 
 @_trainer("pipelines.fine_tuning.teaching_options:DistillConfig")
-def distill(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+def distill(config: Any, flags: ConfigFlags) -> Iterator[str]:
     """Makes small models of a trained one: fewer of its layers, taught by it, and in eight bits.
 
     The teacher is any model that run_classifier, run_ner, run_squad, run_swag or run_embedder
@@ -238,8 +230,8 @@ def distill(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     yield from written(files)
 
 
-@tool(PRETRAIN, "pipelines.corpora.split_sentences:SplitSentencesConfig")
-def split_sentences(config: Any, _: ConfigFlags[Any]) -> str:
+@tool(PRETRAIN, "pipelines.corpora.split_sentences:SplitSentencesConfig", ":split_sentences")
+def split_sentences() -> None:
     """Splits documents into sentences: one sentence a line, an empty line between documents.
 
     Every document of the input is one of the output. Plain text has a paragraph a line and an empty
@@ -253,14 +245,10 @@ def split_sentences(config: Any, _: ConfigFlags[Any]) -> str:
       keras-bert split_sentences --input_file=extracted/,more.txt --output_dir=text --num_shards=10
       keras-bert split_sentences --input_file=tfds:wiki40b/ko:train --output_file=sentences.txt
     """
-    from pipelines.corpora.split_sentences import split_sentences
-
-    counts = split_sentences(config)
-    return f"{counts.documents} documents, {counts.sentences} sentences"
 
 
-@tool(PRETRAIN, "pipelines.corpora.learn_vocabulary:LearnVocabularyConfig")
-def learn_vocabulary(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
+@tool(PRETRAIN, "pipelines.corpora.learn_vocabulary:LearnVocabularyConfig", ":learn_vocabulary")
+def learn_vocabulary() -> None:
     """Learns a WordPiece vocabulary of a given size, from text in any language.
 
     It reads what split_sentences reads and what it writes. The vocabulary does not depend on the
@@ -271,12 +259,9 @@ def learn_vocabulary(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
       keras-bert learn_vocabulary --input_file='wiki/*.jsonl.xz' --vocab_file=vocab.txt
           --vocab_size=30000 --nodo_lower_case
     """
-    from pipelines.corpora.learn_vocabulary import learn_vocabulary
-
-    yield from learn_vocabulary(config).report()
 
 
-def _takes_beam_options(flags: ConfigFlags[Any], words: list[str]) -> bool:
+def _takes_beam_options(flags: ConfigFlags, words: list[str]) -> bool:
     """Whether flags that create_pretraining_data does not know are for a Beam runner."""
     with suppress(UserError):  # said when the command line is read in earnest
         flags.parse(words, keep_unknown=True)
@@ -289,7 +274,7 @@ def _takes_beam_options(flags: ConfigFlags[Any], words: list[str]) -> bool:
     continues=True,
     passes_on=_takes_beam_options,
 )
-def create_pretraining_data(config: Any, flags: ConfigFlags[Any]) -> str:
+def create_pretraining_data(config: Any, flags: ConfigFlags) -> str:
     """Turns documents into shards of masked sentence pairs for run_pretraining.
 
     The input is text with one sentence a line and an empty line between documents (split_sentences
@@ -311,8 +296,8 @@ def create_pretraining_data(config: Any, flags: ConfigFlags[Any]) -> str:
     return run_beam(replace(config, beam_arguments=tuple(flags.extra_arguments))).summary()
 
 
-@tool(PRETRAIN, "pipelines.inputs.inspect:InspectConfig")
-def inspect_pretraining_data(config: Any, _: ConfigFlags[Any]) -> Any:
+@tool(PRETRAIN, "pipelines.inputs.inspect:InspectConfig", ":inspect_pretraining_data")
+def inspect_pretraining_data() -> None:
     """Shows what is in pre-training shards: examples in words, figures, and a page with plots.
 
       keras-bert inspect_pretraining_data --input_file=data/train.tfrecord --vocab_file=vocab.txt
@@ -320,13 +305,10 @@ def inspect_pretraining_data(config: Any, _: ConfigFlags[Any]) -> Any:
 
     A masked position is printed as the token that the model sees, with the true token in «…».
     """
-    from pipelines.inputs.inspect import inspect_pretraining_data
-
-    return inspect_pretraining_data(config)
 
 
 @tool(PRETRAIN, "pipelines.runs.plan_run:PlanRunConfig", more_flags=add_tpu_flags)
-def plan_run(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+def plan_run(config: Any, flags: ConfigFlags) -> Iterator[str]:
     """Says what a pre-training run takes: parameters, memory, the largest batch, operations, time.
 
     Example:
@@ -348,7 +330,7 @@ def plan_run(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
     more_flags=add_tpu_flags,
     compiles=True,
 )
-def run_pretraining(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
+def run_pretraining(config: Any, flags: ConfigFlags) -> Iterator[str]:
     """Pre-trains BERT on shards of create_pretraining_data.
 
     The same command again resumes a run that was killed, to the same bits; a finished run says so.
@@ -382,7 +364,7 @@ def run_pretraining(config: Any, flags: ConfigFlags[Any]) -> Iterator[str]:
 
 
 @tool(PRETRAIN, "pipelines.studies.adapt:AdaptConfig", continues=True, compiles=True)
-def adapt(config: Any, _: ConfigFlags[Any]) -> Iterator[str]:
+def adapt(config: Any, _: ConfigFlags) -> Iterator[str]:
     """Adapts a BERT to your own text: adds words that it lacks and goes on with its pre-training.
 
     Any model, any text. Tokens are chosen by how many tokens they save; a part of the documents is

@@ -25,21 +25,14 @@ from keras_bert_impl.files import is_there, real_path
 from keras_bert_impl.json_files import bounded_loads, fault_of_json, json_text
 from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.tokenization.reference import as_text
-from pipelines.corpora.encodings import (
-    SAMPLE_BYTES,
-    UTF_8,
-    LineBlock,
-    TextEncoding,
-    beginning_of_text,
-    decode,
-    read_line_blocks,
-)
+from pipelines.corpora import encodings
+from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.corpora.sentences import joined_lines
 
 _LOGGER = logging.getLogger(__name__)
 
 Form = Literal["text", "json_lines", "wikiextractor", "tfds"]
-_DATA_SET = "tfds:"
+TFDS = "tfds:"
 _TABLE = re.compile(r"\.(csv|tsv|tab)(\.(gz|xz|bz2))?$", re.IGNORECASE)
 _EXTRACT = "take the text out of it first (plain text and JSON lines are read)"
 _JSON_ARRAY = re.compile(rb"\[\s*\{")
@@ -81,7 +74,7 @@ def kind_of(sample: str) -> Kind | None:
 
 def other_kind(path: str, start: bytes, remedy: str, warned: set[str]) -> Kind | None:
     """What a file that is read as plain text looks like; warns of the first file of each kind."""
-    kind = kind_of(start[:SAMPLE_BYTES].decode("utf-8", "ignore"))
+    kind = kind_of(start[: encodings.SAMPLE_BYTES].decode("utf-8", "ignore"))
     if kind is not None and kind not in warned:
         warned.add(kind)
         _LOGGER.warning(
@@ -97,31 +90,31 @@ def find_sources(
     """Finds what paths, globs, folders or tfds:NAME[:SPLIT] mean, in a fixed order, each once."""
     if not patterns:
         raise UserError("`input_file` names no file; name at least one.")
-    found: list[tuple[str, bool]] = []  # name, whether it is a data set
+    names: dict[str, None] = {}
     for pattern in patterns:
-        if pattern.startswith(_DATA_SET):
-            found.append((pattern.removeprefix(_DATA_SET), True))
-        else:
-            found += [(path, False) for path in expand_patterns([pattern])]
-    kept = {*with_content([name for name, is_data_set in found if not is_data_set])}
-    sources: dict[TextSource, None] = {}
-    warned: set[str] = set()
-    for name, is_data_set in found:
-        if is_data_set:
-            sources[TextSource(name, "tfds")] = None
-        elif name in kept:
-            sources[TextSource(name, form or _form_of(name, warned, encoding))] = None
-    return list(sources)
+        own = [pattern] if pattern.startswith(TFDS) else expand_patterns([pattern])
+        names |= dict.fromkeys(own)
+    kept = with_content([name for name in names if not name.startswith(TFDS)])
+    empty, warned = names.keys() - {*kept}, set[str]()
+    return [
+        TextSource(name.removeprefix(TFDS), "tfds")
+        if name.startswith(TFDS)
+        else TextSource(name, form or _form_of(name, warned, encoding))
+        for name in names
+        if name.startswith(TFDS) or name not in empty
+    ]
 
 
-def packed_size(sources: Iterable[TextSource]) -> int | None:
+def files_of(sources: Iterable[TextSource]) -> list[str]:
+    """The names of those sources that are no data sets."""
+    return [name for name, form in sources if form != "tfds"]
+
+
+def packed_size(sources: Sequence[TextSource]) -> int | None:
     """Bytes of all sources on the disk; None where one of them is a data set or a pipe."""
-    total = 0
-    for name, form in sources:
-        if form == "tfds" or not Path(name).is_file():
-            return None
-        total += Path(name).stat().st_size
-    return total
+    files = [Path(name) for name in files_of(sources)]
+    known = len(files) == len(sources) and all(file.is_file() for file in files)
+    return sum(file.stat().st_size for file in files) if known else None
 
 
 def expand_patterns(patterns: Sequence[str]) -> list[str]:
@@ -152,13 +145,9 @@ def refuse_output_among_input(
 def _files_below(path: Path) -> list[str]:
     if not path.is_dir():
         return [str(path)]
-    below = (file for file in path.rglob("*") if file.is_file())
-    return sorted(str(file) for file in below if not _is_hidden(file.relative_to(path)))
-
-
-def _is_hidden(path: Path) -> bool:
-    """Whether a file or a folder on the way to it is hidden: half written, or work in progress."""
-    return any(part.startswith(".") for part in path.parts)
+    # Hidden files and folders are half written, or work in progress.
+    files = (file for file in path.rglob("*") if file.is_file())
+    return sorted(str(one) for one in files if "/." not in f"/{one.relative_to(path)}")
 
 
 def _form_of(path: str, warned: set[str], encoding: TextEncoding) -> Form:
@@ -168,7 +157,7 @@ def _form_of(path: str, warned: set[str], encoding: TextEncoding) -> Form:
             f"{path}: is a table, and its header and all its cells would be read as text; write "
             "its texts as JSON lines, or, if it is plain text, let its name end in .txt."
         )
-    start = beginning_of_text(path, encoding)
+    start = encodings.beginning_of_text(path, encoding)
     if start.startswith(b"<doc "):
         return "wikiextractor"
     if _JSON_ARRAY.match(start):
@@ -181,7 +170,7 @@ def _form_of(path: str, warned: set[str], encoding: TextEncoding) -> Form:
 
 def has_magic(pattern: str) -> bool:
     """Whether a name is a pattern."""
-    return bool(_MAGIC & set(pattern))
+    return not _MAGIC.isdisjoint(pattern)
 
 
 def match_files(pattern: str) -> list[str]:
@@ -215,7 +204,7 @@ class TextBlock(NamedTuple):
     """Some lines of a source; those that are cut at one width are parts of paragraphs."""
 
     source: TextSource
-    lines: LineBlock
+    lines: encodings.LineBlock
     ends_source: bool
     is_cut: bool = False
 
@@ -229,8 +218,7 @@ class Reading:
         "The field that holds the text in JSON lines and data sets; its lines are paragraphs.",
     )
     one_document_per_file: bool = option(
-        False,
-        "Each file of plain text is one document; empty lines then only separate paragraphs.",
+        False, "Each file of plain text is one document; empty lines then only separate paragraphs."
     )
     text_encoding: TextEncoding = nested(TextEncoding)
 
@@ -246,7 +234,7 @@ def read_blocks(source: TextSource, reading: Reading) -> Iterator[TextBlock]:
     blocks = (
         _read_data_set(source.name, reading)
         if source.form == "tfds"
-        else read_line_blocks(source.name, stream=True, encoding=reading.text_encoding)
+        else encodings.read_line_blocks(source.name, stream=True, encoding=reading.text_encoding)
     )
     waiting = next(blocks, None)
     while waiting is not None:
@@ -277,18 +265,16 @@ def paragraphs_of(block: TextBlock, reading: Reading) -> Iterator[str | None]:
 
 def raw_paragraphs_of(block: TextBlock, reading: Reading) -> Iterator[str | None]:
     """The lines of a block with all white space as it is, and None wherever a document ends."""
-    found: Iterator[str | None]
     first, name = block.lines.first_line, block.source.name
-    text = decode(name, first, block.lines.text, reading.text_encoding)
+    text = encodings.decode(name, first, block.lines.text, reading.text_encoding)
     if block.source.form in ("json_lines", "tfds"):
         # What JSON spells in escapes is text only now.
         texts = _from_json(text, name, first, reading.text_field)
-        found = (reading.text_encoding.composed(one) for one in texts)
+        yield from map(reading.text_encoding.composed, texts)
     elif block.source.form == "wikiextractor":
-        found = _from_wikiextractor(text.split("\n"))
+        yield from _from_wikiextractor(text.split("\n"))
     else:
-        found = _from_text(text.split("\n"), reading.one_document_per_file)
-    yield from found
+        yield from _from_text(text.split("\n"), reading.one_document_per_file)
     if block.ends_source:
         yield None
 
@@ -317,8 +303,7 @@ def _from_json(text: str, name: str, first_line: int, text_field: str) -> Iterat
     for number, line in enumerate(text.split("\n"), first_line):
         if not line or line.isspace():
             continue
-        paragraphs = _texts_in(line, f"{name}: line {number}", text_field)
-        yield from paragraphs
+        yield from _texts_in(line, f"{name}: line {number}", text_field)
         yield None
 
 
@@ -334,9 +319,7 @@ def _texts_in(line: str, where: str, text_field: str) -> list[str]:
         return as_text(value).split("\n")
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return [as_text(item) for item in value]
-    found = (
-        f"its fields: {', '.join(map(repr, values))}" if isinstance(values, dict) else "no object"
-    )
+    found = f"its fields: {', '.join(map(repr, values))}" if type(values) is dict else "no object"
     raise UserError(
         f"{where} has no text, or list of texts, in the field '{text_field}' ({found}); name the "
         "field of the text with `text_field`, or correct the line."
@@ -354,18 +337,33 @@ def _start_of_rest(text: bytes, form: Form) -> int:
     return last if opens else len(text)
 
 
-def _read_data_set(name: str, reading: Reading) -> Iterator[LineBlock]:
+def open_data_set(name: str) -> tuple[Any, str]:
+    """The builder of tfds:NAME[:SPLIT], a data set on this machine, and the split."""
     import tensorflow_datasets as tfds
 
-    name, _, split = name.partition(":")
+    data_set, _, split = name.removeprefix(TFDS).partition(":")
+    split = split or "train"
     remedy = "check the data set's name, its split and the variable TFDS_DATA_DIR"
-    with file_reading(f"tfds:{name}", "a data set", remedy):
-        examples = tfds.as_numpy(tfds.load(name, split=split or "train", download=False))
-    first = 1
-    iterator = iter(examples)
-    while batch := list(islice(iterator, _EXAMPLES_AT_ONCE)):
+    with file_reading(name, "a data set", remedy):
+        builder = tfds.builder(data_set)
+        if not builder.info.splits:
+            raise ValueError("it is not on this machine; download and prepare it")
+        _ = builder.info.splits[split].num_examples
+    return builder, split
+
+
+def examples_of(builder: Any, split: str) -> Iterator[Any]:
+    """The examples of a data set in the order of its files, as NumPy has them."""
+    import tensorflow_datasets as tfds
+
+    return iter(tfds.as_numpy(builder.as_dataset(split=split, shuffle_files=False)))
+
+
+def _read_data_set(name: str, reading: Reading) -> Iterator[encodings.LineBlock]:
+    examples, first = examples_of(*open_data_set(f"{TFDS}{name}")), 1
+    while batch := list(islice(examples, _EXAMPLES_AT_ONCE)):
         text = b"".join(_as_json(name, example, reading.text_field) for example in batch)
-        yield LineBlock(first, text, len(text))
+        yield encodings.LineBlock(first, text, len(text))
         first += len(batch)
 
 

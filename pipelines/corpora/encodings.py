@@ -63,9 +63,13 @@ class TextEncoding:
             )
 
     @property
+    def _codec(self) -> str:
+        return codecs.lookup(self.encoding).name
+
+    @property
     def is_utf8(self) -> bool:
         """Whether nothing is to be recoded."""
-        return codecs.lookup(self.encoding).name == _UTF_8
+        return self._codec == _UTF_8
 
     @property
     def name(self) -> str:
@@ -77,7 +81,7 @@ class TextEncoding:
         """Whether a line end is the byte that it is in ASCII, wherever that byte stands."""
         # Two characters: one alone has a byte-order mark before it, or a byte of its own behind.
         is_ascii = "a\n".encode(self.encoding).endswith(b"a\n")
-        return is_ascii and not codecs.lookup(self.encoding).name.startswith(_STATEFUL)
+        return is_ascii and not self._codec.startswith(_STATEFUL)
 
     @property
     def composes(self) -> bool:
@@ -87,7 +91,7 @@ class TextEncoding:
     @property
     def settings(self) -> dict[str, str]:
         """What of it is not as usual: what is kept of usual files is named as it always was."""
-        usual = {} if self.is_utf8 else {"encoding": codecs.lookup(self.encoding).name}
+        usual = {} if self.is_utf8 else {"encoding": self._codec}
         return usual | ({"unicode_form": self.unicode_form} if self.composes else {})
 
     def composed(self, text: _Text) -> _Text:
@@ -267,11 +271,6 @@ class Unpacked(io.BufferedReader):
         super().__init__(unpacked, buffer_size=BLOCK_BYTES)
         self.packed = packed
 
-    @property
-    def is_stream(self) -> bool:
-        """Whether it can be read once only."""
-        return not self.packed.seekable()
-
     def close(self) -> None:
         """Closes the file and its unpacker."""
         super().close()
@@ -371,7 +370,7 @@ def beginning_of_text(path: str, encoding: TextEncoding | None = None) -> bytes:
     with _unpacking(path), contextlib.ExitStack() as stack:
         file = stack.enter_context(open_unpacked(path, stream=True, encoding=encoding))
         start = file.peek(SAMPLE_BYTES)[:SAMPLE_BYTES]
-        if file.is_stream:
+        if not file.packed.seekable():  # it can be read once only
             stack.pop_all()
             _begun[path] = file
     refuse_no_text(path, start, encoding)

@@ -15,25 +15,8 @@ from typing import NamedTuple
 from keras_bert_impl.files import check_output
 from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.progress import Progress
-from keras_bert_impl.tokenization import reference
-from keras_bert_impl.tokenization.learner import (
-    Coverage,
-    LearnerOptions,
-    coverage,
-    learn_tokens,
-    ranked_characters,
-)
-from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.corpora.documents import (
-    Reading,
-    TextBlock,
-    TextSource,
-    find_sources,
-    packed_size,
-    raw_paragraphs_of,
-    read_blocks,
-    refuse_output_among_input,
-)
+from keras_bert_impl.tokenization import learner, reference
+from pipelines.corpora import documents
 from pipelines.processes import in_order
 
 _LOGGER = logging.getLogger(__name__)
@@ -53,15 +36,13 @@ class CountedBlock(NamedTuple):
 
 
 def count_block(
-    block: TextBlock, reading: Reading, do_lower_case: bool, strip_accents: bool
+    block: documents.TextBlock, reading: documents.Reading, do_lower_case: bool, strip_accents: bool
 ) -> CountedBlock:
     """Counts the words of a block as WordPiece sees them (in a worker process)."""
-    parts: Counter[str] = Counter()
-    for paragraph in raw_paragraphs_of(block, reading):
-        if paragraph:
-            parts.update(paragraph.split(" "))
-    words: Counter[str] = Counter()
-    too_long = 0
+    parts = Counter[str]()
+    for paragraph in filter(None, documents.raw_paragraphs_of(block, reading)):
+        parts.update(paragraph.split(" "))
+    words, too_long = Counter[str](), 0
     for part, count in parts.items():
         split = _words if len(part) <= _LONGEST_REMEMBERED else _words.__wrapped__
         for word in split(part, do_lower_case, strip_accents).split():
@@ -84,21 +65,15 @@ def merge_counts(blocks: Iterable[CountedBlock], most_words: int) -> tuple[Count
         >>> merge_counts(blocks, most_words=2)
         (Counter({'a': 3, 'b': 1}), 2)
     """
-    total: Counter[str] = Counter()
-    dropped = 0
+    total, dropped = Counter[str](), 0
     for block in blocks:
         for word, count in block.counts.items():
             total[word] += count
         dropped += block.too_long
         if len(total) > most_words:
-            dropped += _drop_rare(total, most_words // 2)
+            ranked = sorted(total, key=lambda word: (-total[word], word))
+            dropped += sum(total.pop(word) for word in ranked[most_words // 2 :])
     return total, dropped
-
-
-def _drop_rare(counts: Counter[str], keep: int) -> int:
-    """Keeps the `keep` most frequent words; gives how many occurrences of the others went."""
-    ranked = sorted(counts, key=lambda word: (-counts[word], word))
-    return sum(counts.pop(word) for word in ranked[keep:])
 
 
 @functools.lru_cache(_REMEMBERED)
@@ -112,8 +87,7 @@ class LearnVocabularyConfig:
     """The options of learning a vocabulary."""
 
     input_file: Sequence[str] = option(
-        (),
-        "The text: paths, folders, glob patterns or tfds:NAME:SPLIT, separated by commas.",
+        (), "The text: paths, folders, glob patterns or tfds:NAME:SPLIT, separated by commas."
     )
     vocab_file: str = option(REQUIRED, "Where to write the vocabulary.")
     do_lower_case: bool = option(
@@ -122,14 +96,16 @@ class LearnVocabularyConfig:
     strip_accents: bool | None = option(
         None, "Whether accents are removed; by default where words are lower-cased."
     )
-    options: LearnerOptions = nested(LearnerOptions, defaults={"vocab_size": 30_000})
+    options: learner.LearnerOptions = nested(
+        learner.LearnerOptions, defaults={"vocab_size": 30_000}
+    )
     num_workers: int | None = option(
         None,
         "How many processes count words; by default one for each processor.",
         at_least=1,
         at_most=1024,
     )
-    reading: Reading = nested(Reading)
+    reading: documents.Reading = nested(documents.Reading)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -140,64 +116,42 @@ class LearnVocabularyConfig:
         return self.do_lower_case if self.strip_accents is None else self.strip_accents
 
 
-class LearnedVocabulary(NamedTuple):
-    """The learned vocabulary and its sources."""
+def learn_vocabulary(config: LearnVocabularyConfig) -> list[str]:
+    """Learns a vocabulary and writes it; gives its figures in words, line by line.
 
-    vocabulary: Vocabulary
-    words: int
-    different_words: int
-    dropped: int
-    coverage: Coverage
-    characters: int
-    config: LearnVocabularyConfig
-
-    def report(self) -> list[str]:
-        """The figures in words, line by line."""
-        found, limit = self.coverage, self.config.options.limit_alphabet
-        casing = ("lower-cased", "not lower-cased")[not self.config.do_lower_case]
-        accents = "accents stripped" if self.config.removes_accents else "accents kept"
-        return [
-            f"{len(self.vocabulary)} tokens from {self.words} words ({self.different_words} "
-            f"different; {self.dropped} dropped as rare or too long)",
-            f"{self.characters} different characters ({casing}, {accents}), "
-            f"{min(limit, self.characters)} of them kept",
-            f"{found.unknown_share:.2%} of words are [UNK]; {found.tokens_per_word:.3f} tokens a "
-            f"word of the others; {found.whole_share:.1%} of words are one token",
-        ]
-
-
-def learn_vocabulary(config: LearnVocabularyConfig) -> LearnedVocabulary:
-    """Learns a vocabulary and writes it; the same one whatever the number of workers."""
-    sources = find_sources(config.input_file, encoding=config.reading.text_encoding)
-    files = (source.name for source in sources if source.form != "tfds")
-    refuse_output_among_input(files, [config.vocab_file], "vocab_file")
-    output = check_output(config.vocab_file)
+    It is the same one whatever the number of workers.
+    """
+    sources = documents.find_sources(config.input_file, encoding=config.reading.text_encoding)
+    texts, path = documents.files_of(sources), config.vocab_file
+    documents.refuse_output_among_input(texts, [path], "vocab_file")
+    output = check_output(path)
     counts, dropped = count_words(config, sources)
-    learned = learn_tokens(counts, config.options)
-    learned.vocabulary.write(output)
-    result = LearnedVocabulary(
-        vocabulary=learned.vocabulary,
-        words=counts.total() + dropped,
-        different_words=len(counts),
-        dropped=dropped,
-        coverage=coverage(counts, learned.vocabulary),
-        characters=len(ranked_characters(counts)),
-        config=config,
-    )
-    if result.coverage.unknown_share > _MUCH_LOST:
-        characters, tokens = _wanted_alphabet(counts)
+    vocabulary = learner.learn_tokens(counts, config.options).vocabulary
+    vocabulary.write(output)
+    found, characters = learner.coverage(counts, vocabulary), len(learner.ranked_characters(counts))
+    if found.unknown_share > _MUCH_LOST:
+        wanted, tokens = _wanted_alphabet(counts)
         larger = f", and raise `vocab_size`: these characters alone take {tokens} tokens"
         larger *= 2 * tokens > config.options.vocab_size
         _LOGGER.warning(
             "%.1f%% of words are [UNK] (the text has %d characters); give `limit_alphabet=%d`%s.",
-            *(100 * result.coverage.unknown_share, result.characters, characters, larger),
+            *(100 * found.unknown_share, characters, wanted, larger),
         )
-    return result
+    casing = "lower-cased" if config.do_lower_case else "not lower-cased"
+    accents = "accents stripped" if config.removes_accents else "accents kept"
+    return [
+        f"{len(vocabulary)} tokens from {counts.total() + dropped} words ({len(counts)} different; "
+        f"{dropped} dropped as rare or too long)",
+        f"{characters} different characters ({casing}, {accents}), "
+        f"{min(config.options.limit_alphabet, characters)} of them kept",
+        f"{found.unknown_share:.2%} of words are [UNK]; {found.tokens_per_word:.3f} tokens a "
+        f"word of the others; {found.whole_share:.1%} of words are one token",
+    ]
 
 
 def _wanted_alphabet(counts: Counter[str]) -> tuple[int, int]:
     """How many characters leave few words [UNK], and how many tokens these characters take."""
-    ranks = {character: rank for rank, character in enumerate(ranked_characters(counts), 1)}
+    ranks = {character: rank for rank, character in enumerate(learner.ranked_characters(counts), 1)}
     words = Counter[int]()  # by the number of characters that each needs
     for word, count in counts.items():
         words[max(map(ranks.__getitem__, word))] += count
@@ -212,22 +166,25 @@ def _wanted_alphabet(counts: Counter[str]) -> tuple[int, int]:
 
 
 def count_words(
-    config: LearnVocabularyConfig, sources: Sequence[TextSource]
+    config: LearnVocabularyConfig, sources: Sequence[documents.TextSource]
 ) -> tuple[Counter, int]:
     """Counts the words of sources as WordPiece sees them; see `merge_counts`."""
-    return merge_counts(_count(config, sources), _MOST_WORDS)
-
-
-def _count(config: LearnVocabularyConfig, sources: Sequence[TextSource]) -> Iterator[CountedBlock]:
     work = functools.partial(
         count_block,
         reading=config.reading,
         do_lower_case=config.do_lower_case,
         strip_accents=config.removes_accents,
     )
-    progress = Progress("count words", packed_size(sources), "bytes of input")
-    blocks = (block for source in sources for block in read_blocks(source, config.reading))
-    for counted in in_order(work, blocks, config.num_workers):
-        yield counted
-        progress.advance(counted.packed_bytes)
+    progress = Progress("count words", documents.packed_size(sources), "bytes of input")
+    blocks = (
+        block for source in sources for block in documents.read_blocks(source, config.reading)
+    )
+
+    def counted() -> Iterator[CountedBlock]:
+        for block in in_order(work, blocks, config.num_workers):
+            yield block
+            progress.advance(block.packed_bytes)
+
+    total = merge_counts(counted(), _MOST_WORDS)
     progress.close()
+    return total

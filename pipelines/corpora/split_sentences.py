@@ -13,17 +13,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, flush, followed, open_whole
 from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.progress import Progress
-from pipelines.corpora.documents import (
-    Reading,
-    TextBlock,
-    TextSource,
-    find_sources,
-    packed_size,
-    paragraphs_of,
-    raw_paragraphs_of,
-    read_blocks,
-    refuse_output_among_input,
-)
+from pipelines.corpora import documents
 from pipelines.corpora.sentences import are_cut, split_paragraph
 from pipelines.processes import in_order
 
@@ -42,8 +32,7 @@ class SplitSentencesConfig:
     """The options of splitting sentences."""
 
     input_file: Sequence[str] = option(
-        (),
-        "The documents: paths, folders, glob patterns or tfds:NAME:SPLIT, separated by commas.",
+        (), "The documents: paths, folders, glob patterns or tfds:NAME:SPLIT, separated by commas."
     )
     output_file: str | None = option(None, "Where to write the sentences, in one file.")
     output_dir: str | None = option(
@@ -72,17 +61,10 @@ class SplitSentencesConfig:
         at_least=1,
         at_most=1024,
     )
-    reading: Reading = nested(Reading)
+    reading: documents.Reading = nested(documents.Reading)
 
     def __post_init__(self) -> None:
         check_options(self)
-
-
-class SentenceCounts(NamedTuple):
-    """The files that were written."""
-
-    documents: int
-    sentences: int
 
 
 class SplitBlock(NamedTuple):
@@ -96,54 +78,55 @@ class SplitBlock(NamedTuple):
     packed_bytes: int
 
 
-def split_sentences(config: SplitSentencesConfig) -> SentenceCounts:
-    """Writes the sentences; the same bytes whatever the number of workers."""
-    sources = find_sources(config.input_file, encoding=config.reading.text_encoding)
+def split_sentences(config: SplitSentencesConfig) -> str:
+    """Writes the sentences, the same bytes whatever the number of workers; says how many."""
+    sources = documents.find_sources(config.input_file, encoding=config.reading.text_encoding)
     wrapped: list[str] = []
     blocks = (block for source in sources for block in _read(source, config, wrapped))
     work = functools.partial(split_block, reading=config.reading, language=config.language)
-    progress = Progress("split sentences", packed_size(sources), "bytes of input")
-    documents = sentences = 0
+    progress = Progress("split sentences", documents.packed_size(sources), "bytes of input")
+    ended = sentences = 0
     is_open = False
     with _outputs(config, sources) as outputs:
         for split in in_order(work, blocks, config.num_workers):
             text = split.text if is_open else split.text.removeprefix(b"\n")
             for part in _PART.findall(text):  # of a document: the whole, or to the block's end
-                outputs[documents % len(outputs)].write(part)
+                outputs[ended % len(outputs)].write(part)
                 is_open = not (b"\n" + part).endswith(b"\n\n")
-                documents += not is_open
+                ended += not is_open
             sentences += split.sentences
             progress.advance(split.packed_bytes)
         if not sentences:
             raise UserError(f"{config.input_file[0]}: has no text; name another file.")
     progress.close()
     if wrapped:
-        more = f" (and {len(wrapped) - 1:,} more)" if len(wrapped) > 1 else ""
         _LOGGER.warning(
             "%s%s: lines seem to be cut at one width, so those of a paragraph were joined; give "
             "`join_lines=False` to read each as a paragraph. An empty line ends a document; where "
             "it ends a paragraph only, give `one_document_per_file=True`.",
-            *(wrapped[0], more),
+            *(wrapped[0], f" (and {len(wrapped) - 1:,} more)" if len(wrapped) > 1 else ""),
         )
-    return SentenceCounts(documents, sentences)
+    return f"{ended} documents, {sentences} sentences"
 
 
 def _read(
-    source: TextSource, config: SplitSentencesConfig, wrapped: list[str]
-) -> Iterator[TextBlock]:
+    source: documents.TextSource, config: SplitSentencesConfig, wrapped: list[str]
+) -> Iterator[documents.TextBlock]:
     """The blocks of a source, and whether their lines are cut, which the first one shows."""
     reading, is_cut = config.reading, bool(config.join_lines)
-    for number, block in enumerate(read_blocks(source, reading)):
+    for number, block in enumerate(documents.read_blocks(source, reading)):
         if number == 0 and config.join_lines is None:
-            is_cut = are_cut(raw_paragraphs_of(block, reading))
+            is_cut = are_cut(documents.raw_paragraphs_of(block, reading))
             wrapped += [source.name] if is_cut else []
         yield block._replace(is_cut=is_cut)
 
 
-def split_block(block: TextBlock, reading: Reading, language: str) -> SplitBlock:
+def split_block(
+    block: documents.TextBlock, reading: documents.Reading, language: str
+) -> SplitBlock:
     """Splits one block (in a worker process)."""
     lines: list[str] = []
-    for paragraph in paragraphs_of(block, reading):
+    for paragraph in documents.paragraphs_of(block, reading):
         if paragraph is not None:
             lines += split_paragraph(paragraph, _language(paragraph, language))
         elif not lines or lines[-1]:
@@ -155,24 +138,23 @@ def split_block(block: TextBlock, reading: Reading, language: str) -> SplitBlock
 def _language(paragraph: str, language: str) -> str:
     if language != "auto":
         return language
-    if paragraph.isascii():
-        return "en"
-    scripts = (code for code, script in _LANGUAGES_BY_SCRIPT if script.search(paragraph))
-    return next(scripts, "en")
+    found = (code for code, script in _LANGUAGES_BY_SCRIPT if script.search(paragraph))
+    return "en" if paragraph.isascii() else next(found, "en")
 
 
 @contextlib.contextmanager
-def _outputs(config: SplitSentencesConfig, sources: list[TextSource]) -> Iterator[list[IO[bytes]]]:
+def _outputs(
+    config: SplitSentencesConfig, sources: list[documents.TextSource]
+) -> Iterator[list[IO[bytes]]]:
     """Opens the files to write; they get their names together, when all are on the disk."""
     paths = _output_paths(config)
     for path in paths:
         check_output(path, grows=len(paths) > 1)
     # The files of a set with another number of shards: a pattern would match them as well.
-    folder = None if config.output_dir is None else Path(config.output_dir)
-    shards = {path for path in folder.iterdir() if _SHARD.fullmatch(path.name)} if folder else set()
-    inputs = (source.name for source in sources if source.form != "tfds")
-    parameter = "output_dir" if folder else "output_file"
-    refuse_output_among_input(inputs, {*paths, *shards}, parameter)
+    others = () if config.output_dir is None else Path(config.output_dir).iterdir()
+    shards = {path for path in others if _SHARD.fullmatch(path.name)}
+    parameter = "output_file" if config.output_dir is None else "output_dir"
+    documents.refuse_output_among_input(documents.files_of(sources), {*paths, *shards}, parameter)
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(open_whole(path, "wb")) for path in paths]
         yield files

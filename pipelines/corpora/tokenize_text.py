@@ -13,16 +13,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import SpecialTokens, Tokenizer
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.corpora.documents import (
-    Reading,
-    TextSource,
-    expand_patterns,
-    other_kind,
-    raw_paragraphs_of,
-    read_blocks,
-    refuse_output_among_input,
-    with_content,
-)
+from pipelines.corpora import documents
 from pipelines.corpora.encodings import UTF_8, TextEncoding, beginning_of_text, decode, lines_of
 
 Offsets = Literal["none", "bytes", "characters"]
@@ -79,10 +70,8 @@ def run_tokenize_text(
     config: TokenizeTextConfig, standard_input: Iterable[bytes], standard_output: IO[str]
 ) -> None:
     """Writes the tokens of all lines where the configuration says."""
-    path, lines = (
-        config.output_file,
-        config.text_encoding.recoded_lines("standard input", standard_input),
-    )
+    path = config.output_file
+    lines = config.text_encoding.recoded_lines("standard input", standard_input)
     found: Iterable[str | bytes] = (line.rstrip(b"\r\n") for line in lines)
     if config.input_file:
         found = read_all_lines(config.input_file, config.text_field, path, config.text_encoding)
@@ -98,22 +87,23 @@ def read_all_lines(
     encoding: TextEncoding = UTF_8,
 ) -> Iterator[str | bytes]:
     """The lines of files, without their ends; .gz, .xz and .bz2 files are unpacked."""
-    paths = with_content(expand_patterns(patterns))
-    refuse_output_among_input(paths, [output_file] if output_file else [], "output_file")
+    paths = documents.with_content(documents.expand_patterns(patterns))
+    documents.refuse_output_among_input(paths, [output_file] if output_file else [], "output_file")
     return _lines_of_files(paths, text_field, encoding)
 
 
 def _lines_of_files(
     paths: list[str], text_field: str | None, encoding: TextEncoding
 ) -> Iterator[str | bytes]:
-    reading = Reading(text_field or "", text_encoding=encoding)
+    reading = documents.Reading(text_field or "", text_encoding=encoding)
     warned: set[str] = set()
     for path in [] if text_field else paths:
-        other_kind(path, beginning_of_text(path, encoding), _REMEDY, warned)
+        documents.other_kind(path, beginning_of_text(path, encoding), _REMEDY, warned)
+    form: documents.Form = "json_lines" if text_field else "text"
     for path in paths:
-        for block in read_blocks(TextSource(path, "json_lines" if text_field else "text"), reading):
+        for block in documents.read_blocks(documents.TextSource(path, form), reading):
             if text_field:
-                yield from filter(None, raw_paragraphs_of(block, reading))
+                yield from filter(None, documents.raw_paragraphs_of(block, reading))
             else:
                 decode(path, block.lines.first_line, block.lines.text, encoding)
                 yield from lines_of(block.lines)  # as bytes: positions in them may be asked for

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, followed, open_whole
 from keras_bert_impl.options import REQUIRED, check_options, items_of, option
@@ -28,16 +27,6 @@ class PairStatistics:
 
     "Kept" means that the token at a masked position equals the true one, so a random draw that hits
     it counts as kept.
-
-    Attributes:
-        examples: how many were added.
-        random_next: how many of them are labelled random.
-        lengths, lengths_a, lengths_b: int64 [length + 1], how many examples have so many tokens;
-            `lengths` counts [CLS] and [SEP], the others do not.
-        masks: int64 [predictions + 1], how many examples have so many masked positions.
-        kinds: masked positions by what is shown there.
-        deciles: int64 [10], masked positions by their tenth of the example.
-        shares_of_a: int64 [10], examples by A's share of the tokens.
     """
 
     def __init__(
@@ -45,13 +34,13 @@ class PairStatistics:
     ) -> None:
         self._length, self._facts, self._framing = length, facts, 3 if pairs else 2
         self.examples = self.random_next = 0
+        # How many examples have so many tokens ([CLS] and [SEP] counted), and masked positions.
         self.lengths = np.zeros(length + 1, np.int64)
-        self.lengths_a = np.zeros(length + 1, np.int64)
-        self.lengths_b = np.zeros(length + 1, np.int64)
         self.masks = np.zeros(predictions + 1, np.int64)
-        self.kinds: Counter[str] = Counter()
-        self.deciles = np.zeros(_DECILES, np.int64)
-        self.shares_of_a = np.zeros(_DECILES, np.int64)
+        self.tokens_a = self.tokens_b = 0
+        self.kinds: Counter[str] = Counter()  # masked positions by what is shown there
+        self.deciles = np.zeros(_DECILES, np.int64)  # masked positions by their tenth
+        self.shares_of_a = np.zeros(_DECILES, np.int64)  # examples by A's share of the tokens
 
     def add(self, features: Mapping[str, NDArray]) -> None:
         """Adds a batch."""
@@ -62,13 +51,9 @@ class PairStatistics:
         self.examples += len(total)
         self.random_next += int(features["next_sentence_labels"].sum())
         self.lengths += np.bincount(total, minlength=self._length + 1)
-        self.lengths_a += np.bincount(len_a, minlength=self._length + 1)
-        self.lengths_b += np.bincount(len_b, minlength=self._length + 1)
-        share = _DECILES * len_a // np.maximum(len_a + len_b, 1)
-        self.shares_of_a += _counted(share)
-        self._add_masks(features, total)
-
-    def _add_masks(self, features: Mapping[str, NDArray], total: NDArray[np.int64]) -> None:
+        self.tokens_a += int(len_a.sum())
+        self.tokens_b += int(len_b.sum())
+        self.shares_of_a += _counted(_DECILES * len_a // np.maximum(len_a + len_b, 1))
         real = features["masked_lm_weights"] > 0
         row, slot = np.nonzero(real)
         position = features["masked_lm_positions"][row, slot]
@@ -85,14 +70,14 @@ class PairStatistics:
     def figures(self) -> dict[str, float]:
         """Shares and means by name."""
         examples, masked = max(1, self.examples), max(1, sum(self.kinds.values()))
-        tokens = _weighted(self.lengths)
+        tokens = int((self.lengths * np.arange(len(self.lengths))).sum())
         return {
             "examples": self.examples,
             "random_next": self.random_next / examples,
             "full_length": self.lengths[-1] / examples,
             "mean_length": tokens / examples,
-            "mean_length_a": _weighted(self.lengths_a) / examples,
-            "mean_length_b": _weighted(self.lengths_b) / examples,
+            "mean_length_a": self.tokens_a / examples,
+            "mean_length_b": self.tokens_b / examples,
             "padding": 1 - tokens / (examples * self._length),
             "masks_per_example": masked / examples,
             "masked_share": masked / max(1, tokens),
@@ -102,10 +87,6 @@ class PairStatistics:
 
 def _counted(values: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.bincount(np.minimum(values, _DECILES - 1), minlength=_DECILES)
-
-
-def _weighted(histogram: NDArray[np.int64]) -> int:
-    return int((histogram * np.arange(len(histogram))).sum())
 
 
 _BATCH = 1024
@@ -139,20 +120,14 @@ class InspectConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Inspection:
-    """The findings.
-
-    Attributes:
-        samples: examples as tokens: (token shown, true token or None where nothing is masked).
-        words: the words of the text that the shards were made of; of shards that do not say it,
-            those of the examples, but for the masked ones.
-    """
+    """The findings; samples are examples as tokens, each with the true one where it is masked."""
 
     title: str
     total: int
     samples: list[list[tuple[str, str | None]]]
     labels: list[int]
     statistics: PairStatistics
-    words: WordCount
+    words: WordCount  # of the text, or else of the examples but for their masked positions
 
 
 def inspect_pretraining_data(config: InspectConfig) -> str:
@@ -170,18 +145,12 @@ def look(config: InspectConfig) -> Inspection:
     """Reads the examples and adds up the figures."""
     vocabulary = Vocabulary.load(config.vocab_file)
     patterns = items_of(config.input_file)
-    shards = find_shards(patterns)
-    if not shards:
+    if not (shards := find_shards(patterns)):
         raise UserError("`input_file` names no file; name at least one.")
-    expected, pairs = stored_shape(shards, vocabulary.sha256)
-    expected = dataclasses.replace(expected, model_config=BertConfig(vocab_size=len(vocabulary)))
+    expected, pairs = stored_shape(shards, vocabulary)
     records = PretrainingRecords(patterns, expected, seed=0)
-    statistics = PairStatistics(
-        expected.max_seq_length,
-        expected.max_predictions_per_seq,
-        VocabularyFacts.of(vocabulary),
-        pairs,
-    )
+    facts, predictions = VocabularyFacts.of(vocabulary), expected.max_predictions_per_seq
+    statistics = PairStatistics(expected.max_seq_length, predictions, facts, pairs)
     counter, shown = WordCounter(vocabulary), WordCount()
     samples: list[list[tuple[str, str | None]]] = []
     labels: list[int] = []
@@ -207,27 +176,23 @@ def _in_tokens(
     features: dict[str, NDArray], row: int, vocabulary: Vocabulary
 ) -> list[tuple[str, str | None]]:
     masked = features["masked_lm_weights"][row] > 0
-    true = dict(
-        zip(
-            features["masked_lm_positions"][row][masked].tolist(),
-            features["masked_lm_ids"][row][masked].tolist(),
-            strict=True,
-        )
-    )
-    ids = features["input_ids"][row][: int(features["input_mask"][row].sum())].tolist()
+    positions, ids = (features[f"masked_lm_{name}"][row][masked] for name in ("positions", "ids"))
     tokens = vocabulary.tokens
-    return [
-        (tokens[shown], tokens[true[position]] if position in true else None)
-        for position, shown in enumerate(ids)
-    ]
+    true = {at: tokens[token] for at, token in zip(positions.tolist(), ids.tolist(), strict=True)}
+    shown = features["input_ids"][row][: int(features["input_mask"][row].sum())].tolist()
+    return [(tokens[token], true.get(at)) for at, token in enumerate(shown)]
 
 
 def as_text(inspection: Inspection) -> str:
     """Samples and figures for a terminal."""
-    parts = [_sample_text(inspection, number) for number in range(len(inspection.samples))]
-    parts.append(f"{inspection.total:,} examples, figures from {inspection.statistics.examples:,}:")
-    parts[-1] += "".join(f"\n  {name:<22} {value}" for name, value in _figures(inspection).items())
-    return "\n\n".join(parts)
+    parts, samples = [], zip(inspection.samples, inspection.labels, strict=True)
+    for number, (sample, label) in enumerate(samples, start=1):
+        about = f"{('next', 'random')[label]}; «…» holds the true token of a masked position"
+        words = " ".join(shown if true is None else f"{shown}«{true}»" for shown, true in sample)
+        parts.append(f"Example {number} ({about}):\n{words}")
+    lines = [f"{inspection.total:,} examples, figures from {inspection.statistics.examples:,}:"]
+    lines += [f"  {name:<22} {value}" for name, value in _figures(inspection).items()]
+    return "\n\n".join([*parts, "\n".join(lines)])
 
 
 def _figures(inspection: Inspection) -> dict[str, str]:
@@ -242,20 +207,8 @@ def _figures(inspection: Inspection) -> dict[str, str]:
         "masked an example": f"{found['masks_per_example']:.2f} "
         f"({_percent(found['masked_share'])} of the tokens)",
         "[UNK]": str(inspection.words),
-        "[MASK], same, random": ", ".join(
-            _percent(found[f"share_{kind}"]) for kind in ("mask", "kept", "random")
-        ),
+        "[MASK], same, random": ", ".join(_percent(found[f"share_{kind}"]) for kind in KINDS),
     }
-
-
-def _sample_text(inspection: Inspection, number: int) -> str:
-    label = ("next", "random")[inspection.labels[number]]
-    words = " ".join(
-        shown if true is None else f"{shown}«{true}»" for shown, true in inspection.samples[number]
-    )
-    return (
-        f"Example {number + 1} ({label}; «…» holds the true token of a masked position):\n{words}"
-    )
 
 
 def page(inspection: Inspection) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, BatchSource, EvaluationSource
 from pipelines.pretraining_data.draws import below, example_keys, mix, seed_word
 from pipelines.pretraining_data.masking import MASKED_LM, Targets, mask_examples, predict_neighbours
@@ -106,10 +107,10 @@ class PretrainingRecords:
                 f"`{option}` needs unmasked text, but the records of {shards[0].path} are masked; "
                 "make them again with create_pretraining_data and `masking=dynamic`."
             )
-        stored = self._stored_predictions()
+        usual = expected.max_predictions_per_seq
+        stored = recipe.stored_predictions if recipe else self._sizes(0).get("masked_lm_ids", usual)
         self._check_bare(shards, stored)
-        features = pair_features(expected.max_seq_length, stored)
-        self._parse = example_parser(features)
+        self._parse = example_parser(pair_features(expected.max_seq_length, stored))
         if self._description and self._masking == "dynamic":
             recipe = self._description.recipe
             if targets.mask_probabilities:
@@ -135,8 +136,6 @@ class PretrainingRecords:
             features |= masked_features(neighbours)
         elif self._masking == "dynamic":
             features |= self._mask(features, epochs, records)
-        elif self._masking == "none":
-            features |= _no_predictions(len(records))
         batch = self._padded(features)
         if self._expected.model_config:
             check_batch(batch, self._expected.model_config, self.reader.namer(records))
@@ -166,11 +165,8 @@ class PretrainingRecords:
         self, features: Mapping[str, np.ndarray], epochs: Numbers, records: Numbers
     ) -> dict[str, np.ndarray]:
         """Masks pairs anew: a pure function of (seed, epoch, record); changes `input_ids`."""
-        rows = self._examples(features)
-        identities = (epochs * len(self) + records).astype(np.uint64)
-        return masked_features(
-            mask_examples(rows, example_keys(identities, self._seed), self._rules)
-        )
+        keys = example_keys((epochs * len(self) + records).astype(np.uint64), self._seed)
+        return masked_features(mask_examples(self._examples(features), keys, self._rules))
 
     def _examples(self, features: Mapping[str, np.ndarray]) -> PaddedExamples:
         """The pairs of unmasked records; their ids are those of the features."""
@@ -183,23 +179,16 @@ class PretrainingRecords:
 
     def _padded(self, features: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Right types, and predictions filled up with zeros to what the model expects."""
-        wanted = pair_features(
-            self._expected.max_seq_length, self._expected.max_predictions_per_seq
-        )
+        length, predictions = self._expected.max_seq_length, self._expected.max_predictions_per_seq
+        unmasked = np.zeros((len(features["input_ids"]), 0))
         result = {}
-        for feature in wanted:
-            numbers = features[feature.name]
+        for feature in pair_features(length, predictions):
+            numbers = features.get(feature.name, unmasked)
             kind = np.float32 if feature.is_float else np.int32
             if numbers.shape[1] < feature.size:
                 numbers = np.pad(numbers, ((0, 0), (0, feature.size - numbers.shape[1])))
             result[feature.name] = numbers.astype(kind, copy=False)
         return result
-
-    def _stored_predictions(self) -> int | None:
-        """Predictions in the records, by the description or by looking at the first one."""
-        if self._description:
-            return self._description.recipe.stored_predictions
-        return self._sizes(0).get("masked_lm_ids", self._expected.max_predictions_per_seq)
 
     def _sizes(self, record: int) -> dict[str, int]:
         return feature_sizes(self.reader.read(np.array([record]))[0], self.reader.name(record))
@@ -212,8 +201,7 @@ class PretrainingRecords:
                 continue
             sizes = self._sizes(first)
             predictions = sizes.get("masked_lm_ids", 0)
-            missing = [f.name for f in pair_features(1, 1) if f.name not in sizes]
-            if missing:
+            if missing := [f.name for f in pair_features(1, 1) if f.name not in sizes]:
                 raise UserError(
                     f"{shard.path}: its examples have no {missing[0]}, so they are not for "
                     "pre-training; name shards of create_pretraining_data."
@@ -226,18 +214,18 @@ class PretrainingRecords:
                 )
 
 
-def stored_shape(
-    shards: Sequence[Shard], vocabulary_sha256: str | None = None
-) -> tuple[Expected, bool]:
-    """The contents of shards, for callers that have no model to compare with."""
+def stored_shape(shards: Sequence[Shard], vocabulary: Vocabulary) -> tuple[Expected, bool]:
+    """What shards hold, for callers without a model, and whether their examples are pairs."""
+    pairs = True
     if (description := shards[0].description) is not None:
-        recipe = description.recipe
-        length, predictions = recipe.max_seq_length, recipe.max_predictions_per_seq
-        return Expected(length, predictions, vocabulary_sha256), recipe.do_next_sentence
-    first = RecordReader([shards[0].path]).read(np.array([0]))[0]
-    sizes = feature_sizes(first, f"{shards[0].path}: record 0")
-    predictions = sizes.get("masked_lm_ids", 0)
-    return Expected(sizes.get("input_ids", 0), predictions, vocabulary_sha256), True
+        recipe, pairs = description.recipe, description.recipe.do_next_sentence
+        sizes = recipe.max_seq_length, recipe.max_predictions_per_seq
+    else:
+        first = RecordReader([shards[0].path]).read(np.array([0]))[0]
+        found = feature_sizes(first, f"{shards[0].path}: record 0")
+        sizes = found.get("input_ids", 0), found.get("masked_lm_ids", 0)
+    config = BertConfig(vocab_size=len(vocabulary))
+    return Expected(*sizes, vocabulary.sha256, model_config=config), pairs
 
 
 def _common_description(shards: Sequence[Shard]) -> Description | None:
@@ -262,16 +250,6 @@ def _reading(shard: Shard) -> tuple | None:
     if recipe.masking != "dynamic":
         of_records |= fields.keys() - {"masking", "do_next_sentence"}
     return recipe.stored_predictions, *(fields[name] for name in sorted(fields.keys() - of_records))
-
-
-def _no_predictions(examples: int) -> dict[str, np.ndarray]:
-    """Features of examples without masks."""
-    empty = np.zeros((examples, 0), np.int64)
-    return {
-        "masked_lm_positions": empty,
-        "masked_lm_ids": empty,
-        "masked_lm_weights": empty.astype(np.float32),
-    }
 
 
 def check_batch(
@@ -304,26 +282,23 @@ def check_batch(
         values = batch.get(name)
         if values is None or not values.size or (values.min() >= 0 and values.max() < limit):
             continue
-        wrong = (values < 0) | (values >= limit)
-        row = int(np.flatnonzero(wrong.any(axis=-1))[0])
         raise UserError(
-            f"{where(row)} has {values[row][wrong[row]][0]} in {name}, but the model only knows 0 "
-            f"to {limit - 1} ({meaning}); use the vocabulary and configuration that the shards "
-            "were made with."
+            f"{_first(values, (values < 0) | (values >= limit), where)} in {name}, but the model "
+            f"only knows 0 to {limit - 1} ({meaning}); use the vocabulary and configuration that "
+            "the shards were made with."
         )
-    _check_weights(batch.get("masked_lm_weights"), where)
+    weights = batch.get("masked_lm_weights", np.zeros((0, 0)))
+    if (wrong := ~np.isfinite(weights) | (weights < 0)).any():
+        raise UserError(
+            f"{_first(weights, wrong, where)} in masked_lm_weights, but a weight is a number from "
+            "0 on; make this shard again."
+        )
 
 
-def _check_weights(weights: np.ndarray | None, where: Callable[[int], str]) -> None:
-    if weights is None:
-        return
-    wrong = ~np.isfinite(weights) | (weights < 0)
-    if wrong.any():
-        row = int(np.flatnonzero(wrong.any(axis=-1))[0])
-        raise UserError(
-            f"{where(row)} has {weights[row][wrong[row]][0]} in masked_lm_weights, but a weight is "
-            "a number from 0 on; make this shard again."
-        )
+def _first(values: np.ndarray, wrong: np.ndarray, where: Callable[[int], str]) -> str:
+    """The first wrong value, with its record."""
+    row = int(np.flatnonzero(wrong.any(axis=-1))[0])
+    return f"{where(row)} has {values[row][wrong[row]][0]}"
 
 
 Batch = Mapping[str, np.ndarray]

@@ -21,19 +21,11 @@ Numbers = NDArray[np.int64]
 
 @dataclasses.dataclass(frozen=True)
 class DocumentBatch:
-    """Neighbouring whole documents of the corpus, by the lengths of their sentences.
+    """Neighbouring whole documents of the corpus, by the lengths of their sentences."""
 
-    Attributes:
-        sentence_offsets: int64 [sentences + 1], tokens before each sentence, from the batch's first
-            token on; starts with 0.
-        document_bounds: int64 [documents + 1], sentences before each document, from the batch's
-            first sentence on; starts with 0.
-        first_sentence, first_document, first_token: numbers in the corpus.
-    """
-
-    sentence_offsets: Numbers
-    document_bounds: Numbers
-    first_sentence: int = 0
+    sentence_offsets: Numbers  # int64 [sentences + 1], tokens of the batch before each sentence
+    document_bounds: Numbers  # int64 [documents + 1], sentences of the batch before each document
+    first_sentence: int = 0  # as all three: its number in the corpus
     first_document: int = 0
     first_token: int = 0
 
@@ -63,25 +55,15 @@ class ChunkRules:
 
 @dataclasses.dataclass
 class Chunks:
-    """Planned chunks; each array has one entry for each chunk.
+    """Planned chunks; each array has one entry for each chunk."""
 
-    Attributes:
-        keys: uint64, the example's key.
-        document: int64, number of its document in the corpus.
-        start_a: int64, first token of A in the corpus.
-        len_a: int64, tokens of A, not yet truncated.
-        len_b: int64, tokens of B, which follows A; 0 where B comes from elsewhere.
-        is_random: bool, whether B comes from elsewhere.
-        target_b: int64, how many tokens a B from elsewhere should reach.
-    """
-
-    keys: Words
-    document: Numbers
-    start_a: Numbers
-    len_a: Numbers
-    len_b: Numbers
-    is_random: NDArray[np.bool_]
-    target_b: Numbers
+    keys: Words  # uint64, the example's key
+    document: Numbers  # int64, number of its document in the corpus
+    start_a: Numbers  # int64, first token of A in the corpus
+    len_a: Numbers  # int64, tokens of A, not yet truncated
+    len_b: Numbers  # int64, tokens of B, which follows A; 0 where B comes from elsewhere
+    is_random: NDArray[np.bool_]  # bool, whether B comes from elsewhere
+    target_b: Numbers  # int64, how many tokens a B from elsewhere should reach
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -54,17 +54,11 @@ class FileBlock:
 
 @dataclasses.dataclass
 class SentenceBlock:
-    """Tokenized sentences of whole documents.
+    """Tokenized sentences of whole documents."""
 
-    Attributes:
-        ids: unsigned [tokens].
-        sentence_lengths: int64 [sentences], tokens of each; never 0.
-        document_sizes: int64 [documents], sentences of each; never 0.
-    """
-
-    ids: NDArray[np.unsignedinteger]
-    sentence_lengths: NDArray[np.int64]
-    document_sizes: NDArray[np.int64]
+    ids: NDArray[np.unsignedinteger]  # unsigned [tokens]
+    sentence_lengths: NDArray[np.int64]  # int64 [sentences], tokens of each; never 0
+    document_sizes: NDArray[np.int64]  # int64 [documents], sentences of each; never 0
 
 
 def find_cut(file: IO[bytes], position: int) -> int | None:

@@ -21,44 +21,26 @@ Numbers = NDArray[np.int64]
 
 @dataclasses.dataclass(frozen=True)
 class MaskingRules:
-    """How positions are chosen and replaced.
+    """How positions are chosen and replaced."""
 
-    Attributes:
-        max_predictions: most masked positions an example, e.g. 20.
-        probability: share of the tokens (with [CLS] and [SEP]) to mask, e.g. 0.15.
-        whole_words: the tokens of a word are chosen together.
-        max_ngram: longest run of words chosen together (1 to 3); above 1 it implies whole words.
-        mask_share, same_share: shares of chosen tokens that become [MASK] and that stay; the rest
-            becomes a random token.
-        mask_id: id of [MASK].
-        continuation: bool [vocabulary], tokens that continue a word ("##ing").
-        replacements: unsigned [n], the ids that a random replacement is drawn from.
-    """
-
-    max_predictions: int
-    probability: float
-    mask_id: int
-    continuation: NDArray[np.bool_]
-    replacements: Tokens
-    whole_words: bool = False
-    max_ngram: int = 1
-    mask_share: float = 0.8
-    same_share: float = 0.1
+    max_predictions: int  # most masked positions an example, e.g. 20
+    probability: float  # share of the tokens (with [CLS] and [SEP]) to mask, e.g. 0.15
+    mask_id: int  # id of [MASK]
+    continuation: NDArray[np.bool_]  # bool [vocabulary], tokens that continue a word ("##ing")
+    replacements: Tokens  # unsigned [n], the ids that a random replacement is drawn from
+    whole_words: bool = False  # the tokens of a word are chosen together
+    max_ngram: int = 1  # longest run of words chosen together, 1 to 3; above 1: whole words
+    mask_share: float = 0.8  # of chosen tokens that become [MASK]
+    same_share: float = 0.1  # and that stay; the rest becomes a random token
 
 
 @dataclasses.dataclass
 class Masked:
-    """Chosen positions and their true ids, padded with zeros to the number of predictions.
+    """Chosen positions and their true ids, padded with zeros to the number of predictions."""
 
-    Attributes:
-        positions: int64 [examples, predictions], ascending.
-        ids: unsigned [examples, predictions], the true tokens.
-        counts: int64 [examples], how many are real.
-    """
-
-    positions: Numbers
-    ids: Tokens
-    counts: Numbers
+    positions: Numbers  # int64 [examples, predictions], ascending
+    ids: Tokens  # unsigned [examples, predictions], the true tokens
+    counts: Numbers  # int64 [examples], how many are real
 
 
 def predictions_wanted(lengths: Numbers, rules: MaskingRules) -> Numbers:

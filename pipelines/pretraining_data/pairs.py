@@ -35,21 +35,14 @@ class SpecialIds:
 
 @dataclasses.dataclass
 class PlannedExamples:
-    """Examples as positions in the corpus: 29 bytes each instead of their tokens.
+    """Examples as positions in the corpus: 29 bytes each instead of their tokens."""
 
-    Attributes:
-        keys: uint64 [examples]; also the order of the examples in the shards.
-        start_a, start_b: int64 [examples], first tokens.
-        len_a, len_b: uint16 [examples], tokens after truncation; `len_b` 0 where there is no B.
-        is_random: bool [examples], the next-sentence label.
-    """
-
-    keys: Words
-    start_a: Numbers
+    keys: Words  # uint64 [examples]; also the order of the examples in the shards
+    start_a: Numbers  # int64 [examples], first token of A, as of B
     start_b: Numbers
-    len_a: NDArray[np.uint16]
-    len_b: NDArray[np.uint16]
-    is_random: NDArray[np.bool_]
+    len_a: NDArray[np.uint16]  # uint16 [examples], tokens after truncation
+    len_b: NDArray[np.uint16]  # 0 where there is no B
+    is_random: NDArray[np.bool_]  # bool [examples], the next-sentence label
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -69,18 +62,12 @@ class PlannedExamples:
 
 @dataclasses.dataclass
 class PaddedExamples:
-    """Examples of a fixed length.
+    """Examples of a fixed length."""
 
-    Attributes:
-        ids: unsigned [examples, length], padded.
-        len_a, len_b: int64 [examples], tokens of A and B.
-        pairs: False where the examples have no B and no second [SEP].
-    """
-
-    ids: Tokens
-    len_a: Numbers
+    ids: Tokens  # unsigned [examples, length], padded
+    len_a: Numbers  # int64 [examples], tokens of A, as of B
     len_b: Numbers
-    pairs: bool = True
+    pairs: bool = True  # False where the examples have no B and no second [SEP]
 
     def lengths(self) -> Numbers:
         """int64 [examples]: tokens with [CLS] and [SEP], without padding."""

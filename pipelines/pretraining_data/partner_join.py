@@ -76,21 +76,13 @@ class ExampleBlock:
 
 @dataclasses.dataclass
 class RequestBlock:
-    """Chunks that wait for their random B.
+    """Chunks that wait for their random B."""
 
-    Attributes:
-        keys: uint64 [requests].
-        document: int64 [requests], the document that B comes from.
-        target_b: int64 [requests], tokens that B should reach.
-        tokens_a: unsigned [tokens], the A of each, one after the other, not truncated.
-        len_a: int64 [requests].
-    """
-
-    keys: Words
-    document: Numbers
-    target_b: Numbers
-    tokens_a: Tokens
-    len_a: Numbers
+    keys: Words  # uint64 [requests]
+    document: Numbers  # int64 [requests], the document that B comes from
+    target_b: Numbers  # int64 [requests], tokens that B should reach
+    tokens_a: Tokens  # unsigned [tokens], the A of each, one after the other, not truncated
+    len_a: Numbers  # int64 [requests]
 
 
 def take_spans(tokens: Tokens, starts: Numbers, lengths: Numbers) -> Tokens:

@@ -7,6 +7,7 @@ each. So a process copies a remote set before the first step; the copy goes with
 import dataclasses
 import functools
 import tempfile
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,13 +30,9 @@ _COPIED_AT_ONCE = 8 << 20
 _copies: list[tempfile.TemporaryDirectory] = []  # they go when the process ends
 
 
-def with_local_copies(patterns: Sequence[str]) -> list[str]:
-    """Replaces remote names by local ones, copying what they stand for."""
-    return [_copied(pattern) if "://" in pattern else pattern for pattern in patterns]
-
-
 @functools.cache
 def _copied(pattern: str) -> str:
+    """The local name of a copy of what a remote one stands for."""
     import tensorflow as tf
 
     folder, name = pattern.rstrip("/").rsplit("/", 1)
@@ -109,8 +106,13 @@ class Shard:
 def find_shards(patterns: Sequence[str]) -> list[Shard]:
     """The shards that files, globs, folders and common names stand for, of remote ones copies."""
     shards: dict[Path, Shard] = {}
-    for pattern in with_local_copies(patterns):
-        for shard in _match(pattern):
+    for pattern in patterns:
+        for shard in _match(_copied(pattern) if "://" in pattern else pattern):
+            if not is_there(shard.path):
+                raise UserError(
+                    f"{shard.path}: this shard of the set is missing (a run that was stopped?); "
+                    "make the set again, or name the files one by one."
+                )
             shards.setdefault(shard.path, shard)
     return list(shards.values())
 
@@ -120,12 +122,10 @@ def _match(pattern: str) -> list[Shard]:
     if is_there(path) and path.is_file():
         return [_known_shards(path.parent).get(path.name, Shard(path))]
     if (description_file := Path(description_path(path))).is_file():
-        return _set_of(description_file)
+        return _listed(description_file)
     if path.is_dir():
-        found = [
-            shard for file in sorted(path.glob(f"*{DESCRIPTION_SUFFIX}")) for shard in _set_of(file)
-        ]
-        if found:
+        descriptions = sorted(path.glob(f"*{DESCRIPTION_SUFFIX}"))
+        if found := [shard for file in descriptions for shard in _listed(file)]:
             return found
         raise UserError(f"{path}: holds no pre-training shards with a description; name its files.")
     files = [Path(name) for name in match_files(pattern) if _may_be_shard(name)]
@@ -136,9 +136,9 @@ def _match(pattern: str) -> list[Shard]:
 
 def _matched(files: list[Path]) -> list[Shard]:
     """Shards of a glob; of each numbered set that it touches, all must be there."""
-    sizes: dict[str, set[str]] = {}
-    for name, of in (parts for file in files if (parts := set_of_shard(str(file)))):
-        sizes.setdefault(name, set()).add(of)
+    sizes, missing = defaultdict[str, set[str]](set), list[Path]()  # `find_shards` tells of those
+    for name, of in filter(None, (set_of_shard(str(file)) for file in files)):
+        sizes[name].add(of)
     for name, counts in sizes.items():
         if len(counts) > 1:
             listed = " and ".join(sorted(f"{int(of)}" for of in counts))
@@ -146,44 +146,25 @@ def _matched(files: list[Path]) -> list[Shard]:
                 f"{name}-*: holds shards of two sets, of {listed} files; remove the old ones."
             )
         (of,) = counts
-        for number in range(int(of)):
-            if not (path := Path(f"{name}-{number:05d}-of-{of}")).exists():
-                raise _missing(path)
+        whole = (Path(f"{name}-{number:05d}-of-{of}") for number in range(int(of)))
+        missing += (path for path in whole if not path.exists())
     known = {folder: _known_shards(folder) for folder in {file.parent for file in files}}
-    return [known[file.parent].get(file.name, Shard(file)) for file in files]
+    return [known[file.parent].get(file.name, Shard(file)) for file in files + missing]
 
 
 def _may_be_shard(name: str) -> bool:
     return Path(name).is_file() and not name.endswith((".index", ".json", ".html", ".incomplete"))
 
 
-def _set_of(description_file: Path) -> list[Shard]:
-    description = Description.read(description_file)
-    shards = [
-        Shard(description_file.parent / entry.file, description, entry)
-        for entry in description.shards
-    ]
-    for shard in shards:
-        if not is_there(shard.path):
-            raise _missing(shard.path)
-    return shards
+def _listed(description_file: Path) -> list[Shard]:
+    description, folder = Description.read(description_file), description_file.parent
+    return [Shard(folder / entry.file, description, entry) for entry in description.shards]
 
 
 def _known_shards(folder: Path) -> dict[str, Shard]:
     """All shards that the descriptions in a folder list, by file name."""
-    known = {}
-    for file in sorted(folder.glob(f"*{DESCRIPTION_SUFFIX}")):
-        description = Description.read(file)
-        for entry in description.shards:
-            known[entry.file] = Shard(folder / entry.file, description, entry)
-    return known
-
-
-def _missing(path: Path) -> UserError:
-    return UserError(
-        f"{path}: this shard of the set is missing (a run that was stopped?); make the set again, "
-        "or name the files one by one."
-    )
+    files = sorted(folder.glob(f"*{DESCRIPTION_SUFFIX}"))
+    return {shard.path.name: shard for file in files for shard in _listed(file)}
 
 
 def described_words(shards: Sequence[Shard]) -> WordCount | None:
@@ -201,9 +182,9 @@ def check_shards(shards: Sequence[Shard], expected: Expected) -> None:
 
     Bare TFRecords pass here; their first record is checked when they are read.
     """
-    for description in {id(shard.description): shard for shard in shards}.values():
-        if description.description is not None:
-            _check_description(description.description, description.path, expected)
+    for shard in {id(one.description): one for one in shards}.values():
+        if shard.description is not None:
+            _check_description(shard.description, shard.path, expected)
     total = sum(shard.entry.bytes for shard in shards if shard.entry)
     for shard in shards:
         if shard.entry is not None:

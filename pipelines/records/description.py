@@ -9,11 +9,12 @@ all that decides the content of the records, so that a run can refuse shards of 
 """
 
 import dataclasses
+import logging
 import os
 import platform
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -22,18 +23,19 @@ import numpy as np
 
 from keras_bert_impl import __version__
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import open_input, open_whole
+from keras_bert_impl.files import open_input, open_whole, read_small
 from keras_bert_impl.json_files import (
     Count,
     FileName,
     json_text,
     parse_json,
-    read_json_value,
     typed,
 )
 from keras_bert_impl.tokenization.unknown_words import WordCount
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, VocabularyFacts
 from pipelines.records.serialise import Feature, pair_features
+
+_LOGGER = logging.getLogger(__name__)
 
 DESCRIPTION_SUFFIX = ".recipe.json"
 _NUMBERED = re.compile(r"(?P<name>.+)-\d{5}-of-(?P<count>\d{5})")
@@ -88,6 +90,7 @@ def description_path(set_name: str | os.PathLike[str]) -> str:
 
 FORMAT = 1
 _READ_BYTES = 1 << 22
+_MOST_MEBIBYTES = 64
 _REMEDY = "make the shards again, or delete it to read them without checks"
 
 
@@ -143,41 +146,31 @@ class TokenizerFacts(TypedDict):
     unicode_form: NotRequired[str]
 
 
-class _Source(TypedDict):
+class Source(TypedDict):
+    """The figures of a text; others are kept as they are."""
+
     documents: Count
     words: NotRequired[Count]
     unknown_words: NotRequired[Count]
 
 
-class _File(TypedDict):
-    """What the file of a description holds."""
-
-    format: int
-    recipe: Recipe
-    vocabulary: VocabularyFacts
-    tokenizer: TokenizerFacts
-    source: _Source
-    shards: tuple[ShardEntry, ...]
-    versions: dict[str, str]
-
-
 @dataclasses.dataclass(frozen=True)
 class Description:
-    """The description of a set of shards; `source` has the figures of its text."""
+    """The description of a set of shards."""
 
     recipe: Recipe
     vocabulary: VocabularyFacts
     tokenizer: TokenizerFacts
-    source: Mapping[str, Any]
-    shards: tuple[ShardEntry, ...]
+    source: Source
     versions: Mapping[str, str]
+    shards: tuple[ShardEntry, ...]
 
     @classmethod
     def of(
         cls,
         config: PretrainingDataConfig,
         facts: VocabularyFacts,
-        source: Mapping[str, Any],
+        source: Any,
         entries: Sequence[ShardEntry],
     ) -> "Description":
         """The description of a finished set."""
@@ -187,18 +180,12 @@ class Description:
         }
         if config.text_encoding.composes:
             tokenizer["unicode_form"] = config.text_encoding.unicode_form
-        return cls(
-            recipe=config.recipe,
-            vocabulary=facts,
-            tokenizer=tokenizer,
-            source=source,
-            shards=tuple(entries),
-            versions={
-                "keras_bert_impl": __version__,
-                "numpy": np.__version__,
-                "python": platform.python_version(),
-            },
-        )
+        versions = {
+            "keras_bert_impl": __version__,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        }
+        return cls(config.recipe, facts, tokenizer, source, versions, tuple(entries))
 
     def totals(self) -> dict[str, int]:
         """The counts of all shards added up."""
@@ -232,16 +219,9 @@ class Description:
 
     def to_text(self) -> str:
         """The description as a file's content."""
-        values = {
-            "format": FORMAT,
-            "recipe": dataclasses.asdict(self.recipe),
-            "vocabulary": dataclasses.asdict(self.vocabulary),
-            "tokenizer": self.tokenizer,
-            "source": dict(self.source),
-            "counts": self.totals(),
-            "versions": dict(self.versions),
-            "shards": list(map(dataclasses.asdict, self.shards)),
-        }
+        values = dataclasses.asdict(self)
+        last = {name: values.pop(name) for name in ("versions", "shards")}
+        values = {"format": FORMAT, **values, "counts": self.totals(), **last}
         return json_text(values, indent=1) + "\n"
 
     def write(self, path: Path) -> None:
@@ -250,27 +230,24 @@ class Description:
             file.write(self.to_text())
 
     @classmethod
-    def read(cls, path: Path) -> "Description":
+    def read(cls, path: str | Path) -> "Description":
         """Reads a description."""
-        return cls._of(read_json_value(path), str(path))
+        return cls.from_text(read_small(path, _MOST_MEBIBYTES, f"none has; {_REMEDY}"), str(path))
 
     @classmethod
     def from_text(cls, text: str | bytes, path: str) -> "Description":
         """The inverse of `to_text`; `path` is for errors."""
-        return cls._of(parse_json(text, path, _REMEDY), path)
-
-    @classmethod
-    def _of(cls, values: Any, path: str) -> "Description":
         where = f"{path}: is not a description of pre-training shards"
-        found = typed(values, dict, where, _REMEDY).get("format")
-        if found != FORMAT:
+        values = typed(parse_json(text, path, _REMEDY), dict, where, _REMEDY)
+        if (found := values.get("format")) != FORMAT:
             raise UserError(
                 f"{path}: has format {shown(found)}, this version reads {FORMAT}; make the shards "
                 "again."
             )
-        described: _File = typed(values, _File, where, _REMEDY)
-        known: Mapping[str, Any] = described
-        return cls(**{one.name: known[one.name] for one in dataclasses.fields(cls)})
+        names = {one.name for one in dataclasses.fields(cls)}
+        own = {name: value for name, value in values.items() if name in names}
+        described: Description = typed(own, cls, where, _REMEDY)
+        return described
 
 
 _MODULE = "tensorflow_datasets.core.features"
@@ -286,15 +263,24 @@ def split_name(output_name: str) -> str:
     return re.sub(r"\W", "_", output_name.split(".", 1)[0]) or "train"
 
 
-def metadata_files(sets: Mapping[str, Description], latest: str) -> dict[str, str]:
-    """Makes the metadata of a folder."""
-    named = {
-        name.removesuffix(DESCRIPTION_SUFFIX): description for name, description in sets.items()
-    }
-    features = _features(named[latest.removesuffix(DESCRIPTION_SUFFIX)])
-    alike = {name: each for name, each in sorted(named.items()) if _features(each) == features}
+def metadata_files(
+    name: str,
+    description: Description,
+    found: Iterable[str],
+    read: Callable[[str], Description] = Description.read,
+) -> dict[str, str]:
+    """The metadata of a set's folder by their files' names; `found` are the descriptions there."""
+    sets = {}
+    for path in found:
+        try:
+            sets[base_name(path).removesuffix(DESCRIPTION_SUFFIX)] = read(path)
+        except UserError as error:  # of another set: no reason to stop at the end of this one
+            _LOGGER.warning("%s", error)
+    sets[name] = description
+    features = _features(description)
+    alike = {name: each for name, each in sorted(sets.items()) if _features(each) == features}
     info = {
-        "description": named[latest.removesuffix(DESCRIPTION_SUFFIX)].summary(),
+        "description": description.summary(),
         "fileFormat": "tfrecord",
         "name": "pretraining_examples",
         "splits": [split for each in alike.items() for split in _splits(*each)],

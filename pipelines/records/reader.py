@@ -2,6 +2,7 @@
 
 import os
 import resource
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import check_file
+from keras_bert_impl.files import open_input
 from pipelines.records.description import index_path
 from pipelines.records.serialise import FRAME_BYTES, masked_crcs
 
@@ -19,8 +20,7 @@ _MOST_OF_FRAME = 1 << 30  # a record is read whole; an example has some thousand
 def load_sizes(shard: str | os.PathLike[str]) -> NDArray[np.uint32]:
     """The bytes of each frame of a shard: from its index, or by walking the frames."""
     path = Path(shard)
-    if not path.is_file() or path.stat().st_size:  # an empty shard is passed over
-        check_file(path)
+    open_input(path, may_be_empty=True).close()  # an empty shard is passed over
     size = path.stat().st_size
     index = Path(index_path(path))
     if index.is_file():
@@ -62,8 +62,8 @@ def _allow_open_files(count: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY:
         wanted = soft + count + _OTHER_FILES
-        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        wanted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 class RecordReader:
@@ -99,16 +99,14 @@ class RecordReader:
         first, end = self._first[shard : shard + 2].tolist()
         return first if first < end else None
 
-    def where(self, records: NDArray[np.int64]) -> list[tuple[Path, int]]:
-        """The shard of each record, and the record's number in it, counted from 0."""
+    def _places(self, records: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The shard of each record, and its number in it, counted from 0."""
         shards = np.searchsorted(self._first, records, side="right") - 1
-        inside = (records - self._first[shards]).tolist()
-        return [(self._paths[shard], n) for shard, n in zip(shards.tolist(), inside, strict=True)]
+        return shards, records - self._first[shards]
 
     def read(self, records: NDArray[np.int64]) -> list[bytes]:
         """Reads records, whose checksums are compared."""
-        shards = np.searchsorted(self._first, records, side="right") - 1
-        inside = records - self._first[shards]
+        shards, inside = self._places(records)
         ends = self._ends[records].astype(np.int64)
         starts = np.where(inside == 0, 0, self._ends[records - 1]) + _HEAD
         files = [self._files[shard] for shard in shards.tolist()]
@@ -118,17 +116,16 @@ class RecordReader:
         stored = np.frombuffer(b"".join([frame[-_TAIL:] for frame in frames]), "<u4")
         wrong = np.flatnonzero(masked_crcs(contents) != stored)
         if len(wrong):
-            shard, record = shards[wrong[0]], inside[wrong[0]]
             raise UserError(
-                f"{self._paths[shard]}: record {record} was altered since it was written (its "
+                f"{self.name(int(records[wrong[0]]))} was altered since it was written (its "
                 "checksum differs); make this shard again."
             )
         return contents
 
     def name(self, record: int) -> str:
         """Names a record by its shard and its number in it: "a.tfrecord: record 3"."""
-        ((path, number),) = self.where(np.array([record]))
-        return f"{path}: record {number}"
+        shard, number = (int(each[0]) for each in self._places(np.array([record])))
+        return f"{self._paths[shard]}: record {number}"
 
     def namer(self, records: NDArray[np.int64]) -> Callable[[int], str]:
         """A function that names the record in a row of a batch of these records."""
@@ -136,9 +133,9 @@ class RecordReader:
 
     def list_by_shard(self, records: NDArray[np.int64]) -> str:
         """Names many records, those of one shard together."""
-        shards: dict[str, list[int]] = {}
-        for path, number in self.where(records):
-            shards.setdefault(str(path), []).append(number)
+        shards = defaultdict[Path, list[int]](list)
+        for shard, number in np.column_stack(self._places(records)).tolist():
+            shards[self._paths[shard]].append(number)
         return " and ".join(
             f"record{'s' if len(numbers) > 1 else ''} {', '.join(map(str, sorted(numbers)))} of "
             f"{path}"

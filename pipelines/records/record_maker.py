@@ -16,13 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.files import open_whole
+from pipelines.pretraining_data import pairs
 from pipelines.pretraining_data.masking import Masked, mask_examples
-from pipelines.pretraining_data.pairs import (
-    PaddedExamples,
-    PlannedExamples,
-    Tokens,
-    gather_examples,
-)
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
 from pipelines.records.description import ShardEntry, base_name, index_path
 from pipelines.records.serialise import BlockSerialiser, Frames, pair_features
@@ -47,14 +42,14 @@ class RecordMaker:
             pair_features(recipe.max_seq_length, recipe.stored_predictions, self.facts.size)
         )
 
-    def blocks(self, tokens: Tokens, plan: PlannedExamples) -> Iterator[Frames]:
+    def blocks(self, tokens: pairs.Tokens, plan: pairs.PlannedExamples) -> Iterator[Frames]:
         """The framed records of planned examples, a block at a time."""
         for start in range(0, len(plan), BLOCK_EXAMPLES):
             yield self._records(tokens, plan.take(slice(start, start + BLOCK_EXAMPLES)))
 
-    def _records(self, tokens: Tokens, plan: PlannedExamples) -> Frames:
+    def _records(self, tokens: pairs.Tokens, plan: pairs.PlannedExamples) -> Frames:
         recipe, special = self.recipe, self.facts.special
-        rows = gather_examples(
+        rows = pairs.gather_examples(
             tokens, plan, recipe.max_seq_length, special, pairs=recipe.do_next_sentence
         )
         features: dict[str, NDArray] = {}
@@ -69,7 +64,9 @@ class RecordMaker:
         return self._serialiser.frames(features)
 
 
-def example_features(examples: PaddedExamples, is_random: NDArray[np.bool_]) -> dict[str, NDArray]:
+def example_features(
+    examples: pairs.PaddedExamples, is_random: NDArray[np.bool_]
+) -> dict[str, NDArray]:
     """The features of padded examples by the reference's names; arrays [examples, size]."""
     column = np.arange(examples.ids.shape[1])
     inside = column < examples.lengths()[:, None]
@@ -92,10 +89,7 @@ def masked_features(masked: Masked) -> dict[str, NDArray]:
 
 
 def write_shard(
-    path: str,
-    blocks: Iterable[Frames],
-    counts: Mapping[str, int],
-    create: CreateFile | None = None,
+    path: str, blocks: Iterable[Frames], counts: Mapping[str, int], create: CreateFile | None = None
 ) -> ShardEntry:
     """Writes a shard and its index."""
     checksum = google_crc32c.Checksum()

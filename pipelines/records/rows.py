@@ -15,24 +15,19 @@ Numbers = NDArray[np.int64]
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """Rows of some examples.
+    """Rows of some examples."""
 
-    Attributes:
-        examples: int64 [rows], which example (counted from 0) each row is of; never falling.
-        lengths: int64 [rows], the tokens of each row; of several choices, those of the longest.
-        tokens: features with a number for each token, flat, row after row: int32
-            [sum of lengths, ...]; with choices [sum of lengths * choices], where all choices of a
-            row are padded with 0 to its length.
-        values: features of a fixed shape: int32 or float32 [rows, ...].
-        choices: how many choices each row holds; None where rows are single texts.
-        num_truncated: int64 [examples], the tokens of each example that are in no row.
-    """
-
-    examples: Numbers
+    examples: Numbers  # int64 [rows], which example (counted from 0) each row is of; never falling
+    # int64 [rows], the tokens of each row; of several choices, those of the longest.
     lengths: Numbers
+    # Features with a number for each token, flat, row after row: int32 [sum of lengths, ...]; with
+    # choices [sum of lengths * choices], where all choices of a row are padded with 0 to its
+    # length.
     tokens: Mapping[str, NDArray]
+    # Features of a fixed shape: int32 or float32 [rows, ...].
     values: Mapping[str, NDArray] = dataclasses.field(default_factory=dict)
-    choices: int | None = None
+    choices: int | None = None  # how many choices each row holds; None where rows are single texts
+    # int64 [examples], the tokens of each example that are in no row.
     num_truncated: Numbers | None = None
 
     def __len__(self) -> int:
@@ -48,16 +43,13 @@ class Rows:
         return np.concatenate([[0], np.cumsum(self.lengths * self.width)])
 
     def padded(self, length: int) -> dict[str, NDArray]:
-        """Gives the arrays that a model reads, padded with 0.
+        """The arrays that a model reads: token features padded with 0, and the values.
 
-        Returns:
-            Token features [rows, length, ...], with choices [rows, choices, length, ...]; and the
-            values.
+        The former are [rows, length, ...], with choices [rows, choices, length, ...].
         """
         shape = (len(self), length) if self.choices is None else (len(self), self.choices, length)
-        return {name: self._padded(flat, shape) for name, flat in self.tokens.items()} | dict(
-            self.values
-        )
+        tokens = {name: self._padded(flat, shape) for name, flat in self.tokens.items()}
+        return tokens | dict(self.values)
 
     def _padded(self, flat: NDArray, shape: tuple[int, ...]) -> NDArray:
         array = np.zeros([*shape, *flat.shape[1:]], flat.dtype)

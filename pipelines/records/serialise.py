@@ -148,20 +148,13 @@ def _varint_tables(limit: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32], 
 
 @dataclasses.dataclass
 class _Field:
-    """Where a feature's bytes are in the matrix.
-
-    Attributes:
-        feature: which one.
-        start: first byte of its numbers.
-        entry_bytes: bytes of its whole map entry where that is always the same; otherwise None, and
-            its numbers take 1 to 4 bytes, in cells of 4.
-        lengths: positions of its four length cells, from the numbers outwards.
-    """
+    """Where a feature's bytes are in the matrix."""
 
     feature: Feature
-    start: int
+    start: int  # first byte of its numbers
+    # Bytes of its whole map entry; None where its numbers take 1 to 4 bytes each, in cells of 4.
     entry_bytes: int | None
-    lengths: list[int]
+    lengths: list[int]  # positions of its four length cells, from the numbers outwards
 
 
 class _Layout:

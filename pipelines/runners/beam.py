@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Any
 
@@ -24,19 +24,8 @@ from keras_bert_impl.backend import import_tensorflow_quietly
 from keras_bert_impl.errors import UserError, cut
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.pretraining_data import partner_join
+from pipelines.pretraining_data import documents, partner_join
 from pipelines.pretraining_data.chunks import pair_starts
-from pipelines.pretraining_data.documents import (
-    FileBlock,
-    check_partners,
-    choose_shards,
-    cut_into_blocks,
-    encode_block,
-    look_at_input,
-    read_lines,
-    sample_lines,
-    split_names,
-)
 from pipelines.pretraining_data.draws import key_ranges
 from pipelines.pretraining_data.pairs import PlannedExamples
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, VocabularyFacts
@@ -61,84 +50,68 @@ def run_beam(config: PretrainingDataConfig) -> Description:
     vocabulary = Vocabulary.load(config.vocab_file)
     facts = VocabularyFacts.of(vocabulary)
     blocks, files = _find_blocks(config.input_file)
-    config.unknown.check(
-        sample_lines(blocks, FileSystems.open, config.text_encoding),
-        config.text_settings(vocabulary),
-        config.input_file,
-    )
+    sample = documents.sample_lines(blocks, FileSystems.open, config.text_encoding)
+    config.unknown.check(sample, config.text_settings(vocabulary), config.input_file)
     try:
         with _pipeline(config.runner, options) as pipeline:
-            _ = (
-                pipeline
-                | "Blocks" >> beam.Create(list(enumerate(blocks)))
-                | "Spread" >> beam.Reshuffle()
-                | "Make" >> MakeShards(config, vocabulary, facts, files)
-            )
+            cut_text = pipeline | "Blocks" >> beam.Create(list(enumerate(blocks)))
+            _make_shards(cut_text | "Spread" >> beam.Reshuffle(), config, vocabulary, facts, files)
     except RuntimeError as error:
         if found := re.search(r"UserError: (.*?)( \[while running|\\n|\n|$)", str(error)):
             raise UserError(found[1]) from error
         raise
-    return _read_description(config.set_name)
+    return _read_description(description_path(config.set_name))
 
 
-class MakeShards(beam.PTransform):
-    """(block number, FileBlock) → shards and their description on disk."""
-
-    def __init__(
-        self,
-        config: PretrainingDataConfig,
-        vocabulary: Vocabulary,
-        facts: VocabularyFacts,
-        files: Sequence[str],
-    ) -> None:
-        super().__init__()
-        self._config, self._vocabulary = config, vocabulary
-        self._facts, self._files = facts, list(files)
-
-    def expand(self, blocks: PCollection) -> PCollection:
-        """Builds the pipeline: tokenize, plan, answer, sort into shards, write, describe."""
-        config, recipe = self._config, self._config.recipe
-        tokenized = (
-            blocks
-            | "Tokenize" >> beam.ParDo(TokenizeBlock(config, self._vocabulary))
-            | "Keep tokens" >> beam.Reshuffle()
+def _make_shards(
+    blocks: PCollection,
+    config: PretrainingDataConfig,
+    vocabulary: Vocabulary,
+    facts: VocabularyFacts,
+    files: list[str],
+) -> None:
+    """Tokenizes numbered blocks, plans, answers, sorts into shards, writes, describes."""
+    recipe = config.recipe
+    tokenized = (
+        blocks
+        | "Tokenize" >> beam.ParDo(TokenizeBlock(config, vocabulary))
+        | "Keep tokens" >> beam.Reshuffle()
+    )
+    sizes = (
+        tokenized
+        | "Sizes" >> beam.Map(_block_size, WordCounter(vocabulary), recipe.token_budget)
+        | "All sizes" >> beam.combiners.ToList()
+        | "Check" >> beam.Map(_checked_sizes, config)
+    )
+    planned = tokenized | "Plan" >> beam.FlatMap(_planned, recipe, AsSingleton(sizes)).with_outputs(
+        _FINISHED, _REQUESTS
+    )
+    answered = (
+        {"block": tokenized, "requests": planned[_REQUESTS]}
+        | "Join by block" >> beam.CoGroupByKey()
+        | "Answer" >> beam.FlatMap(_answered, recipe, AsSingleton(sizes))
+    )
+    examples = (planned[_FINISHED], answered) | "Examples" >> beam.Flatten()
+    shards = (
+        examples
+        | "Count" >> beam.Map(lambda block: len(block.rows))
+        | "All examples" >> beam.CombineGlobally(sum)
+        | "Number of shards" >> beam.Map(documents.choose_shards, config.shards_asked)
+    )
+    entries = (
+        (
+            examples | "By key" >> beam.FlatMap(_by_shard, AsSingleton(shards)),
+            shards | "Every shard" >> beam.FlatMap(_empty_shards),
         )
-        sizes = (
-            tokenized
-            | "Sizes" >> beam.Map(_block_size, WordCounter(self._vocabulary), recipe.token_budget)
-            | "All sizes" >> beam.combiners.ToList()
-            | "Check" >> beam.Map(_checked_sizes, config)
-        )
-        planned = tokenized | "Plan" >> beam.ParDo(
-            PlanBlock(recipe), AsSingleton(sizes)
-        ).with_outputs(_FINISHED, _REQUESTS)
-        answered = (
-            {"block": tokenized, "requests": planned[_REQUESTS]}
-            | "Join by block" >> beam.CoGroupByKey()
-            | "Answer" >> beam.ParDo(AnswerRequests(recipe), AsSingleton(sizes))
-        )
-        examples = (planned[_FINISHED], answered) | "Examples" >> beam.Flatten()
-        shards = (
-            examples
-            | "Count" >> beam.Map(lambda block: len(block.rows))
-            | "All examples" >> beam.CombineGlobally(sum)
-            | "Number of shards" >> beam.Map(choose_shards, config.shards_asked)
-        )
-        entries = (
-            (
-                examples | "By key" >> beam.FlatMap(_by_shard, AsSingleton(shards)),
-                shards | "Every shard" >> beam.FlatMap(_empty_shards),
-            )
-            | "All parts" >> beam.Flatten()
-            | "Into shards" >> beam.GroupByKey()
-            | "Write" >> beam.ParDo(WriteShard(config, self._facts), AsSingleton(shards))
-        )
-        return (
-            entries
-            | "All entries" >> beam.combiners.ToList()
-            | "Describe"
-            >> beam.Map(_write_description, config, self._facts, self._files, AsSingleton(sizes))
-        )
+        | "All parts" >> beam.Flatten()
+        | "Into shards" >> beam.GroupByKey()
+        | "Write" >> beam.Map(_written, config, facts, AsSingleton(shards))
+    )
+    _ = (
+        entries
+        | "All entries" >> beam.combiners.ToList()
+        | "Describe" >> beam.Map(_write_description, config, facts, files, AsSingleton(sizes))
+    )
 
 
 class TokenizeBlock(beam.DoFn):
@@ -156,72 +129,51 @@ class TokenizeBlock(beam.DoFn):
         self._tokenizer = Tokenizer(self._config.text_settings(self._vocabulary))
         self._dtype = VocabularyFacts.of(self._vocabulary).dtype
 
-    def process(self, element: tuple[int, FileBlock]) -> Iterator[tuple[int, tuple]]:
+    def process(self, element: tuple[int, documents.FileBlock]) -> Iterator[tuple[int, tuple]]:
         """Reads and tokenizes a block."""
         number, block = element
         with FileSystems.open(block.path) as file:
             file.seek(block.start)
             data = file.read(block.end - block.start)
-        lines = read_lines(block, data, self._config.text_encoding)
-        sentences = encode_block(lines, self._tokenizer.encode_lines, self._dtype)
+        lines = documents.read_lines(block, data, self._config.text_encoding)
+        sentences = documents.encode_block(lines, self._tokenizer.encode_lines, self._dtype)
         yield number, (sentences, len(data), hashlib.sha256(data).digest())
 
 
-class PlanBlock(beam.DoFn):
+def _planned(element: tuple[int, tuple], recipe: Recipe, sizes: dict[str, Any]) -> Iterator[Any]:
     """(number, block) → finished examples, and requests keyed by the block that is asked."""
-
-    def __init__(self, recipe: Recipe) -> None:
-        super().__init__()
-        self._recipe = recipe
-
-    def process(self, element: tuple[int, tuple], sizes: dict[str, Any]) -> Iterator[Any]:
-        """Plans a block."""
-        number, (block, _, _) = element
-        finished, requests = partner_join.plan_block(number, block, sizes["bases"], self._recipe)
-        yield TaggedOutput(_FINISHED, finished)
-        for partner, request in requests.items():
-            yield TaggedOutput(_REQUESTS, (partner, request))
+    number, (block, _, _) = element
+    finished, requests = partner_join.plan_block(number, block, sizes["bases"], recipe)
+    yield TaggedOutput(_FINISHED, finished)
+    yield from (TaggedOutput(_REQUESTS, request) for request in requests.items())
 
 
-class AnswerRequests(beam.DoFn):
+def _answered(
+    element: tuple[int, dict], recipe: Recipe, sizes: dict[str, Any]
+) -> Iterator[partner_join.ExampleBlock]:
     """(number, {"block": [block], "requests": [...]}) → examples with a random B."""
-
-    def __init__(self, recipe: Recipe) -> None:
-        super().__init__()
-        self._recipe = recipe
-
-    def process(
-        self, element: tuple[int, dict], sizes: dict[str, Any]
-    ) -> Iterator[partner_join.ExampleBlock]:
-        """Finishes the pairs that wait for this block."""
-        number, joined = element
-        requests = list(joined["requests"])
-        if requests:
-            ((block, _, _),) = joined["block"]
-            request = partner_join.join_requests(requests)
-            yield partner_join.answer_requests(number, block, sizes["bases"], request, self._recipe)
+    number, joined = element
+    if requests := list(joined["requests"]):
+        ((block, _, _),) = joined["block"]
+        request = partner_join.join_requests(requests)
+        yield partner_join.answer_requests(number, block, sizes["bases"], request, recipe)
 
 
-class WriteShard(beam.DoFn):
+def _written(
+    element: tuple[int, Iterable[partner_join.ExampleBlock]],
+    config: PretrainingDataConfig,
+    facts: VocabularyFacts,
+    shards: int,
+) -> ShardEntry:
     """(shard, its example blocks) → the shard and its index on disk, and its entry."""
-
-    def __init__(self, config: PretrainingDataConfig, facts: VocabularyFacts) -> None:
-        super().__init__()
-        self._config, self._facts = config, facts
-
-    def process(
-        self, element: tuple[int, Iterable[partner_join.ExampleBlock]], shards: int
-    ) -> Iterator[ShardEntry]:
-        """Sorts a shard's examples by key and writes them."""
-        number, blocks = element
-        rows, tokens = partner_join.join_examples(list(blocks))
-        maker = RecordMaker(self._config.recipe, self._facts)
-        target = shard_names(self._config.output_names, shards)[number]
-        yield write_shard(target, maker.blocks(tokens, rows), maker.counts, _create_whole)
+    number, blocks = element
+    rows, tokens = partner_join.join_examples(list(blocks))
+    maker = RecordMaker(config.recipe, facts)
+    target = shard_names(config.output_names, shards)[number]
+    return write_shard(target, maker.blocks(tokens, rows), maker.counts, _create_whole)
 
 
 def _pipeline(runner: str, options: PipelineOptions) -> beam.Pipeline:
-    """A pipeline on a runner."""
     try:
         return beam.Pipeline(options=options)
     except (AttributeError, ImportError, TypeError, ValueError) as error:
@@ -247,11 +199,11 @@ def _check_shipping(options: PipelineOptions) -> None:
         )
 
 
-def _find_blocks(patterns: str) -> tuple[list[FileBlock], list[str]]:
+def _find_blocks(patterns: str) -> tuple[list[documents.FileBlock], list[str]]:
     """The text blocks of all input files, and the files' names."""
     blocks, files = [], []
     warned: set[str] = set()
-    for pattern in split_names(patterns):
+    for pattern in documents.split_names(patterns):
         matched = [entry.path for entry in FileSystems.match([pattern])[0].metadata_list]
         hidden = base_name(pattern).startswith(".")  # hidden files are half written
         found = sorted(p for p in matched if hidden or not base_name(p).startswith("."))
@@ -259,8 +211,8 @@ def _find_blocks(patterns: str) -> tuple[list[FileBlock], list[str]]:
             raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
         for path in found:
             with FileSystems.open(path) as file:
-                look_at_input(path, file, warned)
-                blocks += cut_into_blocks(path, file)
+                documents.look_at_input(path, file, warned)
+                blocks += documents.cut_into_blocks(path, file)
             files.append(base_name(path))
     return blocks, files
 
@@ -278,15 +230,14 @@ def _checked_sizes(sizes: list[tuple], config: PretrainingDataConfig) -> dict[st
     """The corpus in a few numbers; refuses one from which no pairs can be made."""
     ordered = sorted(sizes, key=itemgetter(0))
     words = sum((size[6] for size in ordered), WordCount())
-    sentences, documents = (sum(size[field] for size in ordered) for field in (1, 2))
-    check_partners(config, documents, sentences, sum(size[7] for size in ordered))
-    digest = hashlib.sha256(b"".join(size[5] for size in ordered)).hexdigest()
+    sentences, articles = (sum(size[field] for size in ordered) for field in (1, 2))
+    documents.check_partners(config, articles, sentences, sum(size[7] for size in ordered))
     return {
         "bases": partner_join.BlockBases.of([size[:3] for size in ordered]),
         "source": {
             "bytes": sum(size[4] for size in ordered),
-            "sha256": digest,
-            "documents": documents,
+            "sha256": hashlib.sha256(b"".join(size[5] for size in ordered)).hexdigest(),
+            "documents": articles,
             "sentences": sentences,
             "tokens": sum(size[3] for size in ordered),
             "words": words.words,
@@ -341,13 +292,9 @@ def _write_description(
     description = Description.of(config, facts, {"files": files, **sizes["source"]}, ordered)
     name = base_name(config.set_name)
     folder = config.set_name[: len(config.set_name) - len(name)]
-    sets = {}
-    for entry in FileSystems.match([f"{folder}*{DESCRIPTION_SUFFIX}"])[0].metadata_list:
-        with contextlib.suppress(UserError):  # of another set: no reason to stop at the end
-            other = entry.path.removesuffix(DESCRIPTION_SUFFIX)
-            sets[base_name(entry.path)] = _read_description(other)
-    sets[f"{name}{DESCRIPTION_SUFFIX}"] = description
-    for file_name, content in metadata_files(sets, name).items():
+    matched = FileSystems.match([f"{folder}*{DESCRIPTION_SUFFIX}"])[0].metadata_list
+    others = (entry.path for entry in matched)
+    for file_name, content in metadata_files(name, description, others, _read_description).items():
         with _create_whole(f"{folder}{file_name}") as file:
             file.write(content.encode())
     with _create_whole(description_path(config.set_name)) as file:
@@ -355,7 +302,6 @@ def _write_description(
     return description.summary()
 
 
-def _read_description(output_file: str) -> Description:
-    path = description_path(output_file)
+def _read_description(path: str) -> Description:
     with FileSystems.open(path) as file:
         return Description.from_text(file.read(), path)

@@ -6,6 +6,7 @@ files of their own, which are joined at the end, so an interrupted run keeps its
 """
 
 import dataclasses
+import functools
 import hashlib
 import io
 import mmap
@@ -86,10 +87,6 @@ class Corpus:
     words: int
     unknown_words: int
 
-    def in_folder(self, folder: Path) -> "Corpus":
-        """The corpus, whose files are there."""
-        return dataclasses.replace(self, folder=str(folder))
-
     def ids(self) -> MappedArray:
         """All tokens, unsigned [tokens]."""
         return MappedArray(Path(self.folder) / "ids.bin", self.dtype)
@@ -113,18 +110,12 @@ class Corpus:
         return starts
 
 
-_tokenizers: dict[tuple, tuple] = {}
-
-
-def _tokenizer(task: BlockTask) -> tuple:
+@functools.cache
+def _tokenizer(config: PretrainingDataConfig, _vocab_sha256: str, plain: bool) -> tuple:
     """Gives the tokenizer, the ids' type and what counts their words; made once a process."""
-    key = task.config, task.vocab_sha256, task.plain
-    if key not in _tokenizers:
-        made = PlainTokenizer if task.plain else Tokenizer
-        text = task.config.text_settings(Vocabulary.load(task.config.vocab_file))
-        dtype = VocabularyFacts.of(text.vocabulary).dtype
-        _tokenizers[key] = made(text), dtype, WordCounter(text.vocabulary)
-    return _tokenizers[key]
+    text = config.text_settings(Vocabulary.load(config.vocab_file))
+    made = PlainTokenizer(text) if plain else Tokenizer(text)
+    return made, VocabularyFacts.of(text.vocabulary).dtype, WordCounter(text.vocabulary)
 
 
 def stamp_of(file: IO[bytes]) -> tuple[int, int]:
@@ -138,23 +129,25 @@ def tokenize_blocks(tasks: BlockTasks) -> int:
 
     TensorFlow's kernels work in threads side by side, and one copy of TensorFlow serves all.
     """
-    _tokenizer(tasks.blocks[0])
+    first = tasks.blocks[0]
+    _tokenizer(first.config, first.vocab_sha256, first.plain)
     with ThreadPoolExecutor(tasks.threads) as threads:
         return sum(threads.map(tokenize_block, tasks.blocks))
 
 
 def tokenize_block(task: BlockTask) -> int:
     """Tokenizes a block into its file; gives back the bytes of text."""
-    tokenizer, dtype, counter = _tokenizer(task)
-    with open_input(task.block.path) as file:
-        file.seek(task.block.start)
-        data = file.read(task.block.end - task.block.start)
+    tokenizer, dtype, counter = _tokenizer(task.config, task.vocab_sha256, task.plain)
+    text = task.block
+    with open_input(text.path) as file:
+        file.seek(text.start)
+        data = file.read(text.end - text.start)
         now = stamp_of(file)  # after the reading, so that a change meanwhile is noticed
-    if now != task.stamp or len(data) != task.block.end - task.block.start:
+    if now != task.stamp or len(data) != text.end - text.start:
         raise UserError(
-            f"{task.block.path}: was changed while it was read; start again when it is whole."
+            f"{text.path}: was changed while it was read; start again when it is whole."
         )
-    lines = read_lines(task.block, data, task.config.text_encoding)
+    lines = read_lines(text, data, task.config.text_encoding)
     block = encode_block(lines, tokenizer.encode_lines, dtype)
     count = counter.count(block.ids)
     content = io.BytesIO()
@@ -181,7 +174,7 @@ def find_corpus(folder: Path) -> Corpus | None:
     """
     if not all((folder / name).is_file() for name in (*_FILES, _END)):
         return None
-    return Corpus(**read_json_object(folder / _END)).in_folder(folder)
+    return Corpus(**{**read_json_object(folder / _END), "folder": str(folder)})
 
 
 def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str) -> Corpus:
@@ -195,8 +188,8 @@ def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str)
         open_whole(folder / "sentences.bin", "wb") as sentences_file,
         open_whole(folder / "documents.bin", "wb") as documents_file,
     ):
-        sentences_file.write(np.zeros(1, np.int64).tobytes())
-        documents_file.write(np.zeros(1, np.int64).tobytes())
+        for file in (sentences_file, documents_file):
+            file.write(np.zeros(1, np.int64).tobytes())
         for path in blocks:
             block, text_digest, count = load_block(path)
             ids_file.write(block.ids.tobytes())
@@ -214,7 +207,7 @@ def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str)
                 "line between documents."
             )
     corpus = Corpus(
-        folder="",  # it may be moved with its folder
+        folder=str(folder),
         dtype=dtype,
         tokens=tokens,
         sentences=sentences,
@@ -225,7 +218,8 @@ def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str)
         unknown_words=words.unknown,
     )
     with open_whole(folder / _END) as file:
-        file.write(json_text(dataclasses.asdict(corpus)))
+        # Without the folder's name: it may be moved.
+        file.write(json_text({**dataclasses.asdict(corpus), "folder": ""}))
     for path in blocks:
         path.unlink()
-    return corpus.in_folder(folder)
+    return corpus

@@ -9,33 +9,16 @@ import glob
 import logging
 import shutil
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from keras_bert_impl import files
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import (
-    make_folder,
-    open_input,
-    open_whole,
-    owned,
-    real_path,
-    remove,
-    without_links,
-)
 from keras_bert_impl.json_files import json_text, read_json_value
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import match_files, refuse_output_among_input, with_content
-from pipelines.pretraining_data.documents import (
-    FileBlock,
-    check_partners,
-    choose_shards,
-    cut_into_blocks,
-    look_at_input,
-    sample_lines,
-    split_names,
-)
+from pipelines.pretraining_data import documents
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts, fingerprint
 from pipelines.processes import in_order
 from pipelines.records.description import (
@@ -66,33 +49,34 @@ _PLAIN_BYTES = 8 << 20
 def run_local(config: PretrainingDataConfig) -> Description:
     """Makes the shards that a configuration asks for."""
     vocabulary = Vocabulary.load(config.vocab_file)
-    if contradiction := config.text_settings(vocabulary).contradiction():
+    settings = config.text_settings(vocabulary)
+    if contradiction := settings.contradiction():
         warnings.warn(contradiction, stacklevel=2)
     text = _Text.of(config.input_file)
     output = Path(config.set_name)
-    config.unknown.check(
-        sample_lines(text.blocks, open_input, config.text_encoding),
-        config.text_settings(vocabulary),
-        config.input_file,
-    )
-    make_folder(output.parent)
+    sample = documents.sample_lines(text.blocks, files.open_input, config.text_encoding)
+    config.unknown.check(sample, settings, config.input_file)
+    files.make_folder(output.parent)
     if output.is_dir():
         raise UserError(
             f"`output_file`: {output} is a folder; give the shards a name in it, such as "
             f"{output / 'train.tfrecord'}."
         )
-    work = without_links(output.with_name(f".{output.name}.work"))
+    work = files.without_links(output.with_name(f".{output.name}.work"))
     busy = f"{output}: another run is at work here; wait for it, or name another output."
-    with owned(output.with_name(f".{output.name}.lock"), busy):
-        make_folder(work)
+    with files.owned(output.with_name(f".{output.name}.lock"), busy):
+        files.make_folder(work)
         facts = VocabularyFacts.of(vocabulary)
         corpus = _corpus(config, text, vocabulary, work)
         starts = corpus.pair_starts(config.recipe.token_budget)
-        check_partners(config, corpus.documents, corpus.sentences, starts)
+        documents.check_partners(config, corpus.documents, corpus.sentences, starts)
         entries = _shards(config, text, corpus, facts, work)
         description = Description.of(config, facts, source_of(text, corpus), entries)
         _remove_older_shards(output, entries)
-        _write_metadata(output, description)
+        others = map(str, output.parent.glob(f"*{DESCRIPTION_SUFFIX}"))
+        for name, content in metadata_files(output.name, description, others).items():
+            with files.open_whole(output.with_name(name)) as file:
+                file.write(content)
         description.write(Path(description_path(output)))  # last: it says that the set is complete
         shutil.rmtree(work)  # still alone: the next run begins a work folder of its own
     return description
@@ -103,23 +87,27 @@ class _Text:
     """The input; `stamps` are path, size and time of each file, by which a change is noticed."""
 
     files: list[str]
-    blocks: list[FileBlock]
+    blocks: list[documents.FileBlock]
     stamps: list[list]
     bytes: int
 
     @classmethod
     def of(cls, patterns: str) -> "_Text":
         """Finds the input and cuts it into blocks, before anything is written."""
-        files = with_content(find_inputs(patterns))
-        blocks: list[FileBlock] = []
-        stamps = []
-        warned: set[str] = set()
-        for path in files:
-            with open_input(path) as file:  # its stamp first, so that later changes are noticed
-                stamps.append([str(real_path(Path(path))), *corpora.stamp_of(file)])
-                look_at_input(path, file, warned)
-                blocks += cut_into_blocks(path, file)
-        return cls(files, blocks, stamps, sum(block.end - block.start for block in blocks))
+        found: list[str] = []
+        for pattern in documents.split_names(patterns):
+            found += (matched := match_files(pattern))
+            if not matched:
+                raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
+        found = with_content(found)
+        blocks, stamps, warned = list[documents.FileBlock](), list[list](), set[str]()
+        for path in found:
+            with files.open_input(path) as file:
+                # Its stamp first, so that later changes are noticed.
+                stamps.append([str(files.real_path(Path(path))), *corpora.stamp_of(file)])
+                documents.look_at_input(path, file, warned)
+                blocks += documents.cut_into_blocks(path, file)
+        return cls(found, blocks, stamps, sum(block.end - block.start for block in blocks))
 
 
 def _beside(config: PretrainingDataConfig) -> int:
@@ -134,26 +122,8 @@ def _remove_older_shards(output: Path, entries: list[ShardEntry]) -> None:
         name, index = (set_of_shard(path.name) or ("", ""))[0], Path(index_path(path))
         if name == output.name and path.name not in names and index.exists():
             _LOGGER.info("%s: removed, it belonged to an older set of this name", path)
-            remove(index)
-            remove(path)
-
-
-def _write_metadata(output: Path, description: Description) -> None:
-    """Lets TensorFlow Datasets open the folder."""
-    sets = dict(_other_sets(output))
-    sets[f"{output.name}{DESCRIPTION_SUFFIX}"] = description
-    for name, content in metadata_files(sets, output.name).items():
-        with open_whole(output.with_name(name)) as file:
-            file.write(content)
-
-
-def _other_sets(output: Path) -> Iterator[tuple[str, Description]]:
-    """The sets in the same folder, without those whose descriptions cannot be read."""
-    for path in output.parent.glob(f"*{DESCRIPTION_SUFFIX}"):
-        try:
-            yield path.name, Description.read(path)
-        except UserError as error:  # of another set: no reason to stop at the end of this one
-            _LOGGER.warning("%s", error)
+            files.remove(index)
+            files.remove(path)
 
 
 def source_of(text: _Text, corpus: corpora.Corpus) -> dict[str, Any]:
@@ -170,42 +140,26 @@ def source_of(text: _Text, corpus: corpora.Corpus) -> dict[str, Any]:
     }
 
 
-def find_inputs(patterns: str) -> list[str]:
-    """The files that comma-separated names and globs stand for, sorted within each glob."""
-    found = []
-    for pattern in split_names(patterns):
-        paths = match_files(pattern)
-        if not paths:
-            raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
-        found += paths
-    return found
-
-
 def _corpus(
     config: PretrainingDataConfig, text: _Text, vocabulary: Vocabulary, work: Path
 ) -> corpora.Corpus:
     """The tokenized corpus: found, or made from the text."""
     how = [config.do_lower_case, config.strip_accents, dataclasses.asdict(config.text_encoding)]
     name = fingerprint([text.stamps, vocabulary.sha256, *how, _FORMAT])
-    folder = make_folder(work / f"tokens-{name}")
+    folder = files.make_folder(work / f"tokens-{name}")
     return corpora.find_corpus(folder) or _tokenized(config, text, vocabulary.sha256, folder)
 
 
 def _tokenized(
-    config: PretrainingDataConfig,
-    text: _Text,
-    vocab_sha256: str,
-    folder: Path,
+    config: PretrainingDataConfig, text: _Text, vocab_sha256: str, folder: Path
 ) -> corpora.Corpus:
     """Tokenizes what an earlier run has not, and joins the blocks."""
-    files = [folder / f"block-{number:06d}.tokens" for number in range(len(text.blocks))]
-    pairs = zip(text.blocks, files, strict=True)
+    targets = [folder / f"block-{number:06d}.tokens" for number in range(len(text.blocks))]
+    pairs = zip(text.blocks, targets, strict=True)
     missing = [pair for pair in pairs if not pair[1].is_file()]
     todo = sum(block.end - block.start for block, _ in missing)
     plain = todo <= _PLAIN_BYTES
-    stamps = {
-        path: (size, time) for path, (_, size, time) in zip(text.files, text.stamps, strict=True)
-    }
+    stamps = dict(zip(text.files, ((size, time) for _, size, time in text.stamps), strict=True))
     tasks = [
         corpora.BlockTask(block, config, vocab_sha256, str(file), stamps[block.path], plain)
         for block, file in missing
@@ -222,7 +176,7 @@ def _tokenized(
     for size in done:
         progress.advance(size / 1e6)
     progress.close()
-    return corpora.assemble(folder, files, text.bytes, config.input_file)
+    return corpora.assemble(folder, targets, text.bytes, config.input_file)
 
 
 def _plan(config: PretrainingDataConfig, corpus: corpora.Corpus, folder: Path) -> list[tuple]:
@@ -236,7 +190,7 @@ def _plan(config: PretrainingDataConfig, corpus: corpora.Corpus, folder: Path) -
             counts.append(count)
             progress.advance()
         progress.close()
-        with open_whole(note) as file:
+        with files.open_whole(note) as file:
             file.write(json_text(counts))
     return [(task.target, count) for task, count in zip(tasks, read_json_value(note), strict=True)]
 
@@ -248,14 +202,14 @@ def _shards(
     facts: VocabularyFacts,
     work: Path,
 ) -> list[ShardEntry]:
-    """The finished shards."""
-    output = str(real_path(Path(config.set_name)))
+    output = str(files.real_path(Path(config.set_name)))
     recipe = dataclasses.asdict(config.recipe)
     name = [recipe, corpus.text_sha256, Path(corpus.folder).name, output, _FORMAT]
-    folder = make_folder(work / f"plan-{fingerprint(name)}")
+    folder = files.make_folder(work / f"plan-{fingerprint(name)}")
     plan = _plan(config, corpus, folder)
     examples = sum(count for _, count in plan)
-    files = shard_names(config.output_names, choose_shards(examples, config.shards_asked))
+    count = documents.choose_shards(examples, config.shards_asked)
+    targets = shard_names(config.output_names, count)
     tasks = [
         shards.ShardTask(
             corpus,
@@ -263,28 +217,27 @@ def _shards(
             facts,
             plan,
             number,
-            len(files),
+            count,
             file,
             # A note is for one number of shards only: with more of them, the same file name would
             # hold other examples.
-            str(folder / f"{number:05d}-of-{len(files):05d}-{base_name(file)}.json"),
+            str(folder / f"{number:05d}-of-{count:05d}-{base_name(file)}.json"),
         )
-        for number, file in enumerate(files)
+        for number, file in enumerate(targets)
     ]
     entries = [shards.finished_shard(task) for task in tasks]
-    missing = [number for number, entry in enumerate(entries) if entry is None]
+    chosen = [task for task, entry in zip(tasks, entries, strict=True) if entry is None]
     progress = Progress("write", examples, "examples")
     progress.resume_from(sum(entry.counts.get("examples", 0) for entry in entries if entry))
-    chosen = [tasks[number] for number in missing]
-    refuse_output_among_input(text.files, files, "output_file")
+    refuse_output_among_input(text.files, targets, "output_file")
     if chosen:  # from now on an older set of this name is no longer complete
-        remove(Path(description_path(config.set_name)))
+        files.remove(Path(description_path(config.set_name)))
     for task in chosen:  # nor may it look complete: old shards beside new ones would pass for a set
-        remove(Path(task.target))
-        remove(Path(index_path(task.target)))
+        files.remove(Path(task.target))
+        files.remove(Path(index_path(task.target)))
     written = in_order(shards.write_shard, chosen, _beside(config), _NUMBERS)
-    for number, entry in zip(missing, written, strict=True):
-        entries[number] = entry
+    for task, entry in zip(chosen, written, strict=True):
+        entries[task.number] = entry
         progress.advance(entry.counts.get("examples", 0))
     progress.close()
     return [entry for entry in entries if entry is not None]

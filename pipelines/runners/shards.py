@@ -41,10 +41,8 @@ class PlanTask:
 
     corpus: Corpus
     recipe: Recipe
-    first_document: int
-    end_document: int
-    first_copy: int
-    end_copy: int
+    documents: range
+    copies: range
     target: str
 
 
@@ -58,11 +56,9 @@ def plan_tasks(corpus: Corpus, recipe: Recipe, folder: Path) -> list[PlanTask]:
         limit = bounds[document] + _SENTENCES_AT_ONCE // copies
         end = max(document + 1, int(np.searchsorted(bounds, limit, side="right")) - 1)
         for copy in range(0, recipe.dupe_factor, copies):
-            end_copy = min(copy + copies, recipe.dupe_factor)
-            name = f"plan-{len(tasks):06d}.rows"
-            tasks.append(
-                PlanTask(corpus, recipe, document, end, copy, end_copy, str(folder / name))
-            )
+            some = range(copy, min(copy + copies, recipe.dupe_factor))
+            target = str(folder / f"plan-{len(tasks):06d}.rows")
+            tasks.append(PlanTask(corpus, recipe, range(document, end), some, target))
         document = end
     return tasks
 
@@ -71,22 +67,17 @@ def plan_batch(task: PlanTask) -> int:
     """Plans a batch into its file; gives back the number of examples."""
     corpus, recipe = task.corpus, task.recipe
     offsets, bounds = corpus.sentence_offsets(), corpus.document_bounds()
-    documents = bounds.array[task.first_document : task.end_document + 1]
+    documents = bounds.array[task.documents.start : task.documents.stop + 1]
     sentences = offsets.array[documents[0] : documents[-1] + 1]
     batch = DocumentBatch(
         sentence_offsets=sentences - sentences[0],
         document_bounds=documents - documents[0],
         first_sentence=int(documents[0]),
-        first_document=task.first_document,
+        first_document=task.documents.start,
         first_token=int(sentences[0]),
     )
-    chunks = plan_chunks(
-        batch,
-        recipe.chunk_rules(),
-        seed_word(recipe.random_seed),
-        range(task.first_copy, task.end_copy),
-        corpus.sentences,
-    )
+    seed = seed_word(recipe.random_seed)
+    chunks = plan_chunks(batch, recipe.chunk_rules(), seed, task.copies, corpus.sentences)
     start_b, len_b = find_partners(chunks, offsets.array, bounds.array, recipe.same_document_tries)
     rows = truncate(chunks, start_b, len_b, recipe.token_budget).ordered()
     with open_whole(task.target, "wb") as file:

@@ -12,6 +12,7 @@ from pipelines.tables.files import Record, TableFile
 
 _LOGGER = logging.getLogger(__name__)
 
+_OF_CELLS = ("csv", "tsv")
 _LABELS = (
     *("label", "labels", "class", "category", "target", "sentiment", "gold_label", "intent"),
     *("score", "rating", "stars", "topic", "is_duplicate", "quality", "emotion", "polarity"),
@@ -22,8 +23,6 @@ _LABELS = (
     *("etiqueta", "clase", "categoría", "sentimiento", "polaridad", "rótulo", "categoria"),
     *("sentimento", "etichetta", "метка", "класс", "категория", "тональность", "оценка"),
 )
-
-
 _TEXTS = (
     *("text", "sentence", "review", "document", "content", "comment", "comment_text", "tweet"),
     *("utterance", "message", "question", "sms", "body", "abstract", "review_text", "title"),
@@ -35,8 +34,6 @@ _TEXTS = (
     *("contenido", "mensaje", "documento", "título", "pregunta", "testo", "recensione"),
     *("текст", "предложение", "отзыв", "комментарий", "сообщение", "вопрос"),
 )
-
-
 _PAIRS = (
     *(("sentence1", "sentence2"), ("sentence_1", "sentence_2"), ("sentence_a", "sentence_b")),
     *(("text1", "text2"), ("text_1", "text_2"), ("text_a", "text_b"), ("text", "text_pair")),
@@ -45,8 +42,6 @@ _PAIRS = (
     *(("#1 string", "#2 string"), ("s1", "s2"), ("first", "second")),
     *(("문장1", "문장2"), ("전제", "가설"), ("질문1", "질문2"), ("句子1", "句子2"), ("文1", "文2")),
 )
-
-
 _NAMES_OF_TEXTS = {*_TEXTS, *(name for pair in _PAIRS for name in pair)}
 
 
@@ -65,8 +60,8 @@ class Columns:
 
     def read_texts(self, file: TableFile, record: Record) -> tuple[str, str | None]:
         """Reads the text, or both texts."""
-        texts = [text_of(file, record, column) for column in self.texts]
-        return texts[0], texts[1] if len(texts) > 1 else None
+        first, *second = (text_of(file, record, column) for column in self.texts)
+        return first, second[0] if second else None
 
 
 def choose_columns(
@@ -85,17 +80,16 @@ def choose_columns(
         Columns(text='document', text_pair=None, labels=('label',))
     """
     labels = tuple(map(as_name, label_columns))
-    text_column = None if text_column is None else as_name(text_column)
-    text_pair_column = None if text_pair_column is None else as_name(text_pair_column)
+    text = None if text_column is None else as_name(text_column)
+    pair = None if text_pair_column is None else as_name(text_pair_column)
     if not labels:
-        guess = [column for column in dict.fromkeys(file.columns) if column.lower() in _LABELS]
-        guess = [column for column in guess if column not in (text_column, text_pair_column)]
+        others = dict.fromkeys(column for column in file.columns if column not in (text, pair))
+        guess = [column for column in others if column.lower() in _LABELS]
         if len(guess) == 1:
             labels = (guess[0],)
             _LOGGER.info("%s: the label is taken from the column %r.", file.name, guess[0])
         elif labelled:
             raise _not_clear(file, "the label", "label_column", guess)
-    text, pair = text_column, text_pair_column
     if text is None:
         text, guessed_pair = _guess_texts(file, {*labels, pair})
         pair = pair or guessed_pair
@@ -109,7 +103,7 @@ def choose_columns(
 def choose_text_column(file: TableFile) -> str:
     """Finds the column of a record's one text where it is plain; there may be labels or not."""
     labels = {column for column in file.columns if column.lower() in _LABELS}
-    if len(file.columns) == 1 and file.form in ("csv", "tsv"):
+    if len(file.columns) == 1 and file.form in _OF_CELLS:
         labels = set()
         if file.columns[0].lower() not in _TEXTS:  # it may be a text itself
             raise _not_clear(file, "the text", "text_column", ())
@@ -121,7 +115,7 @@ def choose_text_column(file: TableFile) -> str:
 
 def check_columns(file: TableFile, needed: Sequence[str]) -> None:
     """Refuses a file in which a column is missing or there twice."""
-    of_header = file.header and file.form in ("csv", "tsv")
+    of_header = file.header and file.form in _OF_CELLS
     where = f"{file.name}: line 1" + (", the header," if of_header else "")
     for column in needed:
         count = file.columns.count(column)
@@ -146,7 +140,7 @@ def check_first_row(
     file: TableFile, texts: Sequence[str], remedy: str = ", or say with `header` which it is"
 ) -> None:
     """Refuses a first row that names columns, where columns are given by numbers."""
-    if file.header or file.form not in ("csv", "tsv"):
+    if file.header or file.form not in _OF_CELLS:
         return
     cells = [next(file.records()).values[column] for column in texts]
     if all(cell.lower() in _NAMES_OF_TEXTS for cell in cells):
@@ -158,15 +152,13 @@ def check_first_row(
 
 
 def _guess_texts(file: TableFile, taken: set[str | None]) -> tuple[str, str | None]:
-    columns = {column.lower(): column for column in file.columns if column not in taken}
+    others = dict.fromkeys(column for column in file.columns if column not in taken)
+    columns = {column.lower(): column for column in others}
     pairs = [pair for pair in _PAIRS if set(pair) <= columns.keys()]
     if None in taken and len(pairs) == 1:  # no second text was named
         first, second = pairs[0]
         return columns[first], columns[second]
-    others = dict.fromkeys(column for column in file.columns if column not in taken)
-    found = [column for column in others if column.lower() in _TEXTS]
-    if len(others) == 1:
-        found = list(others)
+    found = [column for column in others if len(others) == 1 or column.lower() in _TEXTS]
     if len(found) == 1 and not pairs:
         return found[0], None
     raise _not_clear(file, "the text", "text_column", found)
@@ -174,9 +166,7 @@ def _guess_texts(file: TableFile, taken: set[str | None]) -> tuple[str, str | No
 
 def _not_clear(file: TableFile, what: str, parameter: str, candidates: Sequence[str]) -> UserError:
     several = f" ({' or '.join(map(repr, candidates))})" if len(candidates) > 1 else ""
-    numbers = (
-        ", or by its number from 1 if the file has no header" if file.form in ("csv", "tsv") else ""
-    )
+    numbers = ", or by its number from 1 if the file has no header" * (file.form in _OF_CELLS)
     return UserError(
         f"{file.name}: it is not clear which column is {what}{several}; name it with `{parameter}`"
         f"{numbers} (its columns: {', '.join(map(repr, file.columns[:12]))})."

@@ -26,22 +26,17 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from keras_bert_impl.errors import UserError, reading, shown
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import MOST_LINE_BYTES
 from keras_bert_impl.json_files import bounded_loads, fault_of_json
 from keras_bert_impl.tokenization.reference import as_name, as_text
-from pipelines.corpora.encodings import (
-    MOST_WHOLE_BYTES,
-    UTF_8,
-    TextEncoding,
-    beginning_of_text,
-    read_line_blocks,
-)
+from pipelines.corpora import encodings
+from pipelines.corpora.documents import TFDS, examples_of, open_data_set
+from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.tables.lines import read_lines, read_text
 
 _LOGGER = logging.getLogger(__name__)
 
-TFDS = "tfds:"
 Form = Literal["csv", "tsv", "json_lines", "json_array", "tfds"]
 _FORMS_BY_ENDING: dict[str, Form] = {
     ".csv": "csv",
@@ -98,7 +93,7 @@ class TableFile:
         """The files on disk."""
         if self.form != "tfds":
             return [Path(self.name)]
-        builder, split = _builder(self.name)
+        builder, split = open_data_set(self.name)
         return [Path(path) for path in builder.info.splits[split].filepaths]
 
 
@@ -125,12 +120,7 @@ def _with_columns(
         _LOGGER.warning("%s: left out %d rows with a wrong number of columns.", name, broken)
 
 
-def open_table(
-    name: str,
-    *,
-    header: bool = True,
-    encoding: TextEncoding = UTF_8,
-) -> TableFile:
+def open_table(name: str, *, header: bool = True, encoding: TextEncoding = UTF_8) -> TableFile:
     r"""Looks at the beginning of a file: what it is, and its columns.
 
     Example:
@@ -151,11 +141,11 @@ def open_table(
 def _opened(name: str, header: bool, encoding: TextEncoding) -> TableFile | None:
     """The file, of JSON without its columns; None where it has no lines."""
     if name.startswith(TFDS):
-        return TableFile(name, "tfds", tuple(map(as_name, _builder(name)[0].info.features)))
+        return TableFile(name, "tfds", tuple(map(as_name, open_data_set(name)[0].info.features)))
     # Of an array the one line may be the whole file.
     may_be_array = form_by_name(name) in (None, "json_lines")
-    is_array = may_be_array and beginning_of_text(name, encoding).startswith(b"[")
-    longest = MOST_WHOLE_BYTES if is_array else None
+    is_array = may_be_array and encodings.beginning_of_text(name, encoding).startswith(b"[")
+    longest = encodings.MOST_WHOLE_BYTES if is_array else None
     lines = (line for _, line in read_lines(name, encoding, keep_ends=True, longest=longest))
     first = next((line for line in lines if not line.isspace()), None)
     if first is None:
@@ -218,7 +208,7 @@ def _form(name: str, first: str) -> Form:
     named, found = form_by_name(name), _form_by_content(first)
     if named == "json_lines" and found not in _JSON:
         raise UserError(f"{name}: line 1 is no JSON object; write one object a line.")
-    if named is None and found is None:
+    if named is found is None:
         raise UserError(
             f"{name}: neither its name nor its first line says whether it is CSV, TSV or JSON "
             "lines; let its name end in .csv, .tsv or .jsonl."
@@ -241,10 +231,10 @@ def _form_by_content(first: str) -> Form | None:
 def _tsv_is_quoted(name: str, encoding: TextEncoding) -> bool:
     """Whether nothing in the first megabytes speaks against quotation, and something for it."""
     found = False
-    for block in islice(read_line_blocks(name, encoding=encoding), _QUOTATION_BLOCKS):
+    for block in islice(encodings.read_line_blocks(name, encoding=encoding), _QUOTATION_BLOCKS):
         if _NO_QUOTATION.search(block.text):
             return False
-        found = found or b'"' in block.text
+        found |= b'"' in block.text
     return found
 
 
@@ -255,25 +245,23 @@ def _quoted_rows(
     csv.field_size_limit(MOST_LINE_BYTES)
     lines = (line for _, line in read_lines(name, encoding, keep_ends=True))
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    while True:
-        begins = reader.line_num + 1
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            raise UserError(
-                f"{name}: the row that begins on line {begins} is not quoted as CSV is ({error}); "
-                "enclose fields that hold quotation marks or carriage returns in such marks and "
-                "double those inside."
-            ) from error
-        if cells is None:
-            return
-        if cells:  # of one column, "" in quotation marks is an empty text
-            yield begins, cells
+    begins = 1
+    try:
+        for cells in reader:
+            if cells:  # of one column, "" in quotation marks is an empty text
+                yield begins, cells
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        raise UserError(
+            f"{name}: the row that begins on line {begins} is not quoted as CSV is ({error}); "
+            "enclose fields that hold quotation marks or carriage returns in such marks and double "
+            "those inside."
+        ) from error
 
 
 def _json_records(name: str, form: Form, encoding: TextEncoding) -> Iterator[Record]:
     if form == "json_array":
-        records = _objects_of_array(name, read_text(name, encoding, MOST_WHOLE_BYTES))
+        records = _objects_of_array(name, read_text(name, encoding, encodings.MOST_WHOLE_BYTES))
     else:
         lines = read_lines(name, encoding)
         records = ((n, _object(name, n, line)) for n, line in lines if line.strip())
@@ -283,7 +271,8 @@ def _json_records(name: str, form: Form, encoding: TextEncoding) -> Iterator[Rec
 
 def _objects_of_array(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of an array, each with the line on which it begins."""
-    at, line = text.index("[") + 1, 1 + text.count("\n", 0, text.index("[") + 1)
+    at = text.index("[") + 1
+    line = 1 + text.count("\n", 0, at)
     while True:
         start = _BETWEEN_OBJECTS.match(text, at).end()  # type: ignore[union-attr]
         line += text.count("\n", at, start)
@@ -340,28 +329,10 @@ def _with_text(value: Any) -> Any:
     return as_text(value) if isinstance(value, str) else value
 
 
-def _builder(name: str) -> tuple[Any, str]:
-    """The data set's builder, and its split."""
-    import tensorflow_datasets as tfds
-
-    data_set, _, split = name.removeprefix(TFDS).partition(":")
-    split = split or "train"
-    remedy = "check the data set's name, its split and the variable TFDS_DATA_DIR"
-    with reading(name, "a data set", remedy):
-        builder = tfds.builder(data_set)
-        if not builder.info.splits:
-            raise ValueError("it is not on this machine; download and prepare it")
-        _ = builder.info.splits[split].num_examples
-    return builder, split
-
-
 def _data_set_records(name: str) -> Iterator[Record]:
-    import tensorflow_datasets as tfds
-
-    builder, split = _builder(name)
+    builder, split = open_data_set(name)
     features = builder.info.features
-    examples = tfds.as_numpy(builder.as_dataset(split=split, shuffle_files=False))
-    for number, example in enumerate(examples, start=1):
+    for number, example in enumerate(examples_of(builder, split), start=1):
         values = {as_name(key): _plain_value(features[key], one) for key, one in example.items()}
         yield Record(number, values)
 

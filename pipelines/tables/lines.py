@@ -13,12 +13,8 @@ from typing import Any
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import MOST_LINE_BYTES
 from keras_bert_impl.json_files import bounded_loads, fault_of_json
-from pipelines.corpora.encodings import (
-    TextEncoding,
-    read_line_blocks,
-    read_whole,
-    remedy_of_encoding,
-)
+from pipelines.corpora import encodings
+from pipelines.corpora.encodings import TextEncoding
 
 AnyPath = str | os.PathLike[str]
 
@@ -46,7 +42,7 @@ def read_lines(
         [(1, 'one'), (2, ''), (3, 'three')]
     """
     name = os.fspath(path)
-    for block in read_line_blocks(name, longest=longest, encoding=encoding):
+    for block in encodings.read_line_blocks(name, longest=longest, encoding=encoding):
         try:
             text = block.text.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -56,21 +52,19 @@ def read_lines(
         lines = text.split("\n")
         if not lines[-1]:
             lines.pop()  # nothing stands after a block's last line end
-        if keep_ends:
-            yield from ((n, line + "\n") for n, line in enumerate(lines, block.first_line))
-        else:
-            yield from ((n, line.rstrip("\r")) for n, line in enumerate(lines, block.first_line))
+        each = (f"{line}\n" if keep_ends else line.rstrip("\r") for line in lines)
+        yield from enumerate(each, block.first_line)
 
 
 def _not_utf8(path: AnyPath, where: str, encoding: TextEncoding | None) -> UserError:
-    return UserError(f"{path}: {where} is not UTF-8; {remedy_of_encoding(encoding)}.")
+    return UserError(f"{path}: {where} is not UTF-8; {encodings.remedy_of_encoding(encoding)}.")
 
 
 def read_text(
     path: AnyPath, encoding: TextEncoding | None = None, most_bytes: int = MOST_LINE_BYTES
 ) -> str:
     """The text of a file, one document, with its blanks and line ends as they are."""
-    content = read_whole(os.fspath(path), most_bytes, encoding)
+    content = encodings.read_whole(os.fspath(path), most_bytes, encoding)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -80,14 +74,14 @@ def read_text(
 
 def read_json(path: AnyPath, wanted: str, encoding: TextEncoding | None = None) -> Any:
     """Reads a JSON file; `wanted` says in the message what it should be."""
-    content = read_whole(os.fspath(path), encoding=encoding)
+    content = encodings.read_whole(os.fspath(path), encoding=encoding)
     try:
         if sum(map(content.count, (b"{", b"[", b","))) > _MOST_VALUES:
             raise MemoryError
         return bounded_loads(content)
     except (ValueError, RecursionError) as error:
-        undecoded = isinstance(error, UnicodeDecodeError)
-        remedy = remedy_of_encoding(encoding) if undecoded else "fix it"
+        of_bytes = isinstance(error, UnicodeDecodeError)
+        remedy = encodings.remedy_of_encoding(encoding) if of_bytes else "fix it"
         raise UserError(f"{path}: {fault_of_json(error)}; {remedy}, or name {wanted}.") from error
     except MemoryError as error:
         raise UserError(

@@ -68,16 +68,14 @@ def hardest(
         >>> hardest([3, -5, 4, 1], lambda number: abs(number) if number != 1 else None, 2)
         [-5, 4]
     """
-    sizes = ((mistake(item), item) for item in items)
-    wrong = ((size, item) for size, item in sizes if size is not None)
+    wrong = ((size, item) for item in items if (size := mistake(item)) is not None)
     return [item for _, item in heapq.nlargest(most, wrong, key=lambda entry: entry[0])]
 
 
 def write_values(path: Path, values: Iterable[np.ndarray]) -> Path:
     """Writes one line an example, its numbers separated by tabs, without a header."""
     with open_whole(path) as file:
-        for row in values:
-            file.write("\t".join(str(number) for number in row.astype(np.float32)) + "\n")
+        file.writelines("\t".join(map(str, row.astype(np.float32))) + "\n" for row in values)
     return path
 
 
@@ -85,6 +83,5 @@ def write_submission(path: Path, answers: Iterable[tuple[str, str]]) -> Path:
     """Writes the file that GLUE's server takes: a header, then index and answer."""
     with open_whole(path) as file:
         file.write("index\tprediction\n")
-        for identifier, answer in answers:
-            file.write(f"{identifier}\t{answer}\n")
+        file.writelines(f"{identifier}\t{answer}\n" for identifier, answer in answers)
     return path

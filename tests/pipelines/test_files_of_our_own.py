@@ -32,7 +32,7 @@ def read_description(path):
     described_words(shards)
     for shard in shards:
         shard.description.summary()
-        metadata_files({"train.tfrecord": shard.description}, "train.tfrecord")
+        metadata_files("train.tfrecord", shard.description, [])
 
 
 def write_description(folder):

@@ -15,7 +15,7 @@ _JOB = """
 import multiprocessing, os, time
 from pipelines.processes import worker_pool
 if __name__ == "__main__":
-    with worker_pool(2, multiprocessing.get_context("spawn"), "") as pool:
+    with worker_pool(2) as pool:
         tasks = [pool.submit(time.sleep, 0.5) for _ in range(2)]
         print(*(child.pid for child in multiprocessing.active_children()), flush=True)
         time.sleep(600)
@@ -74,7 +74,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.default_int_handler)
     try:
-        with worker_pool(2, multiprocessing.get_context("spawn"), "") as pool:
+        with worker_pool(2) as pool:
             met = [pool.submit(meet, "a", "b"), pool.submit(meet, "b", "a")]
             [task.result() for task in met]
             busy = pool.submit(time.sleep, 600)

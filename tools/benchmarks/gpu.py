@@ -8,10 +8,7 @@ Example:
   python -m tools.benchmarks.gpu --batch_size=64 --max_seq_length=512
 """
 
-import dataclasses
-import json
 import os
-import statistics
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,9 +17,9 @@ from typing import Any
 
 from keras_bert_impl.backend import JAX
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.options import check_options, option
-from tools.benchmarks.measuring import in_child, in_turns, report, seconds_of
-from tools.benchmarks.model import Step, Workload, torch_inference, torch_training_step
+from keras_bert_impl.options import option
+from tools.benchmarks.measuring import seconds_of
+from tools.benchmarks.model import Step, Workload, compare, torch_inference, torch_training_step
 from tools.config_flags import ConfigFlags
 
 
@@ -30,13 +27,9 @@ from tools.config_flags import ConfigFlags
 class GpuConfig(Workload):
     """The options of the comparison."""
 
-    task: str = option("train", "What to measure.", choices=("train", "inference"))
     peak: float = option(989.0, "TFLOP/s of the card in bfloat16 (989: an H100 SXM).")
+    rounds: int = option(1, "How often the contenders take turns.", at_least=1)
     contenders: tuple[str, ...] = option(("ours", "ours_plain", "torch"), "Who takes part.")
-    child: str | None = option(None, "Measures one of them here (used by the tool itself).")
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
     @property
     def config(self) -> BertConfig:
@@ -124,30 +117,15 @@ def measure(config: GpuConfig, contender: str) -> dict[str, float]:
 
     steps()  # compiles
     rounds = [seconds_of(steps) / config.steps for _ in range(5)]
-    median = statistics.median(rounds)
-    rate = config.flops(training=config.task == "train") / median / 1e12
-    return {
-        "seq/s": config.batch_size / median,
-        "s/step": median,
-        "spread": (max(rounds) - min(rounds)) / median,
-        "TFLOP/s": rate,
-        "% of peak": 100 * rate / config.peak,
-    }
+    figures = config.figures(rounds)
+    rate = figures.pop("GFLOP/s") / 1000
+    return {**figures, "TFLOP/s": rate, "% of peak": 100 * rate / config.peak}
 
 
 def _run(config: GpuConfig) -> None:
     if config.child:
         os.environ["KERAS_BACKEND"] = JAX  # nothing has imported Keras yet
-        print(json.dumps(measure(config, **json.loads(config.child))))
-        return
-    about = dataclasses.asdict(config)
-    about = {name: about[name] for name in about if name not in ("contenders", "child")}
-    flags = [f"--{name}={value}" for name, value in about.items()]
-    ways = {
-        name: partial(in_child, "tools.benchmarks.gpu", {"contender": name}, *flags)
-        for name in config.contenders
-    }
-    report(in_turns(ways), **about)
+    compare(config, "tools.benchmarks.gpu", measure)
 
 
 main = FLAGS.main_of(_run)

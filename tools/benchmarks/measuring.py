@@ -1,5 +1,6 @@
 """Parts that the benchmarks share: turns, child processes, reports, and the text that they read."""
 
+import contextlib
 import json
 import os
 import platform
@@ -10,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import text_lines
@@ -49,9 +50,7 @@ def in_turns(
 class Child:
     """A process that measures a case (as JSON), by the `--child` flag of a benchmark's module."""
 
-    def __init__(
-        self, module: str, case: Mapping[str, Any], *flags: str, **environment: str
-    ) -> None:
+    def __init__(self, module: str, case: Mapping[str, Any], *flags: str) -> None:
         # A file, because a pipe that is not read would stop a process that logs much.
         self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
@@ -60,45 +59,43 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environment},
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
         )
 
     def answer(self) -> dict[str, Any]:
         """Waits for its end; gives the JSON of the last line that it prints."""
         output, _ = self._process.communicate()
         if self._process.returncode:
-            raise LeftOutError(self._reason())
+            raise LeftOutError(last_line(self._errors))
         return json.loads(output.splitlines()[-1])
 
     def ask(self, question: Mapping[str, Any]) -> Any:
         """Asks a process that answers lines of JSON on its standard input with others."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        try:
+        assert self._process.stdin
+        assert self._process.stdout
+        answer = ""
+        with contextlib.suppress(OSError):
             self._process.stdin.write(json.dumps(question) + "\n")
             self._process.stdin.flush()
             answer = self._process.stdout.readline()
-        except OSError:
-            answer = ""
         if not answer:
-            raise LeftOutError(self._reason())
+            raise LeftOutError(last_line(self._errors))
         return json.loads(answer)
 
     def end(self) -> None:
-        """Ends the process."""
         self._process.terminate()
         self._process.communicate()
 
-    def _reason(self) -> str:
-        self._errors.seek(0)
-        return (self._errors.read().strip().splitlines() or ["it gave no reason"])[-1]
+
+def last_line(log: IO[str]) -> str:
+    """The last line of a log, which is why its process ended."""
+    log.seek(0)
+    return (log.read().strip().splitlines() or ["it gave no reason"])[-1].strip()
 
 
-def in_child(
-    module: str, case: Mapping[str, Any], *flags: str, **environment: str
-) -> dict[str, Any]:
+def in_child(module: str, case: Mapping[str, Any], *flags: str) -> dict[str, Any]:
     """Measures a case in a process of its own; the arguments are those of `Child`."""
-    return Child(module, case, *flags, **environment).answer()
+    return Child(module, case, *flags).answer()
 
 
 def seconds_of(call: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> float:

@@ -17,7 +17,7 @@ import resource
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -31,58 +31,31 @@ from tools.benchmarks.measuring import in_child, in_turns, machine, report, seco
 from tools.config_flags import ConfigFlags
 
 _WARM_UP = 2
+_SIZES = (
+    *("vocab_size", "num_hidden_layers", "num_attention_heads", "hidden_size"),
+    "intermediate_size",
+)
+_OF_KERAS_HUB = ("token_ids", "padding_mask", "segment_ids")
+_OF_TORCH = ("input_ids", "attention_mask", "token_type_ids")
 Step = Callable[[], Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """The same sizes, data and precision for every contender.
+    """The options of the comparison: the same sizes, data and precision for every contender.
 
     Example:
         >>> Workload(size="tiny", batch_size=2).features()["masked_lm_positions"].shape
         (2, 19)
     """
 
+    task: str = option("train", "What to measure.", choices=("train", "inference"))
     size: str = option("base", "The model: tiny, mini, small, medium, base or large.")
     batch_size: int = option(16, "Sequences a step.", at_least=1)
     max_seq_length: int = option(128, "Tokens a sequence.", at_least=8)
     precision: str = option("bfloat16", "What to compute in.", choices=("bfloat16", "float32"))
     steps: int = option(4, "Timed steps a round, after two untimed ones.", at_least=1)
     vocab_size: int = option(30522, "Tokens in the model's vocabulary.", at_least=10)
-
-    @property
-    def predictions(self) -> int:
-        """Masked positions a sequence."""
-        return max(1, round(self.max_seq_length * 0.15))
-
-    @property
-    def policy(self) -> str:
-        """The name of the precision in Keras."""
-        return "mixed_bfloat16" if self.precision == "bfloat16" else "float32"
-
-    @property
-    def config(self) -> BertConfig:
-        """The model's configuration."""
-        return named_config(self.size, self.vocab_size)
-
-    def features(self) -> dict[str, np.ndarray]:
-        """Random pre-training features of one batch."""
-        length, predictions = self.max_seq_length, self.predictions
-        return made_up_examples(self.batch_size, length, predictions, self.vocab_size)
-
-    def flops(self, training: bool) -> float:
-        """Floating-point operations of all matrix products of one step."""
-        length = self.max_seq_length
-        if training:
-            return self.batch_size * training_flops(self.config, length, self.predictions)
-        return self.batch_size * encoder_flops(self.config, length)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelConfig(Workload):
-    """The options of the comparison."""
-
-    task: str = option("train", "What to measure.", choices=("train", "inference"))
     rounds: int = option(2, "How often the contenders take turns.", at_least=1)
     contenders: tuple[str, ...] = option(
         ("ours_fast", "ours_plain", "keras_hub", "torch"), "Who takes part."
@@ -92,8 +65,42 @@ class ModelConfig(Workload):
     def __post_init__(self) -> None:
         check_options(self)
 
+    @property
+    def predictions(self) -> int:
+        """Masked positions a sequence."""
+        return max(1, round(self.max_seq_length * 0.15))
 
-FLAGS = ConfigFlags(__doc__, ModelConfig)
+    @property
+    def policy(self) -> str:
+        return "mixed_bfloat16" if self.precision == "bfloat16" else "float32"
+
+    @property
+    def config(self) -> BertConfig:
+        return named_config(self.size, self.vocab_size)
+
+    def features(self) -> dict[str, np.ndarray]:
+        length, predictions = self.max_seq_length, self.predictions
+        return made_up_examples(self.batch_size, length, predictions, self.vocab_size)
+
+    def flops(self) -> float:
+        """Floating-point operations of all matrix products of one step."""
+        length = self.max_seq_length
+        if self.task == "train":
+            return self.batch_size * training_flops(self.config, length, self.predictions)
+        return self.batch_size * encoder_flops(self.config, length)
+
+    def figures(self, seconds: Sequence[float]) -> dict[str, float]:
+        """The median of some steps or rounds of steps, and their spread."""
+        median = statistics.median(seconds)
+        return {
+            "seq/s": self.batch_size / median,
+            "s/step": median,
+            "spread": (max(seconds) - min(seconds)) / median,
+            "GFLOP/s": self.flops() / median / 1e9,
+        }
+
+
+FLAGS = ConfigFlags(__doc__, Workload)
 
 
 def our_training_step(workload: Workload, kernels: str) -> Step:
@@ -148,10 +155,8 @@ def keras_hub_training_step(workload: Workload) -> Step:
         jit_compile=False,
     )
     features = workload.features()
-    inputs = {
-        **_keras_hub_inputs(features),
-        "masked_lm_positions": features["masked_lm_positions"],
-    }
+    inputs = _renamed(features, *_OF_KERAS_HUB)
+    inputs["masked_lm_positions"] = features["masked_lm_positions"]
     return lambda: model.train_on_batch(inputs, features["masked_lm_ids"])
 
 
@@ -159,11 +164,9 @@ def keras_hub_inference(workload: Workload) -> Step:
     """KerasHub's encoder on one batch."""
     import tensorflow as tf
 
-    encoder = _keras_hub_encoder(workload)
-    inputs = {
-        name: tf.constant(array) for name, array in _keras_hub_inputs(workload.features()).items()
-    }
-    compute = tf.function(encoder)  # outside of training
+    compute = tf.function(_keras_hub_encoder(workload))  # outside of training
+    inputs = _renamed(workload.features(), *_OF_KERAS_HUB)
+    inputs = {name: tf.constant(array) for name, array in inputs.items()}
     return lambda: np.asarray(compute(inputs)["pooled_output"])
 
 
@@ -179,12 +182,8 @@ def torch_training_step(
     positions = features["masked_lm_positions"][..., None]
 
     def loss_of(features: Any, positions: Any) -> Any:
-        with _autocast(workload, device):
-            sequence = model.bert(
-                input_ids=features["input_ids"],
-                attention_mask=features["input_mask"],
-                token_type_ids=features["segment_ids"],
-            ).last_hidden_state
+        with torch.autocast(device, torch.bfloat16, enabled=workload.precision == "bfloat16"):
+            sequence = model.bert(**_renamed(features, *_OF_TORCH)).last_hidden_state
             masked = torch.gather(sequence, 1, positions.expand(-1, -1, sequence.shape[-1]))
             scores = model.cls(masked).float()
             return torch.nn.functional.cross_entropy(
@@ -217,11 +216,7 @@ def torch_inference(
 
     def run() -> Any:
         with torch.no_grad():
-            return model(
-                input_ids=features["input_ids"],
-                attention_mask=features["input_mask"],
-                token_type_ids=features["segment_ids"],
-            ).pooler_output.float()
+            return model(**_renamed(features, *_OF_TORCH)).pooler_output.float()
 
     return run
 
@@ -239,45 +234,25 @@ def _keras_hub_encoder(workload: Workload) -> Any:
 
     if workload.precision == "bfloat16":
         keras.config.set_dtype_policy("mixed_bfloat16")
-    config = workload.config
-    return keras_hub.models.BertBackbone(
-        config.vocab_size,
-        config.num_hidden_layers,
-        config.num_attention_heads,
-        config.hidden_size,
-        config.intermediate_size,
-        dropout=0.1,
-        max_sequence_length=512,
-    )
+    sizes = (getattr(workload.config, one) for one in _SIZES)
+    return keras_hub.models.BertBackbone(*sizes, dropout=0.1, max_sequence_length=512)
 
 
-def _keras_hub_inputs(features: dict[str, Any]) -> dict[str, Any]:
+def _renamed(features: dict[str, Any], ids: str, mask: str, segments: str) -> dict[str, Any]:
+    """The inputs of an encoder by a peer's names."""
     return {
-        "token_ids": features["input_ids"],
-        "padding_mask": features["input_mask"],
-        "segment_ids": features["segment_ids"],
+        ids: features["input_ids"],
+        mask: features["input_mask"],
+        segments: features["segment_ids"],
     }
 
 
 def _torch_model(workload: Workload, name: str, **more: Any) -> Any:
     import transformers
 
-    ours = workload.config
-    config = transformers.BertConfig(
-        vocab_size=ours.vocab_size,
-        num_hidden_layers=ours.num_hidden_layers,
-        num_attention_heads=ours.num_attention_heads,
-        hidden_size=ours.hidden_size,
-        intermediate_size=ours.intermediate_size,
-        **{"attn_implementation": "sdpa", **more},
-    )
+    sizes = {one: getattr(workload.config, one) for one in _SIZES}
+    config = transformers.BertConfig(**{"attn_implementation": "sdpa", **sizes, **more})
     return getattr(transformers, name)(config)
-
-
-def _autocast(workload: Workload, device: str) -> Any:
-    import torch
-
-    return torch.autocast(device, torch.bfloat16, enabled=workload.precision == "bfloat16")
 
 
 CONTENDERS: dict[str, dict[str, Callable[[Workload], Step]]] = {
@@ -296,38 +271,33 @@ CONTENDERS: dict[str, dict[str, Callable[[Workload], Step]]] = {
 }
 
 
-def measure(task: str, contender: str, workload: dict[str, Any]) -> dict[str, float]:
+def measure(workload: Workload, contender: str) -> dict[str, float]:
     """Measures a contender in this process: its median step, their spread, its peak memory."""
-    settings = Workload(**workload)
-    step = CONTENDERS[task][contender](settings)
+    step = CONTENDERS[workload.task][contender](workload)
     for _ in range(_WARM_UP):
         step()
-    seconds = [seconds_of(step) for _ in range(settings.steps)]
-    median = statistics.median(seconds)
-    return {
-        "seq/s": settings.batch_size / median,
-        "s/step": median,
-        "spread": (max(seconds) - min(seconds)) / median,
-        "GFLOP/s": settings.flops(training=task == "train") / median / 1e9,
-        "peak GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
-    }
+    seconds = [seconds_of(step) for _ in range(workload.steps)]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    return {**workload.figures(seconds), "peak GB": peak}
 
 
-def _measure_in_child(task: str, contender: str, workload: dict[str, Any]) -> dict[str, float]:
-    case = {"task": task, "contender": contender, "workload": workload}
-    return in_child("tools.benchmarks.model", case)
-
-
-def _run(config: ModelConfig) -> None:
+def compare(
+    config: Workload, module: str, measure: Callable[..., dict[str, float]], **about: str
+) -> None:
+    """Measures contenders in processes of their own, which call this with one of them."""
     if config.child:
-        print(json.dumps(measure(**json.loads(config.child))))
+        print(json.dumps(measure(config, **json.loads(config.child))))
         return
-    fields = {one.name: vars(config)[one.name] for one in dataclasses.fields(Workload)}
+    own = {x: y for x, y in dataclasses.asdict(config).items() if x not in ("contenders", "child")}
+    flags = [f"--{name}={value}" for name, value in own.items()]
     ways = {
-        name: partial(_measure_in_child, config.task, name, fields) for name in config.contenders
+        name: partial(in_child, module, {"contender": name}, *flags) for name in config.contenders
     }
-    found = in_turns(ways, config.rounds)
-    report(found, task=config.task, **fields, machine=machine(), commit=_commit())
+    report(in_turns(ways, config.rounds), **own, **about)
+
+
+def _run(config: Workload) -> None:
+    compare(config, "tools.benchmarks.model", measure, machine=machine(), commit=_commit())
 
 
 def _commit() -> str:

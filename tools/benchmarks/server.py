@@ -34,7 +34,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -46,7 +46,7 @@ import numpy as np
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.serving.http.server import listen
-from tools.benchmarks.measuring import LeftOutError, in_turns, report, spread_texts
+from tools.benchmarks.measuring import LeftOutError, in_turns, last_line, report, spread_texts
 from tools.config_flags import ConfigFlags
 
 _SECONDS_TO_START = 180
@@ -132,27 +132,26 @@ class Server:
     def _await(self) -> None:
         until = time.monotonic() + _SECONDS_TO_START
         while time.monotonic() < until and self._process.poll() is None:
-            with contextlib.suppress(OSError, http.client.HTTPException, KeyError, ValueError):
-                self._embed()
+            if self._embed():
                 return
             time.sleep(0.2)
-        self._log.seek(0)
-        reason = (self._log.read().strip().splitlines() or ["it gave no reason"])[-1]
         self.end()
-        raise UserError(f"{self.name}: does not start ({reason.strip()}).")
+        raise UserError(f"{self.name}: does not start ({last_line(self._log)}).")
 
-    def _embed(self) -> None:
-        """Asks for the vector of a text."""
-        with contextlib.closing(self._connection()) as connection:
-            json.loads(_posted(connection, body_of(self.config, "a"))[1])["data"][0]["embedding"]
+    def _embed(self) -> bool:
+        """Asks for the vector of a text; whether it came."""
+        with contextlib.suppress(OSError, http.client.HTTPException, KeyError, ValueError):
+            with contextlib.closing(self._connection()) as connection:
+                answer = json.loads(_posted(connection, body_of(self.config, "a"))[1])
+            return bool(answer["data"][0]["embedding"])
+        return False
 
     def _connection(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
 
     def beside_greedy(self, texts: Sequence[str]) -> dict[str, float]:
         """Measures a small client alone, greedy clients alone, and both at once."""
-        self._signal(signal.SIGCONT)
-        try:
+        with self._running():
             alone, _, refused = self._phase(texts, 0, small=True)
             before = self._batches()
             _, own_pace, _ = self._phase(texts, self.config.greedy, small=False)
@@ -160,16 +159,23 @@ class Server:
                 raise LeftOutError(f"none of {_GREEDY_TEXTS} texts at once was answered")
             batch = _median_of(before, self._batches())
             beside, pace, more = self._phase(texts, self.config.greedy, small=True)
-            return {
-                "p50 alone": alone[0],
-                "p99 alone": alone[1],
-                "p50 beside": beside[0],
-                "p99 beside": beside[1],
-                "batch, ms": batch,
-                "texts/s": own_pace,
-                "kept": pace / own_pace,
-                "refused": refused + more,
-            }
+        return {
+            "p50 alone": alone[0],
+            "p99 alone": alone[1],
+            "p50 beside": beside[0],
+            "p99 beside": beside[1],
+            "batch, ms": batch,
+            "texts/s": own_pace,
+            "kept": pace / own_pace,
+            "refused": refused + more,
+        }
+
+    @contextlib.contextmanager
+    def _running(self) -> Iterator[None]:
+        """Inside the block the server runs."""
+        self._signal(signal.SIGCONT)
+        try:
+            yield
         finally:
             self._signal(signal.SIGSTOP)
 
@@ -223,30 +229,26 @@ class Server:
         `429` and `other` count answers of that and of another status (and connections that failed),
         `load, s` and `server, s` are processor time of the load generator and of the server.
         """
-        self._signal(signal.SIGCONT)
-        try:
+        with self._running():
             before, spent = self._processor_seconds(), _children_seconds()
             found = _wrk(self.port, clients, self.config.seconds, bodies)
             load, server = _children_seconds() - spent, self._processor_seconds() - before
-            return {
-                "answers/s": found["good"] / found["seconds"],
-                "p50, ms": found["p50"],
-                "p99, ms": found["p99"],
-                "429": found["refused"],
-                "other": found["other"] + found["lost"],
-                "load, s": load,
-                "server, s": server,
-                "a CPU-s": found["good"] / max(server, 0.01),
-                "MB": sum(one.memory_info().rss for one in self._members()) / 1e6,
-            }
-        finally:
+            megabytes = sum(one.memory_info().rss for one in self._members()) / 1e6
             # Lets the server finish what clients that are gone have asked, if it does.
-            with contextlib.suppress(OSError, http.client.HTTPException, KeyError, ValueError):
-                self._embed()
-            self._signal(signal.SIGSTOP)
+            self._embed()
+        return {
+            "answers/s": found["good"] / found["seconds"],
+            "p50, ms": found["p50"],
+            "p99, ms": found["p99"],
+            "429": found["refused"],
+            "other": found["other"] + found["lost"],
+            "load, s": load,
+            "server, s": server,
+            "a CPU-s": found["good"] / max(server, 0.01),
+            "MB": megabytes,
+        }
 
     def _members(self) -> list[Any]:
-        """The server's processes."""
         import psutil
 
         first = psutil.Process(self._process.pid)
@@ -260,7 +262,6 @@ class Server:
             os.killpg(self._process.pid, number)
 
     def end(self) -> None:
-        """Ends it and all processes that it started."""
         self._signal(signal.SIGCONT)
         self._signal(signal.SIGTERM)
         try:

@@ -71,20 +71,17 @@ class TokenizerConfig:
 
     @property
     def settings(self) -> "TextSettings":
-        """The vocabulary and the casing."""
         from keras_bert_impl.tokenization.text_settings import TextSettings
         from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
         return TextSettings(Vocabulary.load(self.vocab_file), self.do_lower_case)
 
     def tokenizer(self) -> "Tokenizer":
-        """Ours."""
         from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
         return Tokenizer(self.settings)
 
     def lines(self) -> Iterator[str | bytes]:
-        """The lines of the text."""
         from pipelines.corpora.tokenize_text import read_all_lines
 
         by_name = "text" if any(".json" in name for name in self.input_file) else None
@@ -198,6 +195,11 @@ def _certify(config: TokenizerConfig) -> None:
     from keras_bert_impl.tokenization.character_table import CharacterTable
 
     tokenizer, exact = config.tokenizer(), True
+    about = {
+        "do_lower_case": config.do_lower_case,
+        "vocabulary_sha256": tokenizer.vocabulary.sha256,
+        "unicode_version": CharacterTable.load().unicode_version,
+    }
     sources: dict[str, Iterable[str | bytes]] = {"code points": code_point_lines()}
     if config.input_file:
         sources["lines"] = config.lines()
@@ -205,13 +207,7 @@ def _certify(config: TokenizerConfig) -> None:
         found = certify_lines(tokenizer, lines)
         exact &= not found.differing
         print(f"{what}: {found.differing:,} of {found.compared:,} differ", flush=True)
-        row = {
-            "compared with the reference": what,
-            **asdict(found),
-            "do_lower_case": config.do_lower_case,
-            "vocabulary_sha256": tokenizer.vocabulary.sha256,
-            "unicode_version": CharacterTable.load().unicode_version,
-        }
+        row = {"compared with the reference": what, **asdict(found), **about}
         print(json.dumps(row), flush=True)
     if not exact:
         raise UserError("some tokens differ from the reference's; the first are shown above.")
@@ -262,11 +258,7 @@ def _time_creation(config: TokenizerConfig) -> None:
     report(found, length=config.max_seq_length)
 
 
-_TASKS: Mapping[str, Callable[[TokenizerConfig], None]] = {
-    TOKENIZER: _compare_tokenizers,
-    CERTIFY: _certify,
-    CREATION: _time_creation,
-}
+_TASKS = {TOKENIZER: _compare_tokenizers, CERTIFY: _certify, CREATION: _time_creation}
 
 
 def _run(config: TokenizerConfig) -> None:

@@ -26,7 +26,7 @@ import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -38,15 +38,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import check_options, option
 from pipelines.vectors.index import VectorIndex
-from tools.benchmarks.measuring import (
-    Child,
-    cores,
-    in_turns,
-    report,
-    seconds_of,
-    spread_over,
-    spread_texts,
-)
+from tools.benchmarks import measuring
 from tools.config_flags import ConfigFlags
 
 MIXED, EQUAL, ONE = "mixed", "equal", "one"
@@ -88,8 +80,7 @@ FLAGS = ConfigFlags(__doc__, VectorsConfig)
 class ContenderSetting:
     """The input of every contender; `model` is a sentence-transformers directory.
 
-    TensorFlow and our OpenVINO see the threads by the process' cores; `length` is the most tokens
-    of a text, `calibration` texts for the scales of int8.
+    TensorFlow and our OpenVINO see the threads by the process' cores.
     """
 
     model: str
@@ -140,9 +131,9 @@ def sentence_transformers(backend: str, setting: ContenderSetting) -> Embed:
     return lambda texts: np.asarray(model.encode(list(texts), show_progress_bar=False), np.float32)
 
 
-def _contenders() -> dict[str, tuple[Callable[[ContenderSetting], Embed], str]]:
+def _contenders() -> Mapping[str, tuple[Callable[[ContenderSetting], Embed], str]]:
     """What makes each contender's function of texts, and its precision, by its name."""
-    found: dict[str, tuple[Callable[[ContenderSetting], Embed], str]] = {}
+    found = {}
     for precision, engines, backends in (
         ("float32", ("tensorflow", "openvino"), ("torch", "openvino", "onnx")),
         ("bfloat16", ("tensorflow", "openvino"), ("torch", "openvino")),
@@ -167,7 +158,7 @@ def serve_child(words: str) -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
     given = json.loads(words)
     make, precision = CONTENDERS[given["contender"]]
-    os.sched_setaffinity(0, cores()[: given["setting"]["threads"]])
+    os.sched_setaffinity(0, measuring.cores()[: given["setting"]["threads"]])
     embed = make(ContenderSetting(**given["setting"], precision=precision))
     for line in sys.stdin:
         asked = json.loads(line)
@@ -179,13 +170,15 @@ def serve_child(words: str) -> None:
 def figure_of(embed: Any, workload: str, texts: Sequence[str]) -> float:
     """The unit of a workload: texts a second; alone, milliseconds."""
     if workload == ONE:
-        return 1000 * statistics.median(seconds_of(partial(embed, [text])) for text in texts)
-    return len(texts) / seconds_of(partial(embed, texts))
+        return 1000 * statistics.median(
+            measuring.seconds_of(partial(embed, [text])) for text in texts
+        )
+    return len(texts) / measuring.seconds_of(partial(embed, texts))
 
 
 def read_texts(config: VectorsConfig) -> dict[str, list[str]]:
     """The texts of each workload."""
-    mixed = spread_texts(config.input_file, config.num_mixed)
+    mixed = measuring.spread_texts(config.input_file, config.num_mixed)
     # Every word is a token at least, so these have more tokens than are read.
     words = " ".join(mixed[: config.num_equal * config.length]).split()
     equal = [
@@ -195,8 +188,8 @@ def read_texts(config: VectorsConfig) -> dict[str, list[str]]:
     return {
         MIXED: mixed,
         EQUAL: equal,
-        ONE: spread_over(mixed, min(config.num_one, len(mixed))),
-        "calibration": spread_over(mixed, min(_CALIBRATION, len(mixed))),
+        ONE: measuring.spread_over(mixed, min(config.num_one, len(mixed))),
+        "calibration": measuring.spread_over(mixed, min(_CALIBRATION, len(mixed))),
     }
 
 
@@ -223,9 +216,9 @@ def compare(config: VectorsConfig, folder: Path) -> dict[str, list[dict[str, flo
     }
     with contextlib.ExitStack() as stack:
 
-        def opened(name: str) -> Child:
+        def opened(name: str) -> measuring.Child:
             case = {"contender": name, "setting": setting}
-            child = Child("tools.benchmarks.vectors", case, "--model=", "--input_file=")
+            child = measuring.Child("tools.benchmarks.vectors", case, "--model=", "--input_file=")
             stack.callback(child.end)
             # The first texts open it, one after the other, and warm it up.
             child.ask({"workload": MIXED, "texts": texts[MIXED][:_WARM_UP]})
@@ -234,7 +227,7 @@ def compare(config: VectorsConfig, folder: Path) -> dict[str, list[dict[str, flo
             return child
 
         names = config.contenders or tuple(CONTENDERS)
-        children = in_turns({name: partial(opened, name) for name in names}, label="open")
+        children = measuring.in_turns({name: partial(opened, name) for name in names}, label="open")
 
         def ask(name: str) -> dict[str, float]:
             (child,) = children[name]
@@ -243,7 +236,7 @@ def compare(config: VectorsConfig, folder: Path) -> dict[str, list[dict[str, flo
                 for what, unit in _WORKLOADS.items()
             }
 
-        return in_turns({name: partial(ask, name) for name in children}, config.rounds)
+        return measuring.in_turns({name: partial(ask, name) for name in children}, config.rounds)
 
 
 def try_index(config: VectorsConfig, folder: Path) -> dict[str, float]:
@@ -254,7 +247,7 @@ def try_index(config: VectorsConfig, folder: Path) -> dict[str, float]:
     for start in range(0, len(vectors), _ADDED):
         numbers = np.setdiff1d(np.arange(start, min(start + _ADDED, len(vectors))), held_out)
         index.add(vectors=vectors[numbers])
-    figures = {"vectors": float(len(index)), "build_seconds": seconds_of(index.build)}
+    figures = {"vectors": float(len(index)), "build_seconds": measuring.seconds_of(index.build)}
     own = index.recall
     assert own is not None, "it was built"
     figures |= {"ef": own["ef"], "own_recall": own["recall"]}
@@ -262,10 +255,10 @@ def try_index(config: VectorsConfig, folder: Path) -> dict[str, float]:
     queries = np.array(vectors[held_out])[:, None]
     found = dict[bool, list[Any]]()
     for exact, number in ((True, config.threads), (False, 1)):
-        os.sched_setaffinity(0, cores()[:number])
+        os.sched_setaffinity(0, measuring.cores()[:number])
         ask = partial(index.nearest, count=10, exact=exact)
         found[exact] = [ask(query)[1] for query in queries]  # also warms it up
-        ms = [1000 * seconds_of(partial(ask, query)) for query in queries]
+        ms = [1000 * measuring.seconds_of(partial(ask, query)) for query in queries]
         figures["exact_ms" if exact else "graph_ms"] = statistics.median(ms)
     least = np.concatenate(found[True])[:, -1:] - 1e-6
     figures["recall"] = float(np.mean(np.concatenate(found[False]) >= least))
@@ -281,7 +274,7 @@ def _run(config: VectorsConfig) -> None:
             print(json.dumps(try_index(config, Path(folder))))
             return
         found = compare(config, Path(folder))
-    report(found, **{k: str(v) for k, v in asdict(config).items() if v not in (None, ())})
+    measuring.report(found, **{k: str(v) for k, v in asdict(config).items() if v not in (None, ())})
 
 
 main = FLAGS.main_of(_run)

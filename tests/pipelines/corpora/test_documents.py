@@ -205,12 +205,11 @@ def test_wikiextractor_output_without_titles_and_marks(tmp_path):
 def test_a_title_is_found_wherever_a_block_ends(tmp_path, monkeypatch):
     (tmp_path / "wiki_00").write_text(WIKI)
     expected = [["First <one>.", "Second."], ["Third."]]
-    from pipelines.corpora import documents as module
-    from pipelines.corpora.encodings import read_line_blocks
+    from pipelines.corpora import encodings
 
     for size in range(1, len(WIKI), 7):
         monkeypatch.setattr(
-            module,
+            encodings,
             "read_line_blocks",
             lambda path, s=size, **more: read_line_blocks(path, s, **more),
         )

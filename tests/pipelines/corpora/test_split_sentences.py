@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.corpora import documents
+from pipelines.corpora import encodings
 from pipelines.corpora.documents import Reading
 from pipelines.corpora.encodings import read_line_blocks
 from pipelines.corpora.split_sentences import SplitSentencesConfig, split_sentences
@@ -21,24 +21,24 @@ def text(tmp_path):
 
 
 def test_one_sentence_a_line_and_an_empty_line_between_documents(text, tmp_path):
-    counts = split_sentences(
+    said = split_sentences(
         SplitSentencesConfig([text], str(tmp_path / "out" / "sentences.txt"), num_workers=1)
     )
     assert (tmp_path / "out" / "sentences.txt").read_text() == SENTENCES
-    assert counts == (3, 6)
+    assert said == "3 documents, 6 sentences"
 
 
 @pytest.mark.parametrize("size", [1, 9, 19])
 @pytest.mark.parametrize("num_shards", [1, 2])
 def test_blocks_do_not_show(text, tmp_path, monkeypatch, size, num_shards):
     monkeypatch.setattr(
-        documents, "read_line_blocks", lambda path, **more: read_line_blocks(path, size, **more)
+        encodings, "read_line_blocks", lambda path, **more: read_line_blocks(path, size, **more)
     )
     (tmp_path / "text2.txt").write_text(TEXT)
     config = SplitSentencesConfig(
         [f"{tmp_path}/text*"], output_dir=str(tmp_path), num_shards=num_shards, num_workers=1
     )
-    assert split_sentences(config) == (6, 12)
+    assert split_sentences(config) == "6 documents, 12 sentences"
     shards = [path.read_text() for path in sorted(tmp_path.glob("sentences-*"))]
     first, second, third = [part + "\n\n" for part in SENTENCES.removesuffix("\n\n").split("\n\n")]
     if num_shards == 1:
@@ -124,7 +124,7 @@ def test_cut_lines_are_left_or_joined_as_is_asked_for(tmp_path, caplog):
 @pytest.mark.parametrize("size", [400, 700])
 def test_blocks_do_not_show_in_joined_lines(tmp_path, monkeypatch, size, ending):
     monkeypatch.setattr(
-        documents, "read_line_blocks", lambda path, **more: read_line_blocks(path, size, **more)
+        encodings, "read_line_blocks", lambda path, **more: read_line_blocks(path, size, **more)
     )
     content = (wrapped("text") * 9).replace("\n", ending)
     assert sentences_of(tmp_path, content) == SPLIT * 9

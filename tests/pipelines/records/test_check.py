@@ -43,6 +43,11 @@ def test_a_set_is_found_by_its_name_a_glob_or_its_folder(shards, name):
     assert all(shard.description is not None for shard in found)
 
 
+def test_a_glob_may_name_a_part_of_a_set(shards):
+    found = find_shards([str(shards / "train.tfrecord-0000[02]-*")])
+    assert [shard.path.name[-14:] for shard in found] == ["00000-of-00003", "00002-of-00003"]
+
+
 def test_a_name_that_matches_nothing_is_refused(shards):
     with pytest.raises(UserError, match="matches no file"):
         find_shards([str(shards / "*.nothing")])

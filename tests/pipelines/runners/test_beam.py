@@ -28,8 +28,8 @@ def expected(tmp_path_factory) -> dict[str, bytes]:
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    true_cut = beam_runner.cut_into_blocks
-    monkeypatch.setattr(beam_runner, "cut_into_blocks", lambda p, f: true_cut(p, f, 700))
+    true_cut = beam_runner.documents.cut_into_blocks
+    monkeypatch.setattr(beam_runner.documents, "cut_into_blocks", lambda p, f: true_cut(p, f, 700))
 
 
 def _shards(files: dict[str, bytes]) -> dict[str, bytes]:

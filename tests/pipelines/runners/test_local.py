@@ -32,12 +32,12 @@ from tests.support.pretraining_corpus import (
 def small_blocks(monkeypatch):
     """Many blocks and batches, so that there is something to share and to interrupt."""
     monkeypatch.setattr(
-        local, "cut_into_blocks", lambda path, file: _cut(path, file, block_bytes=300)
+        local.documents, "cut_into_blocks", lambda path, file: _cut(path, file, block_bytes=300)
     )
     monkeypatch.setattr("pipelines.runners.shards._SENTENCES_AT_ONCE", 90)
 
 
-_cut = local.cut_into_blocks
+_cut = local.documents.cut_into_blocks
 
 
 def test_the_set_is_whole_and_nothing_else_is_left(expected):
@@ -87,11 +87,11 @@ def test_stages_that_are_done_are_not_done_again(tmp_path, monkeypatch, expected
 _KILLED = """
 import sys
 from pathlib import Path
-from pipelines.runners import local, shards
-from pipelines.runners import corpus
+from pipelines.pretraining_data import documents
+from pipelines.runners import corpus, shards
 import time
-cut = local.cut_into_blocks
-local.cut_into_blocks = lambda path, file: cut(path, file, block_bytes=300)
+cut = documents.cut_into_blocks
+documents.cut_into_blocks = lambda path, file: cut(path, file, block_bytes=300)
 shards._SENTENCES_AT_ONCE = 90
 for module, name in ((corpus, "tokenize_block"), (shards, "plan_batch"), (shards, "write_shard")):
     def slow(task, true=getattr(module, name)):

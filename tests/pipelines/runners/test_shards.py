@@ -38,13 +38,7 @@ def test_every_document_is_planned_once_in_every_copy(
 ):
     monkeypatch.setattr(shards, "_SENTENCES_AT_ONCE", sentences)
     tasks = shards.plan_tasks(corpus, Recipe(dupe_factor=copies), tmp_path)
-    planned = [
-        pair
-        for task in tasks
-        for pair in itertools.product(
-            range(task.first_document, task.end_document), range(task.first_copy, task.end_copy)
-        )
-    ]
+    planned = [pair for task in tasks for pair in itertools.product(task.documents, task.copies)]
     assert sorted(planned) == list(itertools.product(range(30), range(copies)))
     assert len({task.target for task in tasks}) == len(tasks)
 

@@ -1,6 +1,6 @@
 import json
 
-from tools.benchmarks import gpu
+from tools.benchmarks import gpu, model
 from tools.benchmarks.gpu import GpuConfig
 
 
@@ -16,7 +16,7 @@ def test_each_contender_is_measured_in_a_child_with_the_same_flags(capsys, monke
         asked[case["contender"]] = (module, flags)
         return {"seq/s": 2.0}
 
-    monkeypatch.setattr(gpu, "in_child", in_child)
+    monkeypatch.setattr(model, "in_child", in_child)
     assert gpu.main(["--batch_size=3", "--contenders=ours,torch"]) == 0
     assert asked["ours"] == asked["torch"]
     assert {"--batch_size=3", "--task=train"} <= set(asked["ours"][1])

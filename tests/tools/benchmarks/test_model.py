@@ -27,8 +27,8 @@ def test_a_step_counts_its_products_by_hand():
     layer = 2 * 8 * (4 * 128 * 128 + 2 * 128 * 512) + 2 * 2 * 8 * 8 * 128  # tiny has 2 of 128
     heads = 2 * (128 * 128 + 128 * 50) + 2 * 128 * 128 + 2 * 2 * 128
     assert tiny().predictions == 1
-    assert tiny().flops(training=False) == 2 * 2 * layer
-    assert tiny().flops(training=True) == 2 * 3 * (2 * layer + heads)
+    assert tiny(task="inference").flops() == 2 * 2 * layer
+    assert tiny(task="train").flops() == 2 * 3 * (2 * layer + heads)
 
 
 def printed_lines(capsys):
@@ -38,7 +38,11 @@ def printed_lines(capsys):
 @pytest.mark.slow
 @pytest.mark.usefixtures("restored_policy")
 def test_a_contender_of_ours_is_measured(capsys, monkeypatch):
-    monkeypatch.setattr(model, "_measure_in_child", model.measure)
+    def in_child(module, case, *flags):
+        model.FLAGS.parse(flags)
+        return model.measure(model.FLAGS.config(), **case)
+
+    monkeypatch.setattr(model, "in_child", in_child)
     words = ["--task=inference", "--contenders=ours_plain", "--precision=float32"]
     assert model.main([*TINY, *words]) == 0
     (line,) = printed_lines(capsys)
@@ -49,12 +53,12 @@ def test_a_contender_of_ours_is_measured(capsys, monkeypatch):
 
 
 def test_a_contender_that_fails_is_left_out_and_said(capsys, monkeypatch):
-    def measure(task, contender, workload):
-        if contender == "torch":
+    def in_child(module, case, *flags):
+        if case["contender"] == "torch":
             raise LeftOutError("No module named 'torch'")
         return {"s/step": 0.5, "peak GB": 2.0}
 
-    monkeypatch.setattr(model, "_measure_in_child", measure)
+    monkeypatch.setattr(model, "in_child", in_child)
     assert model.main([*TINY, "--contenders=ours_plain,torch", "--rounds=2"]) == 0
     printed = capsys.readouterr()
     assert printed.err.count("torch is left out: No module named 'torch'") == 1
