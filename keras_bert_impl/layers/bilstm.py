@@ -58,15 +58,7 @@ class StackedBiLSTM(SavedLayer):
             shape = (*shape[:-1], 2 * self.units)
 
     def call(self, vectors: Any, input_mask: Any) -> Any:
-        """Reads the sequences.
-
-        Args:
-            vectors: [batch, length, in].
-            input_mask: int [batch, length], 1 for a token and 0 for padding.
-
-        Returns:
-            [batch, length, 2 * units].
-        """
+        """Maps [batch, length, in] and the mask, int [batch, length], to [..., 2 * units]."""
         mask = ops.not_equal(input_mask, 0)
         for forwards, backwards in zip(self.forwards, self.backwards, strict=True):
             left = forwards(vectors, mask=mask)
@@ -75,7 +67,6 @@ class StackedBiLSTM(SavedLayer):
         return vectors
 
     def compute_output_shape(self, vectors_shape: Any) -> Any:
-        """The last axis becomes twice `units`."""
         return (*vectors_shape[:-1], 2 * self.units)
 
 
@@ -107,7 +98,6 @@ class ScalarMix(keras.layers.Layer):
         return ops.sum(vectors * ops.expand_dims(weights, -1), axis=-2)
 
     def compute_output_shape(self, vectors_shape: Any) -> Any:
-        """The axis of layers goes."""
         return (*vectors_shape[:-2], vectors_shape[-1])
 
 
@@ -142,7 +132,6 @@ class FeatureTagger(ConfiguredLayer):
         self.logits = Logits(config, labels, name="logits", dtype=self.dtype_policy)
 
     def build(self, vectors_shape: Any) -> None:
-        """Makes the weights of the parts."""
         *outer, layers, hidden = vectors_shape
         if self.mix is not None:
             self.mix.build(vectors_shape)
@@ -151,16 +140,7 @@ class FeatureTagger(ConfiguredLayer):
         self.logits.build((*outer, 2 * self.lstm_size))
 
     def call(self, vectors: Any, input_mask: Any, training: bool | None = None) -> Any:
-        """Scores the tokens.
-
-        Args:
-            vectors: [batch, length, layers, hidden].
-            input_mask: int [batch, length], 1 for a token and 0 for padding.
-            training: whether to drop.
-
-        Returns:
-            float32 [batch, length, labels].
-        """
+        """Maps [batch, length, layers, hidden] and the mask to float32 [batch, length, labels]."""
         if self.mix is not None:
             joined = self.mix(vectors)
         else:
@@ -171,6 +151,5 @@ class FeatureTagger(ConfiguredLayer):
     def compute_output_spec(
         self, vectors: Any, input_mask: Any, training: bool | None = None
     ) -> keras.KerasTensor:
-        """The scores: float32 [batch, length, labels]."""
         del input_mask, training  # they change no shape
         return keras.KerasTensor((*vectors.shape[:-2], self.labels), dtype="float32")

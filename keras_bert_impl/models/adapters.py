@@ -53,7 +53,6 @@ class AdapterConfig:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The ends of the matrices' names."""
         return TARGETS if _ALL in self.lora_targets else self.lora_targets
 
 
@@ -159,9 +158,7 @@ class SharedEncoder:
     def join(self, model: Any, adapters: Mapping[str, Adapter], own: Collection[str]) -> None:
         """Makes the model of an adapter, which is merged, compute with the base's weights.
 
-        Args:
-            adapters: by the paths of their layers.
-            own: paths of weights that the adapter has for itself.
+        `adapters` are by the paths of their layers; `own` weights the adapter has for itself.
         """
         if not self._weights:
             return  # it stays merged

@@ -119,15 +119,12 @@ class ConfiguredModel(keras.Model):
         # Before Keras compares names and shapes: its messages know nothing of the defaults.
         completed = self._complete(inputs)
         outputs = super().__call__(completed, *args, **kwargs)
-        if output_hidden_states or output_attentions:
-            from keras_bert_impl.models.inner_outputs import hidden_states, recorded_probabilities
+        from keras_bert_impl.models.inner_outputs import hidden_states, recorded_probabilities
 
-            more = {}
-            if output_hidden_states:
-                more["hidden_states"] = hidden_states(self, completed)
-            if output_attentions:
-                more["attentions"] = recorded_probabilities(self, completed)
-            outputs = {**outputs, **more}
+        if output_hidden_states:
+            outputs = {**outputs, "hidden_states": hidden_states(self, completed)}
+        if output_attentions:
+            outputs = {**outputs, "attentions": recorded_probabilities(self, completed)}
         return outputs
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
@@ -230,7 +227,6 @@ class ConfiguredModel(keras.Model):
         return self._text
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make this model again."""
         return {
             "name": self.name,
             "trainable": self.trainable,
@@ -242,7 +238,6 @@ class ConfiguredModel(keras.Model):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Self:
-        """Makes the model from what `get_config` gave."""
         del custom_objects  # every part of the model is registered with Keras
         return cls(**{**config, "config": BertConfig.from_dict(config["config"])})
 
@@ -272,13 +267,10 @@ def set_kernels(layer: keras.Layer, chosen: kernels.PlainKernels) -> None:
 
 
 def frozen_layers(model: keras.Layer) -> dict[str, bool]:
-    """Gives `trainable` of every layer where it differs from the layer that holds it.
+    """Gives `trainable` by its path of every layer where it differs from the layer that holds it.
 
     Keras saves `trainable` with each layer that it saves. A `ConfiguredModel` saves its
     configuration in place of its layers, so it saves this along with it.
-
-    Returns:
-        Values of `trainable` by the layers' paths, outer layers first.
 
     Example:
         >>> model = keras.Sequential([keras.layers.Dense(1, name="first")])

@@ -19,8 +19,6 @@ from keras_bert_impl.models.head_settings import LabelUnits, with_pooling
 from keras_bert_impl.tokenization.reference import as_name
 
 _UNITS: Any = tuple[float, float] | None
-
-
 _log = logging.getLogger(__name__)
 
 
@@ -150,9 +148,9 @@ class BertClassifier(LabeledModel):
         num_labels: int,
         pooling: str | None = None,
         label_units: Sequence[float] | None = None,
+        dtype: Any = None,
         **kwargs: Any,
     ) -> None:
-        dtype = kwargs.pop("dtype", None)
         config = with_pooling(config, pooling)
         inputs = encoder_inputs()
         read = HeadInputs.of(config, inputs, dtype)
@@ -162,9 +160,8 @@ class BertClassifier(LabeledModel):
             label_units = task_settings(config, {"label_units": _UNITS}).get("label_units")
         units = None if label_units is None else LabelUnits(*map(float, label_units))
         if units is not None:
-            in_labels = keras.layers.Rescaling(
-                units.deviation, units.mean, name="label_units", dtype="float32"
-            )
+            mean, deviation = units
+            in_labels = keras.layers.Rescaling(deviation, mean, name="label_units", dtype="float32")
             logits = in_labels(logits)
         outputs = {"logits": logits}
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
@@ -178,7 +175,6 @@ class BertClassifier(LabeledModel):
         return weights if units is None else {n: units.fold(n, w) for n, w in weights.items()}
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make this model again."""
         units = self.label_units
         # Left out where there are none: other models' files have no such key.
         return {**super().get_config(), **({} if units is None else {"label_units": [*units]})}

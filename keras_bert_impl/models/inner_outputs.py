@@ -29,7 +29,6 @@ class RecordingKernels(kernels.PlainKernels):
         self.probabilities: list[Any] = []
 
     def attention_probabilities(self, scores: Any, size: int, mask: Any, draw: Draw) -> Any:
-        """See `PlainKernels.attention_probabilities`."""
         probabilities = super().attention_probabilities(scores, size, mask, draw)
         self.probabilities.append(probabilities)
         return probabilities
@@ -57,12 +56,10 @@ class RecordedStates:
         return self._sums[1::2]  # the first of a block is that of its attention
 
     def self_attention(self, hidden: Any, *rest: Any) -> Any:
-        """See `PlainKernels.self_attention`."""
         self.inputs.append(hidden)
         return self._chosen.self_attention(hidden, *rest)
 
     def dense_add_norm(self, *given: Any) -> Any:
-        """See `PlainKernels.dense_add_norm`."""
         self._sums.append(self._chosen.dense_add_norm(*given))
         return self._sums[-1]
 

@@ -35,8 +35,9 @@ class BertTokenClassifier(LabeledModel):
 
     reads_pooler = False
 
-    def __init__(self, config: BertConfig, num_labels: int, **kwargs: Any) -> None:
-        dtype = kwargs.pop("dtype", None)
+    def __init__(
+        self, config: BertConfig, num_labels: int, dtype: Any = None, **kwargs: Any
+    ) -> None:
         inputs = encoder_inputs()
         read = HeadInputs.of(config, inputs, dtype)
         tagger = Logits(config, num_labels, name="tagger", dtype=dtype)
@@ -65,8 +66,7 @@ class BertSpanLabeler(ConfiguredModel):
 
     reads_pooler = False
 
-    def __init__(self, config: BertConfig, **kwargs: Any) -> None:
-        dtype = kwargs.pop("dtype", None)
+    def __init__(self, config: BertConfig, dtype: Any = None, **kwargs: Any) -> None:
         inputs = encoder_inputs()
         read = HeadInputs.of(config, inputs, dtype)
         span = Logits(config, 2, dropout=False, name="span", dtype=dtype)
@@ -100,8 +100,9 @@ class BertFeatureTagger(LabeledModel):
         False
     """
 
-    def __init__(self, config: BertConfig, num_labels: int, **kwargs: Any) -> None:
-        dtype = kwargs.pop("dtype", None)
+    def __init__(
+        self, config: BertConfig, num_labels: int, dtype: Any = None, **kwargs: Any
+    ) -> None:
         given = frozen_features(config)
         if given is None:
             raise UserError(
