@@ -123,10 +123,10 @@ class AttentionModel:
     @functools.cached_property
     def _tokenizer(self) -> PlainTokenizer:
         """Cuts texts as for the model's own answers."""
-        kept = task_settings(self._source.config).get("special_tokens", "split")
-        return PlainTokenizer(
-            self._source.text, kept if lacks(self._source, "masked_lm") else "keep"
-        )
+        kept = "keep"
+        if lacks(self._source, "masked_lm"):
+            kept = task_settings(self._source.config).get("special_tokens", "split")
+        return PlainTokenizer(self._source.text, kept)
 
 
 def tokens_of(ids: NDArray[np.integer], vocabulary: Vocabulary) -> tuple[str, ...]:

@@ -101,9 +101,8 @@ class Embedder:
         settings = settings or _within(own, self.config)
         self._source = known if isinstance(known, ModelSource | ExportedModel) else None
         if not isinstance(model, UnbuiltModel | ExportedModel):
-            settings = dataclasses.replace(
-                settings, pooling=model.pooling, normalize=model.normalize
-            )
+            vector = {"pooling": model.pooling, "normalize": model.normalize}
+            settings = dataclasses.replace(settings, **vector)
         self.settings = settings
         self.max_seq_length = settings.max_seq_length or self.config.max_position_embeddings
         self.config.check_length(self.max_seq_length, at_least=3)
@@ -169,8 +168,7 @@ class Embedder:
         model: BertEmbedder | UnbuiltModel | ExportedModel
         open_it: Callable[..., Engine]
         if isinstance(source, ExportedModel):
-            model = source
-            open_it = source.open
+            model, open_it = source, source.open
         else:
             policy = dtype_policy(precision if engine == TENSORFLOW else FLOAT32)
             model = unbuilt_embedder(source, settings, policy)
@@ -181,9 +179,8 @@ class Embedder:
         embedder = cls(model, source.text, settings, deterministic=deterministic)
         embedder._source = source
         rows = functools.partial(embedder._calibration_rows, calibration_texts)
-        embedder.engine = open_it(
-            precision=precision, calibration=rows, deterministic=deterministic
-        )
+        how = {"precision": precision, "deterministic": deterministic}
+        embedder.engine = open_it(calibration=rows, **how)
         return embedder
 
     texts_at_once = _TEXTS_AT_ONCE
@@ -294,8 +291,7 @@ class Embedder:
     def embed_rows(self, rows: Sequence[Ids], evenly: bool = False) -> Vectors:
         """The vectors of rows of ids, such as `rows` gives.
 
-        Args:
-            evenly: keep all cores busy to the end, in batches that depend on their number.
+        `evenly` keeps all cores busy to the end, in batches that depend on their number.
         """
         vectors = np.empty((len(rows), self.width), np.float32)
         for some, outputs in self.engine.compute(self._batches(rows, evenly)):
@@ -358,11 +354,7 @@ class Embedder:
         return {"input_ids": ids, "input_mask": mask, "segment_ids": np.zeros_like(ids)}
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
-        """Writes a directory that this package, transformers and sentence-transformers open.
-
-        Raises:
-            UserError: something else is there, or it cannot be written.
-        """
+        """Writes a directory that this package, transformers and sentence-transformers open."""
         write_model_directory(folder, self.model, self.text, sentence=self.settings)
 
 

@@ -45,7 +45,6 @@ class OpenedModel:
 
     @property
     def is_multi_label(self) -> bool:
-        """Whether each label of a classifier is a question of its own."""
         return self.source.is_multi_label
 
     def trained(self, outputs: dict[str, Any]) -> dict[str, Any]:

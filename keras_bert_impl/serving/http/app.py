@@ -201,13 +201,14 @@ class Service:
                 self._close(model)
 
     def routes(self) -> list[BaseRoute]:
-        routes: list[BaseRoute] = [
-            Route("/v1/models", self._list_models),
-            Route("/healthz", self._health),
-            Route("/readyz", self._ready),
-            Route("/metrics", self._metrics),
-            Route("/openapi.json", self._openapi),
-        ]
+        shown_at = {
+            "/v1/models": self._list_models,
+            "/openapi.json": self._openapi,
+            "/healthz": self._health,
+            "/readyz": self._ready,
+            "/metrics": self._metrics,
+        }
+        routes: list[BaseRoute] = [Route(path, endpoint) for path, endpoint in shown_at.items()]
         asked: dict[str, tuple[str, Any]] = {"/v1/embeddings": ("embeddings", rest.read_embeddings)}
         if self._indexes:
             search = functools.partial(rest.read_search, indexes=self._indexes)
@@ -385,10 +386,8 @@ def _json(value: Any, status: int = 200, headers: Mapping[str, str] | None = Non
     try:
         content = to_json(value)
     except ValueError:
-        status, content = (
-            500,
-            to_json({"error": "the model's answer holds a number that is not finite."}),
-        )
+        status = 500
+        content = to_json({"error": "the model's answer holds a number that is not finite."})
     return Response(content, status, {**_HEADERS, **(headers or {})}, "application/json")
 
 

@@ -161,10 +161,8 @@ class Batcher:
             known = self._pace.batches >= _BATCHES_TO_KNOW
             too_long = known and self._seconds_until(request) > self._most_seconds
             if self._waiting and (is_full or too_long):
-                later = self._wait(request, is_full)
-                raise RequestError(
-                    429, "too many requests wait; ask again later.", retry_after=later
-                )
+                sentence = "too many requests wait; ask again later."
+                raise RequestError(429, sentence, retry_after=self._wait(request, is_full))
             self._waiting += request.asked
             self._characters += request.size
             self._line_of(request).add(request)
@@ -455,9 +453,8 @@ def _fault_of(error: Exception, computing: bool = False) -> RequestError:
     """What a client learns: its own mistakes, and of others only that there was one."""
     if isinstance(error, UserError) and not computing:
         return bad_request(str(error))
-    _LOGGER.error(
-        "A request failed: %s", error, exc_info=None if isinstance(error, UserError) else error
-    )
+    trace = None if isinstance(error, UserError) else error
+    _LOGGER.error("A request failed: %s", error, exc_info=trace)
     if isinstance(error, NotFiniteError):
         return RequestError(500, "the model's numbers are not finite for this request.")
     return RequestError(500, _FAILED)

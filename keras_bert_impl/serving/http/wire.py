@@ -199,11 +199,8 @@ class Guard:
         # HTTP/1.0 knows no Host; every browser sends one.
         is_ours = is_of_this_machine_only(host) or {ANY, host} & self._hosts
         if given and not (host and is_ours):
-            raise RequestError(
-                403,
-                f"{shown(given)} is no name of this server; its owner may add it to "
-                "`allowed_hosts`.",
-            )
+            remedy = "its owner may add it to `allowed_hosts`"
+            raise RequestError(403, f"{shown(given)} is no name of this server; {remedy}.")
 
     def _check_page(self, method: str, headers: Headers) -> None:
         site, origin = headers.get("sec-fetch-site"), headers.get("origin", "").lower()
@@ -219,11 +216,8 @@ class Guard:
             # A link may lead here: the page that has it sees nothing of what is behind it.
             is_foreign = headers.get("sec-fetch-dest") != "document"
         if is_foreign:
-            raise RequestError(
-                403,
-                f"a page of {shown(origin or 'another origin')} may not ask this server; its owner "
-                "may add it to `allowed_origins`.",
-            )
+            page = f"a page of {shown(origin or 'another origin')} may not ask this server"
+            raise RequestError(403, f"{page}; its owner may add it to `allowed_origins`.")
 
     def _check_key(self, header: str) -> None:
         kind, _, given = header.partition(" ")

@@ -85,12 +85,7 @@ def explain(config: ExplainConfig) -> list[TextAttention]:
 
 @dataclass(frozen=True)
 class ShownAttention:
-    """The attention of texts, which a notebook shows as head view and model view.
-
-    Attributes:
-        attentions: of each text, with its tokens and numbers.
-        height: of the frame, in pixels.
-    """
+    """The attention of texts, which a notebook shows in a frame of so many pixels' height."""
 
     attentions: Sequence[TextAttention]
     height: int = 720
@@ -133,18 +128,13 @@ def show_attention(
     texts = [text] if isinstance(text, str | tuple) else list(text)
     if text_pair is not None:
         texts = [(one, text_pair) for one in texts if isinstance(one, str)]
-    opened = (
-        model if isinstance(model, AttentionModel) else AttentionModel.open(model, **description)
-    )
-    return ShownAttention(opened.of_texts(texts))
+    if not isinstance(model, AttentionModel):
+        model = AttentionModel.open(model, **description)
+    return ShownAttention(model.of_texts(texts))
 
 
 def attention_page(attentions: Sequence[TextAttention], title: str = "Attention") -> str:
-    """A page that shows the attention of texts.
-
-    Returns:
-        HTML, which a browser may open from a file: its own policy forbids it to ask for anything.
-    """
+    """HTML, which a browser may open from a file: its policy forbids it to ask for anything."""
     # The modules as one script: names are unique among them, which a test asks for.
     script = "".join(_IMPORT.sub("", read_static(name)) for name in _MODULES)
     style = "".join(map(read_static, _STYLES))
@@ -170,11 +160,10 @@ def attention_page(attentions: Sequence[TextAttention], title: str = "Attention"
 
 
 def written_attention(attention: TextAttention) -> dict[str, Any]:
-    """The attention of a text as JSON values, in shares of 1/65535.
+    """The attention of a text as JSON values.
 
-    Returns:
-        `tokens`, `segments`, `layers`, `heads`, and `probabilities`: base64 of uint16,
-        little-endian, [layers, heads, from, to].
+    `probabilities` are shares of 1/65535: base64 of uint16, little-endian, [layers, heads, from,
+    to].
 
     Example:
         >>> halves = np.full([1, 1, 2, 2], 0.5, np.float32)

@@ -59,13 +59,7 @@ OPEN_PATHS = tuple(_FILES)
 
 @dataclass(frozen=True)
 class ShownModel:
-    """A model, and what shows its inside.
-
-    Attributes:
-        model: answers.
-        vocabulary: of its ids; None where its folder has none.
-        attention: gives its attention, or a sentence that says why it cannot.
-    """
+    """A model, and what shows its inside; where it has no attention, a sentence says why."""
 
     model: AnsweringModel
     vocabulary: Vocabulary | None
@@ -85,8 +79,12 @@ class ShownModel:
         """The rows that an instance becomes, with their tokens and ids, as JSON values."""
         if self.vocabulary is None:
             raise UserError("the model's folder has no vocabulary; its tokens have no names.")
-        rows = islice(rows_of(answerer, instance), _MOST_ROWS)
-        return {"rows": [_token_row(row, self.vocabulary) for row in rows]}
+        rows = list[dict[str, Any]]()
+        for row in islice(rows_of(answerer, instance), _MOST_ROWS):
+            ids, segments = row["input_ids"], row["segment_ids"].tolist()
+            tokens = list(tokens_of(ids, self.vocabulary))
+            rows.append({"tokens": tokens, "ids": ids.tolist(), "segments": segments})
+        return {"rows": rows}
 
     def attend(self, answerer: Answerer, instance: Instance) -> dict[str, Any]:
         """The attention of the first row that an instance becomes, as JSON values."""
@@ -139,26 +137,13 @@ def rows_of(answerer: Answerer, instance: Instance) -> Iterator[Row]:
             yield dict(zip(ENCODER_INPUTS, (part[:length] for part in parts), strict=True))
 
 
-def _token_row(row: Row, vocabulary: Vocabulary) -> dict[str, Any]:
-    ids = row["input_ids"]
-    return {
-        "tokens": list(tokens_of(ids, vocabulary)),
-        "ids": ids.tolist(),
-        "segments": row["segment_ids"].tolist(),
-    }
-
-
 def _signature(answerer: Answerer) -> dict[str, Any]:
     fields = [
         {"name": one.name, "is_list": one.is_list, "needed": one.needed, "about": one.about}
         for one in answerer.inputs
     ]
-    return {
-        "signature": answerer.signature,
-        "kind": answerer.kind,
-        "inputs": fields,
-        "outputs": list(answerer.outputs),
-    }
+    known = {"signature": answerer.signature, "kind": answerer.kind}
+    return {**known, "inputs": fields, "outputs": list(answerer.outputs)}
 
 
 def page_routes(models: Mapping[str, ShownModel]) -> list[BaseRoute]:
@@ -178,10 +163,9 @@ def page_routes(models: Mapping[str, ShownModel]) -> list[BaseRoute]:
         asked = rest.read(models[name].model, "predict", await bodies.json(request))
         if len(asked.instances) != 1:
             raise bad_request("send one instance.")
+        given = (models[name], asked.answerer, asked.instances[0])
         try:
-            return _json(
-                await asyncio.to_thread(work, models[name], asked.answerer, asked.instances[0])
-            )
+            return _json(await asyncio.to_thread(work, *given))
         except UserError as error:
             raise bad_request(str(error)) from None
 
