@@ -61,9 +61,7 @@ def find_on_hub(name: str) -> Path:
     everything = [*_FILES, *_OF_TENSORFLOW]
     for from_cache, files in ((True, everything), (False, [*_FILES]), (False, everything)):
         try:
-            folder = Path(
-                snapshot_download(name, allow_patterns=files, local_files_only=from_cache)
-            )
+            found = snapshot_download(name, allow_patterns=files, local_files_only=from_cache)
         except (OSError, ValueError) as error:  # the hub's own errors are among them
             if from_cache:
                 continue
@@ -73,8 +71,8 @@ def find_on_hub(name: str) -> Path:
                 f"run hf download {name} elsewhere, copy the folder that it prints, and name the "
                 "copy."
             ) from error
-        if (missing := _missing(folder, whole=from_cache)) is None:
-            return folder
+        if (missing := _missing(Path(found), whole=from_cache)) is None:
+            return Path(found)
         if not from_cache and missing != WEIGHTS_FILE:
             break
     raise UserError(

@@ -210,10 +210,9 @@ def _figures(facts: TrainingFacts) -> str:
         return ""
     lines = ["## Figures", "", "| figure | this model | guessing reaches |", "|---|---|---|"]
     for name, value in sorted(facts.figures.items()):
-        if not name.startswith("eval_"):
-            continue
-        guess = f"{facts.guesses[name]:.4g}" if name in facts.guesses else ""
-        lines.append(f"| {name} | {value:.6g} | {guess} |")
+        if name.startswith("eval_"):
+            guess = f"{facts.guesses[name]:.4g}" if name in facts.guesses else ""
+            lines.append(f"| {name} | {value:.6g} | {guess} |")
     return "\n".join(lines) + "\n"
 
 

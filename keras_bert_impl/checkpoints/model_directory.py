@@ -48,12 +48,8 @@ GRAPHS_FOLDER = "openvino_graphs"
 """Where OpenVINO's graphs of a model are kept next to it; made again for other weights."""
 
 _MODEL_FILES = (
-    CONFIG_FILE,
-    WEIGHTS_FILE,
-    VOCABULARY_FILE,
-    TOKENIZER_FILE,
-    CARD_FILE,
-    GRAPHS_FOLDER,
+    *(CONFIG_FILE, WEIGHTS_FILE, VOCABULARY_FILE, TOKENIZER_FILE),
+    *(CARD_FILE, GRAPHS_FOLDER),
 )
 _OTHER_OUTPUT = "name another output, so that nothing of yours is replaced"
 _ARCHITECTURES = {
@@ -90,13 +86,8 @@ def write_model_directory(
             f"{model.config.vocab_size}; use the vocabulary that the model was made with."
         )
     variables = model.plain_weights()
-    write_tensors_directory(
-        folder,
-        {row.ours: variables[row.ours] for row in names_of(model) if row.ours in variables},
-        config or model.config,
-        text,
-        sentence,
-    )
+    weights = {row.ours: variables[row.ours] for row in names_of(model) if row.ours in variables}
+    write_tensors_directory(folder, weights, config or model.config, text, sentence)
 
 
 def write_tensors_directory(
@@ -130,10 +121,8 @@ def write_tensors_directory(
 def _write_sentence(
     folder: Path, sentence: SentenceSettings, config: BertConfig, weights: Mapping[str, Any]
 ) -> None:
-    kernel, bias = (np.asarray(weights[f"pooler/dense/{name}"]) for name in ("kernel", "bias"))
-    write_sentence_files(
-        folder, sentence, config.hidden_size, DenseWeights(kernel, bias), write_json
-    )
+    parts = (np.asarray(weights[f"pooler/dense/{name}"]) for name in ("kernel", "bias"))
+    write_sentence_files(folder, sentence, config.hidden_size, DenseWeights(*parts), write_json)
 
 
 def write_adapter(
@@ -146,8 +135,7 @@ def write_adapter(
 ) -> None:
     """Writes the adapters of a model as a folder that PEFT opens, and that says what a model says.
 
-    Args:
-        base: the base, as `model_identity` names it.
+    `base` is named as by `model_identity`.
     """
     rows = names_of(model)
     weights = {weight.path: weight for weight in model.weights}

@@ -84,11 +84,8 @@ class CheckpointOptions:
 
     def description(self) -> dict[str, Any]:
         """The options as keyword arguments of `find_model` and what opens models with it."""
-        return {
-            "bert_config_file": self.bert_config_file,
-            "vocab_file": self.vocab_file,
-            "do_lower_case": self.do_lower_case,
-        }
+        names = ("bert_config_file", "vocab_file", "do_lower_case")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -151,13 +148,7 @@ class ModelSource:
         The weights say how many there are. A configuration may be wrong about it (`num_labels` and
         a stale `id2label`): its names count only if there are as many, as in transformers.
         """
-        names = label_names(self.config)
-        count = self._count_labels()
-        unnamed = len(names) != count
-        return tuple(
-            f"LABEL_{number}" if unnamed else names.get(str(number), f"LABEL_{number}")
-            for number in range(count)
-        )
+        return named_labels(self.config, self._count_labels())
 
     def tensors(self) -> TensorSource:
         if self.opened is None:
@@ -207,7 +198,9 @@ def find_model(
         if checkpoint is not None and not any_tokenizer:
             refuse_foreign_tokenizer(folder_of(checkpoint))
         vocab_file = vocab_file or _find_vocabulary(checkpoint, bert_config_file)
-        vocabulary = _read_vocabulary(vocab_file, checkpoint)
+        vocabulary = Vocabulary.load(vocab_file)
+        if checkpoint is not None:
+            _check_same_tokens(vocabulary, vocab_file, folder_of(checkpoint))
         own = _NOTHING_SAID if checkpoint is None else _own_casing(checkpoint, any_tokenizer)
         lower, accents = _find_casing(own, checkpoint, do_lower_case, told, default_lower_case)
         form = NFC if NFC in (own.unicode_form, told.unicode_form) else AS_IS
@@ -304,6 +297,13 @@ def label_names(config: BertConfig) -> dict[str, str]:
     return composed if same else found
 
 
+def named_labels(config: BertConfig, count: int) -> tuple[str, ...]:
+    """The names of so many labels; a configuration with another number of them names none."""
+    names = label_names(config)
+    names = names if len(names) == count else {}
+    return tuple(names.get(str(number), f"LABEL_{number}") for number in range(count))
+
+
 def folder_of(checkpoint: Path) -> Path:
     """The folder of a located checkpoint: what lies beside its weights lies there."""
     return checkpoint if checkpoint.is_dir() else checkpoint.parent
@@ -381,8 +381,7 @@ def _find_vocabulary(
 ) -> Path:
     folders = [folder_of(checkpoint)] if checkpoint else []
     folders += [Path(bert_config_file).parent] if bert_config_file else []
-    found = next(filter(None, map(_vocabulary_in, folders)), None)
-    if found:
+    if found := next(filter(None, map(_vocabulary_in, folders)), None):
         return found
     if checkpoint:
         raise UserError(
@@ -393,8 +392,7 @@ def _find_vocabulary(
 
 def _vocabulary_in(folder: Path) -> Path | None:
     names = (VOCABULARY_FILE, keras_hub.VOCABULARY_PATH, FAST_TOKENIZER_FILE)
-    paths = (folder / name for name in names)
-    return next(filter(is_named, paths), None)
+    return next(filter(is_named, (folder / name for name in names)), None)
 
 
 def _own_casing(checkpoint: Path, any_tokenizer: bool) -> Casing:
@@ -405,13 +403,6 @@ def _own_casing(checkpoint: Path, any_tokenizer: bool) -> Casing:
     path = folder / TOKENIZER_FILE
     values = read_json_object(path) if is_named(path) else {}
     return Casing(values.get("do_lower_case"), values.get("strip_accents"))
-
-
-def _read_vocabulary(path: str | os.PathLike[str], checkpoint: Path | None) -> Vocabulary:
-    vocabulary = Vocabulary.load(path)
-    if checkpoint is not None:
-        _check_same_tokens(vocabulary, path, folder_of(checkpoint))
-    return vocabulary
 
 
 def _check_same_tokens(vocabulary: Vocabulary, name: str | os.PathLike[str], folder: Path) -> None:
@@ -429,7 +420,7 @@ def _check_same_tokens(vocabulary: Vocabulary, name: str | os.PathLike[str], fol
     other = [
         (number, token, known)
         for number, (token, known) in pairs
-        if known is not None and token != known and not _UNUSED.fullmatch(known)
+        if known not in (None, token) and not _UNUSED.fullmatch(known)
     ]
     if other:
         number, token, known = other[0]
@@ -476,7 +467,6 @@ def _first(first: bool | None, second: bool | None) -> bool | None:
 def _check_choice(text: TextSettings, vocab_file: str | os.PathLike[str]) -> None:
     """Refuses a casing that was chosen or guessed and cannot be that of the vocabulary."""
     # Accents are not counted: no parameter says whether they are kept, and no file of google's.
-    contradiction = dataclasses.replace(text, strip_accents=False).contradiction()
-    if contradiction:
+    if contradiction := dataclasses.replace(text, strip_accents=False).contradiction():
         remedy = f"`do_lower_case={not text.do_lower_case}`"
         raise UserError(f"{vocab_file}: {contradiction} Then give {remedy}.")

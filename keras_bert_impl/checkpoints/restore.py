@@ -5,6 +5,7 @@ A configuration is a small file that says any size: only the weights' own file b
 
 import dataclasses
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -63,10 +64,7 @@ class RestoreReport:
               newly initialised  1  classifier/dense/bias
               ignored            1  training state (1): global_step
         """
-        parts: dict[str, int] = {}
-        for path in self.loaded:
-            part = path.split("/")[0]
-            parts[part] = parts.get(part, 0) + 1
+        parts = Counter(path.split("/")[0] for path in self.loaded)
         loaded = _shorten([f"{part} ({count})" for part, count in parts.items()])
         reasons: dict[str, list[str]] = {}
         for name, reason in self.ignored:
@@ -104,9 +102,8 @@ def _open_folder(folder: Path) -> TensorSource:
     there = {name for name in WHOLE_WEIGHTS if (folder / name).exists()}
     if there & {WEIGHTS_FILE, INDEX_FILE} or not there:
         source = HuggingFaceSource(folder)
-        if transformers_tf.is_tensorflows(source.shapes):
-            return transformers_tf.translated(source)
-        return source
+        is_theirs = transformers_tf.is_tensorflows(source.shapes)
+        return transformers_tf.translated(source) if is_theirs else source
     if there & {TF_WEIGHTS_FILE, TF_INDEX_FILE}:
         return transformers_tf.open_hdf5(folder)
     return keras_hub.open_preset(folder)
@@ -144,11 +141,8 @@ def restore(model: Any, checkpoint: str | os.PathLike[str] | TensorSource) -> Re
 
 def names_of(model: Any) -> list[Names]:
     """The names of all weights of a model, as its paths say."""
-    heads = tuple(
-        part
-        for part in (BILSTM, *HEADS)
-        if any(v.path.startswith(f"{part}/") for v in model.weights)
-    )
+    parts = {weight.path.split("/")[0] for weight in model.weights}
+    heads = tuple(part for part in (BILSTM, *HEADS) if part in parts)
     return all_names(model.config.num_hidden_layers, heads)
 
 
@@ -215,9 +209,8 @@ def check_sizes(
 ) -> dict[str, FoundTensor]:
     """Finds the weights of an encoder and of some heads, and holds their shapes against a config.
 
-    The number of a head's labels is free, but its two weights must agree on it.
-
-    Weights of `heads` may be missing.
+    Weights of `heads` may be missing. The number of a head's labels is free, but its two weights
+    must agree on it.
     """
     tensors = len(source.names())
     if config.num_hidden_layers > tensors:

@@ -44,14 +44,8 @@ ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetens
 WHOLE_WEIGHTS = (WEIGHTS_FILE, INDEX_FILE, TF_WEIGHTS_FILE, TF_INDEX_FILE, KERAS_WEIGHTS_FILE)
 _PART_OF_NUMBERS = re.compile(r"\.(index|data-\d{5}-of-\d{5})")
 _PART_OF_DIRECTORY = (
-    *WHOLE_WEIGHTS,
-    CONFIG_FILE,
-    GOOGLE_CONFIG_FILE,
-    VOCABULARY_FILE,
-    TOKENIZER_FILE,
-    FAST_TOKENIZER_FILE,
-    ADAPTER_CONFIG,
-    ADAPTER_WEIGHTS,
+    *(*WHOLE_WEIGHTS, ADAPTER_CONFIG, ADAPTER_WEIGHTS, CONFIG_FILE, GOOGLE_CONFIG_FILE),
+    *(VOCABULARY_FILE, TOKENIZER_FILE, FAST_TOKENIZER_FILE),
 )
 _PICKLE = "pytorch_model.bin"
 _SHARD = re.compile(r"(model-\d+-of-\d+\.safetensors|tf_model-\d+-of-\d+\.h5)")
@@ -210,14 +204,12 @@ class TranslatedSource(TensorSource):
         translated: Mapping[str, str],
         reader: Callable[[str], np.ndarray],
     ) -> None:
-        self.location, self.files = location, files
-        self._reader = reader
-        translated = {name: theirs for name, theirs in translated.items() if theirs in stored}
-        wanted = {theirs: name for name, theirs in translated.items()}
+        self.location, self.files, self._reader = location, files, reader
+        self._translated = {name: theirs for name, theirs in translated.items() if theirs in stored}
+        names = {theirs: name for name, theirs in self._translated.items()}
         self.shapes = {
-            name: _without_heads(wanted.get(name, ""), shape) for name, shape in stored.items()
+            theirs: _without_heads(names.get(theirs, ""), shape) for theirs, shape in stored.items()
         }
-        self._translated = translated
 
     def find(self, names: Names) -> FoundTensor | None:
         found = self._translated.get(names.hugging_face)

@@ -40,14 +40,9 @@ _SAID = {
 }
 
 _BERT_TOKENIZERS = (  # those that cut text by BERT's rules, or leave them to tokenizer.json
-    "BertTokenizer",
-    "BertTokenizerFast",
-    "DistilBertTokenizer",
-    "DistilBertTokenizerFast",
-    "ElectraTokenizer",
-    "ElectraTokenizerFast",
+    *("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "TokenizersBackend"),
+    *("BertTokenizerFast", "DistilBertTokenizerFast", "ElectraTokenizerFast"),
     "PreTrainedTokenizerFast",
-    "TokenizersBackend",
 )
 # The folders of google's archives say the casing in their names, and nowhere else.
 _GOOGLE_FOLDER = re.compile(r"(?:wwm_)?(uncased|cased|multi_cased|multilingual|chinese)_L-\d+_H-")
@@ -159,9 +154,8 @@ def foreign_tokenizer(folder: Path) -> tuple[Path, str] | None:
 
 def refuse_foreign_tokenizer(folder: Path) -> None:
     """Refuses a model whose text is cut by other rules than BERT's."""
-    if (found := foreign_tokenizer(folder)) is not None:
-        path, name = found
+    if found := foreign_tokenizer(folder):
         raise UserError(
-            f"{path}: its text is cut by {name}, not by BERT's own rules, so that its tokens would "
-            "not be found; name a model with a BertTokenizer."
+            f"{found[0]}: its text is cut by {found[1]}, not by BERT's own rules, so that its "
+            "tokens would not be found; name a model with a BertTokenizer."
         )

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert_impl.checkpoints.model_source import ModelSource, label_names
+from keras_bert_impl.checkpoints.model_source import ModelSource, named_labels
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
 from keras_bert_impl.checkpoints.task_settings import task_settings, without_task
 from keras_bert_impl.config import BertConfig
@@ -37,11 +37,7 @@ class LabeledModel(ConfiguredModel):
     @property
     def labels(self) -> tuple[str, ...]:
         """The names of the labels, in the order of the classes."""
-        names = label_names(self.config)
-        # The names of another task's labels, which a configuration may still hold, are not ours.
-        if len(names) != self.num_labels:
-            names = {}
-        return tuple(names.get(str(n), f"LABEL_{n}") for n in range(self.num_labels))
+        return named_labels(self.config, self.num_labels)
 
     @classmethod
     def _arguments(cls, source: ModelSource, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,17 +20,10 @@ from keras_bert_impl.checkpoints.sources import (
 from keras_bert_impl.errors import reading, reason_of
 from keras_bert_impl.files import check_parts, not_written, whole_files
 
-_REASONS = (
-    (re.compile(r"/(adam_m|adam_v|lamb_m|lamb_v|Adam|Adam_1|LAMB|LAMB_1)$"), "optimizer slot"),
-    (
-        re.compile(r"^(global_step|beta[12]_power|loss_scale|good_steps|current_loss_scale)$"),
-        "training state",
-    ),
-)
+_SLOT = re.compile(r"/(adam_m|adam_v|lamb_m|lamb_v|Adam|Adam_1|LAMB|LAMB_1)$")
+_STATE = re.compile(r"^(global_step|beta[12]_power|loss_scale|good_steps|current_loss_scale)$")
 _ENCODER, _ROOT = "bert/", "embeddings/word_embeddings"
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # what makes a checkpoint one of objects
-
-
 _REMEDY = (
     "name its prefix (the path without '.index') and see that '.index' and '.data-…' lie side by "
     "side"
@@ -61,7 +54,7 @@ def is_of_objects(prefix: str | os.PathLike[str]) -> bool:
 class GoogleSource(TensorSource):
     """The tensors of a TF1 checkpoint."""
 
-    reasons = _REASONS
+    reasons = ((_SLOT, "optimizer slot"), (_STATE, "training state"))
 
     def __init__(self, prefix: str | os.PathLike[str]) -> None:
         self.location, self.files = str(prefix), parts_of(prefix)
@@ -74,10 +67,9 @@ class GoogleSource(TensorSource):
 
     def find(self, names: Names) -> FoundTensor | None:
         """Before its name may stand "bert/", nothing, or an outer scope."""
-        for candidate in spellings(names.google, _ENCODER, self._prefix):
-            if candidate in self.shapes:
-                return FoundTensor(candidate, names.google_transposed)
-        return None
+        spelled = spellings(names.google, _ENCODER, self._prefix)
+        found = next((one for one in spelled if one in self.shapes), None)
+        return None if found is None else FoundTensor(found, names.google_transposed)
 
     def read(self, name: str) -> np.ndarray:
         with reading_variables(self.location, "a TF1 checkpoint", "download it again"):

@@ -28,17 +28,16 @@ _TWINS = {
     "cls.predictions.bias": "cls.predictions.decoder.bias",
 }
 _ENCODER, _ROOTS = "bert.", ("embeddings.word_embeddings.weight", "embeddings.LayerNorm.weight")
-_REASONS = (
-    (re.compile(r"embeddings\.(position_ids|token_type_ids)$"), "constant"),
-    (re.compile(r"(^|\.)cls\.predictions\.decoder\.weight$"), "tied to the token embeddings"),
-    (re.compile(r"(^|\.)cls\.predictions\.decoder\.bias$"), "tied to cls.predictions.bias"),
-)
 
 
 class HuggingFaceSource(TensorSource):
     """The tensors of a Hugging Face directory."""
 
-    reasons = _REASONS
+    reasons = (
+        (re.compile(r"embeddings\.(position_ids|token_type_ids)$"), "constant"),
+        (re.compile(r"(^|\.)cls\.predictions\.decoder\.weight$"), "tied to the token embeddings"),
+        (re.compile(r"(^|\.)cls\.predictions\.decoder\.bias$"), "tied to cls.predictions.bias"),
+    )
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.location, self.files = str(folder), weight_files(Path(folder))

@@ -124,12 +124,7 @@ class _Change(NamedTuple):
 
 
 class AdapterSource(TensorSource):
-    """An adapter over its base: one checkpoint, whose matrices are read merged.
-
-    Args:
-        folder: of the adapter.
-        base: the open base.
-    """
+    """An adapter over its base: one checkpoint, whose matrices are read merged."""
 
     def __init__(self, folder: Path, base: TensorSource) -> None:
         self.location, self.reasons, self.keeps = str(folder), base.reasons, folder
@@ -215,9 +210,8 @@ class AdapterSource(TensorSource):
             raise self._another_base(f"changes {blocks} {layers}, which is fewer")
         words = safetensors_file.read_metadata(self.files[-1]).get(_BASE_SHA256, "{}")
         origin = f"{self.files[-1]}: its {_BASE_SHA256}"
-        noted: dict[str, str] = typed(
-            parse_json(words, origin, _ANOTHER), dict[str, str], origin, _ANOTHER
-        )
+        said = parse_json(words, origin, _ANOTHER)
+        noted: dict[str, str] = typed(said, dict[str, str], origin, _ANOTHER)
         changed = dict[str, _Change]()
         for module in sorted(modules):
             path = paths.get(module, "")
@@ -277,10 +271,7 @@ def write_adapter_files(
 ) -> None:
     """Writes the adapters of a model, and what it has besides its base.
 
-    Args:
-        rows: the names of the model's weights.
-        how: what the adapters were made by.
-        base: where the base is: a path, or a name on the hub and its commit, "name@commit".
+    `rows` are the names of the model's weights; `base` is a path, or "name@commit" on the hub.
     """
     weights = {weight.path: weight for weight in model.weights}
     own = [row for row in rows if row.part != "encoder" and weights[row.ours].trainable]

@@ -60,7 +60,8 @@ class RunCheckpointSource(TensorSource):
                 raise ValueError(f"{NAMES_FILE} names {len(names)} of its weights, not all")
             self._keys = {name: variable_key(group, n) for n, name in enumerate(names)}
             # The data file is opened now: what the run removes later can still be read.
-            self._reader.get_tensor(min(self._keys.values(), key=self._size))
+            smallest = min(self._keys.values(), key=lambda key: math.prod(self._shapes[key]))
+            self._reader.get_tensor(smallest)
         self.shapes = {name: tuple(self._shapes[key]) for name, key in self._keys.items()}
         self._others = {
             row.hugging_face: row.ours
@@ -68,9 +69,6 @@ class RunCheckpointSource(TensorSource):
             for row in head_names(head)
             if row.ours in self._keys
         }
-
-    def _size(self, key: str) -> int:
-        return math.prod(self._shapes[key])
 
     def find(self, names: Names) -> FoundTensor | None:
         """The variable that answers to a weight; as in a model directory, heads of labels are one.

@@ -35,7 +35,9 @@ class _Index(TypedDict):
 
 def open_hdf5(folder: Path) -> TranslatedSource:
     """Opens the `tf_model.h5` of a folder, or its parts."""
-    parts = _parts(folder)
+    parts = [folder / TF_WEIGHTS_FILE]
+    if not parts[0].exists():
+        parts = listed_parts(folder / TF_INDEX_FILE, hdf5_file.read_hdf5_shapes)
     files = {
         name: (path, shape)
         for path in parts
@@ -76,12 +78,6 @@ def pytorch_names(variables: Iterable[str]) -> dict[str, str]:
             name = pattern.sub(spelling, name)
         found[name.replace("/", ".")] = variable
     return found
-
-
-def _parts(folder: Path) -> list[Path]:
-    if (folder / TF_WEIGHTS_FILE).exists():
-        return [folder / TF_WEIGHTS_FILE]
-    return listed_parts(folder / TF_INDEX_FILE, hdf5_file.read_hdf5_shapes)
 
 
 def listed_parts(index: Path, names_in: Callable[[Path], Iterable[str]]) -> list[Path]:

@@ -201,14 +201,13 @@ class Service:
                 self._close(model)
 
     def routes(self) -> list[BaseRoute]:
-        shown_at = {
-            "/v1/models": self._list_models,
-            "/openapi.json": self._openapi,
-            "/healthz": self._health,
-            "/readyz": self._ready,
-            "/metrics": self._metrics,
-        }
-        routes: list[BaseRoute] = [Route(path, endpoint) for path, endpoint in shown_at.items()]
+        routes: list[BaseRoute] = [
+            Route("/v1/models", self._list_models),
+            Route("/healthz", self._health),
+            Route("/readyz", self._ready),
+            Route("/metrics", self._metrics),
+            Route("/openapi.json", self._openapi),
+        ]
         asked: dict[str, tuple[str, Any]] = {"/v1/embeddings": ("embeddings", rest.read_embeddings)}
         if self._indexes:
             search = functools.partial(rest.read_search, indexes=self._indexes)
