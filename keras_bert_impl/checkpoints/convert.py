@@ -115,12 +115,8 @@ def _read_weights(
     check_tied_decoder(source)
     weights = {path: read_weight(source, hit) for path, hit in found.items()}
     used = {hit.name for hit in found.values()}
-    left = [
-        (name, source.reason_to_ignore(name) or "no part of a BERT that is known here")
-        for name in source.names()
-        if name not in used
-    ]
-    return weights, RestoreReport(location, tuple(sorted(weights)), (), tuple(left))
+    left = source.ignored(used, "no part of a BERT that is known here")
+    return weights, RestoreReport(location, tuple(sorted(weights)), (), left)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -134,9 +130,7 @@ class ConvertConfig(AdaptedOptions):
     )
     output: str = option(REQUIRED, "A folder, or a prefix such as folder/bert_model.ckpt.")
     output_format: str = option(
-        "auto",
-        "The format to write; auto goes by the output's name.",
-        choices=("auto", *FORMATS),
+        "auto", "The format to write; auto goes by the output's name.", choices=("auto", *FORMATS)
     )
 
     def __post_init__(self) -> None:
@@ -232,9 +226,7 @@ def _new_words(words: Sequence[str], known: Mapping[str, int]) -> list[str]:
     """The words that are not in the vocabulary, each once, in their order."""
     for number, word in enumerate(words, start=1):
         if not word.removeprefix("##") or any(character.isspace() for character in word):
-            raise UserError(
-                f"new word {number}: {shown(word)} is no single word; give one word a line."
-            )
+            raise UserError(f"new word {number}: {shown(word)} is no single word; give one a line.")
     different = list(dict.fromkeys(words))
     new = [word for word in different if word not in known]
     if not new:

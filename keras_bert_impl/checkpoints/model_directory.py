@@ -271,9 +271,8 @@ def check_apart(
     for part in (source, *files):
         read = real_path(find_checkpoint(part))
         if real_path(Path(output)) in (read, *read.parents):
-            raise UserError(
-                f"{output}: the input {part} lies there and would be replaced; name another output."
-            )
+            fault = f"the input {part} lies there and would be replaced"
+            raise UserError(f"{output}: {fault}; name another output.")
 
 
 def files_beside(

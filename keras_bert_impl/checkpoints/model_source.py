@@ -241,10 +241,7 @@ def _open_adapter(
 def locate(path_or_name: str | os.PathLike[str]) -> Path:
     """The model directory, TF1 checkpoint's prefix or run's checkpoint that a user's words mean."""
     if not str(path_or_name).strip():
-        raise UserError(
-            "the model's name is empty; give a model directory, a TF1 checkpoint or a name on the "
-            "Hugging Face hub."
-        )
+        raise UserError("the model's name is empty; give a model directory or a name on the hub.")
     found = find_checkpoint(_in_home(path_or_name))
     if is_saved_model(found):
         raise UserError(
@@ -367,10 +364,8 @@ def _config_of_size(
     vocab_file: str | os.PathLike[str] | None,
 ) -> BertConfig:
     if bert_config_file or checkpoint:
-        raise UserError(
-            f"`model_size={model_size}` is for a new model, without `bert_config_file` and "
-            "`init_checkpoint`; leave it out."
-        )
+        others = "`bert_config_file` and `init_checkpoint`"
+        raise UserError(f"`model_size={model_size}` is for a new model, without {others}.")
     if not vocab_file:
         raise UserError("`model_size` needs `vocab_file`; name the vocabulary of the text.")
     return named_config(model_size, len(Vocabulary.load(vocab_file)))
@@ -384,9 +379,8 @@ def _find_vocabulary(
     if found := next(filter(None, map(_vocabulary_in, folders)), None):
         return found
     if checkpoint:
-        raise UserError(
-            f"{folders[0] / VOCABULARY_FILE}: no such file; name the vocabulary with `vocab_file`."
-        )
+        missing = folders[0] / VOCABULARY_FILE
+        raise UserError(f"{missing}: no such file; name the vocabulary with `vocab_file`.")
     raise UserError("`vocab_file` is missing; name the vocabulary that the model is for.")
 
 

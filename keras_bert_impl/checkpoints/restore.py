@@ -126,17 +126,9 @@ def restore(model: Any, checkpoint: str | os.PathLike[str] | TensorSource) -> Re
     for path, hit in found.items():
         weight = read_weight(source, hit).astype(variables[path].dtype)
         variables[path].assign(weight if units is None else units.unfold(path, weight))
-    used = {hit.name for hit in found.values()}
-    return RestoreReport(
-        location=source.location,
-        loaded=tuple(sorted(found)),
-        new=tuple(sorted(set(variables) - set(found))),
-        ignored=tuple(
-            (name, source.reason_to_ignore(name) or "not part of this model")
-            for name in source.names()
-            if name not in used
-        ),
-    )
+    left = source.ignored({hit.name for hit in found.values()}, "not part of this model")
+    new = sorted(variables.keys() - found.keys())
+    return RestoreReport(source.location, tuple(sorted(found)), tuple(new), left)
 
 
 def names_of(model: Any) -> list[Names]:
@@ -150,10 +142,8 @@ def check_weights(weights: Mapping[str, Any], origin: object) -> None:
     """Refuses weights that are NaN or infinite, before they are written in another form."""
     for path, weight in weights.items():
         if not np.isfinite(np.asarray(weight)).all():
-            raise UserError(
-                f"{origin}: its weights {path} hold NaN or infinite numbers, of which no answer "
-                "can be made; take another checkpoint."
-            )
+            fault = f"its weights {path} hold NaN or infinite numbers"
+            raise UserError(f"{origin}: {fault}; take another checkpoint.")
 
 
 def check_encoder(

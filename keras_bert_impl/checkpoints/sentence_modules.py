@@ -250,10 +250,8 @@ def _read_pooling(path: Path) -> str:
         ]
     if modes not in ([CLS], [MEAN]):
         found = shown(" and ".join(modes))[1:-1] or "nothing"
-        raise UserError(
-            f"{path}: pools by {found}, which does not exist here; name a model that pools by "
-            "the mean or by [CLS]."
-        )
+        remedy = "name a model that pools by the mean or by [CLS]"
+        raise UserError(f"{path}: pools by {found}, which does not exist here; {remedy}.")
     return str(modes[0])
 
 

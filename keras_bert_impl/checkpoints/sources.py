@@ -6,7 +6,7 @@ import glob
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -95,10 +95,8 @@ def is_pickle(path: Path) -> bool:
 
 def pickle_refused(path: Path, instead: str) -> UserError:
     """The one sentence for a pickle, which is never opened: it can run any code."""
-    return UserError(
-        f"{path}: is a pickle, which can run any code and is never opened here; {instead}, or "
-        f"{SAVE_AGAIN}."
-    )
+    fault = "is a pickle, which can run any code and is never opened here"
+    return UserError(f"{path}: {fault}; {instead}, or {SAVE_AGAIN}.")
 
 
 def parts_of(prefix: str | os.PathLike[str]) -> list[Path]:
@@ -181,9 +179,14 @@ class TensorSource(abc.ABC):
     def names(self) -> list[str]:
         return sorted(self.shapes)
 
-    def reason_to_ignore(self, name: str) -> str | None:
-        """Why a tensor that no model needs is there, or None if unknown."""
-        return next((reason for pattern, reason in self.reasons if pattern.search(name)), None)
+    def ignored(self, used: Collection[str], otherwise: str) -> tuple[tuple[str, str], ...]:
+        """The tensors that are not used, each with the reason."""
+        found = []
+        for name in self.names():
+            if name not in used:
+                known = (reason for pattern, reason in self.reasons if pattern.search(name))
+                found.append((name, next(known, otherwise)))
+        return tuple(found)
 
 
 class TranslatedSource(TensorSource):
@@ -207,9 +210,7 @@ class TranslatedSource(TensorSource):
         self.location, self.files, self._reader = location, files, reader
         self._translated = {name: theirs for name, theirs in translated.items() if theirs in stored}
         names = {theirs: name for name, theirs in self._translated.items()}
-        self.shapes = {
-            theirs: _without_heads(names.get(theirs, ""), shape) for theirs, shape in stored.items()
-        }
+        self.shapes = {one: _without_heads(names.get(one, ""), x) for one, x in stored.items()}
 
     def find(self, names: Names) -> FoundTensor | None:
         found = self._translated.get(names.hugging_face)

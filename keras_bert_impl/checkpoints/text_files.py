@@ -123,10 +123,8 @@ def _added_tokens(
     found += read_added_tokens(mapped, special)
     names = {token.content for token in found}
     numbers = read_typed(plain, dict[str, int], "save it again") if is_named(plain) else {}
-    found += [
-        AddedToken(content, number, normalized=content not in names)
-        for content, number in numbers.items()
-    ]
+    for content, number in numbers.items():
+        found.append(AddedToken(content, number, normalized=content not in names))
     tokens: dict[str, AddedToken] = {}
     for token in found:
         if token.content in SPECIAL_TOKENS:

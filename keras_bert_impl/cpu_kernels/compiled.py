@@ -82,10 +82,8 @@ def compiled_kernel(
                     several = upstream if len(upstream) > 1 else upstream[0]
                     return backward(*parts(tensors, constants)[0], several)
                 slices = [upstream[0][start:end] for start, end in itertools.pairwise(bounds)]
-                gradients = [
-                    backward(*part, slice_)
-                    for part, slice_ in zip(parts(tensors, constants), slices, strict=True)
-                ]
+                both = zip(parts(tensors, constants), slices, strict=True)
+                gradients = [backward(*part, slice_) for part, slice_ in both]
                 return [
                     tf.concat(group, axis=0) if is_split else tf.add_n(group)
                     for group, is_split in zip(

@@ -51,9 +51,8 @@ def inference_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, An
 
 def traced_forward(model: Any, chosen: kernels.PlainKernels) -> Any:
     """A model outside of training as a concrete function, of and to a dict."""
-    signature = {
-        name: tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in model.input.items()
-    }
+    inputs = model.input.items()
+    signature = {name: tf.TensorSpec(x.shape, x.dtype, name=name) for name, x in inputs}
 
     @tf.function(autograph=False)
     def forward(features: Any) -> Any:

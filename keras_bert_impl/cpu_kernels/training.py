@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_bert_impl.compat import is_plain_variable, own_copy, variable_index
+from keras_bert_impl.config import ACTIVATIONS
 from keras_bert_impl.cpu_kernels.compiled import compiled_kernel, like, normalized, rows_of
 from keras_bert_impl.cpu_kernels.xla_programs import compiled
 from keras_bert_impl.layers import kernels
@@ -66,9 +67,7 @@ def _activated(activation: str) -> Any:
     return compiled_kernel(compute)
 
 
-_ACTIVATED = {
-    name: _activated(name) for name in ("gelu_tanh", "gelu_erf", "relu", "tanh", "linear")
-}
+_ACTIVATED = {name: _activated(name) for name in ACTIVATIONS}
 _kernels: dict[Any, Any] = {}
 
 

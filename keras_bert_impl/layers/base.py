@@ -55,11 +55,8 @@ class Dense(SavedLayer):
 
     def build(self, input_shape: Any) -> None:
         """Makes kernel [in, units] and bias [units]."""
-        self.kernel = self.add_weight(
-            shape=(input_shape[-1], self.units),
-            initializer=truncated_normal(self.initializer_range),
-            name="kernel",
-        )
+        start, shape = truncated_normal(self.initializer_range), (input_shape[-1], self.units)
+        self.kernel = self.add_weight(shape=shape, initializer=start, name="kernel")
         self.bias = self.add_weight(shape=(self.units,), initializer="zeros", name="bias")
 
     def call(self, inputs: Any) -> Any:

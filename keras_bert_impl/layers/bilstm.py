@@ -33,21 +33,12 @@ class StackedBiLSTM(SavedLayer):
     def __init__(self, units: int, depth: int = 2, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.units, self.depth = units, depth
-        self.forwards = [self._lstm(f"forward_{number}") for number in range(depth)]
-        self.backwards = [
-            self._lstm(f"backward_{number}", go_backwards=True) for number in range(depth)
-        ]
-
-    def _lstm(self, name: str, **options: Any) -> keras.layers.LSTM:
         # cuDNN's kernels cannot be compiled by XLA, by which steps run on a GPU.
-        return keras.layers.LSTM(
-            self.units,
-            return_sequences=True,
-            use_cudnn=False,
-            name=name,
-            dtype=self.dtype_policy,
-            **options,
-        )
+        how = {"return_sequences": True, "use_cudnn": False, "dtype": self.dtype_policy}
+        lstm = keras.layers.LSTM
+        self.forwards = [lstm(units, name=f"forward_{n}", **how) for n in range(depth)]
+        how["go_backwards"] = True
+        self.backwards = [lstm(units, name=f"backward_{n}", **how) for n in range(depth)]
 
     def build(self, vectors_shape: Any) -> None:
         """Makes the kernels [in, 4 units], [units, 4 units] and the bias [4 units] of each LSTM."""
@@ -87,9 +78,8 @@ class ScalarMix(keras.layers.Layer):
 
     def build(self, vectors_shape: Any) -> None:
         """Makes scalars [layers] and gamma [1]."""
-        self.scalars = self.add_weight(
-            shape=(vectors_shape[-2],), initializer="zeros", name="scalars"
-        )
+        layers = vectors_shape[-2]
+        self.scalars = self.add_weight(shape=(layers,), initializer="zeros", name="scalars")
         self.gamma = self.add_weight(shape=(1,), initializer="ones", name="gamma")
 
     def call(self, vectors: Any) -> Any:

@@ -135,9 +135,8 @@ class SelfAttention(ConfiguredLayer):
     def __init__(self, config: BertConfig, block: int, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         self.block = block
-        self.projections = [
-            self.dense(config.hidden_size, name) for name in ("query", "key", "value")
-        ]
+        width = config.hidden_size
+        self.projections = [self.dense(width, name) for name in ("query", "key", "value")]
         stream, _, _ = dropout.block_streams(block)
         self.dropout = self.dropout_layer(config.attention_probs_dropout_prob, stream)
 

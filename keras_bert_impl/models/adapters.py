@@ -11,10 +11,7 @@ from keras_bert_impl.compat import share, sublayers
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.options import check_options, option
 
-TARGETS = (
-    *("query", "key", "value"),
-    *("attention.output.dense", "intermediate.dense", "output.dense"),
-)
+TARGETS = ("query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense")
 _ALL = "all"
 
 
@@ -41,10 +38,8 @@ class AdapterConfig:
         check_options(self)
         unknown = [one for one in self.lora_targets if one not in (*TARGETS, _ALL)]
         if unknown or not self.lora_targets:
-            named = shown(unknown[0]) if unknown else "nothing"
-            raise UserError(
-                f"`lora_targets` names {named}; choose among {', '.join(TARGETS)} and {_ALL}."
-            )
+            named, known = shown(unknown[0]) if unknown else "nothing", ", ".join(TARGETS)
+            raise UserError(f"`lora_targets` names {named}; choose among {known} and {_ALL}.")
 
     @property
     def alpha(self) -> float:

@@ -49,9 +49,7 @@ class LabeledModel(ConfiguredModel):
             labels = [as_name(label) for label in labels]
         count = rest.pop("num_labels", None) or len(labels or source.labels)
         if not count:
-            raise UserError(
-                f"{source.checkpoint}: has no labels; give num_labels, or labels with their names."
-            )
+            raise UserError(f"{source.checkpoint}: has no labels; give num_labels, or labels.")
         if labels is not None and len(labels) != count:
             raise UserError(f"there are {len(labels)} labels, but num_labels={count}; give one.")
         config = source.config

@@ -140,12 +140,11 @@ class HeadInputs:
 
 def _bilstm(config: BertConfig, dtype: Any) -> StackedBiLSTM:
     # Each direction has half the hidden size, so that the heads' weights keep their shapes.
-    if config.hidden_size % 2:
-        raise UserError(
-            f"{config.origin}: hidden_size {config.hidden_size} is odd; a BiLSTM needs half of "
-            "it for each direction."
-        )
-    return StackedBiLSTM(config.hidden_size // 2, depth=1, name="bilstm", dtype=dtype)
+    half, odd = divmod(config.hidden_size, 2)
+    if odd:
+        fault = f"hidden_size {config.hidden_size} is odd"
+        raise UserError(f"{config.origin}: {fault}; a BiLSTM needs half of it for each direction.")
+    return StackedBiLSTM(half, depth=1, name="bilstm", dtype=dtype)
 
 
 def pooled_vector(pooling: str, encoded: Mapping[str, Any], input_mask: Any) -> Any:

@@ -105,9 +105,7 @@ class BertFeatureTagger(LabeledModel):
     ) -> None:
         given = frozen_features(config)
         if given is None:
-            raise UserError(
-                f"{config.origin}: has no frozen_features; open the model as a BertTokenClassifier."
-            )
+            raise UserError(f"{config.origin}: has no frozen_features; take BertTokenClassifier.")
         layers = given.layers(config.num_hidden_layers)
         # `trainable = False` stops the weights only: a frozen encoder would drop in training.
         still = config.replace(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
@@ -119,9 +117,7 @@ class BertFeatureTagger(LabeledModel):
         found = encoder(inputs)
         blocks = found["all_encoder_layers"]  # numbered from 1; 0 is the embeddings' output
         read = [blocks[one - 1] if one else found["embedding_output"] for one in layers]
-        logits = tagger(ops.stack(read, axis=2), inputs["input_mask"])
-        super().__init__(
-            inputs=inputs, outputs={"logits": logits}, config=config, dtype=dtype, **kwargs
-        )
+        outputs = {"logits": tagger(ops.stack(read, axis=2), inputs["input_mask"])}
+        super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
         encoder.trainable = False  # after the base class has set it for the whole model
         self.encoder, self.feature_tagger, self.num_labels = encoder, tagger, num_labels

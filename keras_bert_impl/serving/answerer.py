@@ -239,12 +239,8 @@ def instances_of(answerer: HasInputs, texts: Sequence[Any]) -> list[Instance]:
     for number, text in enumerate(texts, start=1):
         if isinstance(text, tuple) and len(text) > len(names):
             raise asked_otherwise(f"instance {number}", f"{len(text)} texts", answerer.inputs)
-    return [
-        text
-        if isinstance(text, Mapping)
-        else dict(zip(names, text if isinstance(text, tuple) else (text,), strict=False))
-        for text in texts
-    ]
+    rows = (text if isinstance(text, Mapping | tuple) else (text,) for text in texts)
+    return [x if isinstance(x, Mapping) else dict(zip(names, x, strict=False)) for x in rows]
 
 
 def asked_otherwise(where: str, given: str, inputs: Sequence[Input]) -> UserError:

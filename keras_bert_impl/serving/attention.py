@@ -93,9 +93,8 @@ class AttentionModel:
         heads = config.num_hidden_layers * config.num_attention_heads
         most = min(int((_MOST_PROBABILITIES / heads) ** 0.5), config.max_position_embeddings)
         if length > most:
-            raise UserError(
-                f"{what} has more than the {most} tokens whose attention can be shown; shorten it."
-            )
+            limit = f"the {most} tokens whose attention can be shown"
+            raise UserError(f"{what} has more than {limit}; shorten it.")
 
     def _opened(self) -> Callable[[Batch], NDArray[np.float32]]:
         """What computes [layers, heads, from, to] of a batch of one row."""

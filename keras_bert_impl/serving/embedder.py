@@ -190,10 +190,8 @@ class Embedder:
     def model(self) -> "BertEmbedder":
         """The encoder with its pooling; built now if it was not yet."""
         if isinstance(self._model, ExportedModel):
-            raise UserError(
-                f"{self._model.checkpoint}: is an export, which has no weights by their names; "
-                "open the model directory."
-            )
+            fault = "is an export, which has no weights by their names"
+            raise UserError(f"{self._model.checkpoint}: {fault}; open the model directory.")
         model = self._model.build() if isinstance(self._model, UnbuiltModel) else self._model
         self._model = model
         return model
@@ -382,10 +380,8 @@ def _within(settings: SentenceSettings | None, config: BertConfig) -> SentenceSe
 def unbuilt_embedder(source: ModelSource, settings: SentenceSettings, policy: str) -> UnbuiltModel:
     """The encoder with its pooling, built where it is needed."""
     if settings.pooling == POOLER and lacks(source, "pooler") and not module_files(source.folder):
-        raise UserError(
-            f"{source.checkpoint}: has no weights of the pooler; take `pooling=mean` or "
-            "`pooling=cls`."
-        )
+        remedy = "take `pooling=mean` or `pooling=cls`"
+        raise UserError(f"{source.checkpoint}: has no weights of the pooler; {remedy}.")
     shape = {"pooling": settings.pooling, "normalize": settings.normalize}
     build = functools.partial(_build, source, settings, policy)
     return UnbuiltModel(build, source, "BertEmbedder", shape)

@@ -83,11 +83,8 @@ from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 SAVED_MODEL, ONNX, OPENVINO, LITERT = "saved_model", "onnx", "openvino", "litert"
 
 _CLIENT, _TOKENIZER, _ASSETS = "client.py", "tokenizer.json", "assets"
-_PACKAGES = {
-    ONNX: ("tf2onnx", "onnxruntime"),
-    OPENVINO: ("openvino",),
-    LITERT: ("ai_edge_litert",),
-}
+_OF_ONNX = ("tf2onnx", "onnxruntime")
+_PACKAGES = {ONNX: _OF_ONNX, OPENVINO: ("openvino",), LITERT: ("ai_edge_litert",)}
 _FILES = {
     SAVED_MODEL: ("saved_model.pb", "fingerprint.pb", "variables", _ASSETS),
     ONNX: ("model.onnx",),
@@ -184,10 +181,9 @@ def export_saved_model(
         settings = {"answers": answers, **label_settings(opened), **asks}
         _write_beside(opened, aside, aside / _ASSETS, settings)
 
-    specs = {
-        name: {one.name: InputSpec(one.shape.as_list(), one.dtype == tf.string) for one in inputs}
-        for name, inputs in served.specs.items()
-    }
+    specs = dict[str, dict[str, InputSpec]]()
+    for name, inputs in served.specs.items():
+        specs[name] = {x.name: InputSpec(x.shape.as_list(), x.dtype == tf.string) for x in inputs}
     written = write_export(opened, Path(folder), SAVED_MODEL, fill, specs, served.call, verify)
     return ExportResult(served.interface(), answers, *written)
 
@@ -224,10 +220,9 @@ def export_portable(
         _write_beside(opened, aside, aside, settings)
         keeps = task_settings(config).get("special_tokens") == "keep"
         client_tokenizer(opened.text, length, keeps).save(str(aside / _TOKENIZER))
-        kept = {
-            **task_settings(config),
-            **({"max_seq_length": max_seq_length} if max_seq_length else {}),
-        }
+        kept = task_settings(config)
+        if max_seq_length:
+            kept["max_seq_length"] = max_seq_length
         write_json(aside / CONFIG_FILE, with_task_settings(config, kept).to_hugging_face())
 
     written = write_export(opened, folder, form, fill, specs, expected, verify)

@@ -188,9 +188,7 @@ def read_exported(folder: Path) -> ExportedModel:
     else:
         config = _config_of_old(folder, answers, len(vocabulary), length)
     if len(vocabulary) > config.vocab_size:
-        raise UserError(
-            f"{folder}: has more tokens than its model ({config.vocab_size}); {_AGAIN}."
-        )
+        raise UserError(f"{folder}: has more tokens than its model; {_AGAIN}.")
     labels = tuple(settings.get("labels", ()))
     return ExportedModel(
         checkpoint=folder,
@@ -214,9 +212,7 @@ def read_exported(folder: Path) -> ExportedModel:
 def _config_of_old(folder: Path, answers: str | None, tokens: int, length: int) -> BertConfig:
     """What an export from before it held a configuration says: enough for texts with one row."""
     if answers in (None, OUTPUTS):
-        raise UserError(
-            f"{folder}: is an older export that does not say what it answers; {_AGAIN}."
-        )
+        raise UserError(f"{folder}: is an older export and does not say its answers; {_AGAIN}.")
     config = BertConfig(vocab_size=tokens, max_position_embeddings=length)
     return with_task_settings(config, {"max_seq_length": length})
 

@@ -171,26 +171,22 @@ def _check_instance(
 ) -> None:
     names = [field.name for field in (*fields, *options)]
     if not isinstance(instance, Mapping):
-        raise UserError(
-            f"instance {number}: is {shown(instance)}; give an object with {', '.join(names)}."
-        )
+        wanted = f"an object with {', '.join(names)}"
+        raise UserError(f"instance {number}: is {shown(instance)}; give {wanted}.")
     missing = {one.name for one in fields if one.needed and instance.get(one.name) is None}
     if missing or not set(instance) <= set(names):
         given = " and ".join(shown(name)[1:-1] for name in instance if instance[name] is not None)
         raise asked_otherwise(f"instance {number}", given or "nothing", fields)
     for field in (*fields, *options):
         value = instance.get(field.name)
-        if value is None:
-            continue
         if field.is_number:
-            if type(value) is not int:
-                raise UserError(
-                    f"instance {number}: `{field.name}` is {shown(value)}; give a whole number."
-                )
-            continue
-        wanted = "a list of texts" if field.is_list else "a text"
-        texts = value if field.is_list and isinstance(value, list | tuple) else [value]
-        if (field.is_list and texts is not value) or not all(isinstance(x, str) for x in texts):
+            right, wanted = type(value) is int, "a whole number"
+        elif field.is_list:
+            is_list, wanted = isinstance(value, list | tuple), "a list of texts"
+            right = is_list and all(isinstance(x, str) for x in value)
+        else:
+            right, wanted = isinstance(value, str), "a text"
+        if value is not None and not right:
             raise UserError(f"instance {number}: `{field.name}` is {shown(value)}; give {wanted}.")
 
 
@@ -322,10 +318,8 @@ class MaskedWordsForm(Form):
         logits = outputs["masked_lm_logits"][:, : len(self._vocabulary)].astype(np.float32)
         best = [_best(row, self._top_k) for row in logits]
         shares = softmax(logits)
-        return {
-            "ids": np.array(best, np.int32),
-            "probabilities": np.array([x[ids] for x, ids in zip(shares, best, strict=True)]),
-        }
+        found = np.array([x[ids] for x, ids in zip(shares, best, strict=True)])
+        return {"ids": np.array(best, np.int32), "probabilities": found}
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         tokens = self._vocabulary.tokens

@@ -132,10 +132,8 @@ def _check_labels(source: ModelSource) -> None:
     config, where = source.config, source.checkpoint
     named = config.extra.get("id2label")
     if named and not isinstance(named, dict):
-        raise UserError(
-            f"{where}: id2label in its config.json is no object of numbers and names; write it as "
-            '{"0": "no", "1": "yes"}.'
-        )
+        remedy = 'write it as {"0": "no", "1": "yes"}'
+        raise UserError(f"{where}: id2label in config.json has no numbers and names; {remedy}.")
     labels = len(source.labels)
     if labels > 1 and config.extra.get("problem_type") == "regression":
         raise UserError(

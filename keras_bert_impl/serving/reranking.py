@@ -99,15 +99,11 @@ def pair_scoring(model: AnsweringModel, positive_label: str | None = None) -> Pa
         activation = _ACTIVATIONS[model.description["activation"]]
         return PairScoring(answerer, lambda x: activation(x["score"]), lambda x: float(x["score"]))
     labels = list(model.description["labels"])
+    known = f"the model has the labels {', '.join(labels[:12])}"
     if positive_label is None and (answerer.kind != "label" or len(labels) != 2):
-        raise UserError(
-            f"the model has the labels {', '.join(labels[:12])}; say by `positive_label` whose "
-            "probability is the score."
-        )
+        raise UserError(f"{known}; say by `positive_label` whose probability is the score.")
     if positive_label not in (None, *labels):
-        raise UserError(
-            f"`positive_label={positive_label}`: the model has {', '.join(labels[:12])}; name one."
-        )
+        raise UserError(f"`positive_label={positive_label}`: {known}; name one of them.")
     place = 1 if positive_label is None else labels.index(positive_label)
     return PairScoring(
         answerer, lambda x: float(x["probabilities"][place]), lambda x: float(x["logits"][place])

@@ -195,16 +195,10 @@ class ServedClassifier(ServedModel):
             if model.num_labels == 1:
                 return {"score": logits[:, 0]}
             if opened.is_multi_label:
-                return {
-                    "labels": tf.where(logits >= 0.0, names, ""),  # [batch, labels]
-                    "probabilities": tf.sigmoid(logits),
-                    "logits": logits,
-                }
-            return {
-                "label": tf.gather(names, tf.argmax(logits, axis=-1)),
-                "probabilities": tf.nn.softmax(logits),
-                "logits": logits,
-            }
+                held = tf.where(logits >= 0.0, names, "")  # [batch, labels]
+                return {"labels": held, "probabilities": tf.sigmoid(logits), "logits": logits}
+            label = tf.gather(names, tf.argmax(logits, axis=-1))
+            return {"label": label, "probabilities": tf.nn.softmax(logits), "logits": logits}
 
         def classify(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
             return answer(model(_named(inputs), training=False)["logits"])

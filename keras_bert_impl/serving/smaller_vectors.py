@@ -13,11 +13,8 @@ from numpy.typing import NDArray
 from keras_bert_impl.errors import UserError
 
 FLOAT32, INT8, UBINARY = "float32", "int8", "ubinary"
-TYPES: dict[str, np.dtype[Any]] = {
-    FLOAT32: np.dtype("<f4"),
-    INT8: np.dtype("i1"),
-    UBINARY: np.dtype("u1"),
-}
+_NUMBERS = {FLOAT32: "<f4", INT8: "i1", UBINARY: "u1"}
+TYPES: dict[str, np.dtype[Any]] = {kind: np.dtype(one) for kind, one in _NUMBERS.items()}
 """What a number of a vector is, or of ubinary eight of them."""
 
 Vectors = NDArray[np.float32]

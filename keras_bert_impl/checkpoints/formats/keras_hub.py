@@ -185,9 +185,8 @@ def _described(path: Path, known: tuple[str, ...]) -> tuple[str, dict[str, Any]]
     values = read_json_object(path)
     kind = typed(values.get("class_name"), str, f"{path}: class_name", _AGAIN)
     if kind not in known:
-        raise UserError(
-            f"{path}: is a preset of {shown(kind)[1:-1]}; only {', '.join(known)} can be opened."
-        )
+        wanted = f"only {', '.join(known)} can be opened"
+        raise UserError(f"{path}: is a preset of {shown(kind)[1:-1]}; {wanted}.")
     return kind, typed(values.get("config"), dict, f"{path}: config", _AGAIN)
 
 
@@ -257,9 +256,7 @@ def _check_writable(folder: Path, weights: Mapping[str, Any], config: BertConfig
     others = sorted(heads - {*known, "next_sentence"})
     if others or config.causal or config.anticausal or "pooler/dense/kernel" not in weights:
         what = others[0] if others else "attention in one direction or an encoder without pooler"
-        raise UserError(
-            f"{folder}: KerasHub's BERT has no place for {what}; convert to Hugging Face's format."
-        )
+        raise UserError(f"{folder}: KerasHub has no place for {what}; convert to hugging_face.")
     if config.hidden_act != "gelu_tanh" or config.layer_norm_eps != 1e-12:
         _LOGGER.warning(
             f"{folder}: KerasHub computes the tanh form of GELU and an epsilon of 1e-12, the model "

@@ -89,8 +89,6 @@ def listed_parts(index: Path, names_in: Callable[[Path], Iterable[str]]) -> list
     parts = [index.parent / name for name in sorted({*weight_map.values()})]
     held = {name for part in parts for name in pytorch_names(names_in(part))}
     if missing := sorted({*pytorch_names(weight_map)} - held):
-        raise UserError(
-            f"{index}: lists tensor {shown(missing[0])}, which no shard holds; download the "
-            "shards again."
-        )
+        fault = f"lists tensor {shown(missing[0])}, which no shard holds"
+        raise UserError(f"{index}: {fault}; download the shards again.")
     return parts

@@ -50,14 +50,9 @@ def fault_body(fault: RequestError, openai: bool) -> dict[str, object]:
         return {"error": fault.detail}
     kinds = {401: "authentication_error", 429: "rate_limit_error"}
     other = "invalid_request_error" if fault.status_code < 500 else "server_error"
-    return {
-        "error": {
-            "message": fault.detail,
-            "type": kinds.get(fault.status_code, other),
-            "param": fault.parameter,
-            "code": fault.code,
-        }
-    }
+    kind = kinds.get(fault.status_code, other)
+    said = {"message": fault.detail, "type": kind, "param": fault.parameter, "code": fault.code}
+    return {"error": said}
 
 
 @dataclasses.dataclass

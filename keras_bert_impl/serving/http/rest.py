@@ -33,11 +33,8 @@ from keras_bert_impl.serving.smaller_vectors import in_base64
 
 DEFAULT_SIGNATURE = "serving_default"
 
-METHODS = {
-    "predict": ("instances", "inputs"),
-    "classify": ("examples", "context"),
-    "regress": ("examples", "context"),
-}
+_EXAMPLES = ("examples", "context")
+METHODS = {"predict": ("instances", "inputs"), "classify": _EXAMPLES, "regress": _EXAMPLES}
 """What each method takes beside `signature_name`."""
 
 _OF_SEARCH = ("query", "top_k", "index")
@@ -164,9 +161,8 @@ def _answerer(model: AnsweringModel, name: Any, first: Any) -> Answerer:
         return asked_answerer(model.answerers, ["" if is_bare else first])
     if isinstance(name, str) and name in model.answerers:
         return model.answerers[name]
-    raise bad_request(
-        f"`signature_name` is {shown(name)}; the model has {', '.join(model.answerers)}."
-    )
+    known = ", ".join(model.answerers)
+    raise bad_request(f"`signature_name` is {shown(name)}; the model has {known}.")
 
 
 def _rows(body: Mapping[str, Any]) -> Any:
@@ -359,11 +355,10 @@ def read_search(
     field, output = answerer.inputs[0].name, next(iter(answerer.outputs))
     instances = [{field: text, **index.options} for text in _texts(query, "query")]
     if len(instances) * count > _MOST_OF_ALL:
-        raise bad_request(
-            f"{len(instances)} queries with `top_k` {count} are more than {_MOST_OF_ALL} results; "
-            "send fewer of them at once.",
-            "top_k",
+        fault = (
+            f"{len(instances)} queries with `top_k` {count} are more than {_MOST_OF_ALL} results"
         )
+        raise bad_request(f"{fault}; send fewer of them at once.", "top_k")
 
     def write(answered: Answered) -> dict[str, Any]:
         vectors = np.array([one[output] for one in answered.answers], np.float32)
@@ -430,11 +425,8 @@ def read_rerank(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, A
 
     def write(answered: Answered) -> Any:
         if asked.get("truncate") is False and any(answered.num_truncated):
-            raise bad_request(
-                "a query with its document is longer than the model reads; shorten them, or leave "
-                "`truncate` out.",
-                "truncate",
-            )
+            fault = "a query with its document is longer than the model reads"
+            raise bad_request(f"{fault}; shorten them, or leave `truncate` out.", "truncate")
         number = scoring.raw if asked.get("raw_scores") else scoring.score
         scores = [number(one) for one in answered.answers]
         results = list[dict[str, Any]]()

@@ -26,14 +26,8 @@ STATIC = resources.files(__package__) / "static"
 
 # In the order in which they need each other.
 _MODULES = (
-    "text.js",
-    "dom.js",
-    "link.js",
-    "picture.js",
-    "attention_data.js",
-    "attention_reading.js",
-    "attention_view.js",
-    "single_page.js",
+    *("text.js", "dom.js", "link.js", "picture.js", "attention_data.js"),
+    *("attention_reading.js", "attention_view.js", "single_page.js"),
 )
 _STYLES = ("page.css", "attention.css")
 _SCALE = 65535
