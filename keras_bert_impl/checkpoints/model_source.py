@@ -24,6 +24,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from keras_bert_impl.checkpoints import sources
 from keras_bert_impl.checkpoints.formats import keras_hub, tf_models
 from keras_bert_impl.checkpoints.formats.peft_adapter import (
     AdapterSource,
@@ -34,22 +35,6 @@ from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
 from keras_bert_impl.checkpoints.names import label_names_of_heads
 from keras_bert_impl.checkpoints.restore import check_sizes, open_source
 from keras_bert_impl.checkpoints.sentence_modules import read_activation, read_length
-from keras_bert_impl.checkpoints.sources import (
-    CONFIG_FILE,
-    FAST_TOKENIZER_FILE,
-    GOOGLE_CONFIG_FILE,
-    PARAMS_FILE,
-    TOKENIZER_FILE,
-    VOCABULARY_FILE,
-    WEIGHTS_FILE,
-    TensorSource,
-    find_checkpoint,
-    is_google_checkpoint,
-    is_pickle,
-    is_saved_model,
-    pickle_refused,
-    weight_shape,
-)
 from keras_bert_impl.checkpoints.task_settings import task_settings, with_task_settings
 from keras_bert_impl.checkpoints.text_files import (
     foreign_tokenizer,
@@ -110,7 +95,7 @@ class ModelSource:
     checkpoint: Path | None
     config: BertConfig
     found_text: TextSettings | None
-    opened: TensorSource | None = dataclasses.field(default=None, repr=False, compare=False)
+    opened: sources.TensorSource | None = dataclasses.field(default=None, repr=False, compare=False)
     why_no_text: str = ""
 
     @property
@@ -150,7 +135,7 @@ class ModelSource:
         """
         return named_labels(self.config, self._count_labels())
 
-    def tensors(self) -> TensorSource:
+    def tensors(self) -> sources.TensorSource:
         if self.opened is None:
             raise ValueError("a new model has no weights")
         return self.opened
@@ -160,7 +145,7 @@ class ModelSource:
             return 0
         tensors, weights = self.tensors(), label_names_of_heads()
         found = [hit for hit in map(tensors.find, weights) if hit]  # a tagger's are called the same
-        return max(((weight_shape(tensors, hit) or (0,))[-1] for hit in found), default=0)
+        return max(((sources.weight_shape(tensors, hit) or (0,))[-1] for hit in found), default=0)
 
 
 def find_model(
@@ -182,7 +167,7 @@ def find_model(
     `default_lower_case` does.
     """
     checkpoint = None if path_or_name is None else locate(path_or_name)
-    tensors: TensorSource | None
+    tensors: sources.TensorSource | None
     if checkpoint is not None and (adapter or is_adapter(checkpoint)):
         checkpoint, tensors = _open_adapter(checkpoint, adapter)
     else:
@@ -227,7 +212,7 @@ def _open_adapter(
     if adapter is None:
         folder, base = checkpoint, locate(read_base_name(checkpoint))
     else:
-        folder, base = find_checkpoint(_in_home(adapter)), checkpoint
+        folder, base = sources.find_checkpoint(_in_home(adapter)), checkpoint
     if is_adapter(base):
         raise UserError(
             f"{folder}: its base {base} is an adapter itself; merge that with convert_checkpoint, "
@@ -235,23 +220,23 @@ def _open_adapter(
         )
     tensors = AdapterSource(folder, open_source(base))
     # One that was trained here says all that a model directory says.
-    return folder if (folder / CONFIG_FILE).is_file() else base, tensors
+    return folder if (folder / sources.CONFIG_FILE).is_file() else base, tensors
 
 
 def locate(path_or_name: str | os.PathLike[str]) -> Path:
     """The model directory, TF1 checkpoint's prefix or run's checkpoint that a user's words mean."""
     if not str(path_or_name).strip():
         raise UserError("the model's name is empty; give a model directory or a name on the hub.")
-    found = find_checkpoint(_in_home(path_or_name))
-    if is_saved_model(found):
+    found = sources.find_checkpoint(_in_home(path_or_name))
+    if sources.is_saved_model(found):
         raise UserError(
             f"{found}: is a SavedModel, which its own client.py and TensorFlow Serving ask; name "
             "the model directory that it was exported from."
         )
-    if is_google_checkpoint(found) or found.is_dir():
+    if sources.is_google_checkpoint(found) or found.is_dir():
         return found
-    if found.is_file() and is_pickle(found):
-        raise pickle_refused(found, f"name the folder if {WEIGHTS_FILE} lies there too")
+    if found.is_file() and sources.is_pickle(found):
+        raise sources.pickle_refused(found, "name the folder if it has safetensors, too")
     if found.is_file():
         raise UserError(
             f"{found}: is no file of a model that can be read here; name the folder with "
@@ -268,7 +253,7 @@ def locate(path_or_name: str | os.PathLike[str]) -> Path:
 def model_identity(path_or_name: str | os.PathLike[str]) -> str:
     """Names a model the same from whatever folder: its whole path, or its name and commit."""
     found = locate(path_or_name)
-    of_the_hub = found != find_checkpoint(_in_home(path_or_name))
+    of_the_hub = found != sources.find_checkpoint(_in_home(path_or_name))
     return f"{path_or_name}@{found.name}" if of_the_hub else str(real_path(found))
 
 
@@ -323,21 +308,21 @@ def _find_config(
         )
     folder = folder_of(checkpoint)
     if checkpoint.is_dir():
-        path = folder / CONFIG_FILE
+        path = folder / sources.CONFIG_FILE
         if path.exists():
             values = read_json_object(path)
             if keras_hub.is_preset(values):
                 return keras_hub.read_config(folder)
             config = BertConfig.from_hugging_face(values, str(path))
-            check_keys(path, config.extra, CONFIG_FILE)
+            check_keys(path, config.extra, sources.CONFIG_FILE)
             return config
     else:
-        for name in (GOOGLE_CONFIG_FILE, CONFIG_FILE):
+        for name in (sources.GOOGLE_CONFIG_FILE, sources.CONFIG_FILE):
             if (folder / name).exists():
                 return BertConfig.from_google_file(folder / name)
-        if (folder / PARAMS_FILE).exists():
-            return tf_models.read_params(folder / PARAMS_FILE)
-        path = folder / GOOGLE_CONFIG_FILE
+        if (folder / sources.PARAMS_FILE).exists():
+            return tf_models.read_params(folder / sources.PARAMS_FILE)
+        path = folder / sources.GOOGLE_CONFIG_FILE
     raise UserError(f"{path}: no such file; name the configuration with `bert_config_file`.")
 
 
@@ -379,13 +364,13 @@ def _find_vocabulary(
     if found := next(filter(None, map(_vocabulary_in, folders)), None):
         return found
     if checkpoint:
-        missing = folders[0] / VOCABULARY_FILE
+        missing = folders[0] / sources.VOCABULARY_FILE
         raise UserError(f"{missing}: no such file; name the vocabulary with `vocab_file`.")
     raise UserError("`vocab_file` is missing; name the vocabulary that the model is for.")
 
 
 def _vocabulary_in(folder: Path) -> Path | None:
-    names = (VOCABULARY_FILE, keras_hub.VOCABULARY_PATH, FAST_TOKENIZER_FILE)
+    names = (sources.VOCABULARY_FILE, keras_hub.VOCABULARY_PATH, sources.FAST_TOKENIZER_FILE)
     return next(filter(is_named, (folder / name for name in names)), None)
 
 
@@ -394,7 +379,7 @@ def _own_casing(checkpoint: Path, any_tokenizer: bool) -> Casing:
     folder = folder_of(checkpoint)
     if not any_tokenizer or foreign_tokenizer(folder) is None:
         return read_casing(folder)
-    path = folder / TOKENIZER_FILE
+    path = folder / sources.TOKENIZER_FILE
     values = read_json_object(path) if is_named(path) else {}
     return Casing(values.get("do_lower_case"), values.get("strip_accents"))
 
@@ -449,7 +434,7 @@ def _find_casing(
         raise UserError(
             f"{subject} says whether text is lower-cased; give `do_lower_case=True` for an uncased "
             "model or `do_lower_case=False` for a cased one (or write it into "
-            f'{TOKENIZER_FILE} next to the weights: {{"do_lower_case": true}} or false).'
+            f'{sources.TOKENIZER_FILE} next to the weights: {{"do_lower_case": true}} or false).'
         )
     return lower, own.strip_accents
 

@@ -12,24 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert_impl.checkpoints import sources
 from keras_bert_impl.checkpoints.formats import google_tf1, keras_hub, tf_models, transformers_tf
 from keras_bert_impl.checkpoints.formats.hugging_face import HuggingFaceSource
 from keras_bert_impl.checkpoints.formats.run_checkpoint import RunCheckpointSource
 from keras_bert_impl.checkpoints.names import BILSTM, HEADS, Names, all_names
 from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
-from keras_bert_impl.checkpoints.sources import (
-    INDEX_FILE,
-    TF_INDEX_FILE,
-    TF_WEIGHTS_FILE,
-    WEIGHTS_FILE,
-    WHOLE_WEIGHTS,
-    FoundTensor,
-    TensorSource,
-    find_checkpoint,
-    is_google_checkpoint,
-    read_weight,
-    weight_shape,
-)
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 
@@ -81,10 +69,10 @@ class RestoreReport:
         return "\n".join(line.rstrip() for line in lines)
 
 
-def open_source(checkpoint: str | os.PathLike[str]) -> TensorSource:
+def open_source(checkpoint: str | os.PathLike[str]) -> sources.TensorSource:
     """Opens a model directory, a TF1 checkpoint or a checkpoint of a run."""
-    found = find_checkpoint(checkpoint)
-    if is_google_checkpoint(found):
+    found = sources.find_checkpoint(checkpoint)
+    if sources.is_google_checkpoint(found):
         objects = google_tf1.is_of_objects(found)
         return tf_models.open_objects(found) if objects else google_tf1.GoogleSource(found)
     if is_run_checkpoint(found):
@@ -97,21 +85,21 @@ def open_source(checkpoint: str | os.PathLike[str]) -> TensorSource:
     )
 
 
-def _open_folder(folder: Path) -> TensorSource:
+def _open_folder(folder: Path) -> sources.TensorSource:
     """Opens a folder by the weights that lie in it; safetensors come first."""
-    there = {name for name in WHOLE_WEIGHTS if (folder / name).exists()}
-    if there & {WEIGHTS_FILE, INDEX_FILE} or not there:
+    there = {name for name in sources.WHOLE_WEIGHTS if (folder / name).exists()}
+    if there & {sources.WEIGHTS_FILE, sources.INDEX_FILE} or not there:
         source = HuggingFaceSource(folder)
         is_theirs = transformers_tf.is_tensorflows(source.shapes)
         return transformers_tf.translated(source) if is_theirs else source
-    if there & {TF_WEIGHTS_FILE, TF_INDEX_FILE}:
+    if there & {sources.TF_WEIGHTS_FILE, sources.TF_INDEX_FILE}:
         return transformers_tf.open_hdf5(folder)
     return keras_hub.open_preset(folder)
 
 
-def restore(model: Any, checkpoint: str | os.PathLike[str] | TensorSource) -> RestoreReport:
+def restore(model: Any, checkpoint: str | os.PathLike[str] | sources.TensorSource) -> RestoreReport:
     """Fills a model's weights from a checkpoint, which may be open."""
-    source = checkpoint if isinstance(checkpoint, TensorSource) else open_source(checkpoint)
+    source = checkpoint if isinstance(checkpoint, sources.TensorSource) else open_source(checkpoint)
     variables = {variable.path: variable for variable in model.weights}
     rows = [row for row in names_of(model) if row.ours in variables]
     found = {row.ours: hit for row in rows if (hit := source.find(row))}
@@ -124,7 +112,7 @@ def restore(model: Any, checkpoint: str | os.PathLike[str] | TensorSource) -> Re
 
     units = model.label_units if isinstance(model, ConfiguredModel) else None
     for path, hit in found.items():
-        weight = read_weight(source, hit).astype(variables[path].dtype)
+        weight = sources.read_weight(source, hit).astype(variables[path].dtype)
         variables[path].assign(weight if units is None else units.unfold(path, weight))
     left = source.ignored({hit.name for hit in found.values()}, "not part of this model")
     new = sorted(variables.keys() - found.keys())
@@ -147,7 +135,7 @@ def check_weights(weights: Mapping[str, Any], origin: object) -> None:
 
 
 def check_encoder(
-    source: TensorSource, rows: list[Names], found: Mapping[str, FoundTensor]
+    source: sources.TensorSource, rows: list[Names], found: Mapping[str, sources.FoundTensor]
 ) -> None:
     """Sees that a checkpoint holds every weight of the encoder (the pooler may be missing)."""
     missing = [row.ours for row in rows if row.part == "encoder" and row.ours not in found]
@@ -159,7 +147,7 @@ def check_encoder(
         )
 
 
-def check_tied_decoder(source: TensorSource) -> None:
+def check_tied_decoder(source: sources.TensorSource) -> None:
     """Sees that a decoder that is written out is the token table, as every BERT's is."""
     names = source.names()
     for decoder_end, twin_end in _TIED.items():
@@ -175,9 +163,9 @@ def check_tied_decoder(source: TensorSource) -> None:
 
 
 def _check_shape(
-    source: TensorSource, path: str, hit: FoundTensor, wanted: tuple[int, ...]
+    source: sources.TensorSource, path: str, hit: sources.FoundTensor, wanted: tuple[int, ...]
 ) -> None:
-    shape = weight_shape(source, hit)
+    shape = sources.weight_shape(source, hit)
     if shape != wanted:
         raise UserError(
             f"{source.location}: {hit.name} has the shape {list(shape)}, but the model's {path} "
@@ -195,8 +183,8 @@ Shape = tuple[int, ...]
 
 
 def check_sizes(
-    source: TensorSource, config: BertConfig, heads: Sequence[str] = ()
-) -> dict[str, FoundTensor]:
+    source: sources.TensorSource, config: BertConfig, heads: Sequence[str] = ()
+) -> dict[str, sources.FoundTensor]:
     """Finds the weights of an encoder and of some heads, and holds their shapes against a config.
 
     Weights of `heads` may be missing. The number of a head's labels is free, but its two weights
@@ -212,7 +200,7 @@ def check_sizes(
     rows = all_names(config.num_hidden_layers, (BILSTM, *heads))
     found = {row.ours: hit for row in rows if (hit := source.find(row))}
     check_encoder(source, rows, found)
-    shapes = {path: weight_shape(source, hit) for path, hit in found.items()}
+    shapes = {path: sources.weight_shape(source, hit) for path, hit in found.items()}
     for path, shape in shapes.items():
         if path.split("/")[0] in LABEL_HEADS:
             _check_label_head(source.location, path, shapes, config.hidden_size)
