@@ -249,12 +249,17 @@ def _json_file(values: dict[str, Any]) -> bytes:
 
 def check_folder(folder: str | os.PathLike[str], also: Collection[str] = ()) -> None:
     """Sees that a model directory may appear at a path: nothing is there, or an older one."""
-    folder = Path(folder)
+    marks, known = (CONFIG_FILE, WEIGHTS_FILE), (*_MODEL_FILES, *also)
+    check_replaced(Path(folder), "model directory", marks, known)
+
+
+def check_replaced(folder: Path, kind: str, marks: Iterable[str], known: Collection[str]) -> None:
+    """Sees that nothing is at a path, or an older one of a kind: with the files `marks`."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
-    if not all((folder / name).is_file() for name in (CONFIG_FILE, WEIGHTS_FILE)):
-        raise UserError(f"{folder}: exists and is no model directory; {_OTHER_OUTPUT}.")
-    check_nothing_else(folder, (*_MODEL_FILES, *also))
+    if not all((folder / name).is_file() for name in marks):
+        raise UserError(f"{folder}: exists and is no {kind}; {_OTHER_OUTPUT}.")
+    check_nothing_else(folder, known)
 
 
 def check_nothing_else(folder: Path, known: Collection[str]) -> None:

@@ -30,12 +30,7 @@ class SavedLayer(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class Dense(SavedLayer):
-    """`activation(inputs @ kernel + bias)` with a truncated-normal kernel.
-
-    Args:
-        units: the width of the result.
-        activation: one of `keras_bert_impl.config.ACTIVATIONS`.
-        initializer_range: the standard deviation of the kernel's truncated normal.
+    """`activation(inputs @ kernel + bias)`, one of `ACTIVATIONS`, with a truncated-normal kernel.
 
     Example:
         >>> import numpy as np
@@ -94,9 +89,7 @@ class LayerNorm(SavedLayer):
     """Normalizes the last axis to mean 0 and variance 1, then scales by gamma and shifts by beta.
 
     Mean, variance and the result's last step are computed in float32, whatever the compute type.
-
-    Args:
-        epsilon: added to the variance before its root is taken.
+    `epsilon` is added to the variance before its root is taken.
 
     Example:
         >>> import numpy as np

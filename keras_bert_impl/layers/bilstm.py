@@ -15,11 +15,7 @@ class StackedBiLSTM(SavedLayer):
     """Layers of two LSTMs each: one reads the tokens forwards, one backwards, side by side.
 
     Padding changes no state: backwards, a sequence begins at its last token. The outputs of padding
-    mean nothing.
-
-    Args:
-        units: the width of each direction.
-        depth: the number of layers.
+    mean nothing. `units` is the width of each direction, `depth` the number of layers.
 
     Example:
         >>> import numpy as np
@@ -95,12 +91,8 @@ class ScalarMix(keras.layers.Layer):
 class FeatureTagger(ConfiguredLayer):
     """BERT's paper, section 5.3: a BiLSTM of two layers before the classification layer.
 
-    Args:
-        config: the encoder's configuration; its dropout stands before the classification layer.
-        labels: the number of labels.
-        lstm_size: the width of each direction of the BiLSTM.
-        mixes: whether several layers become their learned weighted sum; else they stand side by
-            side.
+    The encoder's dropout stands before the classification layer. Where it `mixes`, several layers
+    become their learned weighted sum; else they stand side by side.
 
     Example:
         >>> import numpy as np

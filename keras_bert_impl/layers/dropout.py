@@ -32,9 +32,7 @@ _keys: contextvars.ContextVar[Any] = contextvars.ContextVar("random_address_keys
 def random_address(address: Any) -> Iterator[None]:
     """Makes every draw inside the block a pure function of `address` and of the layer's stream.
 
-    Args:
-        address: four whole numbers (seed, step, replica, micro-batch), as Python integers or as
-            one tensor of an integer type; only their lower 32 bits count.
+    An address is Python integers, or one tensor of them; only their lower 32 bits count.
 
     Example:
         >>> import numpy as np
@@ -170,11 +168,8 @@ class Dropout(keras.layers.Layer):
     Inside `random_address` the draws are a pure function of the address and of `stream`; without
     it they come from a Keras seed generator, so that plain `fit` works.
 
-    Every number has a random word of 32 bits of its own; words below `threshold` mean "drop".
-
-    Args:
-        rate: the share to drop, from 0 to below 1.
-        stream: the number of this layer's own stream; two layers of a model never share one.
+    Every number has a random word of 32 bits of its own; words below `threshold` mean "drop". Two
+    layers of a model never share a stream.
 
     Example:
         >>> import numpy as np

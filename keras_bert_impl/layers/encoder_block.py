@@ -16,9 +16,6 @@ class BertEmbeddings(ConfiguredLayer):
 
     The tables are read in float32, so that the gradients of a repeated token are summed in float32.
 
-    Args:
-        config: the model's configuration.
-
     Example:
         >>> import numpy as np
         >>> config = BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2)
@@ -117,10 +114,7 @@ class SelfAttention(ConfiguredLayer):
     """Query, key and value of every head, and what each position gathers from the others.
 
     The three projections are three weights (as in every checkpoint), but one matrix product.
-
-    Args:
-        config: the model's configuration.
-        block: the block's number, for its own stream of dropout draws.
+    The number of the block gives it a stream of dropout draws of its own.
 
     Example:
         >>> import numpy as np
@@ -156,11 +150,8 @@ class SelfAttention(ConfiguredLayer):
 class EncoderBlock(ConfiguredLayer):
     """Self-attention and feed-forward; after each: dropout, residual, LayerNorm (post-LN).
 
-    Args:
-        config: the model's configuration.
-        block: the block's number, from 0.
-        recompute: keep only the block's input for the backward pass and compute the block again
-            there. Saves most of the activations' memory for about a third more time.
+    With `recompute` only the block's input is kept for the backward pass, and the block computed
+    again there: it saves most of the activations' memory for about a third more time.
 
     Example:
         >>> import numpy as np

@@ -137,12 +137,7 @@ class Logits(ConfiguredLayer):
 
     The layer is float32 whatever the model's dtype policy is: rounding a score to bfloat16 leaves
     three digits of it, and a regression around 100 with three or four different answers. Next to
-    the encoder its product costs nothing.
-
-    Args:
-        config: the model's configuration.
-        units: the number of scores.
-        dropout: whether to drop from the input (the next-sentence head of BERT does not).
+    the encoder its product costs nothing. The next-sentence head of BERT drops nothing.
 
     Example:
         >>> import numpy as np

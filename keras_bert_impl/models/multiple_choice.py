@@ -54,9 +54,6 @@ class BertMultipleChoice(ConfiguredModel):
 class Regroup(SavedLayer):
     """Reshapes to [any, width], with a given width or the present one.
 
-    Args:
-        width: the new last axis; None keeps it.
-
     Example:
         >>> import numpy as np
         >>> tuple(Regroup()(np.zeros([2, 3, 5])).shape), tuple(Regroup(2)(np.zeros([6, 1])).shape)

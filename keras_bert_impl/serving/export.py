@@ -21,7 +21,7 @@ from keras_bert_impl.checkpoints.model_card import (
 )
 from keras_bert_impl.checkpoints.model_directory import (
     GRAPHS_FOLDER,
-    check_nothing_else,
+    check_replaced,
     write_json,
 )
 from keras_bert_impl.checkpoints.restore import check_weights
@@ -246,15 +246,8 @@ def write_export(
     """
     check_weights({x.path: x for x in opened.model.weights}, opened.source.checkpoint)
     final = followed(folder)
-    is_free = not final.exists() or (final.is_dir() and not any(final.iterdir()))
-    if not is_free and not (final / _FILES[form][0]).is_file():
-        title = "SavedModel" if form == SAVED_MODEL else f"export of the format {form}"
-        raise UserError(
-            f"{final}: exists and is no {title}; name another `output_dir`, so that nothing of "
-            "yours is replaced."
-        )
-    if not is_free:
-        check_nothing_else(final, (*_FILES[form], *_BESIDE))
+    kind = "SavedModel" if form == SAVED_MODEL else f"export of the format {form}"
+    check_replaced(final, kind, _FILES[form][:1], (*_FILES[form], *_BESIDE))
     make_folder(final.parent)
     with whole_folder(final) as aside:
         try:
