@@ -25,6 +25,8 @@ _TIED = {  # by the ends of the names
     "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
     "cls.predictions.decoder.bias": "cls.predictions.bias",
 }
+_LABEL_HEADS = ("next_sentence", "classifier", "tagger", "choice", "span")
+Shape = tuple[int, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +107,8 @@ def restore(model: Any, checkpoint: str | os.PathLike[str] | sources.TensorSourc
     found = {row.ours: hit for row in rows if (hit := source.find(row))}
     check_encoder(source, rows, found)
     for path, hit in found.items():
-        _check_shape(source, path, hit, tuple(variables[path].shape))
+        shape = sources.weight_shape(source, hit)
+        _check_shape(source, hit.name, shape, tuple(variables[path].shape))
     if any(row.part == "masked_lm" for row in rows):
         check_tied_decoder(source)
     from keras_bert_impl.models.base import ConfiguredModel  # which restores its weights by this
@@ -162,24 +165,17 @@ def check_tied_decoder(source: sources.TensorSource) -> None:
             )
 
 
-def _check_shape(
-    source: sources.TensorSource, path: str, hit: sources.FoundTensor, wanted: tuple[int, ...]
-) -> None:
-    shape = sources.weight_shape(source, hit)
+def _check_shape(source: sources.TensorSource, name: str, shape: Shape, wanted: Shape) -> None:
     if shape != wanted:
         raise UserError(
-            f"{source.location}: {hit.name} has the shape {list(shape)}, but the model's {path} "
-            f"needs {list(wanted)}; use the configuration that belongs to the checkpoint."
+            f"{source.location}: {name} has the shape {list(shape)}, but needs {list(wanted)}; "
+            "name the configuration that belongs to the checkpoint."
         )
 
 
 def _shorten(words: Any, most: int = 6) -> str:
     words = list(words)
     return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
-
-
-LABEL_HEADS = ("next_sentence", "classifier", "tagger", "choice", "span")
-Shape = tuple[int, ...]
 
 
 def check_sizes(
@@ -202,13 +198,13 @@ def check_sizes(
     check_encoder(source, rows, found)
     shapes = {path: sources.weight_shape(source, hit) for path, hit in found.items()}
     for path, shape in shapes.items():
-        if path.split("/")[0] in LABEL_HEADS:
-            _check_label_head(source.location, path, shapes, config.hidden_size)
-        elif shape != (wanted := _wanted(path, config)):
-            raise UserError(
-                f"{source.location}: {path} has the shape {list(shape)}, but the configuration "
-                f"says {list(wanted)}; name the configuration that belongs to the checkpoint."
-            )
+        wanted = _wanted(path, config)
+        if path.split("/")[0] in _LABEL_HEADS:
+            layer, part = path.rsplit("/", 1)
+            both = (shapes.get(f"{layer}/bias"), shapes.get(f"{layer}/kernel"))
+            labels = next((one[-1] for one in both if one), 0)
+            wanted = (config.hidden_size, labels) if part == "kernel" else (labels,)
+        _check_shape(source, path, shape, wanted)
     return found
 
 
@@ -230,15 +226,3 @@ def _wanted(path: str, config: BertConfig) -> Shape:
     if part != "kernel":
         return (width,)
     return (wide if layer.startswith("layer_") and layer.endswith("/output") else h, width)
-
-
-def _check_label_head(location: str, path: str, shapes: Mapping[str, Shape], hidden: int) -> None:
-    layer, part = path.rsplit("/", 1)
-    both = (shapes.get(f"{layer}/bias"), shapes.get(f"{layer}/kernel"))
-    labels = next((shape[-1] for shape in both if shape), 0)
-    wanted = (hidden, labels) if part == "kernel" else (labels,)
-    if shapes[path] != wanted:
-        raise UserError(
-            f"{location}: {path} has the shape {list(shapes[path])}, but a head of {labels} labels "
-            f"needs {list(wanted)}; download the checkpoint again."
-        )

@@ -177,9 +177,9 @@ def test_what_cannot_be_understood_gives_one_sentence(folder, damage, words):
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"weight": np.float32(1)}, r"classifier/dense/kernel has the shape \[\], but a head of 3"),
-        ({"bias": np.float32(1)}, r"classifier/dense/bias has the shape \[\], but a head of 3"),
-        ({"weight": np.ones([2, 16])}, r"kernel has the shape \[16, 2\].*3 labels needs \[16, 3\]"),
+        ({"weight": np.float32(1)}, r"classifier/dense/kernel has the shape \[\], but needs \["),
+        ({"bias": np.float32(1)}, r"classifier/dense/bias has the shape \[\], but needs \["),
+        ({"weight": np.ones([2, 16])}, r"kernel has the shape \[16, 2\].*needs \[16, 3\]"),
         ({"weight": np.ones([3, 8])}, r"kernel has the shape \[8, 3\].*needs \[16, 3\]"),
     ],
 )

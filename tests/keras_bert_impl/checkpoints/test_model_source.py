@@ -329,7 +329,7 @@ def test_a_casing_that_the_shards_tell_is_believed(google):
 
 def test_a_configuration_that_the_weights_do_not_bear_out_is_refused(folder, files, tmp_path):
     change(tmp_path / "bert_config.json", vocab_size=10**9)
-    with pytest.raises(UserError, match=r"the configuration says \[1000000000, 16\]"):
+    with pytest.raises(UserError, match=r"needs \[1000000000, 16\]"):
         find_model(folder, bert_config_file=files["bert_config_file"])
 
 
@@ -449,7 +449,7 @@ def test_any_file_stands_for_the_model_and_its_head_is_known(path, architecture)
             TRANSFORMERS / "encoder",
             "config.json",
             {"hidden_size": 64},
-            r"has the shape \[70, 32\], but the configuration says \[70, 64\]",
+            r"has the shape \[70, 32\], but needs \[70, 64\]",
         ),
         (
             TF_MODELS / "encoder",
