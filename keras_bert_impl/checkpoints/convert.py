@@ -6,7 +6,6 @@ passes through a model, so that what is converted there and back is the same bit
 
 import dataclasses
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,7 @@ from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.checkpoints.text_files import foreign_tokenizer, refuse_foreign_tokenizer
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import make_folder, open_whole, text_lines
+from keras_bert_impl.files import StrPath, make_folder, open_whole, text_lines
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.tokenization.reference import longest_tokens
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -68,7 +67,7 @@ class PortableModel:
     files: Sequence[Path] = ()
 
 
-def read_portable(checkpoint: str | os.PathLike[str], **description: Any) -> PortableModel:
+def read_portable(checkpoint: StrPath, **description: Any) -> PortableModel:
     """Reads a checkpoint of any format, described as for `find_model`."""
     source = find_model(checkpoint, any_tokenizer=True, **description)
     foreign = foreign_tokenizer(folder_of(Path(str(source.checkpoint))))
@@ -78,7 +77,7 @@ def read_portable(checkpoint: str | os.PathLike[str], **description: Any) -> Por
     return PortableModel(weights, source.config, source.text, report, why, tensors.files)
 
 
-def write_portable(model: PortableModel, output: str | os.PathLike[str], form: str) -> None:
+def write_portable(model: PortableModel, output: StrPath, form: str) -> None:
     """Writes a model as a model directory, or as a TF1 checkpoint with its configuration beside."""
     check_weights(model.weights, model.report.location)
     check_apart(model.report.location, output, model.files)

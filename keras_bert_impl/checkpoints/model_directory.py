@@ -4,7 +4,6 @@ What we train is a Hugging Face directory, as theirs are.
 """
 
 import contextlib
-import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,7 @@ from keras_bert_impl.checkpoints.sources import (
 from keras_bert_impl.checkpoints.text_files import foreign_tokenizer, read_casing
 from keras_bert_impl.config import MASKED_LM_ENTRY, BertConfig, architecture_of
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import followed, open_whole, real_path, whole_folder
+from keras_bert_impl.files import StrPath, followed, open_whole, real_path, whole_folder
 from keras_bert_impl.json_files import json_text, read_json_object
 from keras_bert_impl.models.adapters import AdapterConfig, adapters_of
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -70,7 +69,7 @@ _LABEL_BIASES = ("classifier/dense/bias", "tagger/dense/bias", "feature_tagger/l
 
 
 def write_model_directory(
-    folder: str | os.PathLike[str],
+    folder: StrPath,
     model: Any,
     text: TextSettings,
     config: BertConfig | None = None,
@@ -91,7 +90,7 @@ def write_model_directory(
 
 
 def write_tensors_directory(
-    folder: str | os.PathLike[str],
+    folder: StrPath,
     weights: dict[str, np.ndarray],
     config: BertConfig,
     text: TextSettings,
@@ -247,7 +246,7 @@ def _json_file(values: dict[str, Any]) -> bytes:
     return f"{json_text(values, indent=2, sort_keys=True, ensure_ascii=False)}\n".encode()
 
 
-def check_folder(folder: str | os.PathLike[str], also: Collection[str] = ()) -> None:
+def check_folder(folder: StrPath, also: Collection[str] = ()) -> None:
     """Sees that a model directory may appear at a path: nothing is there, or an older one."""
     marks, known = (CONFIG_FILE, WEIGHTS_FILE), (*_MODEL_FILES, *also)
     check_replaced(Path(folder), "model directory", marks, known)
@@ -269,9 +268,7 @@ def check_nothing_else(folder: Path, known: Collection[str]) -> None:
         raise UserError(f"{folder}: holds {others[0]}, which would be lost; {_OTHER_OUTPUT}.")
 
 
-def check_apart(
-    source: str | os.PathLike[str], output: str | os.PathLike[str], files: Iterable[Path] = ()
-) -> None:
+def check_apart(source: StrPath, output: StrPath, files: Iterable[Path] = ()) -> None:
     """Sees that writing a checkpoint replaces none that it was made of: of an adapter, its base."""
     for part in (source, *files):
         read = real_path(find_checkpoint(part))

@@ -43,7 +43,7 @@ from keras_bert_impl.checkpoints.text_files import (
 )
 from keras_bert_impl.config import BertConfig, architecture_of, named_config
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import is_named, real_path
+from keras_bert_impl.files import StrPath, is_named, real_path
 from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.options import option
 from keras_bert_impl.tokenization.model_files import check_keys
@@ -149,16 +149,16 @@ class ModelSource:
 
 
 def find_model(
-    path_or_name: str | os.PathLike[str] | None,
+    path_or_name: StrPath | None,
     *,
-    bert_config_file: str | os.PathLike[str] | None = None,
-    vocab_file: str | os.PathLike[str] | None = None,
+    bert_config_file: StrPath | None = None,
+    vocab_file: StrPath | None = None,
     do_lower_case: bool | None = None,
     model_size: str | None = None,
     told: Casing = _NOTHING_SAID,
     default_lower_case: bool | None = None,
     needs_text: bool = True,
-    adapter: str | os.PathLike[str] | None = None,
+    adapter: StrPath | None = None,
     any_tokenizer: bool = False,
 ) -> ModelSource:
     """Finds a model, perhaps changed by an adapter, and what belongs to it; sees that all fits.
@@ -205,9 +205,7 @@ def find_model(
     return ModelSource(checkpoint, config, text, tensors)
 
 
-def _open_adapter(
-    checkpoint: Path, adapter: str | os.PathLike[str] | None
-) -> tuple[Path, AdapterSource]:
+def _open_adapter(checkpoint: Path, adapter: StrPath | None) -> tuple[Path, AdapterSource]:
     """The folder that describes an adapted model, and its weights."""
     if adapter is None:
         folder, base = checkpoint, locate(read_base_name(checkpoint))
@@ -223,7 +221,7 @@ def _open_adapter(
     return folder if (folder / sources.CONFIG_FILE).is_file() else base, tensors
 
 
-def locate(path_or_name: str | os.PathLike[str]) -> Path:
+def locate(path_or_name: StrPath) -> Path:
     """The model directory, TF1 checkpoint's prefix or run's checkpoint that a user's words mean."""
     if not str(path_or_name).strip():
         raise UserError("the model's name is empty; give a model directory or a name on the hub.")
@@ -250,14 +248,14 @@ def locate(path_or_name: str | os.PathLike[str]) -> Path:
     )
 
 
-def model_identity(path_or_name: str | os.PathLike[str]) -> str:
+def model_identity(path_or_name: StrPath) -> str:
     """Names a model the same from whatever folder: its whole path, or its name and commit."""
     found = locate(path_or_name)
     of_the_hub = found != sources.find_checkpoint(_in_home(path_or_name))
     return f"{path_or_name}@{found.name}" if of_the_hub else str(real_path(found))
 
 
-def _in_home(path: str | os.PathLike[str]) -> Path:
+def _in_home(path: StrPath) -> Path:
     return Path(os.path.expanduser(path))  # noqa: PTH111  # pathlib's refuses a file called "~x"
 
 
@@ -293,9 +291,9 @@ def folder_of(checkpoint: Path) -> Path:
 
 def _find_config(
     checkpoint: Path | None,
-    bert_config_file: str | os.PathLike[str] | None,
+    bert_config_file: StrPath | None,
     model_size: str | None,
-    vocab_file: str | os.PathLike[str] | None,
+    vocab_file: StrPath | None,
 ) -> BertConfig:
     if model_size:
         return _config_of_size(model_size, checkpoint, bert_config_file, vocab_file)
@@ -345,8 +343,8 @@ def _with_activation(config: BertConfig, checkpoint: Path) -> BertConfig:
 def _config_of_size(
     model_size: str,
     checkpoint: Path | None,
-    bert_config_file: str | os.PathLike[str] | None,
-    vocab_file: str | os.PathLike[str] | None,
+    bert_config_file: StrPath | None,
+    vocab_file: StrPath | None,
 ) -> BertConfig:
     if bert_config_file or checkpoint:
         others = "`bert_config_file` and `init_checkpoint`"
@@ -356,9 +354,7 @@ def _config_of_size(
     return named_config(model_size, len(Vocabulary.load(vocab_file)))
 
 
-def _find_vocabulary(
-    checkpoint: Path | None, bert_config_file: str | os.PathLike[str] | None
-) -> Path:
+def _find_vocabulary(checkpoint: Path | None, bert_config_file: StrPath | None) -> Path:
     folders = [folder_of(checkpoint)] if checkpoint else []
     folders += [Path(bert_config_file).parent] if bert_config_file else []
     if found := next(filter(None, map(_vocabulary_in, folders)), None):
@@ -384,7 +380,7 @@ def _own_casing(checkpoint: Path, any_tokenizer: bool) -> Casing:
     return Casing(values.get("do_lower_case"), values.get("strip_accents"))
 
 
-def _check_same_tokens(vocabulary: Vocabulary, name: str | os.PathLike[str], folder: Path) -> None:
+def _check_same_tokens(vocabulary: Vocabulary, name: StrPath, folder: Path) -> None:
     """Refuses a named vocabulary that gives the rows of trained weights to other tokens.
 
     It may have more tokens at its end. Rows of [unused1] and the like are there to be given to new
@@ -443,7 +439,7 @@ def _first(first: bool | None, second: bool | None) -> bool | None:
     return second if first is None else first
 
 
-def _check_choice(text: TextSettings, vocab_file: str | os.PathLike[str]) -> None:
+def _check_choice(text: TextSettings, vocab_file: StrPath) -> None:
     """Refuses a casing that was chosen or guessed and cannot be that of the vocabulary."""
     # Accents are not counted: no parameter says whether they are kept, and no file of google's.
     if contradiction := dataclasses.replace(text, strip_accents=False).contradiction():

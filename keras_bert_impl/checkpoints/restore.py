@@ -4,7 +4,6 @@ A configuration is a small file that says any size: only the weights' own file b
 """
 
 import dataclasses
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from keras_bert_impl.checkpoints.names import BILSTM, HEADS, Names, all_names
 from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import StrPath
 
 _TIED = {  # by the ends of the names
     "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
@@ -71,7 +71,7 @@ class RestoreReport:
         return "\n".join(line.rstrip() for line in lines)
 
 
-def open_source(checkpoint: str | os.PathLike[str]) -> sources.TensorSource:
+def open_source(checkpoint: StrPath) -> sources.TensorSource:
     """Opens a model directory, a TF1 checkpoint or a checkpoint of a run."""
     found = sources.find_checkpoint(checkpoint)
     if sources.is_google_checkpoint(found):
@@ -99,7 +99,7 @@ def _open_folder(folder: Path) -> sources.TensorSource:
     return keras_hub.open_preset(folder)
 
 
-def restore(model: Any, checkpoint: str | os.PathLike[str] | sources.TensorSource) -> RestoreReport:
+def restore(model: Any, checkpoint: StrPath | sources.TensorSource) -> RestoreReport:
     """Fills a model's weights from a checkpoint, which may be open."""
     source = checkpoint if isinstance(checkpoint, sources.TensorSource) else open_source(checkpoint)
     variables = {variable.path: variable for variable in model.weights}

@@ -4,7 +4,6 @@ import abc
 import dataclasses
 import glob
 import math
-import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from keras_bert_impl.checkpoints.run_folder import (
     newest_checkpoint,
 )
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import StrPath
 
 WEIGHTS_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"
 TF_WEIGHTS_FILE, TF_INDEX_FILE = "tf_model.h5", "tf_model.h5.index.json"  # of transformers 4
@@ -52,7 +52,7 @@ _SHARD = re.compile(r"(model-\d+-of-\d+\.safetensors|tf_model-\d+-of-\d+\.h5)")
 _LATEST = re.compile(r'^model_checkpoint_path:\s*"(.+)"\s*$', re.MULTILINE)
 
 
-def find_checkpoint(path: str | os.PathLike[str]) -> Path:
+def find_checkpoint(path: StrPath) -> Path:
     """The model directory, the prefix of a TF1 checkpoint or a run's one that a path means.
 
     A directory stays one. So does a prefix. Any file of a checkpoint stands for the whole, and a
@@ -83,7 +83,7 @@ def _has_weights(folder: Path) -> bool:
     return any((folder / name).exists() for name in WHOLE_WEIGHTS)
 
 
-def is_saved_model(path: str | os.PathLike[str]) -> bool:
+def is_saved_model(path: StrPath) -> bool:
     """Whether a folder holds a SavedModel and no weights of another form."""
     return (Path(path) / "saved_model.pb").is_file() and not _has_weights(Path(path))
 
@@ -99,14 +99,14 @@ def pickle_refused(path: Path, instead: str) -> UserError:
     return UserError(f"{path}: {fault}; {instead}, or {SAVE_AGAIN}.")
 
 
-def parts_of(prefix: str | os.PathLike[str]) -> list[Path]:
+def parts_of(prefix: StrPath) -> list[Path]:
     """The files of a TensorFlow checkpoint, by its prefix."""
     path = Path(prefix)
     parts = path.parent.glob(f"{glob.escape(path.name)}.*")
     return sorted(part for part in parts if _PART_OF_NUMBERS.fullmatch(part.suffix))
 
 
-def is_google_checkpoint(path: str | os.PathLike[str]) -> bool:
+def is_google_checkpoint(path: StrPath) -> bool:
     """Whether `path` is the prefix of a TF1 checkpoint."""
     return Path(f"{path}.index").is_file()
 

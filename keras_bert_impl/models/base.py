@@ -1,7 +1,6 @@
 """The base of all models: their configuration and inputs, opening and writing of weights."""
 
 import logging
-import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Protocol, Self
 
@@ -21,6 +20,7 @@ from keras_bert_impl.compat import sublayers
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.cpu_kernels.xla_programs import safe_in_threads
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import StrPath
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.adapters import SharedEncoder, adapters_of
 from keras_bert_impl.models.head_settings import LabelUnits
@@ -138,12 +138,12 @@ class ConfiguredModel(keras.Model):
     @classmethod
     def from_pretrained(
         cls,
-        path_or_name: str | os.PathLike[str],
+        path_or_name: StrPath,
         *,
-        bert_config_file: str | os.PathLike[str] | None = None,
-        vocab_file: str | os.PathLike[str] | None = None,
+        bert_config_file: StrPath | None = None,
+        vocab_file: StrPath | None = None,
         do_lower_case: bool | None = None,
-        adapter: str | os.PathLike[str] | None = None,
+        adapter: StrPath | None = None,
         **options: Any,
     ) -> Self:
         """Makes the model with trained weights.
@@ -196,7 +196,7 @@ class ConfiguredModel(keras.Model):
             )
 
     def save_pretrained(
-        self, folder: str | os.PathLike[str], tokenizer: ReadsText | TextSettings | None = None
+        self, folder: StrPath, tokenizer: ReadsText | TextSettings | None = None
     ) -> None:
         """Writes a model directory that this package, `transformers` and KerasHub open.
 

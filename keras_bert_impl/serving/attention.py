@@ -1,7 +1,6 @@
 """The attention of texts in a trained model, token by token."""
 
 import functools
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from keras_bert_impl.engines.engine import check_finite
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import StrPath
 from keras_bert_impl.serving.exported import is_openvino_export
 from keras_bert_impl.serving.opened_model import lacks
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS, pack_batch
@@ -48,7 +48,7 @@ class AttentionModel:
 
     @classmethod
     def open(
-        cls, path_or_name: str | os.PathLike[str], *, engine: str = TENSORFLOW, **description: Any
+        cls, path_or_name: StrPath, *, engine: str = TENSORFLOW, **description: Any
     ) -> "AttentionModel":
         """Finds a model, in any form that has its weights by their names."""
         if is_openvino_export(Path(path_or_name)):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -28,6 +27,7 @@ from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.engines.openvino_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import StrPath
 from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.serving.exported import ExportedModel, find_exported, located
 from keras_bert_impl.serving.opened_model import lacks
@@ -116,7 +116,7 @@ class Embedder:
     @classmethod
     def from_pretrained(
         cls,
-        path_or_name: str | os.PathLike[str],
+        path_or_name: StrPath,
         *,
         pooling: str | None = None,
         normalize: bool | None = None,
@@ -127,7 +127,7 @@ class Embedder:
         deterministic: bool = False,
         calibration_texts: Iterable[str] = (),
         do_lower_case: bool | None = None,
-        adapter: str | os.PathLike[str] | None = None,
+        adapter: StrPath | None = None,
     ) -> "Embedder":
         """Opens a model, sentence-transformers' directories among them.
 
@@ -351,7 +351,7 @@ class Embedder:
         ids[: len(rows)][mask[: len(rows)] > 0] = np.concatenate(rows)
         return {"input_ids": ids, "input_mask": mask, "segment_ids": np.zeros_like(ids)}
 
-    def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
+    def save_pretrained(self, folder: StrPath) -> None:
         """Writes a directory that this package, transformers and sentence-transformers open."""
         write_model_directory(folder, self.model, self.text, sentence=self.settings)
 

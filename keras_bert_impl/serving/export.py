@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +45,7 @@ from keras_bert_impl.checkpoints.task_settings import (
 from keras_bert_impl.engines.openvino_graph import beside_the_main_thread, openvino_graph
 from keras_bert_impl.engines.portable_kernels import PortableKernels
 from keras_bert_impl.errors import UserError, reason_of
-from keras_bert_impl.files import followed, make_folder, not_written, whole_folder
+from keras_bert_impl.files import StrPath, followed, make_folder, not_written, whole_folder
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.embedder import BertEmbedder
@@ -141,11 +140,7 @@ class ExportResult:
 
 
 def export_model(
-    model: str | PathLike[str],
-    output_dir: str | PathLike[str],
-    *,
-    max_seq_length: int | None = None,
-    verify: bool = True,
+    model: StrPath, output_dir: StrPath, *, max_seq_length: int | None = None, verify: bool = True
 ) -> ExportResult:
     """Writes a model directory as a SavedModel that takes ids and raw text.
 
@@ -165,7 +160,7 @@ def export_model(
 
 
 def export_saved_model(
-    served: ServedModel, opened: OpenedModel, folder: str | PathLike[str], verify: bool = True
+    served: ServedModel, opened: OpenedModel, folder: StrPath, verify: bool = True
 ) -> ExportResult:
     """Writes a SavedModel; its assets hold what a client that sends ids needs besides."""
     asked = served.text_signatures()

@@ -2,7 +2,6 @@
 
 import dataclasses
 import logging
-import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from keras_bert_impl.engines.config import FLOAT32, OPENVINO, TENSORFLOW
 from keras_bert_impl.engines.kept_graph import GRAPH_FILE, WEIGHTS_FILE, Calibration
 from keras_bert_impl.engines.open_engine import no_rows, open_graph
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import file_sha256, is_named, is_there, read_small
+from keras_bert_impl.files import StrPath, file_sha256, is_named, is_there, read_small
 from keras_bert_impl.json_files import read_json_object, read_typed
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.serving.static_vectors import (
@@ -127,15 +126,13 @@ def is_openvino_export(folder: Path) -> bool:
     return is_named(folder / GRAPH_FILE) or is_named(folder / WEIGHTS_FILE)
 
 
-def located(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+def located(path: StrPath) -> StrPath:
     """A path as it is; the folder of a name on the hub, which is then asked once."""
     of_hub = not is_there(Path(path).expanduser()) and may_be_hub_name(str(path))
     return locate(path) if of_hub else path
 
 
-def find_exported(
-    path: str | os.PathLike[str], engine: str | None = None, **options: Any
-) -> ExportedModel | None:
+def find_exported(path: StrPath, engine: str | None = None, **options: Any) -> ExportedModel | None:
     """The export for OpenVINO, or the static vectors, at a path or of a name on the hub.
 
     None where something else is there.

@@ -1,6 +1,5 @@
 """Opening a model, weights and all, as what its heads say it is."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from keras_bert_impl.checkpoints.restore import check_sizes, restore
 from keras_bert_impl.checkpoints.sentence_modules import restore_pooler
 from keras_bert_impl.checkpoints.sources import TensorSource
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import StrPath
 from keras_bert_impl.tokenization.text_settings import TextSettings
 
 if TYPE_CHECKING:  # what a model is, is known before TensorFlow is loaded
@@ -57,13 +57,13 @@ class OpenedModel:
 
 
 def open_model(
-    path_or_name: str | os.PathLike[str],
+    path_or_name: StrPath,
     *,
     build: "Callable[[ModelSource], keras.Model] | None" = None,
-    bert_config_file: str | os.PathLike[str] | None = None,
-    vocab_file: str | os.PathLike[str] | None = None,
+    bert_config_file: StrPath | None = None,
+    vocab_file: StrPath | None = None,
     do_lower_case: bool | None = None,
-    adapter: str | os.PathLike[str] | None = None,
+    adapter: StrPath | None = None,
 ) -> OpenedModel:
     """Opens a model: with a masked-LM head, else as a classifier, else as the bare encoder.
 

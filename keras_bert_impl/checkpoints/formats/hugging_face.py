@@ -1,6 +1,5 @@
 """Hugging Face directories: `model.safetensors`, whole or in shards."""
 
-import os
 import re
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from keras_bert_impl.checkpoints.sources import (
     spellings,
 )
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import StrPath
 
 _OLD_NORM_NAMES = (("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta"))
 # A file holds one of two tied tensors or both.
@@ -39,7 +39,7 @@ class HuggingFaceSource(TensorSource):
         (re.compile(r"(^|\.)cls\.predictions\.decoder\.bias$"), "tied to cls.predictions.bias"),
     )
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: StrPath) -> None:
         self.location, self.files = str(folder), weight_files(Path(folder))
         parts = {file: safetensors_file.read_shapes(file) for file in self.files}
         self._files = {name: file for file, shapes in parts.items() for name in shapes}

@@ -1,7 +1,6 @@
 """One checkpoint of a run as a model: its weights under our names, and what describes them."""
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
@@ -18,6 +17,7 @@ from keras_bert_impl.checkpoints.run_folder import (
 )
 from keras_bert_impl.checkpoints.sources import FoundTensor, TensorSource, parts_of
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import StrPath
 from keras_bert_impl.json_files import read_typed
 from keras_bert_impl.models.adapters import Adapter
 from keras_bert_impl.models.head_settings import LabelUnits
@@ -47,7 +47,7 @@ class _Description(TypedDict):
 class RunCheckpointSource(TensorSource):
     """The weights of a run's checkpoint, averaged where the run keeps averages."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: StrPath) -> None:
         self.location, folder = str(folder), Path(folder)
         self.files = parts_of(folder / STATE)
         names, self._units, self._scales = _read_names(folder)

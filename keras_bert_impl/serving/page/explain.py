@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import html
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import numpy as np
 from keras_bert_impl.checkpoints.model_source import AdaptedOptions
 from keras_bert_impl.engines.config import ENGINES, TENSORFLOW
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import check_output, open_whole
+from keras_bert_impl.files import StrPath, check_output, open_whole
 from keras_bert_impl.json_files import json_text
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.serving.attention import AttentionModel, TextAttention
@@ -98,7 +97,7 @@ class ShownAttention:
 
 
 def show_attention(
-    model: str | os.PathLike[str] | AttentionModel,
+    model: StrPath | AttentionModel,
     text: str | tuple[str, str] | Sequence[str | tuple[str, str]],
     text_pair: str | None = None,
     **description: Any,

@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import os
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +17,7 @@ from starlette.routing import BaseRoute, Route
 
 from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.files import StrPath
 from keras_bert_impl.serving.answerer import Answerer, AnsweringModel, Instance, Row
 from keras_bert_impl.serving.attention import AttentionModel, tokens_of
 from keras_bert_impl.serving.http import rest
@@ -95,11 +95,7 @@ class ShownModel:
 
 
 def show_model(
-    path: str | os.PathLike[str],
-    model: AnsweringModel,
-    *,
-    engine: str = TENSORFLOW,
-    **description: Any,
+    path: StrPath, model: AnsweringModel, *, engine: str = TENSORFLOW, **description: Any
 ) -> ShownModel:
     """Adds to an open model what shows its inside."""
     try:
