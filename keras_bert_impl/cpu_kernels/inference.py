@@ -74,10 +74,8 @@ class InferenceKernels(kernels.PlainKernels):
     """Forward-only kernels: same results as `PlainKernels` but for rounding; nothing is dropped.
 
     Weights are taken as they are while the graph is traced, so that they are cast once and not in
-    every call: see `inference_function`.
-
-    Args:
-        shared: keeps what is made of weights that several models share.
+    every call: see `inference_function`. What is made of weights that several models share is kept
+    by `shared`.
     """
 
     name = "inference"

@@ -112,8 +112,6 @@ class BertClassifier(LabeledModel):
     is a regression.
 
     Args:
-        config: the model's configuration.
-        num_labels: the number of labels.
         pooling: the vector of the whole input: "pooler", BERT's own; "cls", the first token's in
             the last layer; "mean", the mean of all tokens' in the last layer, for encoders trained
             for it; "last", the pooler over the last token instead of the first, for left-to-right

@@ -50,7 +50,6 @@ class BertEmbedder(ConfiguredModel):
     `fit((first, second), labels)`. `serving.embedder.Embedder` takes texts.
 
     Args:
-        config: the model's configuration.
         pooling: "mean" of all tokens' vectors in the last layer, "cls", the first token's there,
             or "pooler", BERT's own. `from_pretrained` takes what the directory says, unless
             the caller says it.

@@ -30,7 +30,6 @@ class BertEncoder(ConfiguredModel):
     optimizer leaves out of weight decay. Everything else ends with "/kernel" or "_embeddings".
 
     Args:
-        config: the model's configuration.
         return_all_layers: whether to give the vectors of every layer.
         recompute: whether blocks compute their activations again in the backward pass instead of
             keeping them; see `EncoderBlock`.

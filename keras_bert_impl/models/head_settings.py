@@ -101,11 +101,7 @@ _FEATURES_ENTRY = "frozen_features"
 
 @dataclass(frozen=True)
 class FrozenFeatures:
-    """A head over a frozen encoder.
-
-    Attributes:
-        features: one of `FEATURES`.
-        lstm_size: the width of each direction of the BiLSTM.
+    """A head over a frozen encoder; `lstm_size` is the width of each direction of its BiLSTM.
 
     Example:
         >>> FrozenFeatures("weighted_last_four").layers(12)
@@ -171,12 +167,7 @@ def with_frozen_features(config: BertConfig, given: FrozenFeatures | None) -> Be
 
 
 class LabelUnits(NamedTuple):
-    """The units that a regression learns in: those in which labels have mean 0 and deviation 1.
-
-    Attributes:
-        mean: of the training labels.
-        deviation: of the training labels, more than 0.
-    """
+    """The units that a regression learns in: its training labels have mean 0 and deviation 1."""
 
     mean: float
     deviation: float

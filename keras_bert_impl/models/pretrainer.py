@@ -18,9 +18,6 @@ class BertPretrainer(ConfiguredModel):
     dict of float32 logits: `masked_lm_logits` [batch, predictions, vocabulary] and
     `next_sentence_logits` [batch, 2] (index 0: B follows A; index 1: B is random).
 
-    Args:
-        config: the model's configuration.
-
     Example:
         >>> import numpy as np
         >>> from keras_bert_impl.config import named_config

@@ -21,10 +21,6 @@ class BertTokenClassifier(LabeledModel):
 
     Takes what `BertEncoder` takes; gives {"logits": float32 [batch, length, num_labels]}.
 
-    Args:
-        config: the model's configuration.
-        num_labels: the number of labels.
-
     Example:
         >>> import numpy as np
         >>> from keras_bert_impl.config import named_config
@@ -53,9 +49,6 @@ class BertSpanLabeler(ConfiguredModel):
     Takes what `BertEncoder` takes; gives float32 `start_logits` and `end_logits`, [batch, length]
     each. As in the original there is no dropout before the scores.
 
-    Args:
-        config: the model's configuration.
-
     Example:
         >>> import numpy as np
         >>> from keras_bert_impl.config import named_config
@@ -81,11 +74,7 @@ class BertFeatureTagger(LabeledModel):
     """A frozen encoder, a BiLSTM over some of its layers, and `num_labels` scores a position.
 
     Takes what `BertEncoder` takes; gives {"logits": float32 [batch, length, num_labels]}. The
-    encoder drops nothing, in training either.
-
-    Args:
-        config: the model's configuration, from `with_frozen_features`.
-        num_labels: the number of labels.
+    encoder drops nothing, in training either. The configuration is from `with_frozen_features`.
 
     Example:
         >>> import numpy as np

@@ -257,10 +257,7 @@ class Embedder:
     ) -> Iterator[Vectors]:
         """The vectors of any number of texts, some thousand at a time, in their order.
 
-        See `embed` for the arguments.
-
-        Yields:
-            float32 [texts of the block, hidden].
+        Each block is float32 [texts, hidden]. See `embed` for the arguments.
         """
         source = iter(texts)
         while block := list(islice(source, self.texts_at_once)):

@@ -71,10 +71,7 @@ class RunCheckpointSource(TensorSource):
         }
 
     def find(self, names: Names) -> FoundTensor | None:
-        """The variable that answers to a weight; as in a model directory, heads of labels are one.
-
-        A tagger's head answers to a classifier's names, because both are called the same there.
-        """
+        """As in a model directory, a tagger's head answers to a classifier's names, too."""
         ours = names.ours if names.ours in self._keys else self._others.get(names.hugging_face)
         return None if ours is None else FoundTensor(ours, transposed=False)
 

@@ -115,10 +115,9 @@ class _Pages(CORSMiddleware):
 class Service:
     """Models behind paths.
 
-    Attributes:
-        stopping: it takes no more requests.
-        cut_off: how many requests its stop did not answer.
-        is_warm: what is made at the first use is made; until then it is not ready, but answers.
+    When it is `stopping`, it takes no more requests; `cut_off` are those that its stop did not
+    answer. Until it `is_warm`, so that what the first use makes is made, it answers, but is not
+    ready.
     """
 
     def __init__(

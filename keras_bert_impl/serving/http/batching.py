@@ -104,12 +104,10 @@ class Batcher:
         return self._waiting
 
     def ask(self, instances: Sequence[Instance]) -> asyncio.Future[Answered]:
-        """Answers instances; called in an event loop.
+        """Gives what will have the answers of instances; called in an event loop.
 
-        Returns:
-            What will have the answers. Once it is done in another way, cancelled say, what is not
-            begun is dropped. It may end with `RequestError`: an instance is not what the model
-            answers (400), or the model failed (500).
+        Once it is done in another way, cancelled say, what is not begun is dropped. It may end with
+        `RequestError`: an instance is not what the model answers (400), or the model failed (500).
         """
         request = self._request_of(instances, looks_up=True)
         if request.missing:
@@ -179,8 +177,7 @@ class Batcher:
     def _seconds_until(self, request: Request, is_full: bool = False) -> float:
         """In how many seconds a request would be answered: it and what is computed before it.
 
-        Args:
-            is_full: it is not taken before one of the large requests that wait has ended.
+        Where `is_full`, it is not taken before one of the large requests that wait has ended.
         """
         own, small = self._tokens_left(request), self._small
         before = small.rows.positions + self._pace.tokens(small.characters)

@@ -52,11 +52,8 @@ _NO_NAME = re.compile("[/@?#]")  # what would be read as other parts of an addre
 class Wire:
     """Gives requests an id, and tells what became of each.
 
-    Args:
-        log: takes lines; none where it is None.
-        count: is told of each request that ended: its scope, its status, its seconds until
-            the system had its last byte, and whether the server's stop cut it off.
-        refuse: makes the answer of a fault.
+    `count` is told of each request that ended: its scope, its status, its seconds until the system
+    had its last byte, and whether the server's stop cut it off. `refuse` answers a fault.
     """
 
     def __init__(
