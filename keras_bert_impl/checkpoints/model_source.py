@@ -193,8 +193,7 @@ def find_model(
         if len(text.vocabulary) > config.vocab_size:
             raise UserError(
                 f"{vocab_file}: has {len(text.vocabulary)} tokens, but the model only knows "
-                f"{config.vocab_size}; name the vocabulary that the model was made with "
-                "(`vocab_file`)."
+                f"{config.vocab_size}; name the model's own vocabulary (`vocab_file`)."
             )
         if lower not in (own.do_lower_case, told.do_lower_case):
             _check_choice(text, vocab_file)
@@ -212,10 +211,8 @@ def _open_adapter(checkpoint: Path, adapter: StrPath | None) -> tuple[Path, Adap
     else:
         folder, base = sources.find_checkpoint(_in_home(adapter)), checkpoint
     if is_adapter(base):
-        raise UserError(
-            f"{folder}: its base {base} is an adapter itself; merge that with convert_checkpoint, "
-            "and name the merged model as the base."
-        )
+        remedy = "merge that with convert_checkpoint, and name the merged model as the base"
+        raise UserError(f"{folder}: its base {base} is an adapter itself; {remedy}.")
     tensors = AdapterSource(folder, open_source(base))
     # One that was trained here says all that a model directory says.
     return folder if (folder / sources.CONFIG_FILE).is_file() else base, tensors
@@ -227,25 +224,19 @@ def locate(path_or_name: StrPath) -> Path:
         raise UserError("the model's name is empty; give a model directory or a name on the hub.")
     found = sources.find_checkpoint(_in_home(path_or_name))
     if sources.is_saved_model(found):
-        raise UserError(
-            f"{found}: is a SavedModel, which its own client.py and TensorFlow Serving ask; name "
-            "the model directory that it was exported from."
-        )
+        fault = "is a SavedModel, which its own client.py and TensorFlow Serving ask"
+        raise UserError(f"{found}: {fault}; name the model directory that it was exported from.")
     if sources.is_google_checkpoint(found) or found.is_dir():
         return found
     if found.is_file() and sources.is_pickle(found):
         raise sources.pickle_refused(found, "name the folder if it has safetensors, too")
     if found.is_file():
-        raise UserError(
-            f"{found}: is no file of a model that can be read here; name the folder with "
-            "model.safetensors, or a TF1 checkpoint's prefix."
-        )
+        remedy = "name the folder with model.safetensors, or a TF1 checkpoint's prefix"
+        raise UserError(f"{found}: is no file of a model that can be read here; {remedy}.")
     if may_be_hub_name(str(path_or_name)):
         return find_on_hub(str(path_or_name))
-    raise UserError(
-        f"{path_or_name}: no such file or folder; check the path (a TF1 checkpoint is named "
-        "without '.index')."
-    )
+    hint = "check the path (a TF1 checkpoint is named without '.index')"
+    raise UserError(f"{path_or_name}: no such file or folder; {hint}.")
 
 
 def model_identity(path_or_name: StrPath) -> str:
@@ -300,10 +291,8 @@ def _find_config(
     if bert_config_file:
         return BertConfig.from_google_file(bert_config_file)
     if checkpoint is None:
-        raise UserError(
-            "`bert_config_file` is missing; give it, or `model_size`, or `init_checkpoint` with a "
-            "trained model."
-        )
+        others = "`model_size`, or `init_checkpoint` with a trained model"
+        raise UserError(f"`bert_config_file` is missing; give it, or {others}.")
     folder = folder_of(checkpoint)
     if checkpoint.is_dir():
         path = folder / sources.CONFIG_FILE
@@ -417,10 +406,8 @@ def _find_casing(
 ) -> tuple[bool, bool | None]:
     if own.do_lower_case is not None:
         if do_lower_case not in (None, own.do_lower_case):
-            raise UserError(
-                f"`do_lower_case={do_lower_case}` contradicts {checkpoint}, which was trained with "
-                f"{own.do_lower_case}; leave it out."
-            )
+            trained = f"{checkpoint}, which was trained with {own.do_lower_case}"
+            raise UserError(f"`do_lower_case={do_lower_case}` contradicts {trained}; leave it out.")
         return own.do_lower_case, own.strip_accents
     if told.do_lower_case is not None and do_lower_case in (None, told.do_lower_case):
         return told.do_lower_case, _first(own.strip_accents, told.strip_accents)

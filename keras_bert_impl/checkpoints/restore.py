@@ -26,6 +26,7 @@ _TIED = {  # by the ends of the names
     "cls.predictions.decoder.bias": "cls.predictions.bias",
 }
 _LABEL_HEADS = ("next_sentence", "classifier", "tagger", "choice", "span")
+_OTHER_CONFIGURATION = "name the configuration that belongs to the checkpoint"
 Shape = tuple[int, ...]
 
 
@@ -81,10 +82,8 @@ def open_source(checkpoint: StrPath) -> sources.TensorSource:
         return RunCheckpointSource(found)
     if found.is_dir():
         return _open_folder(found)
-    raise UserError(
-        f"{checkpoint}: is neither a model directory nor the prefix of a TF1 checkpoint; check the "
-        "path (a prefix is the path without '.index')."
-    )
+    fault = "is neither a model directory nor the prefix of a TF1 checkpoint"
+    raise UserError(f"{checkpoint}: {fault}; check the path.")
 
 
 def _open_folder(folder: Path) -> sources.TensorSource:
@@ -143,11 +142,9 @@ def check_encoder(
     """Sees that a checkpoint holds every weight of the encoder (the pooler may be missing)."""
     missing = [row.ours for row in rows if row.part == "encoder" and row.ours not in found]
     if missing:
-        raise UserError(
-            f"{source.location}: lacks {len(missing)} of the encoder's weights, the first is "
-            f"{missing[0]}; name the checkpoint of a BERT with as many blocks as the configuration "
-            "says."
-        )
+        fault = f"lacks {len(missing)} of the encoder's weights, the first is {missing[0]}"
+        remedy = "name the checkpoint of a BERT with as many blocks as the configuration says"
+        raise UserError(f"{source.location}: {fault}; {remedy}.")
 
 
 def check_tied_decoder(source: sources.TensorSource) -> None:
@@ -167,10 +164,8 @@ def check_tied_decoder(source: sources.TensorSource) -> None:
 
 def _check_shape(source: sources.TensorSource, name: str, shape: Shape, wanted: Shape) -> None:
     if shape != wanted:
-        raise UserError(
-            f"{source.location}: {name} has the shape {list(shape)}, but needs {list(wanted)}; "
-            "name the configuration that belongs to the checkpoint."
-        )
+        fault = f"{name} has the shape {list(shape)}, but needs {list(wanted)}"
+        raise UserError(f"{source.location}: {fault}; {_OTHER_CONFIGURATION}.")
 
 
 def _shorten(words: Any, most: int = 6) -> str:
@@ -188,11 +183,8 @@ def check_sizes(
     """
     tensors = len(source.names())
     if config.num_hidden_layers > tensors:
-        raise UserError(
-            f"{source.location}: holds {tensors} tensors, too few for the "
-            f"{config.num_hidden_layers} blocks of the configuration; name the configuration that "
-            "belongs to the checkpoint."
-        )
+        fault = f"holds {tensors} tensors, too few for the {config.num_hidden_layers} blocks"
+        raise UserError(f"{source.location}: {fault} of the configuration; {_OTHER_CONFIGURATION}.")
     rows = all_names(config.num_hidden_layers, (BILSTM, *heads))
     found = {row.ours: hit for row in rows if (hit := source.find(row))}
     check_encoder(source, rows, found)

@@ -153,7 +153,5 @@ def foreign_tokenizer(folder: Path) -> tuple[Path, str] | None:
 def refuse_foreign_tokenizer(folder: Path) -> None:
     """Refuses a model whose text is cut by other rules than BERT's."""
     if found := foreign_tokenizer(folder):
-        raise UserError(
-            f"{found[0]}: its text is cut by {found[1]}, not by BERT's own rules, so that its "
-            "tokens would not be found; name a model with a BertTokenizer."
-        )
+        fault = f"its text is cut by {found[1]}, not by BERT's own rules"
+        raise UserError(f"{found[0]}: {fault}; name a model with a BertTokenizer.")

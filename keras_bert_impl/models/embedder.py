@@ -94,9 +94,8 @@ class BertEmbedder(ConfiguredModel):
             try:
                 kept = read_sentence_settings(source.folder) or SentenceSettings()
             except UserError as error:
-                raise UserError(
-                    f"{error} Or give BertEmbedder.from_pretrained `pooling` and `normalize`."
-                ) from error
+                remedy = "Or give BertEmbedder.from_pretrained `pooling` and `normalize`."
+                raise UserError(f"{error} {remedy}") from error
             own = {"pooling": kept.pooling, "normalize": kept.normalize}
         return super()._arguments(source, {**own, **options})
 

@@ -52,10 +52,8 @@ class AttentionModel:
     ) -> "AttentionModel":
         """Finds a model, in any form that has its weights by their names."""
         if is_openvino_export(Path(path_or_name)):
-            raise UserError(
-                f"{path_or_name}: is an export, which gives its outputs and not its attention; "
-                "name the model directory that it was exported from."
-            )
+            fault = "is an export, which gives its outputs and not its attention"
+            raise UserError(f"{path_or_name}: {fault}; name the model directory that it is of.")
         return cls(find_model(path_or_name, **description), engine)
 
     @property

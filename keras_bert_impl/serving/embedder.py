@@ -274,10 +274,10 @@ class Embedder:
         check_size(dimensions, self.width)
         if self.refuses_long and cut.any():
             first = int(np.flatnonzero(cut)[0])
+            tokens, most = cut[first] + self.max_seq_length, self.max_seq_length
             raise UserError(
-                f"text {self.num_texts + first + 1}: has {cut[first] + self.max_seq_length} "
-                f"tokens, and the model reads {self.max_seq_length}; shorten it, or give "
-                "`long_text=truncate`."
+                f"text {self.num_texts + first + 1}: has {tokens} tokens, and the model reads "
+                f"{most}; shorten it, or give `long_text=truncate`."
             )
         self.num_texts += len(rows)
         self.num_truncated += int(np.count_nonzero(cut))

@@ -378,10 +378,8 @@ def _write_litert(model: Any, path: Path) -> None:
     except Exception as error:  # the converter's has no public name
         named = re.search(r"'(tf\.\w+)' op", str(error))
         reason = named[1] if named else str(error).strip().splitlines()[0]
-        raise UserError(
-            f"`format=litert`: LiteRT has not all operations of this model ({reason}), as of one "
-            "with a BiLSTM; choose another format."
-        ) from error
+        fault = f"LiteRT has not all operations of this model ({reason}), as of one with a BiLSTM"
+        raise UserError(f"`format=litert`: {fault}; choose another format.") from error
 
 
 _WRITERS = {ONNX: _write_onnx, OPENVINO: _write_openvino, LITERT: _write_litert}

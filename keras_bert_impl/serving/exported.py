@@ -106,10 +106,8 @@ class ExportedModel:
         if self.static is None:
             return open_graph(self.checkpoint, precision, calibration, deterministic)
         if precision != FLOAT32:
-            raise UserError(
-                f"{self.checkpoint}: holds static vectors, which are added in float32; leave out "
-                f"`precision={precision}`."
-            )
+            fault = "holds static vectors, which are added in float32"
+            raise UserError(f"{self.checkpoint}: {fault}; leave out `precision={precision}`.")
         return self.static.open()
 
 
@@ -119,10 +117,8 @@ def is_openvino_export(folder: Path) -> bool:
         return False
     for name, runtime in _OTHERS.items():
         if is_named(folder / name):
-            raise UserError(
-                f"{folder}: is an export for {runtime}, which its own client asks; name an export "
-                "for OpenVINO or the model directory."
-            )
+            fault = f"is an export for {runtime}, which its own client asks"
+            raise UserError(f"{folder}: {fault}; name one for OpenVINO or the model directory.")
     return is_named(folder / GRAPH_FILE) or is_named(folder / WEIGHTS_FILE)
 
 
@@ -143,16 +139,12 @@ def find_exported(path: StrPath, engine: str | None = None, **options: Any) -> E
         return None
     if engine == TENSORFLOW or (static and engine):
         what = "a folder of static vectors" if static else "an export for OpenVINO"
-        raise UserError(
-            f"{folder}: is {what}, which {engine} cannot compute; leave `engine` out, or name the "
-            "model directory."
-        )
+        fault = f"is {what}, which {engine} cannot compute"
+        raise UserError(f"{folder}: {fault}; leave `engine` out, or name the model directory.")
     for name, value in options.items():
         if value is not None:
-            raise UserError(
-                f"{folder}: is an export, which says itself what it reads; leave out `{name}`, or "
-                "name the model directory."
-            )
+            fault = "is an export, which says itself what it reads"
+            raise UserError(f"{folder}: {fault}; leave out `{name}`, or name the model directory.")
     return _of_static(folder) if static else read_exported(folder)
 
 

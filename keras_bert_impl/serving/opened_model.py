@@ -136,10 +136,8 @@ def _check_labels(source: ModelSource) -> None:
         raise UserError(f"{where}: id2label in config.json has no numbers and names; {remedy}.")
     labels = len(source.labels)
     if labels > 1 and config.extra.get("problem_type") == "regression":
-        raise UserError(
-            f"{where}: gives {labels} numbers (problem_type is regression), which cannot be "
-            "opened here; name a model that gives one number, or a classifier."
-        )
+        fault = f"gives {labels} numbers (problem_type is regression)"
+        raise UserError(f"{where}: {fault}; name a model that gives one, or a classifier.")
 
 
 def _heads(source: ModelSource, tensors: TensorSource) -> tuple[str, ...]:
@@ -151,8 +149,7 @@ def _heads(source: ModelSource, tensors: TensorSource) -> tuple[str, ...]:
     if architecture == _CLASSIFIER and has_labels:
         return ("classifier",)
     if architecture != _ENCODER:
-        raise UserError(
-            f"{source.checkpoint}: is a {architecture}, which cannot be opened here; name a model "
-            "with a masked-LM head, a classifier or a bare encoder."
-        )
+        fault = f"is a {architecture}, which cannot be opened here"
+        others = "with a masked-LM head, a classifier or a bare encoder"
+        raise UserError(f"{source.checkpoint}: {fault}; name a model {others}.")
     return ()

@@ -71,7 +71,5 @@ def weight_files(folder: Path) -> list[Path]:
     for name in PICKLE_FILES:
         if (folder / name).exists():
             raise pickle_refused(folder / name, f"download the model's {WEIGHTS_FILE}")
-    raise UserError(
-        f"{folder}: holds neither {WEIGHTS_FILE} nor {INDEX_FILE}; name a model directory or the "
-        "prefix of a TF1 checkpoint."
-    )
+    fault = f"holds neither {WEIGHTS_FILE} nor {INDEX_FILE}"
+    raise UserError(f"{folder}: {fault}; name a model directory or a TF1 checkpoint's prefix.")

@@ -111,10 +111,8 @@ def read_config(folder: Path) -> BertConfig:
         if activation == "sigmoid":  # each label is a question of its own
             extra["problem_type"] = "multi_label_classification"
         elif activation not in (None, "linear", "softmax"):
-            raise UserError(
-                f"{folder / TASK_FILE}: activation is {shown(activation)}, which no classifier "
-                "here has; name a preset with linear, softmax or sigmoid."
-            )
+            fault = f"activation is {shown(activation)}, which no classifier here has"
+            raise UserError(f"{folder / TASK_FILE}: {fault}; name one with softmax or sigmoid.")
     if task == "BertMaskedLM":
         extra[MASKED_LM_ENTRY] = MASKED_LM
     dropout = given["hidden_dropout_prob"]
@@ -129,10 +127,8 @@ def read_casing(folder: Path) -> Casing:
     usual = {"split": True, "suffix_indicator": "##", "oov_token": "[UNK]"}
     for name, value in {**usual, "special_tokens_in_strings": False}.items():
         if values.get(name, value) != value:
-            raise UserError(
-                f"{path}: {name} is {shown(values[name])}, by which BERT's own rules do not cut "
-                f"text; name a preset with {shown(value)}."
-            )
+            fault = f"{name} is {shown(values[name])}, by which BERT's own rules do not cut text"
+            raise UserError(f"{path}: {fault}; name a preset with {shown(value)}.")
     names = ("lowercase", "strip_accents")
     return Casing(*(typed(values.get(one, False), bool, f"{path}: {one}") for one in names))
 
@@ -144,10 +140,8 @@ def read_pooling(folder: Path) -> tuple[str, bool] | None:
         return None
     pooling = values.get("pooling_mode")
     if pooling not in (MEAN, CLS):
-        raise UserError(
-            f"{folder / TASK_FILE}: pools by {shown(pooling)}, which does not exist here; name a "
-            "preset that pools by the mean or by [CLS]."
-        )
+        fault = f"pools by {shown(pooling)}, which does not exist here"
+        raise UserError(f"{folder / TASK_FILE}: {fault}; name one with the mean or with [CLS].")
     return str(pooling), values.get("normalize") is True
 
 

@@ -78,10 +78,8 @@ def is_adapter(folder: Path) -> bool:
 def refuse_adapter(tensors: TensorSource, option: str) -> None:
     """Refuses an adapter where an option needs a whole model."""
     if isinstance(tensors, AdapterSource):
-        raise UserError(
-            f"{option}: {tensors.location} is an adapter; merge it with convert_checkpoint and "
-            "name the merged model as `init_checkpoint`."
-        )
+        remedy = "merge it with convert_checkpoint and name the merged model"
+        raise UserError(f"{option}: {tensors.location} is an adapter; {remedy}.")
 
 
 def read_base_name(folder: Path) -> str:
@@ -180,18 +178,14 @@ class AdapterSource(TensorSource):
         return safetensors_file.read_tensor(self.files[-1], self._names[name])
 
     def _another_base(self, fault: str) -> UserError:
-        return UserError(
-            f"{self.location}: {fault} than the base {self._base.location} has; name the base that "
-            "it was trained on."
-        )
+        base = self._base.location
+        return UserError(f"{self.location}: {fault} than the base {base} has; name its own base.")
 
     def _check_saved(self) -> None:
         heads = {row.hugging_face for head in (BILSTM, *HEADS) for row in head_names(head)}
         if others := sorted(self._saved - {*heads, f"{_POOLER}weight", f"{_POOLER}bias"}):
-            raise UserError(
-                f"{self.location}: holds {shown(others[0])}, which is no adapter of a matrix and "
-                f"no head; {_MERGE_FIRST}."
-            )
+            fault = f"holds {shown(others[0])}, which is no adapter of a matrix and no head"
+            raise UserError(f"{self.location}: {fault}; {_MERGE_FIRST}.")
 
     def _find_changed(self, modules: Collection[str]) -> dict[str, _Change]:
         """What becomes of each changed tensor of the base."""
@@ -231,10 +225,8 @@ class AdapterSource(TensorSource):
                 raise ValueError("may take hours")
             return re.fullmatch(rf"(.*\.)?({pattern})", module) is not None
         except (re.error, ValueError, OverflowError) as error:
-            raise UserError(
-                f"{self.location}: has a pattern {shown(pattern)}, which is not read here; "
-                f"{_MERGE_FIRST}."
-            ) from error
+            fault = f"has a pattern {shown(pattern)}, which is not read here"
+            raise UserError(f"{self.location}: {fault}; {_MERGE_FIRST}.") from error
 
     def _adapter(self, module: str, shape: tuple[int, ...]) -> Adapter:
         """Reads the adapter of a matrix [in, out]."""
@@ -254,10 +246,8 @@ class AdapterSource(TensorSource):
                 f"are other sizes ({shape[1]}, {shape[0]})"
             )
         if not 0 < rank <= min(shape):
-            raise UserError(
-                f"{self.location}: r={rank} is more than the size of {module}, {min(shape)}; "
-                f"{_ANOTHER}."
-            )
+            fault = f"r={rank} is more than the size of {module}, {min(shape)}"
+            raise UserError(f"{self.location}: {fault}; {_ANOTHER}.")
         a, b = (self._own(name).astype(np.float32).T for name in names)
         return Adapter(a, b, scale_of(alpha, rank, bool(self._config.get("use_rslora"))))
 

@@ -98,10 +98,8 @@ def _read_names(folder: Path) -> tuple[list[str], LabelUnits | None, dict[str, f
     values = read_typed(path, _Description, _ANOTHER)
     names, units = values["names"], values.get("label_units")
     if _ROOT not in names:
-        raise UserError(
-            f"{folder}: holds only the head that learns over a frozen encoder, and no encoder; "
-            "name the model/ of the run when it is finished."
-        )
+        fault = "holds only the head that learns over a frozen encoder"
+        raise UserError(f"{folder}: {fault}; name the model/ of the run when it is finished.")
     scales = values.get("adapter_scales", {})
     if not {f"{one}/lora_{part}" for one in scales for part in "ab"} <= {*names}:
         raise UserError(f"{path}: lacks the adapter of a scale; {_ANOTHER}.")

@@ -66,11 +66,9 @@ class BodyReader:
     async def json(self, request: Request) -> Any:
         packing = request.headers.get("content-encoding", "").lower()
         if packing not in ("", "identity", *_PACKINGS):
-            raise RequestError(
-                415,
-                "the body is packed in a way that is not read here; send it as it is, or as gzip.",
-                headers={"Accept-Encoding": "gzip"},
-            )
+            fault = "the body is packed in a way that is not read here"
+            remedy, headers = "send it as it is, or as gzip", {"Accept-Encoding": "gzip"}
+            raise RequestError(415, f"{fault}; {remedy}.", headers=headers)
         # More digits than a machine counts in come as text, too.
         length, most = request.headers.get("content-length", "0"), self.mebibytes << 20
         if len(length) > len(str(most)) or int(length) > most:

@@ -221,12 +221,9 @@ class Guard:
         # The time of this comparison says nothing of how much of a key is right.
         right = hmac.compare_digest(given.strip().encode("utf-8", "replace"), self._key)
         if self._key and not (right and kind.lower() == "bearer"):
-            raise RequestError(
-                401,
-                "the API key is missing or wrong; send it as `Authorization: Bearer KEY`.",
-                code="invalid_api_key",
-                headers={"WWW-Authenticate": "Bearer"},
-            )
+            fault = "the API key is missing or wrong; send it as `Authorization: Bearer KEY`."
+            wanted = {"WWW-Authenticate": "Bearer"}
+            raise RequestError(401, fault, code="invalid_api_key", headers=wanted)
 
 
 def _name_in(host: str) -> str:

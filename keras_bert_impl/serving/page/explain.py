@@ -59,10 +59,8 @@ class ExplainConfig(AdaptedOptions):
         if not any(text.strip() for text in self.text):
             raise UserError("there is no text; give `text`.")
         if self.text_pair and len(self.text_pair) != len(self.text):
-            raise UserError(
-                f"`text` is given {len(self.text)} times, but `text_pair` {len(self.text_pair)} "
-                "times; give a second text for each."
-            )
+            counts = f"{len(self.text)} times, but `text_pair` {len(self.text_pair)} times"
+            raise UserError(f"`text` is given {counts}; give a second text for each.")
 
 
 def explain(config: ExplainConfig) -> list[TextAttention]:
