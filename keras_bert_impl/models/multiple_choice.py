@@ -34,7 +34,7 @@ class BertMultipleChoice(ConfiguredModel):
         self, config: BertConfig, num_choices: int, dtype: Any = None, **kwargs: Any
     ) -> None:
         choice = Logits(config, 1, name="choice", dtype=dtype)
-        inputs, rows = {}, {}
+        inputs, rows = dict[str, Any](), dict[str, Any]()
         for name in ENCODER_INPUTS:
             inputs[name] = keras.Input(shape=(num_choices, None), dtype="int32", name=name)
             # The encoder takes [batch, length]: every choice becomes an input of its own.

@@ -223,9 +223,9 @@ def asked_answerer(
 
     Where nothing fits it is the default, which then says what it is asked with (`read_fields`).
     """
-    if signature in answerers:
-        return answerers[signature]
     if signature is not None:
+        if signature in answerers:
+            return answerers[signature]
         known = ", ".join(answerers)
         raise UserError(f"`signature={signature}` does not exist here; choose {known}.")
     asked = list(asked)

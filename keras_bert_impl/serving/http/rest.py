@@ -279,7 +279,7 @@ def _signature(answerer: Answerer) -> dict[str, Any]:
     sizes = [{"size": "-1", "name": ""}]
     # Unpadded answers have no one shape; what they are is said in words.
     any_shape = {"dim": [], "unknown_rank": True}
-    inputs, outputs = {}, {}
+    inputs, outputs = dict[str, Any](), dict[str, Any]()
     for one in answerer.inputs:
         shape = {"dim": sizes * (1 + one.is_list), "unknown_rank": False}
         inputs[one.name] = field(one.name, "DT_STRING", shape)
@@ -355,10 +355,8 @@ def read_search(
     field, output = answerer.inputs[0].name, next(iter(answerer.outputs))
     instances = [{field: text, **index.options} for text in _texts(query, "query")]
     if len(instances) * count > _MOST_OF_ALL:
-        fault = (
-            f"{len(instances)} queries with `top_k` {count} are more than {_MOST_OF_ALL} results"
-        )
-        raise bad_request(f"{fault}; send fewer of them at once.", "top_k")
+        fault = f"{len(instances)} queries with `top_k` {count} are too many"
+        raise bad_request(f"{fault} (of {_MOST_OF_ALL} results); send fewer at once.", "top_k")
 
     def write(answered: Answered) -> dict[str, Any]:
         vectors = np.array([one[output] for one in answered.answers], np.float32)
