@@ -253,8 +253,8 @@ def read_weight(source: TensorSource, found: FoundTensor) -> np.ndarray:
     """Reads a found tensor as our weight stands: transposed where it must be, type kept."""
     array = source.read(found.name)
     if array.dtype.kind in "iub":
-        fault = f"{found.name} holds {array.dtype} numbers, which quantized weights are"
-        raise UserError(f"{source.location}: {fault}; name the model before it was quantized.")
+        fault = f"{found.name} holds {array.dtype} numbers; quantized weights cannot be read"
+        raise UserError(f"{source.location}: {fault}, name the model before it was quantized.")
     return np.ascontiguousarray(array.T) if found.transposed else array
 
 

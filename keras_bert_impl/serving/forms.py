@@ -243,9 +243,11 @@ class VectorForm(Form):
         return Prepared([_row(ids) for ids in rows], state, cut)
 
     def _check_size(self, size: int | None) -> None:
+        if size is None:
+            return
         width = self._model.config.hidden_size
         known = sorted({*self.sentence.dimensions, width}, reverse=True)
-        if size in (None, *known) or (self._any_size and 0 < size < width):
+        if size in known or (self._any_size and 0 < size < width):
             return
         raise UserError(
             f"`dimensions` is {size}, but the model's vectors have {' or '.join(map(str, known))} "
