@@ -148,7 +148,5 @@ def _cores() -> int:
 
 
 def _rows(tensors: Sequence[Any], split: Sequence[bool], start: int, end: int) -> tuple[Any, ...]:
-    return tuple(
-        tensor[start:end] if is_split and tensor.shape[0] != 1 else tensor
-        for tensor, is_split in zip(tensors, split, strict=True)
-    )
+    both = zip(tensors, split, strict=True)
+    return tuple(x[start:end] if is_split and x.shape[0] != 1 else x for x, is_split in both)

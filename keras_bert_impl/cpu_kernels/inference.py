@@ -40,11 +40,8 @@ def inference_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, An
 
     def compute(features: Mapping[str, Any]) -> dict[str, Any]:
         # A concrete function takes tensors of its own types only.
-        known = {
-            name: tf.cast(tf.convert_to_tensor(features[name]), spec.dtype)
-            for name, spec in model.input.items()
-        }
-        return traced(known)
+        tensors = {name: tf.convert_to_tensor(features[name]) for name in model.input}
+        return traced({name: tf.cast(x, model.input[name].dtype) for name, x in tensors.items()})
 
     return compute
 

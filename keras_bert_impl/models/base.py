@@ -278,11 +278,8 @@ def frozen_layers(model: keras.Layer) -> dict[str, bool]:
         >>> frozen_layers(model)
         {'first': False}
     """
-    return {
-        path: layer.trainable
-        for path, layer, parent in _walk(model)
-        if layer.trainable != parent.trainable
-    }
+    walked = _walk(model)
+    return {path: x.trainable for path, x, parent in walked if x.trainable != parent.trainable}
 
 
 def freeze_layers(model: keras.Layer, differences: Mapping[str, bool]) -> None:

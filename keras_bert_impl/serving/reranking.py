@@ -75,10 +75,8 @@ def fault_of_activation(model: AnsweringModel) -> str | None:
     name = model.description.get("activation", "Identity")
     if name in _ACTIVATIONS:
         return None
-    return (
-        f"the model's activation_fn is {shown(name)}, which is not known here; known are "
-        f"torch.nn's {', '.join(_ACTIVATIONS)}."
-    )
+    known = f"known are torch.nn's {', '.join(_ACTIVATIONS)}"
+    return f"the model's activation_fn is {shown(name)}, which is not known here; {known}."
 
 
 def can_rank(model: AnsweringModel) -> bool:

@@ -23,10 +23,7 @@ _SLOT = re.compile(r"/(adam_m|adam_v|lamb_m|lamb_v|Adam|Adam_1|LAMB|LAMB_1)$")
 _STATE = re.compile(r"^(global_step|beta[12]_power|loss_scale|good_steps|current_loss_scale)$")
 _ENCODER, _ROOT = "bert/", "embeddings/word_embeddings"
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # what makes a checkpoint one of objects
-_REMEDY = (
-    "name its prefix (the path without '.index') and see that '.index' and '.data-…' lie side by "
-    "side"
-)
+_REMEDY = "name its prefix (the path without '.index'), beside which '.data-…' lies, too"
 
 
 @contextlib.contextmanager

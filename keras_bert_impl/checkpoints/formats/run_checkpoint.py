@@ -63,12 +63,8 @@ class RunCheckpointSource(TensorSource):
             smallest = min(self._keys.values(), key=lambda key: math.prod(self._shapes[key]))
             self._reader.get_tensor(smallest)
         self.shapes = {name: tuple(self._shapes[key]) for name, key in self._keys.items()}
-        self._others = {
-            row.hugging_face: row.ours
-            for head in (BILSTM, *HEADS)
-            for row in head_names(head)
-            if row.ours in self._keys
-        }
+        rows = (row for head in (BILSTM, *HEADS) for row in head_names(head))
+        self._others = {row.hugging_face: row.ours for row in rows if row.ours in self._keys}
 
     def find(self, names: Names) -> FoundTensor | None:
         """As in a model directory, a tagger's head answers to a classifier's names, too."""

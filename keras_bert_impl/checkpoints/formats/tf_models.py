@@ -226,11 +226,8 @@ def _blocks(graph: _Graph, node: int) -> list[int]:
         layers = graph.children[children["_transformer_layers"]]
         return [layers[key] for key in sorted((k for k in layers if k.isdigit()), key=int)]
     numbered = [children.get(f"{_LAYER}{number}") for number in range(len(children))]
-    return [
-        one
-        for one in numbered[_FIRST_BLOCK:]
-        if one is not None and "_attention_layer" in graph.children[one]
-    ]
+    blocks = [one for one in numbered[_FIRST_BLOCK:] if one is not None]
+    return [one for one in blocks if "_attention_layer" in graph.children[one]]
 
 
 def _encoder(graph: _Graph, node: int) -> dict[str, str]:

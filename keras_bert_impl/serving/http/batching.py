@@ -92,10 +92,8 @@ class Batcher:
         self._small_computed = 0  # tokens, while large requests wait for a batch
         self._closed = False
         # While as many batches as are worth it are computed, one thread prepares the next.
-        self._threads = [
-            threading.Thread(target=self._work, name=f"batches-{number}", daemon=True)
-            for number in range(answerer.batches_at_once + 1)
-        ]
+        names = (f"batches-{number}" for number in range(answerer.batches_at_once + 1))
+        self._threads = [threading.Thread(target=self._work, name=x, daemon=True) for x in names]
         for thread in self._threads:
             thread.start()
 

@@ -44,10 +44,8 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
-_FILES = {
-    "/" if file.name == _PAGE else f"/playground/{file.name}": file.name
-    for file in sorted(STATIC.iterdir(), key=lambda file: file.name)
-}
+_NAMES = sorted(file.name for file in STATIC.iterdir())
+_FILES = {"/" if name == _PAGE else f"/playground/{name}": name for name in _NAMES}
 _NO_ATTENTION = (
     "This export gives its outputs and not its attention; open the model directory that it was "
     "made from to see it."
