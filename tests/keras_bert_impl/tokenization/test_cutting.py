@@ -1,4 +1,4 @@
-"""What TensorFlow does in graphs and NumPy in eager mode, held to lists; one list of cases."""
+"""Cutting in graphs and in eager mode, held to lists; one list of cases."""
 
 import itertools
 
