@@ -9,6 +9,7 @@ only then, and only for the lines or words concerned, something is done about th
   of bytes no word is cut that BERT does not cut; `cut_long_words` cuts those that BERT does.
 """
 
+import itertools
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,7 +25,11 @@ from keras_bert_impl.tokenization.character_table import (
     CharacterTable,
     character_class,
 )
-from keras_bert_impl.tokenization.kernel_models import KernelModels, longest_word_position
+from keras_bert_impl.tokenization.kernel_models import (
+    KernelModels,
+    longest_word_position,
+    with_longest_word,
+)
 from keras_bert_impl.tokenization.kernels import CutTokens, Replaced
 from keras_bert_impl.tokenization.reference import joining_characters
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -38,6 +43,7 @@ class ExactCutting:
         self._longest, self._most_bytes = models.longest_word, 4 * models.longest_word
         self._limit_position = longest_word_position(models.wordpiece)
         self._settle = _sigma_settler(models.sigma_mark) if models.sigma_mark else None
+        self._patient_model: Any = None
 
     def in_graph(self, lines: Any, wordpiece_model: Any) -> CutTokens:
         """Cuts lines of replaced characters inside a graph: what is rare is in branches."""
@@ -59,16 +65,43 @@ class ExactCutting:
 
         The arrays lie in the kernel's own memory and must not be changed.
         """
-        found = kernels.cut_tokens(lines, wordpiece_model)
-        tokens = _in_numpy(found)
-        if self._settle is not None and (tokens.ids >= self._models.sigma_id).any():
-            lines, found = self.settle_sigmas(lines, found, wordpiece_model)
-            tokens = _in_numpy(found)
+        tokens = _in_numpy(kernels.cut_tokens(lines, wordpiece_model))
+        if self._settle is not None and tokens.ids.size:
+            marks = np.flatnonzero(tokens.ids >= self._models.sigma_id)
+            if marks.size:
+                rows = np.unique(_row_in_numpy(marks, tokens.row_splits))
+                settled = self._settle(tf.gather(lines, rows))
+                again = _in_numpy(kernels.cut_tokens(settled, wordpiece_model))
+                lines = tf.tensor_scatter_nd_update(lines, rows[:, np.newaxis], settled)
+                tokens = splice_rows(tokens, rows, again)
         # A word over the kernel's limit is one of the unknown ones, which are few.
         unknown = np.flatnonzero(tokens.ids == self._unk_id)
-        if (tokens.ends[unknown] - tokens.starts[unknown] > self._longest).any():
-            tokens = _in_numpy(self.cut_long_words(lines, found, wordpiece_model))
-        return tokens
+        lengths = tokens.ends[unknown] - tokens.starts[unknown]
+        long = unknown[lengths > self._longest]
+        return self._cut_long_words_now(lines, tokens, long) if long.size else tokens
+
+    def _cut_long_words_now(
+        self, lines: Any, tokens: CutTokens, positions: np.ndarray
+    ) -> CutTokens:
+        """Does what `cut_long_words` does, in eager mode for the few words at `positions`."""
+        rows = tf.gather(lines, _row_in_numpy(positions, tokens.row_splits)).numpy()
+        spans = zip(rows, tokens.starts[positions], tokens.ends[positions], strict=True)
+        words = [row[start:end] for row, start, end in spans]
+        few = [i for i, word in enumerate(words) if len(word.decode()) <= self._longest]
+        if not few:
+            return tokens
+        if self._patient_model is None:
+            with tf.device("CPU"):
+                self._patient_model = tf.constant(
+                    with_longest_word(self._models.wordpiece, self._most_bytes)
+                )
+        cut = _in_numpy(kernels.cut_tokens([words[i] for i in few], self._patient_model))
+        moved = np.repeat(tokens.starts[positions[few]], np.diff(cut.row_splits))
+        cut = cut._replace(starts=cut.starts + moved, ends=cut.ends + moved)
+        # Each token is a row here, so that one can give way to several.
+        each = tokens._replace(row_splits=np.arange(tokens.ids.size + 1))
+        replaced = splice_rows(each, positions[few], cut)
+        return replaced._replace(row_splits=replaced.row_splits[tokens.row_splits])
 
     def settle_sigmas(
         self, lines: Any, tokens: CutTokens, wordpiece_model: Any
@@ -135,8 +168,31 @@ def replace_rows(tokens: CutTokens, rows: Any, others: CutTokens) -> CutTokens:
     return CutTokens(ids, order.row_splits, starts, ends)
 
 
+def splice_rows(tokens: CutTokens, rows: np.ndarray, others: CutTokens) -> CutTokens:
+    """Does what `replace_rows` does to few rows of NumPy arrays."""
+    counts = np.diff(tokens.row_splits)
+    counts[rows] = np.diff(others.row_splits)
+    borders = tokens.row_splits[np.stack([rows, rows + 1])]  # [2, rows]
+
+    def splice(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+        kept = np.split(ours, borders.ravel(order="F"))[::2]
+        put = np.split(theirs, others.row_splits[1:-1])
+        return np.concatenate([*itertools.chain(*zip(kept, put, strict=False)), kept[-1]])
+
+    return CutTokens(
+        splice(tokens.ids, others.ids),
+        np.concatenate([[0], np.cumsum(counts)]),
+        splice(tokens.starts, others.starts),
+        splice(tokens.ends, others.ends),
+    )
+
+
 def _row_of(positions: Any, row_splits: Any) -> Any:
     return tf.searchsorted(row_splits, positions, side="right", out_type=tf.int64) - 1
+
+
+def _row_in_numpy(positions: np.ndarray, row_splits: np.ndarray) -> np.ndarray:
+    return np.searchsorted(row_splits, positions, side="right") - 1
 
 
 def _in_numpy(tokens: CutTokens) -> CutTokens:

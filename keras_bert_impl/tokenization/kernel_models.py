@@ -148,6 +148,14 @@ def characters_that_kernels_split() -> set[str]:
     return {candidates[number] for number in np.flatnonzero(counts == 3)}
 
 
+def with_longest_word(wordpiece_model: np.ndarray, max_bytes: int) -> np.ndarray:
+    """The same WordPiece model with another limit on the length of words, uint8 [bytes]."""
+    position = longest_word_position(wordpiece_model)
+    changed = wordpiece_model.copy()
+    changed[position : position + 4] = np.frombuffer(struct.pack("<i", max_bytes), np.uint8)
+    return changed
+
+
 def longest_word_position(wordpiece_model: np.ndarray) -> int:
     """Where in the model the limit on the length of words stands: an int32."""
     head = wordpiece_model.tobytes()

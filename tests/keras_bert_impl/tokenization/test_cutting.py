@@ -1,4 +1,4 @@
-"""Cutting in graphs and in eager mode, held to lists; one list of cases."""
+"""What TensorFlow does in graphs and NumPy in eager mode, held to lists; one list of cases."""
 
 import itertools
 
@@ -8,22 +8,31 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_bert_impl.tokenization.cutting import LineCutter, replace_rows
+from keras_bert_impl.tokenization.cutting import LineCutter, replace_rows, splice_rows
 from keras_bert_impl.tokenization.kernel_models import load_kernel_models
 from keras_bert_impl.tokenization.kernels import CutTokens
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.tokenization import alphabet_vocabulary, expected_ids, trouble_text
 
 
-def in_tensors(rows):
+def in_numpy(rows):
     flat = np.array([x for row in rows for x in row], np.int64)
-    splits = np.cumsum([0, *map(len, rows)])
-    return CutTokens(*(tf.constant(x, tf.int64) for x in (flat, splits, flat + 100, flat + 200)))
+    return CutTokens(flat, np.cumsum([0, *map(len, rows)]), flat + 100, flat + 200)
+
+
+def in_tensors(rows):
+    return CutTokens(*(tf.constant(x, tf.int64) for x in in_numpy(rows)))
 
 
 def as_lists(tokens):
     splits = np.asarray(tokens.row_splits)
     return [np.asarray(tokens.ids)[a:b].tolist() for a, b in itertools.pairwise(splits)]
+
+
+def spliced(rows, changes):
+    numbers = np.array(sorted(changes))
+    others = in_numpy([changes[number] for number in numbers])
+    return splice_rows(in_numpy(rows), numbers, others)
 
 
 def replaced(rows, changes):
@@ -36,13 +45,13 @@ ROWS = st.lists(st.lists(st.integers(0, 9), max_size=4), min_size=1, max_size=6)
 
 
 @given(ROWS, st.data())
-def test_rows_are_exchanged(rows, data):
+def test_both_ways_exchange_the_same_rows(rows, data):
     numbers = st.integers(0, len(rows) - 1)
     changes = data.draw(
         st.dictionaries(numbers, st.lists(st.integers(10, 19), max_size=4), min_size=1)
     )
     expected = [changes.get(number, row) for number, row in enumerate(rows)]
-    assert as_lists(replaced(rows, changes)) == expected
+    assert as_lists(spliced(rows, changes)) == as_lists(replaced(rows, changes)) == expected
 
 
 VOCABULARY = alphabet_vocabulary()
