@@ -120,7 +120,7 @@ class AttentionModel:
     @functools.cached_property
     def _tokenizer(self) -> PlainTokenizer:
         """Cuts texts as for the model's own answers."""
-        kept = "keep"
+        kept: Any = "keep"
         if lacks(self._source, "masked_lm"):
             kept = task_settings(self._source.config).get("special_tokens", "split")
         return PlainTokenizer(self._source.text, kept)

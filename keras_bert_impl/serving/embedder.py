@@ -101,8 +101,8 @@ class Embedder:
         settings = settings or _within(own, self.config)
         self._source = known if isinstance(known, ModelSource | ExportedModel) else None
         if not isinstance(model, UnbuiltModel | ExportedModel):
-            vector = {"pooling": model.pooling, "normalize": model.normalize}
-            settings = dataclasses.replace(settings, **vector)
+            pooling, normalize = model.pooling, model.normalize
+            settings = dataclasses.replace(settings, pooling=pooling, normalize=normalize)
         self.settings = settings
         self.max_seq_length = settings.max_seq_length or self.config.max_position_embeddings
         self.config.check_length(self.max_seq_length, at_least=3)
@@ -179,7 +179,7 @@ class Embedder:
         embedder = cls(model, source.text, settings, deterministic=deterministic)
         embedder._source = source
         rows = functools.partial(embedder._calibration_rows, calibration_texts)
-        how = {"precision": precision, "deterministic": deterministic}
+        how: dict[str, Any] = {"precision": precision, "deterministic": deterministic}
         embedder.engine = open_it(calibration=rows, **how)
         return embedder
 

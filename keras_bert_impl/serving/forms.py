@@ -182,8 +182,8 @@ def _check_instance(
         if field.is_number:
             right, wanted = type(value) is int, "a whole number"
         elif field.is_list:
-            is_list, wanted = isinstance(value, list | tuple), "a list of texts"
-            right = is_list and all(isinstance(x, str) for x in value)
+            right = isinstance(value, list | tuple) and all(isinstance(x, str) for x in value)
+            wanted = "a list of texts"
         else:
             right, wanted = isinstance(value, str), "a text"
         if value is not None and not right:

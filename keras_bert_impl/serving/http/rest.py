@@ -183,8 +183,7 @@ def _rows(body: Mapping[str, Any]) -> Any:
 def _examples(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows of `examples`, which may share a `context`."""
     examples, context = body.get("examples"), body.get("context", {})
-    rows = [context, *examples] if isinstance(examples, list) else [None]
-    if not all(isinstance(one, dict) for one in rows):
+    if not isinstance(examples, list) or not all(isinstance(x, dict) for x in (context, *examples)):
         raise bad_request("send `examples`, a list of objects, and perhaps `context`, an object.")
     return [{**context, **example} for example in examples]
 
