@@ -23,6 +23,9 @@ from typing import IO, Any
 
 from keras_bert_impl.errors import UserError, refusal
 
+StrPath = str | os.PathLike[str]
+"""What a user may name a file by."""
+
 MOST_LINE_BYTES = 32 << 20
 """The longest line of text that is read; documents of the field have some megabytes a line."""
 

@@ -6,9 +6,9 @@ passes through a model, so that what is converted there and back is the same bit
 
 import dataclasses
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.checkpoints.text_files import foreign_tokenizer, refuse_foreign_tokenizer
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import make_folder, open_whole, text_lines
+from keras_bert_impl.files import StrPath, make_folder, open_whole, text_lines
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.tokenization.reference import longest_tokens
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -52,10 +52,7 @@ _LOGGER = logging.getLogger(__name__)
 FORMATS = ("hugging_face", "google_tf1", "keras_hub")
 _TABLE, _BIAS = "embeddings/token_embeddings", "masked_lm/output_bias"
 # Both name these heads alike: the architecture tells which one it is.
-_LABEL_HEADS = {
-    "BertForTokenClassification": "tagger",
-    "BertForMultipleChoice": "choice",
-}
+_LABEL_HEADS = {"BertForTokenClassification": "tagger", "BertForMultipleChoice": "choice"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,22 +67,9 @@ class PortableModel:
     files: Sequence[Path] = ()
 
 
-def read_portable(
-    checkpoint: str | os.PathLike[str],
-    bert_config_file: str | os.PathLike[str] | None = None,
-    vocab_file: str | os.PathLike[str] | None = None,
-    do_lower_case: bool | None = None,
-    adapter: str | os.PathLike[str] | None = None,
-) -> PortableModel:
-    """Reads a checkpoint of any format."""
-    source = find_model(
-        checkpoint,
-        bert_config_file=bert_config_file,
-        vocab_file=vocab_file,
-        do_lower_case=do_lower_case,
-        adapter=adapter,
-        any_tokenizer=True,
-    )
+def read_portable(checkpoint: StrPath, **description: Any) -> PortableModel:
+    """Reads a checkpoint of any format, described as for `find_model`."""
+    source = find_model(checkpoint, any_tokenizer=True, **description)
     foreign = foreign_tokenizer(folder_of(Path(str(source.checkpoint))))
     tensors = source.tensors()
     weights, report = _read_weights(tensors, str(source.checkpoint), source.config)
@@ -93,7 +77,7 @@ def read_portable(
     return PortableModel(weights, source.config, source.text, report, why, tensors.files)
 
 
-def write_portable(model: PortableModel, output: str | os.PathLike[str], form: str) -> None:
+def write_portable(model: PortableModel, output: StrPath, form: str) -> None:
     """Writes a model as a model directory, or as a TF1 checkpoint with its configuration beside."""
     check_weights(model.weights, model.report.location)
     check_apart(model.report.location, output, model.files)
@@ -102,9 +86,8 @@ def write_portable(model: PortableModel, output: str | os.PathLike[str], form: s
         write_tensors_directory(output, model.weights, model.config, model.text)
         return
     if form == "keras_hub":
-        length = task_settings(model.config).get(
-            "max_seq_length", model.config.max_position_embeddings
-        )
+        positions = model.config.max_position_embeddings
+        length = task_settings(model.config).get("max_seq_length", positions)
         keras_hub.write_preset(Path(output), model.weights, model.config, model.text, length)
         return
     for part in model.config.unknown_to_google():
@@ -123,11 +106,6 @@ def write_portable(model: PortableModel, output: str | os.PathLike[str], form: s
     google_tf1.write_google_checkpoint(output, variables)
 
 
-def format_of(output: str | os.PathLike[str]) -> str:
-    """The format that an output path means: a name ending with ".ckpt" is a TF1 prefix."""
-    return "google_tf1" if ".ckpt" in Path(output).name else "hugging_face"
-
-
 def _read_weights(
     source: TensorSource, location: str, config: BertConfig
 ) -> tuple[dict[str, np.ndarray], RestoreReport]:
@@ -136,12 +114,8 @@ def _read_weights(
     check_tied_decoder(source)
     weights = {path: read_weight(source, hit) for path, hit in found.items()}
     used = {hit.name for hit in found.values()}
-    left = [
-        (name, source.reason_to_ignore(name) or "no part of a BERT that is known here")
-        for name in source.names()
-        if name not in used
-    ]
-    return weights, RestoreReport(location, tuple(sorted(weights)), (), tuple(left))
+    left = source.ignored(used, "no part of a BERT that is known here")
+    return weights, RestoreReport(location, tuple(sorted(weights)), (), left)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -155,9 +129,7 @@ class ConvertConfig(AdaptedOptions):
     )
     output: str = option(REQUIRED, "A folder, or a prefix such as folder/bert_model.ckpt.")
     output_format: str = option(
-        "auto",
-        "The format to write; auto goes by the output's name.",
-        choices=("auto", *FORMATS),
+        "auto", "The format to write; auto goes by the output's name.", choices=("auto", *FORMATS)
     )
 
     def __post_init__(self) -> None:
@@ -166,8 +138,8 @@ class ConvertConfig(AdaptedOptions):
 
 def convert_checkpoint(config: ConvertConfig) -> str:
     """Converts; no number is changed, and no type."""
-    model = read_input(config)
-    form = write_output(model, config)
+    model = read_portable(config.input, **config.description())
+    form = _write_output(model, config)
     table = model.report.table().replace("loaded from", "converted from", 1)
     lines = [line for line in table.splitlines() if "newly initialised" not in line]
     lines = [line.replace("  loaded   ", "  converted", 1) for line in lines]
@@ -175,14 +147,11 @@ def convert_checkpoint(config: ConvertConfig) -> str:
     return "\n".join([*lines, f"written to {config.output} ({form}, {', '.join(types)})"])
 
 
-def read_input(config: ConvertConfig) -> PortableModel:
-    """Reads the checkpoint that a configuration names."""
-    return read_portable(config.input, **config.description())
-
-
-def write_output(model: PortableModel, config: ConvertConfig) -> str:
+def _write_output(model: PortableModel, config: ConvertConfig) -> str:
     """Writes a model where and in the format that a configuration says; gives the format."""
-    form = format_of(config.output) if config.output_format == "auto" else config.output_format
+    form = config.output_format
+    if form == "auto":  # ".ckpt" is in the name of a TF1 checkpoint's prefix
+        form = "google_tf1" if ".ckpt" in Path(config.output).name else "hugging_face"
     write_portable(model, config.output, form)
     return form
 
@@ -212,11 +181,9 @@ def grow_vocabulary(
     # Rows between the vocabulary's end and the table's end have no token: they are free as well.
     size = model.config.vocab_size
     added = {token.content for token in model.text.added}
-    unused = [
-        n for n, token in enumerate(tokens) if token.startswith("[unused") and token not in added
-    ]
-    free = (unused if fill_unused else []) + list(range(len(tokens), size))
-    positions = (free + list(range(size, size + len(words))))[: len(words)]
+    unused = [n for token, n in known.items() if token.startswith("[unused") and token not in added]
+    free = [*(unused if fill_unused else ()), *range(len(tokens), size + len(words))]
+    positions = free[: len(words)]
     new = []
     for word, position in zip(words, positions, strict=True):
         made_from = _cut(word, known)
@@ -258,9 +225,7 @@ def _new_words(words: Sequence[str], known: Mapping[str, int]) -> list[str]:
     """The words that are not in the vocabulary, each once, in their order."""
     for number, word in enumerate(words, start=1):
         if not word.removeprefix("##") or any(character.isspace() for character in word):
-            raise UserError(
-                f"new word {number}: {shown(word)} is no single word; give one word a line."
-            )
+            raise UserError(f"new word {number}: {shown(word)} is no single word; give one a line.")
     different = list(dict.fromkeys(words))
     new = [word for word in different if word not in known]
     if not new:
@@ -268,10 +233,8 @@ def _new_words(words: Sequence[str], known: Mapping[str, int]) -> list[str]:
         raise UserError(f"`words` has none to add: {what}; give at least one that is new.")
     there, twice = len(different) - len(new), len(words) - len(different)
     if there or twice:
-        _LOGGER.info(
-            "of %d words %d are new; skipped: %d that are in the vocabulary, %d given twice",
-            *(len(words), len(new), there, twice),
-        )
+        skipped = f"skipped: {there} that are in the vocabulary, {twice} given twice"
+        _LOGGER.info(f"of {len(words)} words {len(new)} are new; {skipped}")
     return new
 
 
@@ -286,12 +249,12 @@ class GrowConfig(ConvertConfig):
 
 def grow_checkpoint(config: GrowConfig) -> list[NewToken]:
     """Adds the words and writes the grown checkpoint."""
-    model = read_input(config)
+    model = read_portable(config.input, **config.description())
     lines = text_lines(config.words_file) if config.words_file else ()
     words = [*config.words, *filter(None, map(str.strip, lines))]
     grown, new = grow_vocabulary(model, words, config.fill_unused)
     _check_reachable(grown.text, [one.token for one in new])
-    write_output(grown, config)
+    _write_output(grown, config)
     return new
 
 
@@ -301,9 +264,9 @@ def _check_reachable(text: TextSettings, words: Sequence[str]) -> None:
 
     tokenizer = Tokenizer(text)
     for word in words:
-        whole = word.startswith("##") or tokenizer.tokenize(word) == [word]
-        if not whole:
-            cut = " ".join(tokenizer.tokenize(word))
+        tokens = tokenizer.tokenize(word)
+        if tokens != [word] and not word.startswith("##"):
+            cut = " ".join(tokens)
             raise UserError(
                 f"new word {shown(word)}: the tokenizer would never give it (it cuts it into "
                 f"{shown(cut)}); give words without spaces and punctuation, in lower case for an "

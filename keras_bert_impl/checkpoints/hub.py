@@ -36,7 +36,7 @@ _OF_TENSORFLOW = (
     *(TF_WEIGHTS_FILE, TF_INDEX_FILE, "tf_model-*-of-*.h5"),
     *(KERAS_WEIGHTS_FILE, "task.json", "task.weights.h5", "preprocessor.json", "assets/*"),
 )
-_INDEX_OF = {WEIGHTS_FILE: INDEX_FILE, TF_WEIGHTS_FILE: TF_INDEX_FILE}
+_INDEX_OF = {WEIGHTS_FILE: INDEX_FILE, TF_WEIGHTS_FILE: TF_INDEX_FILE, KERAS_WEIGHTS_FILE: None}
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
@@ -61,9 +61,7 @@ def find_on_hub(name: str) -> Path:
     everything = [*_FILES, *_OF_TENSORFLOW]
     for from_cache, files in ((True, everything), (False, [*_FILES]), (False, everything)):
         try:
-            folder = Path(
-                snapshot_download(name, allow_patterns=files, local_files_only=from_cache)
-            )
+            found = snapshot_download(name, allow_patterns=files, local_files_only=from_cache)
         except (OSError, ValueError) as error:  # the hub's own errors are among them
             if from_cache:
                 continue
@@ -73,8 +71,8 @@ def find_on_hub(name: str) -> Path:
                 f"run hf download {name} elsewhere, copy the folder that it prints, and name the "
                 "copy."
             ) from error
-        if (missing := _missing(folder, whole=from_cache)) is None:
-            return folder
+        if (missing := _missing(Path(found), whole=from_cache)) is None:
+            return Path(found)
         if not from_cache and missing != WEIGHTS_FILE:
             break
     raise UserError(
@@ -85,18 +83,16 @@ def find_on_hub(name: str) -> Path:
 
 def _missing(folder: Path, whole: bool) -> str | None:
     """The first file of weights that is not there, or any that a whole model has; None if none."""
-    kinds = (WEIGHTS_FILE, TF_WEIGHTS_FILE, KERAS_WEIGHTS_FILE)
-    found = next((kind for kind in kinds if _is_named_in(folder, kind)), WEIGHTS_FILE)
-    weights, index = [found], _INDEX_OF.get(found, "")
-    if not (folder / found).is_file() and index and (folder / index).is_file():
-        shards = read_json_object(folder / index).get("weight_map")
-        weights = sorted({*map(str, shards.values())}) if isinstance(shards, dict) else weights
+    weights = [WEIGHTS_FILE]
+    for name, index in _INDEX_OF.items():
+        if (folder / name).is_file():
+            weights = [name]
+            break
+        if index and (folder / index).is_file():
+            shards = read_json_object(folder / index).get("weight_map")
+            weights = sorted({*map(str, shards.values())}) if isinstance(shards, dict) else [name]
+            break
     words = (VOCABULARY_FILE, FAST_TOKENIZER_FILE)
     fast = next((name for name in words[::-1] if is_there(folder / name)), VOCABULARY_FILE)
     others = (CONFIG_FILE, fast) if whole else ()
     return next((file for file in (*weights, *others) if not is_there(folder / file)), None)
-
-
-def _is_named_in(folder: Path, weights: str) -> bool:
-    index = _INDEX_OF.get(weights)
-    return (folder / weights).is_file() or bool(index and (folder / index).is_file())

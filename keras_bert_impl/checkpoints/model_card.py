@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from keras_bert_impl.config import BertConfig, architecture_of
 from keras_bert_impl.errors import escaped
@@ -22,57 +22,40 @@ _MARK = re.compile(r"<!-- written by keras_bert_impl, sha256 ([0-9a-f]{64}) -->\
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _MOST_LABELS = 100
 _PACKAGES = ("keras", "tensorflow")
+_SIMILARITY, _SENTENCE_TRANSFORMERS = "sentence-similarity", "sentence-transformers"
 
 
-@dataclasses.dataclass(frozen=True)
-class _Kind:
-    """What a model of one architecture is for; the hub's name, ours and transformers' class."""
+class _Kind(NamedTuple):
+    """What a model of one architecture is for, as the hub says it and in words, and its use."""
 
-    pipeline: str | None
+    pipeline: str
     words: str
-    transformers: str
     here: str = 'print(kb.Predictor.from_pretrained(".")(["a text"]))'
 
 
-_KINDS = {
-    "BertForSequenceClassification": _Kind(
-        "text-classification", "classes of texts", "AutoModelForSequenceClassification"
-    ),
-    "BertForTokenClassification": _Kind(
-        "token-classification", "tags of words", "AutoModelForTokenClassification"
-    ),
+_KINDS = {  # transformers calls the classes that open them AutoModelFor…
+    "BertForSequenceClassification": _Kind("text-classification", "classes of texts"),
+    "BertForTokenClassification": _Kind("token-classification", "tags of words"),
     "BertForQuestionAnswering": _Kind(
         "question-answering",
         "answers in a passage",
-        "AutoModelForQuestionAnswering",
         'print(kb.Predictor.from_pretrained(".")([{"question": "Who?", "passage": "It is I."}]))',
     ),
     "BertForMultipleChoice": _Kind(
-        "multiple-choice",
-        "choices among endings",
-        "AutoModelForMultipleChoice",
-        'model = kb.open_model(".").model',
+        "multiple-choice", "choices among endings", 'model = kb.open_model(".").model'
     ),
-    "BertForMaskedLM": _Kind("fill-mask", "masked words", "AutoModelForMaskedLM"),
-    "BertForPreTraining": _Kind(
-        "fill-mask", "masked words and next sentences", "AutoModelForPreTraining"
-    ),
+    "BertForMaskedLM": _Kind("fill-mask", "masked words"),
+    "BertForPreTraining": _Kind("fill-mask", "masked words and next sentences"),
 }
 _THEIRS = """```python
 import transformers
 
-model = transformers.{}.from_pretrained(".")
+model = transformers.AutoModel{}.from_pretrained(".")
 ```
 
 """
-_ENCODER = _Kind(
-    "feature-extraction",
-    "vectors of texts",
-    "AutoModel",
-    'print(kb.Embedder.from_pretrained(".").embed(["a text"]))',
-)
-_SENTENCES = dataclasses.replace(_ENCODER, pipeline="sentence-similarity")
-_SENTENCE_TRANSFORMERS = "sentence-transformers"
+_VECTORS = ("vectors of texts", 'print(kb.Embedder.from_pretrained(".").embed(["a text"]))')
+_ENCODER, _SENTENCES = (_Kind(one, *_VECTORS) for one in ("feature-extraction", _SIMILARITY))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,7 +139,7 @@ def _front_matter(kind: _Kind, config: BertConfig, facts: TrainingFacts) -> str:
 
     results = [
         EvalResult(
-            task_type=kind.pipeline or "other",
+            task_type=kind.pipeline,
             dataset_type="own",
             dataset_name="held-out data of the run",
             metric_type=figure.removeprefix("eval_"),
@@ -168,7 +151,7 @@ def _front_matter(kind: _Kind, config: BertConfig, facts: TrainingFacts) -> str:
     # The form of the files is transformers' own, whose classes open them, too.
     library, tags = "transformers" if _is_theirs(config) else "keras_bert_impl", list[str]()
     if kind is _SENTENCES:
-        tags = ["sentence-similarity", "feature-extraction"]
+        tags = [_SIMILARITY, "feature-extraction"]
         if _is_theirs(config):
             library, tags = _SENTENCE_TRANSFORMERS, [_SENTENCE_TRANSFORMERS, *tags]
     data = ModelCardData(
@@ -210,10 +193,9 @@ def _figures(facts: TrainingFacts) -> str:
         return ""
     lines = ["## Figures", "", "| figure | this model | guessing reaches |", "|---|---|---|"]
     for name, value in sorted(facts.figures.items()):
-        if not name.startswith("eval_"):
-            continue
-        guess = f"{facts.guesses[name]:.4g}" if name in facts.guesses else ""
-        lines.append(f"| {name} | {value:.6g} | {guess} |")
+        if name.startswith("eval_"):
+            guess = f"{facts.guesses[name]:.4g}" if name in facts.guesses else ""
+            lines.append(f"| {name} | {value:.6g} | {guess} |")
     return "\n".join(lines) + "\n"
 
 
@@ -239,7 +221,8 @@ def _version(package: str) -> str:
 
 
 def _use(kind: _Kind, config: BertConfig) -> str:
-    theirs = _THEIRS.format(kind.transformers) if _is_theirs(config) else ""
+    head = architecture_of(config).removeprefix("Bert") if kind in _KINDS.values() else ""
+    theirs = _THEIRS.format(head) if _is_theirs(config) else ""
     return f"""## Use
 
 In this folder; elsewhere "." is its path, or its name on the hub.

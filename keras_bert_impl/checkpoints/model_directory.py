@@ -4,7 +4,6 @@ What we train is a Hugging Face directory, as theirs are.
 """
 
 import contextlib
-import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,7 @@ from keras_bert_impl.checkpoints.sources import (
 from keras_bert_impl.checkpoints.text_files import foreign_tokenizer, read_casing
 from keras_bert_impl.config import MASKED_LM_ENTRY, BertConfig, architecture_of
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import followed, open_whole, real_path, whole_folder
+from keras_bert_impl.files import StrPath, followed, open_whole, real_path, whole_folder
 from keras_bert_impl.json_files import json_text, read_json_object
 from keras_bert_impl.models.adapters import AdapterConfig, adapters_of
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -48,12 +47,8 @@ GRAPHS_FOLDER = "openvino_graphs"
 """Where OpenVINO's graphs of a model are kept next to it; made again for other weights."""
 
 _MODEL_FILES = (
-    CONFIG_FILE,
-    WEIGHTS_FILE,
-    VOCABULARY_FILE,
-    TOKENIZER_FILE,
-    CARD_FILE,
-    GRAPHS_FOLDER,
+    *(CONFIG_FILE, WEIGHTS_FILE, VOCABULARY_FILE, TOKENIZER_FILE),
+    *(CARD_FILE, GRAPHS_FOLDER),
 )
 _OTHER_OUTPUT = "name another output, so that nothing of yours is replaced"
 _ARCHITECTURES = {
@@ -74,7 +69,7 @@ _LABEL_BIASES = ("classifier/dense/bias", "tagger/dense/bias", "feature_tagger/l
 
 
 def write_model_directory(
-    folder: str | os.PathLike[str],
+    folder: StrPath,
     model: Any,
     text: TextSettings,
     config: BertConfig | None = None,
@@ -90,17 +85,12 @@ def write_model_directory(
             f"{model.config.vocab_size}; use the vocabulary that the model was made with."
         )
     variables = model.plain_weights()
-    write_tensors_directory(
-        folder,
-        {row.ours: variables[row.ours] for row in names_of(model) if row.ours in variables},
-        config or model.config,
-        text,
-        sentence,
-    )
+    weights = {row.ours: variables[row.ours] for row in names_of(model) if row.ours in variables}
+    write_tensors_directory(folder, weights, config or model.config, text, sentence)
 
 
 def write_tensors_directory(
-    folder: str | os.PathLike[str],
+    folder: StrPath,
     weights: dict[str, np.ndarray],
     config: BertConfig,
     text: TextSettings,
@@ -130,10 +120,8 @@ def write_tensors_directory(
 def _write_sentence(
     folder: Path, sentence: SentenceSettings, config: BertConfig, weights: Mapping[str, Any]
 ) -> None:
-    kernel, bias = (np.asarray(weights[f"pooler/dense/{name}"]) for name in ("kernel", "bias"))
-    write_sentence_files(
-        folder, sentence, config.hidden_size, DenseWeights(kernel, bias), write_json
-    )
+    parts = (np.asarray(weights[f"pooler/dense/{name}"]) for name in ("kernel", "bias"))
+    write_sentence_files(folder, sentence, config.hidden_size, DenseWeights(*parts), write_json)
 
 
 def write_adapter(
@@ -146,8 +134,7 @@ def write_adapter(
 ) -> None:
     """Writes the adapters of a model as a folder that PEFT opens, and that says what a model says.
 
-    Args:
-        base: the base, as `model_identity` names it.
+    `base` is named as by `model_identity`.
     """
     rows = names_of(model)
     weights = {weight.path: weight for weight in model.weights}
@@ -259,14 +246,19 @@ def _json_file(values: dict[str, Any]) -> bytes:
     return f"{json_text(values, indent=2, sort_keys=True, ensure_ascii=False)}\n".encode()
 
 
-def check_folder(folder: str | os.PathLike[str], also: Collection[str] = ()) -> None:
+def check_folder(folder: StrPath, also: Collection[str] = ()) -> None:
     """Sees that a model directory may appear at a path: nothing is there, or an older one."""
-    folder = Path(folder)
+    marks, known = (CONFIG_FILE, WEIGHTS_FILE), (*_MODEL_FILES, *also)
+    check_replaced(Path(folder), "model directory", marks, known)
+
+
+def check_replaced(folder: Path, kind: str, marks: Iterable[str], known: Collection[str]) -> None:
+    """Sees that nothing is at a path, or an older one of a kind: with the files `marks`."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
-    if not all((folder / name).is_file() for name in (CONFIG_FILE, WEIGHTS_FILE)):
-        raise UserError(f"{folder}: exists and is no model directory; {_OTHER_OUTPUT}.")
-    check_nothing_else(folder, (*_MODEL_FILES, *also))
+    if not all((folder / name).is_file() for name in marks):
+        raise UserError(f"{folder}: exists and is no {kind}; {_OTHER_OUTPUT}.")
+    check_nothing_else(folder, known)
 
 
 def check_nothing_else(folder: Path, known: Collection[str]) -> None:
@@ -276,16 +268,13 @@ def check_nothing_else(folder: Path, known: Collection[str]) -> None:
         raise UserError(f"{folder}: holds {others[0]}, which would be lost; {_OTHER_OUTPUT}.")
 
 
-def check_apart(
-    source: str | os.PathLike[str], output: str | os.PathLike[str], files: Iterable[Path] = ()
-) -> None:
+def check_apart(source: StrPath, output: StrPath, files: Iterable[Path] = ()) -> None:
     """Sees that writing a checkpoint replaces none that it was made of: of an adapter, its base."""
     for part in (source, *files):
         read = real_path(find_checkpoint(part))
         if real_path(Path(output)) in (read, *read.parents):
-            raise UserError(
-                f"{output}: the input {part} lies there and would be replaced; name another output."
-            )
+            fault = f"the input {part} lies there and would be replaced"
+            raise UserError(f"{output}: {fault}; name another output.")
 
 
 def files_beside(

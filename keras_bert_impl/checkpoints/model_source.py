@@ -24,6 +24,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from keras_bert_impl.checkpoints import sources
 from keras_bert_impl.checkpoints.formats import keras_hub, tf_models
 from keras_bert_impl.checkpoints.formats.peft_adapter import (
     AdapterSource,
@@ -34,22 +35,6 @@ from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
 from keras_bert_impl.checkpoints.names import label_names_of_heads
 from keras_bert_impl.checkpoints.restore import check_sizes, open_source
 from keras_bert_impl.checkpoints.sentence_modules import read_activation, read_length
-from keras_bert_impl.checkpoints.sources import (
-    CONFIG_FILE,
-    FAST_TOKENIZER_FILE,
-    GOOGLE_CONFIG_FILE,
-    PARAMS_FILE,
-    TOKENIZER_FILE,
-    VOCABULARY_FILE,
-    WEIGHTS_FILE,
-    TensorSource,
-    find_checkpoint,
-    is_google_checkpoint,
-    is_pickle,
-    is_saved_model,
-    pickle_refused,
-    weight_shape,
-)
 from keras_bert_impl.checkpoints.task_settings import task_settings, with_task_settings
 from keras_bert_impl.checkpoints.text_files import (
     foreign_tokenizer,
@@ -58,7 +43,7 @@ from keras_bert_impl.checkpoints.text_files import (
 )
 from keras_bert_impl.config import BertConfig, architecture_of, named_config
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import is_named, real_path
+from keras_bert_impl.files import StrPath, is_named, real_path
 from keras_bert_impl.json_files import read_json_object
 from keras_bert_impl.options import FREE, option
 from keras_bert_impl.tokenization.model_files import check_keys
@@ -86,11 +71,8 @@ class CheckpointOptions:
 
     def description(self) -> dict[str, Any]:
         """The options as keyword arguments of `find_model` and what opens models with it."""
-        return {
-            "bert_config_file": self.bert_config_file,
-            "vocab_file": self.vocab_file,
-            "do_lower_case": self.do_lower_case,
-        }
+        names = ("bert_config_file", "vocab_file", "do_lower_case")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -115,7 +97,7 @@ class ModelSource:
     checkpoint: Path | None
     config: BertConfig
     found_text: TextSettings | None
-    opened: TensorSource | None = dataclasses.field(default=None, repr=False, compare=False)
+    opened: sources.TensorSource | None = dataclasses.field(default=None, repr=False, compare=False)
     why_no_text: str = ""
 
     @property
@@ -153,15 +135,9 @@ class ModelSource:
         The weights say how many there are. A configuration may be wrong about it (`num_labels` and
         a stale `id2label`): its names count only if there are as many, as in transformers.
         """
-        names = label_names(self.config)
-        count = self._count_labels()
-        unnamed = len(names) != count
-        return tuple(
-            f"LABEL_{number}" if unnamed else names.get(str(number), f"LABEL_{number}")
-            for number in range(count)
-        )
+        return named_labels(self.config, self._count_labels())
 
-    def tensors(self) -> TensorSource:
+    def tensors(self) -> sources.TensorSource:
         if self.opened is None:
             raise ValueError("a new model has no weights")
         return self.opened
@@ -171,20 +147,20 @@ class ModelSource:
             return 0
         tensors, weights = self.tensors(), label_names_of_heads()
         found = [hit for hit in map(tensors.find, weights) if hit]  # a tagger's are called the same
-        return max(((weight_shape(tensors, hit) or (0,))[-1] for hit in found), default=0)
+        return max(((sources.weight_shape(tensors, hit) or (0,))[-1] for hit in found), default=0)
 
 
 def find_model(
-    path_or_name: str | os.PathLike[str] | None,
+    path_or_name: StrPath | None,
     *,
-    bert_config_file: str | os.PathLike[str] | None = None,
-    vocab_file: str | os.PathLike[str] | None = None,
+    bert_config_file: StrPath | None = None,
+    vocab_file: StrPath | None = None,
     do_lower_case: bool | None = None,
     model_size: str | None = None,
     told: Casing = _NOTHING_SAID,
     default_lower_case: bool | None = None,
     needs_text: bool = True,
-    adapter: str | os.PathLike[str] | None = None,
+    adapter: StrPath | None = None,
     any_tokenizer: bool = False,
 ) -> ModelSource:
     """Finds a model, perhaps changed by an adapter, and what belongs to it; sees that all fits.
@@ -193,7 +169,7 @@ def find_model(
     `default_lower_case` does.
     """
     checkpoint = None if path_or_name is None else locate(path_or_name)
-    tensors: TensorSource | None
+    tensors: sources.TensorSource | None
     if checkpoint is not None and (adapter or is_adapter(checkpoint)):
         checkpoint, tensors = _open_adapter(checkpoint, adapter)
     else:
@@ -209,7 +185,9 @@ def find_model(
         if checkpoint is not None and not any_tokenizer:
             refuse_foreign_tokenizer(folder_of(checkpoint))
         vocab_file = vocab_file or _find_vocabulary(checkpoint, bert_config_file)
-        vocabulary = _read_vocabulary(vocab_file, checkpoint)
+        vocabulary = Vocabulary.load(vocab_file)
+        if checkpoint is not None:
+            _check_same_tokens(vocabulary, vocab_file, folder_of(checkpoint))
         own = _NOTHING_SAID if checkpoint is None else _own_casing(checkpoint, any_tokenizer)
         lower, accents = _find_casing(own, checkpoint, do_lower_case, told, default_lower_case)
         form = NFC if NFC in (own.unicode_form, told.unicode_form) else AS_IS
@@ -217,8 +195,7 @@ def find_model(
         if len(text.vocabulary) > config.vocab_size:
             raise UserError(
                 f"{vocab_file}: has {len(text.vocabulary)} tokens, but the model only knows "
-                f"{config.vocab_size}; name the vocabulary that the model was made with "
-                "(`vocab_file`)."
+                f"{config.vocab_size}; name the model's own vocabulary (`vocab_file`)."
             )
         if lower not in (own.do_lower_case, told.do_lower_case):
             _check_choice(text, vocab_file)
@@ -229,62 +206,49 @@ def find_model(
     return ModelSource(checkpoint, config, text, tensors)
 
 
-def _open_adapter(
-    checkpoint: Path, adapter: str | os.PathLike[str] | None
-) -> tuple[Path, AdapterSource]:
+def _open_adapter(checkpoint: Path, adapter: StrPath | None) -> tuple[Path, AdapterSource]:
     """The folder that describes an adapted model, and its weights."""
     if adapter is None:
         folder, base = checkpoint, locate(read_base_name(checkpoint))
     else:
-        folder, base = find_checkpoint(_in_home(adapter)), checkpoint
+        folder, base = sources.find_checkpoint(_in_home(adapter)), checkpoint
     if is_adapter(base):
-        raise UserError(
-            f"{folder}: its base {base} is an adapter itself; merge that with convert_checkpoint, "
-            "and name the merged model as the base."
-        )
+        remedy = "merge that with convert_checkpoint, and name the merged model as the base"
+        raise UserError(f"{folder}: its base {base} is an adapter itself; {remedy}.")
     tensors = AdapterSource(folder, open_source(base))
     # One that was trained here says all that a model directory says.
-    return folder if (folder / CONFIG_FILE).is_file() else base, tensors
+    return folder if (folder / sources.CONFIG_FILE).is_file() else base, tensors
 
 
-def locate(path_or_name: str | os.PathLike[str]) -> Path:
+def locate(path_or_name: StrPath) -> Path:
     """The model directory, TF1 checkpoint's prefix or run's checkpoint that a user's words mean."""
     if not str(path_or_name).strip():
-        raise UserError(
-            "the model's name is empty; give a model directory, a TF1 checkpoint or a name on the "
-            "Hugging Face hub."
-        )
-    found = find_checkpoint(_in_home(path_or_name))
-    if is_saved_model(found):
-        raise UserError(
-            f"{found}: is a SavedModel, which its own client.py and TensorFlow Serving ask; name "
-            "the model directory that it was exported from."
-        )
-    if is_google_checkpoint(found) or found.is_dir():
+        raise UserError("the model's name is empty; give a model directory or a name on the hub.")
+    found = sources.find_checkpoint(_in_home(path_or_name))
+    if sources.is_saved_model(found):
+        fault = "is a SavedModel, which its own client.py and TensorFlow Serving ask"
+        raise UserError(f"{found}: {fault}; name the model directory that it was exported from.")
+    if sources.is_google_checkpoint(found) or found.is_dir():
         return found
-    if found.is_file() and is_pickle(found):
-        raise pickle_refused(found, f"name the folder if {WEIGHTS_FILE} lies there too")
+    if found.is_file() and sources.is_pickle(found):
+        raise sources.pickle_refused(found, "name the folder if it has safetensors, too")
     if found.is_file():
-        raise UserError(
-            f"{found}: is no file of a model that can be read here; name the folder with "
-            "model.safetensors, or a TF1 checkpoint's prefix."
-        )
+        remedy = "name the folder with model.safetensors, or a TF1 checkpoint's prefix"
+        raise UserError(f"{found}: is no file of a model that can be read here; {remedy}.")
     if may_be_hub_name(str(path_or_name)):
         return find_on_hub(str(path_or_name))
-    raise UserError(
-        f"{path_or_name}: no such file or folder; check the path (a TF1 checkpoint is named "
-        "without '.index')."
-    )
+    hint = "check the path (a TF1 checkpoint is named without '.index')"
+    raise UserError(f"{path_or_name}: no such file or folder; {hint}.")
 
 
-def model_identity(path_or_name: str | os.PathLike[str]) -> str:
+def model_identity(path_or_name: StrPath) -> str:
     """Names a model the same from whatever folder: its whole path, or its name and commit."""
     found = locate(path_or_name)
-    of_the_hub = found != find_checkpoint(_in_home(path_or_name))
+    of_the_hub = found != sources.find_checkpoint(_in_home(path_or_name))
     return f"{path_or_name}@{found.name}" if of_the_hub else str(real_path(found))
 
 
-def _in_home(path: str | os.PathLike[str]) -> Path:
+def _in_home(path: StrPath) -> Path:
     return Path(os.path.expanduser(path))  # noqa: PTH111  # pathlib's refuses a file called "~x"
 
 
@@ -306,6 +270,13 @@ def label_names(config: BertConfig) -> dict[str, str]:
     return composed if same else found
 
 
+def named_labels(config: BertConfig, count: int) -> tuple[str, ...]:
+    """The names of so many labels; a configuration with another number of them names none."""
+    names = label_names(config)
+    names = names if len(names) == count else {}
+    return tuple(names.get(str(number), f"LABEL_{number}") for number in range(count))
+
+
 def folder_of(checkpoint: Path) -> Path:
     """The folder of a located checkpoint: what lies beside its weights lies there."""
     return checkpoint if checkpoint.is_dir() else checkpoint.parent
@@ -313,36 +284,34 @@ def folder_of(checkpoint: Path) -> Path:
 
 def _find_config(
     checkpoint: Path | None,
-    bert_config_file: str | os.PathLike[str] | None,
+    bert_config_file: StrPath | None,
     model_size: str | None,
-    vocab_file: str | os.PathLike[str] | None,
+    vocab_file: StrPath | None,
 ) -> BertConfig:
     if model_size:
         return _config_of_size(model_size, checkpoint, bert_config_file, vocab_file)
     if bert_config_file:
         return BertConfig.from_google_file(bert_config_file)
     if checkpoint is None:
-        raise UserError(
-            "`bert_config_file` is missing; give it, or `model_size`, or `init_checkpoint` with a "
-            "trained model."
-        )
+        others = "`model_size`, or `init_checkpoint` with a trained model"
+        raise UserError(f"`bert_config_file` is missing; give it, or {others}.")
     folder = folder_of(checkpoint)
     if checkpoint.is_dir():
-        path = folder / CONFIG_FILE
+        path = folder / sources.CONFIG_FILE
         if path.exists():
             values = read_json_object(path)
             if keras_hub.is_preset(values):
                 return keras_hub.read_config(folder)
             config = BertConfig.from_hugging_face(values, str(path))
-            check_keys(path, config.extra, CONFIG_FILE)
+            check_keys(path, config.extra, sources.CONFIG_FILE)
             return config
     else:
-        for name in (GOOGLE_CONFIG_FILE, CONFIG_FILE):
+        for name in (sources.GOOGLE_CONFIG_FILE, sources.CONFIG_FILE):
             if (folder / name).exists():
                 return BertConfig.from_google_file(folder / name)
-        if (folder / PARAMS_FILE).exists():
-            return tf_models.read_params(folder / PARAMS_FILE)
-        path = folder / GOOGLE_CONFIG_FILE
+        if (folder / sources.PARAMS_FILE).exists():
+            return tf_models.read_params(folder / sources.PARAMS_FILE)
+        path = folder / sources.GOOGLE_CONFIG_FILE
     raise UserError(f"{path}: no such file; name the configuration with `bert_config_file`.")
 
 
@@ -365,38 +334,31 @@ def _with_activation(config: BertConfig, checkpoint: Path) -> BertConfig:
 def _config_of_size(
     model_size: str,
     checkpoint: Path | None,
-    bert_config_file: str | os.PathLike[str] | None,
-    vocab_file: str | os.PathLike[str] | None,
+    bert_config_file: StrPath | None,
+    vocab_file: StrPath | None,
 ) -> BertConfig:
     if bert_config_file or checkpoint:
-        raise UserError(
-            f"`model_size={model_size}` is for a new model, without `bert_config_file` and "
-            "`init_checkpoint`; leave it out."
-        )
+        others = "`bert_config_file` and `init_checkpoint`"
+        raise UserError(f"`model_size={model_size}` is for a new model, without {others}.")
     if not vocab_file:
         raise UserError("`model_size` needs `vocab_file`; name the vocabulary of the text.")
     return named_config(model_size, len(Vocabulary.load(vocab_file)))
 
 
-def _find_vocabulary(
-    checkpoint: Path | None, bert_config_file: str | os.PathLike[str] | None
-) -> Path:
+def _find_vocabulary(checkpoint: Path | None, bert_config_file: StrPath | None) -> Path:
     folders = [folder_of(checkpoint)] if checkpoint else []
     folders += [Path(bert_config_file).parent] if bert_config_file else []
-    found = next(filter(None, map(_vocabulary_in, folders)), None)
-    if found:
+    if found := next(filter(None, map(_vocabulary_in, folders)), None):
         return found
     if checkpoint:
-        raise UserError(
-            f"{folders[0] / VOCABULARY_FILE}: no such file; name the vocabulary with `vocab_file`."
-        )
+        missing = folders[0] / sources.VOCABULARY_FILE
+        raise UserError(f"{missing}: no such file; name the vocabulary with `vocab_file`.")
     raise UserError("`vocab_file` is missing; name the vocabulary that the model is for.")
 
 
 def _vocabulary_in(folder: Path) -> Path | None:
-    names = (VOCABULARY_FILE, keras_hub.VOCABULARY_PATH, FAST_TOKENIZER_FILE)
-    paths = (folder / name for name in names)
-    return next(filter(is_named, paths), None)
+    names = (sources.VOCABULARY_FILE, keras_hub.VOCABULARY_PATH, sources.FAST_TOKENIZER_FILE)
+    return next(filter(is_named, (folder / name for name in names)), None)
 
 
 def _own_casing(checkpoint: Path, any_tokenizer: bool) -> Casing:
@@ -404,19 +366,12 @@ def _own_casing(checkpoint: Path, any_tokenizer: bool) -> Casing:
     folder = folder_of(checkpoint)
     if not any_tokenizer or foreign_tokenizer(folder) is None:
         return read_casing(folder)
-    path = folder / TOKENIZER_FILE
+    path = folder / sources.TOKENIZER_FILE
     values = read_json_object(path) if is_named(path) else {}
     return Casing(values.get("do_lower_case"), values.get("strip_accents"))
 
 
-def _read_vocabulary(path: str | os.PathLike[str], checkpoint: Path | None) -> Vocabulary:
-    vocabulary = Vocabulary.load(path)
-    if checkpoint is not None:
-        _check_same_tokens(vocabulary, path, folder_of(checkpoint))
-    return vocabulary
-
-
-def _check_same_tokens(vocabulary: Vocabulary, name: str | os.PathLike[str], folder: Path) -> None:
+def _check_same_tokens(vocabulary: Vocabulary, name: StrPath, folder: Path) -> None:
     """Refuses a named vocabulary that gives the rows of trained weights to other tokens.
 
     It may have more tokens at its end. Rows of [unused1] and the like are there to be given to new
@@ -431,7 +386,7 @@ def _check_same_tokens(vocabulary: Vocabulary, name: str | os.PathLike[str], fol
     other = [
         (number, token, known)
         for number, (token, known) in pairs
-        if known is not None and token != known and not _UNUSED.fullmatch(known)
+        if known not in (None, token) and not _UNUSED.fullmatch(known)
     ]
     if other:
         number, token, known = other[0]
@@ -453,10 +408,8 @@ def _find_casing(
 ) -> tuple[bool, bool | None]:
     if own.do_lower_case is not None:
         if do_lower_case not in (None, own.do_lower_case):
-            raise UserError(
-                f"`do_lower_case={do_lower_case}` contradicts {checkpoint}, which was trained with "
-                f"{own.do_lower_case}; leave it out."
-            )
+            trained = f"{checkpoint}, which was trained with {own.do_lower_case}"
+            raise UserError(f"`do_lower_case={do_lower_case}` contradicts {trained}; leave it out.")
         return own.do_lower_case, own.strip_accents
     if told.do_lower_case is not None and do_lower_case in (None, told.do_lower_case):
         return told.do_lower_case, _first(own.strip_accents, told.strip_accents)
@@ -466,7 +419,7 @@ def _find_casing(
         raise UserError(
             f"{subject} says whether text is lower-cased; give `do_lower_case=True` for an uncased "
             "model or `do_lower_case=False` for a cased one (or write it into "
-            f'{TOKENIZER_FILE} next to the weights: {{"do_lower_case": true}} or false).'
+            f'{sources.TOKENIZER_FILE} next to the weights: {{"do_lower_case": true}} or false).'
         )
     return lower, own.strip_accents
 
@@ -475,10 +428,9 @@ def _first(first: bool | None, second: bool | None) -> bool | None:
     return second if first is None else first
 
 
-def _check_choice(text: TextSettings, vocab_file: str | os.PathLike[str]) -> None:
+def _check_choice(text: TextSettings, vocab_file: StrPath) -> None:
     """Refuses a casing that was chosen or guessed and cannot be that of the vocabulary."""
     # Accents are not counted: no parameter says whether they are kept, and no file of google's.
-    contradiction = dataclasses.replace(text, strip_accents=False).contradiction()
-    if contradiction:
+    if contradiction := dataclasses.replace(text, strip_accents=False).contradiction():
         remedy = f"`do_lower_case={not text.do_lower_case}`"
         raise UserError(f"{vocab_file}: {contradiction} Then give {remedy}.")

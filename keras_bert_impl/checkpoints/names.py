@@ -67,18 +67,21 @@ BILSTM = "bilstm"
 """The part between encoder and head that some models have; see `models.encoder`."""
 
 
+def _dotted(google: str) -> str:
+    """Hugging Face writes layer.0 where google writes layer_0."""
+    return re.sub(r"\.layer_(\d+)\.", r".layer.\1.", google.replace("/", "."))
+
+
 def _dense(ours: str, google: str) -> list[Names]:
-    dotted = google.replace("/", ".")
+    dotted = _dotted(google)
     return [
-        Names(
-            f"{ours}/kernel", f"{google}/kernel", f"{dotted}.weight", hugging_face_transposed=True
-        ),
+        Names(f"{ours}/kernel", f"{google}/kernel", f"{dotted}.weight", False, True),
         Names(f"{ours}/bias", f"{google}/bias", f"{dotted}.bias"),
     ]
 
 
 def _norm(ours: str, google: str) -> list[Names]:
-    dotted = google.replace("/", ".")
+    dotted = _dotted(google)
     return [
         Names(f"{ours}/gamma", f"{google}/gamma", f"{dotted}.weight"),
         Names(f"{ours}/beta", f"{google}/beta", f"{dotted}.bias"),
@@ -97,13 +100,7 @@ def encoder_names(blocks: int) -> list[Names]:
             rows += _dense(f"layer_{number}/{ours}", f"bert/encoder/layer_{number}/{theirs}")
         for ours, theirs in _BLOCK_NORM.items():
             rows += _norm(f"layer_{number}/{ours}", f"bert/encoder/layer_{number}/{theirs}")
-    rows += _dense("pooler/dense", "bert/pooler/dense")
-    # Hugging Face writes layer.0 where google writes layer_0.
-    numbered = re.compile(r"\.layer_(\d+)\.")
-    return [
-        dataclasses.replace(row, hugging_face=numbered.sub(r".layer.\1.", row.hugging_face))
-        for row in rows
-    ]
+    return rows + _dense("pooler/dense", "bert/pooler/dense")
 
 
 def head_names(head: str) -> list[Names]:
@@ -130,9 +127,8 @@ def _feature_tagger_names() -> list[Names]:
     """A learned sum of layers, a BiLSTM of two layers, and the scores."""
     head = "feature_tagger"
     mix = [Names(f"{head}/mix/{name}", f"{head}/mix/{name}", f"{head}.mix.{name}") for name in _MIX]
-    dense = f"{head}/logits/dense"
-    kernel = Names(f"{dense}/kernel", f"{head}/weights", f"{head}.classifier.weight")
-    kernel = dataclasses.replace(kernel, hugging_face_transposed=True)
+    dense, theirs = f"{head}/logits/dense", f"{head}.classifier"
+    kernel = Names(f"{dense}/kernel", f"{head}/weights", f"{theirs}.weight", False, True)
     bias = Names(f"{dense}/bias", f"{head}/bias", f"{head}.classifier.bias")
     return [*mix, *_lstm_names(f"{head}/lstm", _LSTM_LAYERS), kernel, bias]
 
@@ -149,14 +145,8 @@ def _lstm_names(ours: str, depth: int) -> list[Names]:
     for layer, (direction, ending) in product(range(depth), _DIRECTIONS.items()):
         one = f"{ours}/{direction}_{layer}"
         for part, (theirs, transposed) in parts.items():
-            rows.append(
-                Names(
-                    f"{one}/lstm_cell/{part}",
-                    f"{one}/{part}",
-                    f"{ours.replace('/', '.')}.{theirs}_l{layer}{ending}",
-                    hugging_face_transposed=transposed,
-                )
-            )
+            pytorch = f"{ours.replace('/', '.')}.{theirs}_l{layer}{ending}"
+            rows += [Names(f"{one}/lstm_cell/{part}", f"{one}/{part}", pytorch, False, transposed)]
     return rows
 
 
@@ -167,7 +157,4 @@ def label_names_of_heads() -> list[Names]:
 
 def all_names(blocks: int, heads: tuple[str, ...] = ()) -> list[Names]:
     """The names of an encoder's weights, then those of its heads."""
-    rows = encoder_names(blocks)
-    for head in heads:
-        rows += head_names(head)
-    return rows
+    return [*encoder_names(blocks), *(row for head in heads for row in head_names(head))]

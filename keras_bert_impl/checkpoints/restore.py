@@ -4,38 +4,30 @@ A configuration is a small file that says any size: only the weights' own file b
 """
 
 import dataclasses
-import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from keras_bert_impl.checkpoints import sources
 from keras_bert_impl.checkpoints.formats import google_tf1, keras_hub, tf_models, transformers_tf
 from keras_bert_impl.checkpoints.formats.hugging_face import HuggingFaceSource
 from keras_bert_impl.checkpoints.formats.run_checkpoint import RunCheckpointSource
 from keras_bert_impl.checkpoints.names import BILSTM, HEADS, Names, all_names
 from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
-from keras_bert_impl.checkpoints.sources import (
-    INDEX_FILE,
-    TF_INDEX_FILE,
-    TF_WEIGHTS_FILE,
-    WEIGHTS_FILE,
-    WHOLE_WEIGHTS,
-    FoundTensor,
-    TensorSource,
-    find_checkpoint,
-    is_google_checkpoint,
-    read_weight,
-    weight_shape,
-)
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import StrPath
 
 _TIED = {  # by the ends of the names
     "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
     "cls.predictions.decoder.bias": "cls.predictions.bias",
 }
+_LABEL_HEADS = ("next_sentence", "classifier", "tagger", "choice", "span")
+_OTHER_CONFIGURATION = "name the configuration that belongs to the checkpoint"
+Shape = tuple[int, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,10 +55,7 @@ class RestoreReport:
               newly initialised  1  classifier/dense/bias
               ignored            1  training state (1): global_step
         """
-        parts: dict[str, int] = {}
-        for path in self.loaded:
-            part = path.split("/")[0]
-            parts[part] = parts.get(part, 0) + 1
+        parts = Counter(path.split("/")[0] for path in self.loaded)
         loaded = _shorten([f"{part} ({count})" for part, count in parts.items()])
         reasons: dict[str, list[str]] = {}
         for name, reason in self.ignored:
@@ -83,72 +72,59 @@ class RestoreReport:
         return "\n".join(line.rstrip() for line in lines)
 
 
-def open_source(checkpoint: str | os.PathLike[str]) -> TensorSource:
+def open_source(checkpoint: StrPath) -> sources.TensorSource:
     """Opens a model directory, a TF1 checkpoint or a checkpoint of a run."""
-    found = find_checkpoint(checkpoint)
-    if is_google_checkpoint(found):
+    found = sources.find_checkpoint(checkpoint)
+    if sources.is_google_checkpoint(found):
         objects = google_tf1.is_of_objects(found)
         return tf_models.open_objects(found) if objects else google_tf1.GoogleSource(found)
     if is_run_checkpoint(found):
         return RunCheckpointSource(found)
     if found.is_dir():
         return _open_folder(found)
-    raise UserError(
-        f"{checkpoint}: is neither a model directory nor the prefix of a TF1 checkpoint; check the "
-        "path (a prefix is the path without '.index')."
-    )
+    fault = "is neither a model directory nor the prefix of a TF1 checkpoint"
+    raise UserError(f"{checkpoint}: {fault}; check the path.")
 
 
-def _open_folder(folder: Path) -> TensorSource:
+def _open_folder(folder: Path) -> sources.TensorSource:
     """Opens a folder by the weights that lie in it; safetensors come first."""
-    there = {name for name in WHOLE_WEIGHTS if (folder / name).exists()}
-    if there & {WEIGHTS_FILE, INDEX_FILE} or not there:
+    there = {name for name in sources.WHOLE_WEIGHTS if (folder / name).exists()}
+    if there & {sources.WEIGHTS_FILE, sources.INDEX_FILE} or not there:
         source = HuggingFaceSource(folder)
-        if transformers_tf.is_tensorflows(source.shapes):
-            return transformers_tf.translated(source)
-        return source
-    if there & {TF_WEIGHTS_FILE, TF_INDEX_FILE}:
+        is_theirs = transformers_tf.is_tensorflows(source.shapes)
+        return transformers_tf.translated(source) if is_theirs else source
+    if there & {sources.TF_WEIGHTS_FILE, sources.TF_INDEX_FILE}:
         return transformers_tf.open_hdf5(folder)
     return keras_hub.open_preset(folder)
 
 
-def restore(model: Any, checkpoint: str | os.PathLike[str] | TensorSource) -> RestoreReport:
+def restore(model: Any, checkpoint: StrPath | sources.TensorSource) -> RestoreReport:
     """Fills a model's weights from a checkpoint, which may be open."""
-    source = checkpoint if isinstance(checkpoint, TensorSource) else open_source(checkpoint)
+    source = checkpoint if isinstance(checkpoint, sources.TensorSource) else open_source(checkpoint)
     variables = {variable.path: variable for variable in model.weights}
     rows = [row for row in names_of(model) if row.ours in variables]
     found = {row.ours: hit for row in rows if (hit := source.find(row))}
     check_encoder(source, rows, found)
     for path, hit in found.items():
-        _check_shape(source, path, hit, tuple(variables[path].shape))
+        shape = sources.weight_shape(source, hit)
+        _check_shape(source, hit.name, shape, tuple(variables[path].shape))
     if any(row.part == "masked_lm" for row in rows):
         check_tied_decoder(source)
     from keras_bert_impl.models.base import ConfiguredModel  # which restores its weights by this
 
     units = model.label_units if isinstance(model, ConfiguredModel) else None
     for path, hit in found.items():
-        weight = read_weight(source, hit).astype(variables[path].dtype)
+        weight = sources.read_weight(source, hit).astype(variables[path].dtype)
         variables[path].assign(weight if units is None else units.unfold(path, weight))
-    used = {hit.name for hit in found.values()}
-    return RestoreReport(
-        location=source.location,
-        loaded=tuple(sorted(found)),
-        new=tuple(sorted(set(variables) - set(found))),
-        ignored=tuple(
-            (name, source.reason_to_ignore(name) or "not part of this model")
-            for name in source.names()
-            if name not in used
-        ),
-    )
+    left = source.ignored({hit.name for hit in found.values()}, "not part of this model")
+    new = sorted(variables.keys() - found.keys())
+    return RestoreReport(source.location, tuple(sorted(found)), tuple(new), left)
 
 
 def names_of(model: Any) -> list[Names]:
     """The names of all weights of a model, as its paths say."""
-    heads = tuple(
-        part
-        for part in (BILSTM, *HEADS)
-        if any(v.path.startswith(f"{part}/") for v in model.weights)
-    )
+    parts = {weight.path.split("/")[0] for weight in model.weights}
+    heads = tuple(part for part in (BILSTM, *HEADS) if part in parts)
     return all_names(model.config.num_hidden_layers, heads)
 
 
@@ -156,26 +132,22 @@ def check_weights(weights: Mapping[str, Any], origin: object) -> None:
     """Refuses weights that are NaN or infinite, before they are written in another form."""
     for path, weight in weights.items():
         if not np.isfinite(np.asarray(weight)).all():
-            raise UserError(
-                f"{origin}: its weights {path} hold NaN or infinite numbers, of which no answer "
-                "can be made; take another checkpoint."
-            )
+            fault = f"its weights {path} hold NaN or infinite numbers"
+            raise UserError(f"{origin}: {fault}; take another checkpoint.")
 
 
 def check_encoder(
-    source: TensorSource, rows: list[Names], found: Mapping[str, FoundTensor]
+    source: sources.TensorSource, rows: list[Names], found: Mapping[str, sources.FoundTensor]
 ) -> None:
     """Sees that a checkpoint holds every weight of the encoder (the pooler may be missing)."""
     missing = [row.ours for row in rows if row.part == "encoder" and row.ours not in found]
     if missing:
-        raise UserError(
-            f"{source.location}: lacks {len(missing)} of the encoder's weights, the first is "
-            f"{missing[0]}; name the checkpoint of a BERT with as many blocks as the configuration "
-            "says."
-        )
+        fault = f"lacks {len(missing)} of the encoder's weights, the first is {missing[0]}"
+        remedy = "name the checkpoint of a BERT with as many blocks as the configuration says"
+        raise UserError(f"{source.location}: {fault}; {remedy}.")
 
 
-def check_tied_decoder(source: TensorSource) -> None:
+def check_tied_decoder(source: sources.TensorSource) -> None:
     """Sees that a decoder that is written out is the token table, as every BERT's is."""
     names = source.names()
     for decoder_end, twin_end in _TIED.items():
@@ -190,15 +162,10 @@ def check_tied_decoder(source: TensorSource) -> None:
             )
 
 
-def _check_shape(
-    source: TensorSource, path: str, hit: FoundTensor, wanted: tuple[int, ...]
-) -> None:
-    shape = weight_shape(source, hit)
+def _check_shape(source: sources.TensorSource, name: str, shape: Shape, wanted: Shape) -> None:
     if shape != wanted:
-        raise UserError(
-            f"{source.location}: {hit.name} has the shape {list(shape)}, but the model's {path} "
-            f"needs {list(wanted)}; use the configuration that belongs to the checkpoint."
-        )
+        fault = f"{name} has the shape {list(shape)}, but needs {list(wanted)}"
+        raise UserError(f"{source.location}: {fault}; {_OTHER_CONFIGURATION}.")
 
 
 def _shorten(words: Any, most: int = 6) -> str:
@@ -206,38 +173,30 @@ def _shorten(words: Any, most: int = 6) -> str:
     return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
 
 
-LABEL_HEADS = ("next_sentence", "classifier", "tagger", "choice", "span")
-Shape = tuple[int, ...]
-
-
 def check_sizes(
-    source: TensorSource, config: BertConfig, heads: Sequence[str] = ()
-) -> dict[str, FoundTensor]:
+    source: sources.TensorSource, config: BertConfig, heads: Sequence[str] = ()
+) -> dict[str, sources.FoundTensor]:
     """Finds the weights of an encoder and of some heads, and holds their shapes against a config.
 
-    The number of a head's labels is free, but its two weights must agree on it.
-
-    Weights of `heads` may be missing.
+    Weights of `heads` may be missing. The number of a head's labels is free, but its two weights
+    must agree on it.
     """
     tensors = len(source.names())
     if config.num_hidden_layers > tensors:
-        raise UserError(
-            f"{source.location}: holds {tensors} tensors, too few for the "
-            f"{config.num_hidden_layers} blocks of the configuration; name the configuration that "
-            "belongs to the checkpoint."
-        )
+        fault = f"holds {tensors} tensors, too few for the {config.num_hidden_layers} blocks"
+        raise UserError(f"{source.location}: {fault} of the configuration; {_OTHER_CONFIGURATION}.")
     rows = all_names(config.num_hidden_layers, (BILSTM, *heads))
     found = {row.ours: hit for row in rows if (hit := source.find(row))}
     check_encoder(source, rows, found)
-    shapes = {path: weight_shape(source, hit) for path, hit in found.items()}
+    shapes = {path: sources.weight_shape(source, hit) for path, hit in found.items()}
     for path, shape in shapes.items():
-        if path.split("/")[0] in LABEL_HEADS:
-            _check_label_head(source.location, path, shapes, config.hidden_size)
-        elif shape != (wanted := _wanted(path, config)):
-            raise UserError(
-                f"{source.location}: {path} has the shape {list(shape)}, but the configuration "
-                f"says {list(wanted)}; name the configuration that belongs to the checkpoint."
-            )
+        wanted = _wanted(path, config)
+        if path.split("/")[0] in _LABEL_HEADS:
+            layer, part = path.rsplit("/", 1)
+            both = (shapes.get(f"{layer}/bias"), shapes.get(f"{layer}/kernel"))
+            labels = next((one[-1] for one in both if one), 0)
+            wanted = (config.hidden_size, labels) if part == "kernel" else (labels,)
+        _check_shape(source, path, shape, wanted)
     return found
 
 
@@ -259,15 +218,3 @@ def _wanted(path: str, config: BertConfig) -> Shape:
     if part != "kernel":
         return (width,)
     return (wide if layer.startswith("layer_") and layer.endswith("/output") else h, width)
-
-
-def _check_label_head(location: str, path: str, shapes: Mapping[str, Shape], hidden: int) -> None:
-    layer, part = path.rsplit("/", 1)
-    both = (shapes.get(f"{layer}/bias"), shapes.get(f"{layer}/kernel"))
-    labels = next((shape[-1] for shape in both if shape), 0)
-    wanted = (hidden, labels) if part == "kernel" else (labels,)
-    if shapes[path] != wanted:
-        raise UserError(
-            f"{location}: {path} has the shape {list(shapes[path])}, but a head of {labels} labels "
-            f"needs {list(wanted)}; download the checkpoint again."
-        )

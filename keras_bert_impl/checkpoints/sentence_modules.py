@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict
 
-import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.formats import keras_hub
@@ -37,20 +36,12 @@ MODULES_FILE = "modules.json"
 PROMPTS_FILE = "config_sentence_transformers.json"
 _UNLIMITED = 10**6  # tokenizers without a limit write a very large number
 _POOLING, _DENSE, _NORMALIZE = "1_Pooling", "2_Dense", "3_Normalize"
-SENTENCE_FILES = (
-    MODULES_FILE,
-    LENGTH_FILE,
-    PROMPTS_FILE,
-    *(_POOLING, _DENSE, _NORMALIZE, "2_Normalize"),
-)
+_FILES = (MODULES_FILE, LENGTH_FILE, PROMPTS_FILE)
+SENTENCE_FILES = (*_FILES, _POOLING, _DENSE, _NORMALIZE, "2_Normalize")
 
 SENTENCE_PATTERNS = (
-    MODULES_FILE,
-    LENGTH_FILE,
-    PROMPTS_FILE,
-    f"*_Pooling/{CONFIG_FILE}",
-    f"*_Dense/{CONFIG_FILE}",
-    f"*_Normalize/{CONFIG_FILE}",
+    *_FILES,
+    *(f"*_{kind}/{CONFIG_FILE}" for kind in ("Pooling", "Dense", "Normalize")),
     f"*_Dense/{WEIGHTS_FILE}",
 )
 """What is fetched of a model of the hub besides the encoder."""
@@ -235,19 +226,13 @@ def _read_modules(path: Path) -> dict[str, str]:
 def _check_dense(path: Path, pooling: str) -> None:
     values = read_json_object(path)
     check_keys(path, values, "Dense")
-    sizes = values.get("in_features"), values.get("out_features")
+    width, out = values.get("in_features"), values.get("out_features")
     activation = values.get("activation_function")
-    if (
-        pooling != CLS
-        or sizes[0] != sizes[1]
-        or activation != _TANH
-        or not values.get("bias", True)
-    ):
+    if (pooling, out, activation) != (CLS, width, _TANH) or not values.get("bias", True):
         raise UserError(
-            f"{path}: a dense layer of {shown(sizes[0])} to {shown(sizes[1])} with "
-            f"{shown(activation)} over the pooling {pooling} does not exist here; "
-            "name a model without it, or one whose layer is BERT's pooler (of one size, with tanh "
-            "and bias, over [CLS])."
+            f"{path}: a dense layer of {shown(width)} to {shown(out)} with {shown(activation)} "
+            f"over the pooling {pooling} does not exist here; name a model without it, or one "
+            "whose layer is BERT's pooler (of one size, with tanh and bias, over [CLS])."
         )
 
 
@@ -265,10 +250,8 @@ def _read_pooling(path: Path) -> str:
         ]
     if modes not in ([CLS], [MEAN]):
         found = shown(" and ".join(modes))[1:-1] or "nothing"
-        raise UserError(
-            f"{path}: pools by {found}, which does not exist here; name a model that pools by "
-            "the mean or by [CLS]."
-        )
+        remedy = "name a model that pools by the mean or by [CLS]"
+        raise UserError(f"{path}: pools by {found}, which does not exist here; {remedy}.")
     return str(modes[0])
 
 
@@ -339,24 +322,20 @@ def write_sentence_files(
         sizes = {"in_features": hidden_size, "out_features": hidden_size}
         dense = {**sizes, "bias": True, "activation_function": _TANH}
         write_json(folder / _DENSE / CONFIG_FILE, dense)
-        tensors = {
-            "linear.weight": np.ascontiguousarray(pooler.kernel.T),
-            "linear.bias": np.asarray(pooler.bias),
-        }
+        tensors = {"linear.weight": pooler.kernel.T, "linear.bias": pooler.bias}
         write_safetensors(folder / _DENSE / WEIGHTS_FILE, tensors)
     if settings.normalize:
         kinds["Normalize"] = _NORMALIZE
         make_folder(folder / _NORMALIZE)
     write_json(folder / MODULES_FILE, modules_of(kinds))
     make_folder(folder / _POOLING)
-    modes = {
-        "cls_token": settings.pooling != MEAN,
-        "mean_tokens": settings.pooling == MEAN,
-        "max_tokens": False,
-        "mean_sqrt_len_tokens": False,
+    pooling = {
+        "word_embedding_dimension": hidden_size,
+        "pooling_mode_cls_token": settings.pooling != MEAN,
+        "pooling_mode_mean_tokens": settings.pooling == MEAN,
+        "pooling_mode_max_tokens": False,
+        "pooling_mode_mean_sqrt_len_tokens": False,
     }
-    named = {f"pooling_mode_{mode}": on for mode, on in modes.items()}
-    pooling = {"word_embedding_dimension": hidden_size, **named}
     write_json(folder / _POOLING / CONFIG_FILE, pooling)
     if settings.max_seq_length is not None:
         length = {"max_seq_length": settings.max_seq_length, "do_lower_case": False}

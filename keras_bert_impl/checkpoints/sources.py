@@ -4,9 +4,8 @@ import abc
 import dataclasses
 import glob
 import math
-import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -21,6 +20,7 @@ from keras_bert_impl.checkpoints.run_folder import (
     newest_checkpoint,
 )
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import StrPath
 
 WEIGHTS_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"
 TF_WEIGHTS_FILE, TF_INDEX_FILE = "tf_model.h5", "tf_model.h5.index.json"  # of transformers 4
@@ -44,21 +44,15 @@ ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetens
 WHOLE_WEIGHTS = (WEIGHTS_FILE, INDEX_FILE, TF_WEIGHTS_FILE, TF_INDEX_FILE, KERAS_WEIGHTS_FILE)
 _PART_OF_NUMBERS = re.compile(r"\.(index|data-\d{5}-of-\d{5})")
 _PART_OF_DIRECTORY = (
-    *WHOLE_WEIGHTS,
-    CONFIG_FILE,
-    GOOGLE_CONFIG_FILE,
-    VOCABULARY_FILE,
-    TOKENIZER_FILE,
-    FAST_TOKENIZER_FILE,
-    ADAPTER_CONFIG,
-    ADAPTER_WEIGHTS,
+    *(*WHOLE_WEIGHTS, ADAPTER_CONFIG, ADAPTER_WEIGHTS, CONFIG_FILE, GOOGLE_CONFIG_FILE),
+    *(VOCABULARY_FILE, TOKENIZER_FILE, FAST_TOKENIZER_FILE),
 )
 _PICKLE = "pytorch_model.bin"
 _SHARD = re.compile(r"(model-\d+-of-\d+\.safetensors|tf_model-\d+-of-\d+\.h5)")
 _LATEST = re.compile(r'^model_checkpoint_path:\s*"(.+)"\s*$', re.MULTILINE)
 
 
-def find_checkpoint(path: str | os.PathLike[str]) -> Path:
+def find_checkpoint(path: StrPath) -> Path:
     """The model directory, the prefix of a TF1 checkpoint or a run's one that a path means.
 
     A directory stays one. So does a prefix. Any file of a checkpoint stands for the whole, and a
@@ -89,7 +83,7 @@ def _has_weights(folder: Path) -> bool:
     return any((folder / name).exists() for name in WHOLE_WEIGHTS)
 
 
-def is_saved_model(path: str | os.PathLike[str]) -> bool:
+def is_saved_model(path: StrPath) -> bool:
     """Whether a folder holds a SavedModel and no weights of another form."""
     return (Path(path) / "saved_model.pb").is_file() and not _has_weights(Path(path))
 
@@ -101,20 +95,18 @@ def is_pickle(path: Path) -> bool:
 
 def pickle_refused(path: Path, instead: str) -> UserError:
     """The one sentence for a pickle, which is never opened: it can run any code."""
-    return UserError(
-        f"{path}: is a pickle, which can run any code and is never opened here; {instead}, or "
-        f"{SAVE_AGAIN}."
-    )
+    fault = "is a pickle, which can run any code and is never opened here"
+    return UserError(f"{path}: {fault}; {instead}, or {SAVE_AGAIN}.")
 
 
-def parts_of(prefix: str | os.PathLike[str]) -> list[Path]:
+def parts_of(prefix: StrPath) -> list[Path]:
     """The files of a TensorFlow checkpoint, by its prefix."""
     path = Path(prefix)
     parts = path.parent.glob(f"{glob.escape(path.name)}.*")
     return sorted(part for part in parts if _PART_OF_NUMBERS.fullmatch(part.suffix))
 
 
-def is_google_checkpoint(path: str | os.PathLike[str]) -> bool:
+def is_google_checkpoint(path: StrPath) -> bool:
     """Whether `path` is the prefix of a TF1 checkpoint."""
     return Path(f"{path}.index").is_file()
 
@@ -187,9 +179,14 @@ class TensorSource(abc.ABC):
     def names(self) -> list[str]:
         return sorted(self.shapes)
 
-    def reason_to_ignore(self, name: str) -> str | None:
-        """Why a tensor that no model needs is there, or None if unknown."""
-        return next((reason for pattern, reason in self.reasons if pattern.search(name)), None)
+    def ignored(self, used: Collection[str], otherwise: str) -> tuple[tuple[str, str], ...]:
+        """The tensors that are not used, each with the reason."""
+        found = []
+        for name in self.names():
+            if name not in used:
+                known = (reason for pattern, reason in self.reasons if pattern.search(name))
+                found.append((name, next(known, otherwise)))
+        return tuple(found)
 
 
 class TranslatedSource(TensorSource):
@@ -210,14 +207,10 @@ class TranslatedSource(TensorSource):
         translated: Mapping[str, str],
         reader: Callable[[str], np.ndarray],
     ) -> None:
-        self.location, self.files = location, files
-        self._reader = reader
-        translated = {name: theirs for name, theirs in translated.items() if theirs in stored}
-        wanted = {theirs: name for name, theirs in translated.items()}
-        self.shapes = {
-            name: _without_heads(wanted.get(name, ""), shape) for name, shape in stored.items()
-        }
-        self._translated = translated
+        self.location, self.files, self._reader = location, files, reader
+        self._translated = {name: theirs for name, theirs in translated.items() if theirs in stored}
+        names = {theirs: name for name, theirs in self._translated.items()}
+        self.shapes = {one: _without_heads(names.get(one, ""), x) for one, x in stored.items()}
 
     def find(self, names: Names) -> FoundTensor | None:
         found = self._translated.get(names.hugging_face)
@@ -260,10 +253,8 @@ def read_weight(source: TensorSource, found: FoundTensor) -> np.ndarray:
     """Reads a found tensor as our weight stands: transposed where it must be, type kept."""
     array = source.read(found.name)
     if array.dtype.kind in "iub":
-        raise UserError(
-            f"{source.location}: {found.name} holds {array.dtype} numbers; quantized weights "
-            "cannot be read, name the model before it was quantized."
-        )
+        fault = f"{found.name} holds {array.dtype} numbers; quantized weights cannot be read"
+        raise UserError(f"{source.location}: {fault}, name the model before it was quantized.")
     return np.ascontiguousarray(array.T) if found.transposed else array
 
 

@@ -13,7 +13,6 @@ serve its model (the stride of windows, a threshold) are entries beside it.
 """
 
 import logging
-import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -23,6 +22,7 @@ from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import StrPath
 from keras_bert_impl.json_files import read_json_object, typed, typed_entries
 from keras_bert_impl.options import bounded, options_of
 from keras_bert_impl.tokenization.long_texts import LongTexts
@@ -94,7 +94,7 @@ def without_task(config: BertConfig) -> BertConfig:
     return config.replace(extra={**extra, _PLACE: others} if others else extra)
 
 
-def keep_task_settings(folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
+def keep_task_settings(folder: StrPath, settings: Mapping[str, Any]) -> None:
     """Writes settings of the task into a model directory, besides those that it has."""
     path = Path(folder) / CONFIG_FILE
     values = read_json_object(path)

@@ -40,14 +40,9 @@ _SAID = {
 }
 
 _BERT_TOKENIZERS = (  # those that cut text by BERT's rules, or leave them to tokenizer.json
-    "BertTokenizer",
-    "BertTokenizerFast",
-    "DistilBertTokenizer",
-    "DistilBertTokenizerFast",
-    "ElectraTokenizer",
-    "ElectraTokenizerFast",
+    *("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "TokenizersBackend"),
+    *("BertTokenizerFast", "DistilBertTokenizerFast", "ElectraTokenizerFast"),
     "PreTrainedTokenizerFast",
-    "TokenizersBackend",
 )
 # The folders of google's archives say the casing in their names, and nowhere else.
 _GOOGLE_FOLDER = re.compile(r"(?:wwm_)?(uncased|cased|multi_cased|multilingual|chinese)_L-\d+_H-")
@@ -128,10 +123,8 @@ def _added_tokens(
     found += read_added_tokens(mapped, special)
     names = {token.content for token in found}
     numbers = read_typed(plain, dict[str, int], "save it again") if is_named(plain) else {}
-    found += [
-        AddedToken(content, number, normalized=content not in names)
-        for content, number in numbers.items()
-    ]
+    for content, number in numbers.items():
+        found.append(AddedToken(content, number, normalized=content not in names))
     tokens: dict[str, AddedToken] = {}
     for token in found:
         if token.content in SPECIAL_TOKENS:
@@ -159,9 +152,6 @@ def foreign_tokenizer(folder: Path) -> tuple[Path, str] | None:
 
 def refuse_foreign_tokenizer(folder: Path) -> None:
     """Refuses a model whose text is cut by other rules than BERT's."""
-    if (found := foreign_tokenizer(folder)) is not None:
-        path, name = found
-        raise UserError(
-            f"{path}: its text is cut by {name}, not by BERT's own rules, so that its tokens would "
-            "not be found; name a model with a BertTokenizer."
-        )
+    if found := foreign_tokenizer(folder):
+        fault = f"its text is cut by {found[1]}, not by BERT's own rules"
+        raise UserError(f"{found[0]}: {fault}; name a model with a BertTokenizer.")

@@ -82,10 +82,8 @@ def compiled_kernel(
                     several = upstream if len(upstream) > 1 else upstream[0]
                     return backward(*parts(tensors, constants)[0], several)
                 slices = [upstream[0][start:end] for start, end in itertools.pairwise(bounds)]
-                gradients = [
-                    backward(*part, slice_)
-                    for part, slice_ in zip(parts(tensors, constants), slices, strict=True)
-                ]
+                both = zip(parts(tensors, constants), slices, strict=True)
+                gradients = [backward(*part, slice_) for part, slice_ in both]
                 return [
                     tf.concat(group, axis=0) if is_split else tf.add_n(group)
                     for group, is_split in zip(
@@ -150,7 +148,5 @@ def _cores() -> int:
 
 
 def _rows(tensors: Sequence[Any], split: Sequence[bool], start: int, end: int) -> tuple[Any, ...]:
-    return tuple(
-        tensor[start:end] if is_split and tensor.shape[0] != 1 else tensor
-        for tensor, is_split in zip(tensors, split, strict=True)
-    )
+    both = zip(tensors, split, strict=True)
+    return tuple(x[start:end] if is_split and x.shape[0] != 1 else x for x, is_split in both)

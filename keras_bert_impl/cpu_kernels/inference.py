@@ -14,14 +14,6 @@ from keras_bert_impl.cpu_kernels.compiled import like, normalized, rows_of
 from keras_bert_impl.cpu_kernels.xla_programs import compiled
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.layers.dropout import Draw
-from keras_bert_impl.layers.kernels import (
-    Dense,
-    LowRank,
-    Norm,
-    PlainKernels,
-    Projections,
-    activate,
-)
 from keras_bert_impl.models.adapters import SharedEncoder
 from keras_bert_impl.models.base import ConfiguredModel
 
@@ -48,20 +40,16 @@ def inference_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, An
 
     def compute(features: Mapping[str, Any]) -> dict[str, Any]:
         # A concrete function takes tensors of its own types only.
-        known = {
-            name: tf.cast(tf.convert_to_tensor(features[name]), spec.dtype)
-            for name, spec in model.input.items()
-        }
-        return traced(known)
+        tensors = {name: tf.convert_to_tensor(features[name]) for name in model.input}
+        return traced({name: tf.cast(x, model.input[name].dtype) for name, x in tensors.items()})
 
     return compute
 
 
 def traced_forward(model: Any, chosen: kernels.PlainKernels) -> Any:
     """A model outside of training as a concrete function, of and to a dict."""
-    signature = {
-        name: tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in model.input.items()
-    }
+    inputs = model.input.items()
+    signature = {name: tf.TensorSpec(x.shape, x.dtype, name=name) for name, x in inputs}
 
     @tf.function(autograph=False)
     def forward(features: Any) -> Any:
@@ -79,14 +67,12 @@ _FUSED = {
 }
 
 
-class InferenceKernels(PlainKernels):
+class InferenceKernels(kernels.PlainKernels):
     """Forward-only kernels: same results as `PlainKernels` but for rounding; nothing is dropped.
 
     Weights are taken as they are while the graph is traced, so that they are cast once and not in
-    every call: see `inference_function`.
-
-    Args:
-        shared: keeps what is made of weights that several models share.
+    every call: see `inference_function`. What is made of weights that several models share is kept
+    by `shared`.
     """
 
     name = "inference"
@@ -95,34 +81,30 @@ class InferenceKernels(PlainKernels):
         self._shared = shared
 
     def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
-        """See `PlainKernels.dense`."""
         products = self._affine(rows_of(inputs), kernel, bias)
         fused = _FUSED.get(activation)
-        outputs = fused(products) if fused else activate(products, activation)
+        outputs = fused(products) if fused else kernels.activate(products, activation)
         return like(outputs, inputs)
 
     def layer_norm(self, inputs: Any, gamma: Any, beta: Any, epsilon: float, dtype: str) -> Any:
-        """See `PlainKernels.layer_norm`."""
         scale, shift = self._prepared(gamma, tf.float32), self._prepared(beta, tf.float32)
         return like(_layer_norm(rows_of(inputs), scale, shift, epsilon, dtype), inputs)
 
     def dense_add_norm(
-        self, inputs: Any, dense: Dense, residual: Any, norm: Norm, draw: Draw
+        self, inputs: Any, dense: kernels.Dense, residual: Any, norm: kernels.Norm, draw: Draw
     ) -> Any:
-        """See `PlainKernels.dense_add_norm`."""
         del draw  # nothing is dropped outside of training
         total = self._affine(rows_of(inputs), *dense) + rows_of(residual)
         return like(self.layer_norm(total, *norm, dtype=residual.dtype.name), residual)
 
     def self_attention(
-        self, hidden: Any, projections: Projections, heads: int, mask: Any, draw: Draw
+        self, hidden: Any, projections: kernels.Projections, heads: int, mask: Any, draw: Draw
     ) -> Any:
-        """See `PlainKernels.self_attention`."""
         del draw
         batch, length, width = tf.shape(hidden)[0], tf.shape(hidden)[1], hidden.shape[2]
         rows, size = rows_of(hidden), width // heads
 
-        def split_heads(dense: Dense, factor: float = 1.0) -> Any:
+        def split_heads(dense: kernels.Dense, factor: float = 1.0) -> Any:
             parts = tf.reshape(self._affine(rows, *dense, factor), [batch, length, heads, size])
             return tf.transpose(parts, [0, 2, 1, 3])  # [batch, heads, length, size]
 
@@ -137,7 +119,7 @@ class InferenceKernels(PlainKernels):
 
     def _affine(self, rows: Any, kernel: Any, bias: Any, factor: float = 1.0) -> Any:
         dtype, change = rows.dtype, None
-        if isinstance(kernel, LowRank):  # which is less work than one matrix of its own
+        if isinstance(kernel, kernels.LowRank):  # which is less work than one matrix of its own
             change = tf.matmul(rows, self._prepared(kernel.a, dtype))
             factor_of_b = factor * kernel.scale
             change = tf.matmul(change, self._prepared(kernel.b, dtype, factor_of_b))

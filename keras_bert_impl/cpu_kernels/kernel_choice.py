@@ -30,13 +30,9 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> kernels.Plain
         raise UserError(f"kernels {choice!r}: no such choice; take one of {', '.join(CHOICES)}.")
     on_tensorflow = keras.backend.backend() == "tensorflow"
     if choice == "fast" and not on_tensorflow:
-        raise UserError(
-            f"kernels 'fast': they exist for TensorFlow, not for {keras.backend.backend()}; "
-            "take 'plain' or 'auto'."
-        )
-    fast = choice == "fast" or (
-        choice == "auto" and on_tensorflow and not use_xla and not accelerated()
-    )
+        raise UserError("kernels 'fast' exist for TensorFlow only; take 'plain' or 'auto'.")
+    is_faster = on_tensorflow and not use_xla and not accelerated()
+    fast = choice == "fast" or (choice == "auto" and is_faster)
     if fast and not safe_in_threads():
         warn_of_slower_kernels()
         fast = False

@@ -11,24 +11,15 @@ from typing import Any
 import tensorflow as tf
 
 from keras_bert_impl.compat import is_plain_variable, own_copy, variable_index
+from keras_bert_impl.config import ACTIVATIONS
 from keras_bert_impl.cpu_kernels.compiled import compiled_kernel, like, normalized, rows_of
 from keras_bert_impl.cpu_kernels.xla_programs import compiled
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.layers.dropout import Draw, drop
-from keras_bert_impl.layers.kernels import (
-    PLAIN,
-    Dense,
-    Norm,
-    PlainKernels,
-    Projections,
-    activate,
-    joined,
-    of_type,
-)
 from keras_bert_impl.optimizers.bert_adamw import BertAdamW
 
 
-class TrainingKernels(PlainKernels):
+class TrainingKernels(kernels.PlainKernels):
     """Fast kernels; same results as `PlainKernels` but for rounding.
 
     Rows of all sequences are in one matrix (see `rows_of`). Biases are added inside the compiled
@@ -38,17 +29,15 @@ class TrainingKernels(PlainKernels):
     name = "fast"
 
     def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
-        """See `PlainKernels.dense`."""
-        kernel, bias = of_type(inputs.dtype, kernel, bias)
+        kernel, bias = kernels.of_type(inputs.dtype, kernel, bias)
         products = tf.matmul(rows_of(inputs), kernel)
         outputs = _ACTIVATED[activation]((products, bias), ())
         return like(outputs, inputs)
 
     def dense_add_norm(
-        self, inputs: Any, dense: Dense, residual: Any, norm: Norm, draw: Draw
+        self, inputs: Any, dense: kernels.Dense, residual: Any, norm: kernels.Norm, draw: Draw
     ) -> Any:
-        """See `PlainKernels.dense_add_norm`."""
-        kernel, bias = of_type(inputs.dtype, *dense)
+        kernel, bias = kernels.of_type(inputs.dtype, *dense)
         gamma, beta, epsilon = norm
         products = tf.matmul(rows_of(inputs), kernel)
         tensors = (products, bias, rows_of(residual), gamma, beta)
@@ -56,10 +45,9 @@ class TrainingKernels(PlainKernels):
         return like(outputs, residual)
 
     def self_attention(
-        self, hidden: Any, projections: Projections, heads: int, mask: Any, draw: Draw
+        self, hidden: Any, projections: kernels.Projections, heads: int, mask: Any, draw: Draw
     ) -> Any:
-        """See `PlainKernels.self_attention`."""
-        kernel, bias = joined(projections)
+        kernel, bias = kernels.joined(projections)
         batch, length, width = tf.shape(hidden)[0], tf.shape(hidden)[1], hidden.shape[2]
         products = tf.matmul(rows_of(hidden), kernel)
         products = tf.reshape(products, [batch, length, 3 * width])
@@ -74,14 +62,12 @@ def _activated(activation: str) -> Any:
     def compute(inputs: Any, constants: Any) -> Any:
         del constants
         products, bias = (tf.cast(part, tf.float32) for part in inputs)
-        return tf.cast(activate(products + bias, activation), inputs[0].dtype)
+        return tf.cast(kernels.activate(products + bias, activation), inputs[0].dtype)
 
     return compiled_kernel(compute)
 
 
-_ACTIVATED = {
-    name: _activated(name) for name in ("gelu_tanh", "gelu_erf", "relu", "tanh", "linear")
-}
+_ACTIVATED = {name: _activated(name) for name in ACTIVATIONS}
 _kernels: dict[Any, Any] = {}
 
 
@@ -128,7 +114,7 @@ def _probabilities(size: int, threshold: int) -> Any:
         (scores,), (mask, keys, first_row) = inputs, constants
         numbers_a_row = tf.reduce_prod(tf.shape(scores)[1:])  # heads x length x length
         part = Draw(keys, threshold, first_row * numbers_a_row)
-        return PLAIN.attention_probabilities(scores, size, mask, part)
+        return kernels.PLAIN.attention_probabilities(scores, size, mask, part)
 
     return _kept(("probabilities", size, threshold), compute, (True,), (True, False))
 

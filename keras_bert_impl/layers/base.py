@@ -14,23 +14,23 @@ need_tensorflow("a model", JAX)
 
 
 class SavedLayer(keras.layers.Layer):
-    """A layer that is saved with the arguments, held by attributes of their names, in `saves`."""
+    """A layer that is saved with the arguments, held by attributes of their names, in `saves`.
+
+    Its result has the shape of its first input, unless a layer says otherwise.
+    """
 
     saves: tuple[str, ...] = ()
 
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        return input_shape
+
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make this layer again."""
         return {**super().get_config(), **{name: getattr(self, name) for name in self.saves}}
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class Dense(SavedLayer):
-    """`activation(inputs @ kernel + bias)` with a truncated-normal kernel.
-
-    Args:
-        units: the width of the result.
-        activation: one of `keras_bert_impl.config.ACTIVATIONS`.
-        initializer_range: the standard deviation of the kernel's truncated normal.
+    """`activation(inputs @ kernel + bias)`, one of `ACTIVATIONS`, with a truncated-normal kernel.
 
     Example:
         >>> import numpy as np
@@ -41,11 +41,7 @@ class Dense(SavedLayer):
     saves = ("units", "activation", "initializer_range")
 
     def __init__(
-        self,
-        units: int,
-        activation: str = "linear",
-        initializer_range: float = 0.02,
-        **kwargs: Any,
+        self, units: int, activation: str = "linear", initializer_range: float = 0.02, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         self.units, self.activation = units, activation
@@ -54,11 +50,8 @@ class Dense(SavedLayer):
 
     def build(self, input_shape: Any) -> None:
         """Makes kernel [in, units] and bias [units]."""
-        self.kernel = self.add_weight(
-            shape=(input_shape[-1], self.units),
-            initializer=truncated_normal(self.initializer_range),
-            name="kernel",
-        )
+        start, shape = truncated_normal(self.initializer_range), (input_shape[-1], self.units)
+        self.kernel = self.add_weight(shape=shape, initializer=start, name="kernel")
         self.bias = self.add_weight(shape=(self.units,), initializer="zeros", name="bias")
 
     def call(self, inputs: Any) -> Any:
@@ -83,7 +76,6 @@ class Dense(SavedLayer):
         self.adapter_scale = scale
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The last axis becomes `units`."""
         return (*input_shape[:-1], self.units)
 
 
@@ -97,9 +89,7 @@ class LayerNorm(SavedLayer):
     """Normalizes the last axis to mean 0 and variance 1, then scales by gamma and shifts by beta.
 
     Mean, variance and the result's last step are computed in float32, whatever the compute type.
-
-    Args:
-        epsilon: added to the variance before its root is taken.
+    `epsilon` is added to the variance before its root is taken.
 
     Example:
         >>> import numpy as np
@@ -128,10 +118,6 @@ class LayerNorm(SavedLayer):
         """Gamma, beta and epsilon, for a kernel that normalizes as a part of more."""
         return self.gamma, self.beta, self.epsilon
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shape does not change."""
-        return input_shape
-
 
 class ConfiguredLayer(SavedLayer):
     """A layer made from a `BertConfig`; saves it with itself."""
@@ -143,28 +129,18 @@ class ConfiguredLayer(SavedLayer):
     # Sub-layers get the precision of the layer by name: Keras hands no policy down by itself.
 
     def dense(self, units: int, name: str, activation: str = "linear") -> Dense:
-        """A dense sub-layer of this layer's precision."""
-        return Dense(
-            units,
-            activation,
-            self.config.initializer_range,
-            name=name,
-            dtype=self.dtype_policy,
-        )
+        spread, policy = self.config.initializer_range, self.dtype_policy
+        return Dense(units, activation, spread, name=name, dtype=policy)
 
     def norm(self, name: str) -> LayerNorm:
-        """A LayerNorm of this layer's precision."""
         return LayerNorm(self.config.layer_norm_eps, name=name, dtype=self.dtype_policy)
 
     def dropout_layer(self, rate: float, stream: int, name: str = "dropout") -> Dropout:
-        """A dropout sub-layer of this layer's precision."""
         return Dropout(rate, stream, name=name, dtype=self.dtype_policy)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make this layer again."""
         return {**super().get_config(), "config": self.config.to_dict()}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        """Makes the layer from what `get_config` gave."""
         return cls(**{**config, "config": BertConfig.from_dict(config["config"])})

@@ -15,11 +15,7 @@ class StackedBiLSTM(SavedLayer):
     """Layers of two LSTMs each: one reads the tokens forwards, one backwards, side by side.
 
     Padding changes no state: backwards, a sequence begins at its last token. The outputs of padding
-    mean nothing.
-
-    Args:
-        units: the width of each direction.
-        depth: the number of layers.
+    mean nothing. `units` is the width of each direction, `depth` the number of layers.
 
     Example:
         >>> import numpy as np
@@ -33,21 +29,12 @@ class StackedBiLSTM(SavedLayer):
     def __init__(self, units: int, depth: int = 2, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.units, self.depth = units, depth
-        self.forwards = [self._lstm(f"forward_{number}") for number in range(depth)]
-        self.backwards = [
-            self._lstm(f"backward_{number}", go_backwards=True) for number in range(depth)
-        ]
-
-    def _lstm(self, name: str, **options: Any) -> keras.layers.LSTM:
         # cuDNN's kernels cannot be compiled by XLA, by which steps run on a GPU.
-        return keras.layers.LSTM(
-            self.units,
-            return_sequences=True,
-            use_cudnn=False,
-            name=name,
-            dtype=self.dtype_policy,
-            **options,
-        )
+        how = {"return_sequences": True, "use_cudnn": False, "dtype": self.dtype_policy}
+        lstm = keras.layers.LSTM
+        self.forwards = [lstm(units, name=f"forward_{n}", **how) for n in range(depth)]
+        how["go_backwards"] = True
+        self.backwards = [lstm(units, name=f"backward_{n}", **how) for n in range(depth)]
 
     def build(self, vectors_shape: Any) -> None:
         """Makes the kernels [in, 4 units], [units, 4 units] and the bias [4 units] of each LSTM."""
@@ -58,15 +45,7 @@ class StackedBiLSTM(SavedLayer):
             shape = (*shape[:-1], 2 * self.units)
 
     def call(self, vectors: Any, input_mask: Any) -> Any:
-        """Reads the sequences.
-
-        Args:
-            vectors: [batch, length, in].
-            input_mask: int [batch, length], 1 for a token and 0 for padding.
-
-        Returns:
-            [batch, length, 2 * units].
-        """
+        """Maps [batch, length, in] and the mask, int [batch, length], to [..., 2 * units]."""
         mask = ops.not_equal(input_mask, 0)
         for forwards, backwards in zip(self.forwards, self.backwards, strict=True):
             left = forwards(vectors, mask=mask)
@@ -75,7 +54,6 @@ class StackedBiLSTM(SavedLayer):
         return vectors
 
     def compute_output_shape(self, vectors_shape: Any) -> Any:
-        """The last axis becomes twice `units`."""
         return (*vectors_shape[:-1], 2 * self.units)
 
 
@@ -96,9 +74,8 @@ class ScalarMix(keras.layers.Layer):
 
     def build(self, vectors_shape: Any) -> None:
         """Makes scalars [layers] and gamma [1]."""
-        self.scalars = self.add_weight(
-            shape=(vectors_shape[-2],), initializer="zeros", name="scalars"
-        )
+        layers = vectors_shape[-2]
+        self.scalars = self.add_weight(shape=(layers,), initializer="zeros", name="scalars")
         self.gamma = self.add_weight(shape=(1,), initializer="ones", name="gamma")
 
     def call(self, vectors: Any) -> Any:
@@ -107,7 +84,6 @@ class ScalarMix(keras.layers.Layer):
         return ops.sum(vectors * ops.expand_dims(weights, -1), axis=-2)
 
     def compute_output_shape(self, vectors_shape: Any) -> Any:
-        """The axis of layers goes."""
         return (*vectors_shape[:-2], vectors_shape[-1])
 
 
@@ -115,12 +91,8 @@ class ScalarMix(keras.layers.Layer):
 class FeatureTagger(ConfiguredLayer):
     """BERT's paper, section 5.3: a BiLSTM of two layers before the classification layer.
 
-    Args:
-        config: the encoder's configuration; its dropout stands before the classification layer.
-        labels: the number of labels.
-        lstm_size: the width of each direction of the BiLSTM.
-        mixes: whether several layers become their learned weighted sum; else they stand side by
-            side.
+    The encoder's dropout stands before the classification layer. Where it `mixes`, several layers
+    become their learned weighted sum; else they stand side by side.
 
     Example:
         >>> import numpy as np
@@ -142,7 +114,6 @@ class FeatureTagger(ConfiguredLayer):
         self.logits = Logits(config, labels, name="logits", dtype=self.dtype_policy)
 
     def build(self, vectors_shape: Any) -> None:
-        """Makes the weights of the parts."""
         *outer, layers, hidden = vectors_shape
         if self.mix is not None:
             self.mix.build(vectors_shape)
@@ -151,16 +122,7 @@ class FeatureTagger(ConfiguredLayer):
         self.logits.build((*outer, 2 * self.lstm_size))
 
     def call(self, vectors: Any, input_mask: Any, training: bool | None = None) -> Any:
-        """Scores the tokens.
-
-        Args:
-            vectors: [batch, length, layers, hidden].
-            input_mask: int [batch, length], 1 for a token and 0 for padding.
-            training: whether to drop.
-
-        Returns:
-            float32 [batch, length, labels].
-        """
+        """Maps [batch, length, layers, hidden] and the mask to float32 [batch, length, labels]."""
         if self.mix is not None:
             joined = self.mix(vectors)
         else:
@@ -171,6 +133,5 @@ class FeatureTagger(ConfiguredLayer):
     def compute_output_spec(
         self, vectors: Any, input_mask: Any, training: bool | None = None
     ) -> keras.KerasTensor:
-        """The scores: float32 [batch, length, labels]."""
         del input_mask, training  # they change no shape
         return keras.KerasTensor((*vectors.shape[:-2], self.labels), dtype="float32")

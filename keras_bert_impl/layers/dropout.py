@@ -13,6 +13,7 @@ which layers are made, so a model built in another process draws the same bits.
 import contextlib
 import contextvars
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -31,9 +32,7 @@ _keys: contextvars.ContextVar[Any] = contextvars.ContextVar("random_address_keys
 def random_address(address: Any) -> Iterator[None]:
     """Makes every draw inside the block a pure function of `address` and of the layer's stream.
 
-    Args:
-        address: four whole numbers (seed, step, replica, micro-batch), as Python integers or as
-            one tensor of an integer type; only their lower 32 bits count.
+    An address is Python integers, or one tensor of them; only their lower 32 bits count.
 
     Example:
         >>> import numpy as np
@@ -51,11 +50,7 @@ def random_address(address: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def at_keys(keys: Any) -> Iterator[None]:
-    """Makes draws inside the block those of an address that was hashed before.
-
-    Args:
-        keys: uint32 [2], from `address_keys` or `present_keys`.
-    """
+    """Makes draws inside the block those of an address's key words, uint32 [2]."""
     token = _keys.set(keys)
     try:
         yield
@@ -90,18 +85,10 @@ def stream_keys(keys: Any, stream: int) -> Any:
 
 
 def random_words(keys: Any, count: Any, start: Any = 0) -> Any:
-    """`count` random 32-bit words.
+    """Random words uint32 [count], by keys uint32 [2]; the first stands at position `start`.
 
     Both key words enter between the multiplications, so that two streams are not the same stream
-    shifted.
-
-    Args:
-        keys: uint32 [2].
-        count: how many words; a Python integer or a scalar tensor.
-        start: the position of the first of them.
-
-    Returns:
-        uint32 [count].
+    shifted. `count` may be a scalar tensor.
     """
     position = ops.cast(ops.arange(count, dtype="int32"), "uint32")
     if not isinstance(start, int) or start:  # 0, nearly always, needs no pass over memory
@@ -116,19 +103,9 @@ def random_words(keys: Any, count: Any, start: Any = 0) -> Any:
 def keep_mask(keys: Any, shape: Sequence[Any], threshold: int, start: Any = 0) -> Any:
     """Which numbers of a tensor are kept: each with probability 1 - threshold / 2**32.
 
-    Args:
-        keys: uint32 [2].
-        shape: the tensor's shape; its parts are Python integers or scalar tensors.
-        threshold: how many of the 2**32 values of a word mean "drop".
-        start: the position of the first number, where the tensor is a part of a larger one.
-
-    Returns:
-        bool, of that shape.
+    bool, of a shape whose parts are integers or scalar tensors. See `Draw` for the others.
     """
-    size: Any = 1
-    for part in shape:
-        size = size * part
-    words = random_words(keys, size, start)
+    words = random_words(keys, math.prod(shape), start)
     return ops.reshape(ops.greater_equal(words, _word(threshold)), shape)
 
 
@@ -155,26 +132,15 @@ _IN_BLOCK = 3
 HEAD = 1_000_000
 
 
-def attention_probabilities(block: int) -> int:
-    """The stream of a block's attention probabilities.
+def block_streams(block: int) -> tuple[int, int, int]:
+    """The streams of a block's attention probabilities, attention output and feed-forward output.
 
     Example:
-        >>> attention_probabilities(0), attention_output(0), feed_forward(0)
-        (1, 2, 3)
-        >>> attention_probabilities(1)
-        4
+        >>> block_streams(0), block_streams(1)
+        ((1, 2, 3), (4, 5, 6))
     """
-    return _BLOCKS + _IN_BLOCK * block
-
-
-def attention_output(block: int) -> int:
-    """The stream of a block's attention output."""
-    return attention_probabilities(block) + 1
-
-
-def feed_forward(block: int) -> int:
-    """The stream of a block's feed-forward output."""
-    return attention_probabilities(block) + 2
+    first = _BLOCKS + _IN_BLOCK * block
+    return first, first + 1, first + 2
 
 
 WORDS = 2**32  # how many values a random word has
@@ -202,11 +168,8 @@ class Dropout(keras.layers.Layer):
     Inside `random_address` the draws are a pure function of the address and of `stream`; without
     it they come from a Keras seed generator, so that plain `fit` works.
 
-    Every number has a random word of 32 bits of its own; words below `threshold` mean "drop".
-
-    Args:
-        rate: the share to drop, from 0 to below 1.
-        stream: the number of this layer's own stream; two layers of a model never share one.
+    Every number has a random word of 32 bits of its own; words below `threshold` mean "drop". Two
+    layers of a model never share a stream.
 
     Example:
         >>> import numpy as np
@@ -243,24 +206,14 @@ class Dropout(keras.layers.Layer):
         return drop(inputs, self.draw(training))
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shape does not change."""
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make this layer again."""
         return {**super().get_config(), "rate": self.rate, "stream": self.stream}
 
 
 def drop(inputs: Any, draw: Draw) -> Any:
-    """Drops by a given draw.
-
-    Args:
-        inputs: floating-point tensor of any shape.
-        draw: what to drop.
-
-    Returns:
-        A tensor of the shape and type of `inputs`; what is kept is scaled up in float32.
-    """
+    """Drops by a given draw; shape and type stay, and what is kept is scaled up in float32."""
     if draw.keys is None:
         return inputs
     keep = keep_mask(draw.keys, ops.shape(inputs), draw.threshold, draw.start)

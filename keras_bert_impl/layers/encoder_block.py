@@ -16,9 +16,6 @@ class BertEmbeddings(ConfiguredLayer):
 
     The tables are read in float32, so that the gradients of a repeated token are summed in float32.
 
-    Args:
-        config: the model's configuration.
-
     Example:
         >>> import numpy as np
         >>> config = BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2)
@@ -42,16 +39,7 @@ class BertEmbeddings(ConfiguredLayer):
         self.layer_norm.build((None, None, config.hidden_size))
 
     def call(self, input_ids: Any, segment_ids: Any, training: bool | None = None) -> Any:
-        """Looks up and adds.
-
-        Args:
-            input_ids: int32 [batch, length]
-            segment_ids: int32 [batch, length]
-            training: whether to drop.
-
-        Returns:
-            [batch, length, hidden]
-        """
+        """Maps two int32 [batch, length] to [batch, length, hidden]."""
         length = ops.shape(input_ids)[1]
         total = ops.take(self.token_table, input_ids, axis=0)  # [batch, length, hidden]
         # A slice: positions are 0, 1, … in every text, so that no gather is needed.
@@ -64,7 +52,6 @@ class BertEmbeddings(ConfiguredLayer):
         return self.dropout(self.layer_norm(total), training=training)
 
     def compute_output_shape(self, input_ids_shape: Any) -> Any:
-        """[batch, length] becomes [batch, length, hidden]."""
         return (*input_ids_shape, self.config.hidden_size)
 
     def _table(self, name: str, entries: int) -> Any:
@@ -82,17 +69,11 @@ _HIDDEN = 10000.0
 
 
 def attention_mask(input_mask: Any, causal: bool, anticausal: bool = False) -> Any:
-    """The numbers to add to the attention scores.
+    """The numbers to add to the attention scores, of an input mask int [batch, length].
 
-    Args:
-        input_mask: int [batch, length]; 1 for a token, 0 for padding.
-        causal: also hide the keys that come after the query.
-        anticausal: also hide those that come before it.
-
-    Returns:
-        float32 [batch, 1, 1, length], or [batch, 1, length, length] if a direction is hidden; 0
-        where a key is seen, -10000 where it is hidden: next to any key that is seen, its share is
-        0 to the last bit.
+    float32 [batch, 1, 1, length], or [batch, 1, length, length] if `causal` also hides the keys
+    that come after the query, or `anticausal` those before it. 0 where a key is seen, -10000 where
+    it is hidden: next to any key that is seen, its share is 0 to the last bit.
 
     Example:
         >>> import numpy as np
@@ -121,11 +102,9 @@ class AttentionMask(SavedLayer):
         self.built = True
 
     def call(self, input_mask: Any) -> Any:
-        """Int [batch, length] -> float32, see `attention_mask`."""
         return attention_mask(input_mask, self.causal, self.anticausal)
 
     def compute_output_shape(self, input_mask_shape: Any) -> Any:
-        """[batch, 1, 1, length], or [batch, 1, length, length] if a direction is hidden."""
         batch, length = input_mask_shape
         return (batch, 1, length if self.causal or self.anticausal else 1, length)
 
@@ -135,10 +114,7 @@ class SelfAttention(ConfiguredLayer):
     """Query, key and value of every head, and what each position gathers from the others.
 
     The three projections are three weights (as in every checkpoint), but one matrix product.
-
-    Args:
-        config: the model's configuration.
-        block: the block's number, for its own stream of dropout draws.
+    The number of the block gives it a stream of dropout draws of its own.
 
     Example:
         >>> import numpy as np
@@ -153,12 +129,10 @@ class SelfAttention(ConfiguredLayer):
     def __init__(self, config: BertConfig, block: int, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         self.block = block
-        self.projections = [
-            self.dense(config.hidden_size, name) for name in ("query", "key", "value")
-        ]
-        self.dropout = self.dropout_layer(
-            config.attention_probs_dropout_prob, dropout.attention_probabilities(block)
-        )
+        width = config.hidden_size
+        self.projections = [self.dense(width, name) for name in ("query", "key", "value")]
+        stream, _, _ = dropout.block_streams(block)
+        self.dropout = self.dropout_layer(config.attention_probs_dropout_prob, stream)
 
     def build(self, hidden_shape: Any) -> None:
         """Makes the kernels [hidden, hidden] and biases [hidden] of query, key and value."""
@@ -166,39 +140,18 @@ class SelfAttention(ConfiguredLayer):
             projection.build(hidden_shape)
 
     def call(self, hidden: Any, mask: Any, training: bool | None = None) -> Any:
-        """Attends.
-
-        Args:
-            hidden: [batch, length, hidden]
-            mask: float32, see `attention_mask`.
-            training: whether to drop attention probabilities.
-
-        Returns:
-            [batch, length, hidden]
-        """
+        """Maps [batch, length, hidden] to the same, by the mask of `attention_mask`."""
         query, key, value = (part.parts() for part in self.projections)
-        return kernels.current().self_attention(
-            hidden,
-            (query, key, value),
-            self.config.num_attention_heads,
-            mask,
-            self.dropout.draw(training),
-        )
-
-    def compute_output_shape(self, hidden_shape: Any) -> Any:
-        """The shape of `hidden` does not change."""
-        return hidden_shape
+        heads, draw = self.config.num_attention_heads, self.dropout.draw(training)
+        return kernels.current().self_attention(hidden, (query, key, value), heads, mask, draw)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class EncoderBlock(ConfiguredLayer):
     """Self-attention and feed-forward; after each: dropout, residual, LayerNorm (post-LN).
 
-    Args:
-        config: the model's configuration.
-        block: the block's number, from 0.
-        recompute: keep only the block's input for the backward pass and compute the block again
-            there. Saves most of the activations' memory for about a third more time.
+    With `recompute` only the block's input is kept for the backward pass, and the block computed
+    again there: it saves most of the activations' memory for about a third more time.
 
     Example:
         >>> import numpy as np
@@ -216,44 +169,24 @@ class EncoderBlock(ConfiguredLayer):
         super().__init__(config, **kwargs)
         self.block, self.recompute = block, recompute
         self.attention = SelfAttention(config, block, name="attention", dtype=self.dtype_policy)
+        rate = config.hidden_dropout_prob
+        _, of_attention, of_output = dropout.block_streams(block)
         self.attention_output = self.dense(config.hidden_size, "attention_output")
-        self.attention_dropout = self.dropout_layer(
-            config.hidden_dropout_prob, dropout.attention_output(block), "attention_dropout"
-        )
+        self.attention_dropout = self.dropout_layer(rate, of_attention, "attention_dropout")
         self.attention_layer_norm = self.norm("attention_layer_norm")
-        self.intermediate = self.dense(
-            config.intermediate_size, "intermediate", activation=config.hidden_act
-        )
+        self.intermediate = self.dense(config.intermediate_size, "intermediate", config.hidden_act)
         self.output_dense = self.dense(config.hidden_size, "output")
-        self.output_dropout = self.dropout_layer(
-            config.hidden_dropout_prob, dropout.feed_forward(block), "output_dropout"
-        )
+        self.output_dropout = self.dropout_layer(rate, of_output, "output_dropout")
         self.output_layer_norm = self.norm("output_layer_norm")
 
     def build(self, hidden_shape: Any) -> None:
-        """Makes the weights of the parts."""
-        wide = (*hidden_shape[:-1], self.config.intermediate_size)
-        for part in (
-            self.attention,
-            self.attention_output,
-            self.attention_layer_norm,
-            self.intermediate,
-            self.output_layer_norm,
-        ):
+        of_attention = (self.attention, self.attention_output, self.attention_layer_norm)
+        for part in (*of_attention, self.intermediate, self.output_layer_norm):
             part.build(hidden_shape)
-        self.output_dense.build(wide)
+        self.output_dense.build((*hidden_shape[:-1], self.config.intermediate_size))
 
     def call(self, hidden: Any, mask: Any, training: bool | None = None) -> Any:
-        """Runs the block.
-
-        Args:
-            hidden: [batch, length, hidden]
-            mask: float32, see `attention_mask`.
-            training: whether to drop.
-
-        Returns:
-            [batch, length, hidden]
-        """
+        """Maps [batch, length, hidden] to the same, by the mask of `attention_mask`."""
         if not (self.recompute and training):
             return self._compute(hidden, mask, training)
         # The second computation must drop the same numbers: both stand at one address. Without one
@@ -294,7 +227,3 @@ class EncoderBlock(ConfiguredLayer):
             self.output_layer_norm.parts(),
             self.output_dropout.draw(training),
         )
-
-    def compute_output_shape(self, hidden_shape: Any) -> Any:
-        """The shape of `hidden` does not change."""
-        return hidden_shape

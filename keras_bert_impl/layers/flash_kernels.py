@@ -6,18 +6,11 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert_impl.layers import kernels
 from keras_bert_impl.layers.dropout import Draw
-from keras_bert_impl.layers.kernels import (
-    Dense,
-    Norm,
-    PlainKernels,
-    Projections,
-    activate,
-    of_type,
-)
 
 
-class FlashKernels(PlainKernels):
+class FlashKernels(kernels.PlainKernels):
     """`PlainKernels` whose attention is cuDNN's, which keeps no number for each pair of tokens.
 
     It takes batches in float16 or bfloat16 whose rows hold their tokens first and padding after
@@ -39,32 +32,28 @@ class FlashKernels(PlainKernels):
     # vectors between the blocks with the batch innermost, and transposes them around each product.
 
     def product(self, inputs: Any, matrix: Any) -> Any:
-        """See `PlainKernels.product`."""
         return _like(super().product(_rows_of(inputs), matrix), inputs)
 
     def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
         """See `PlainKernels.dense`; the backward pass keeps an activation's input and no more."""
-        kernel, bias = of_type(inputs.dtype, kernel, bias)
+        kernel, bias = kernels.of_type(inputs.dtype, kernel, bias)
         rows = ops.add(ops.matmul(_rows_of(inputs), kernel), bias)
         if activation != "linear":
-            rows = keras.remat(functools.partial(activate, name=activation))(rows)
+            rows = keras.remat(functools.partial(kernels.activate, name=activation))(rows)
         return _like(rows, inputs)
 
     def layer_norm(self, inputs: Any, gamma: Any, beta: Any, epsilon: float, dtype: str) -> Any:
-        """See `PlainKernels.layer_norm`."""
         return _like(super().layer_norm(_rows_of(inputs), gamma, beta, epsilon, dtype), inputs)
 
     def dense_add_norm(
-        self, inputs: Any, dense: Dense, residual: Any, norm: Norm, draw: Draw
+        self, inputs: Any, dense: kernels.Dense, residual: Any, norm: kernels.Norm, draw: Draw
     ) -> Any:
-        """See `PlainKernels.dense_add_norm`."""
         rows = super().dense_add_norm(_rows_of(inputs), dense, _rows_of(residual), norm, draw)
         return _like(rows, residual)
 
     def self_attention(
-        self, hidden: Any, projections: Projections, heads: int, mask: Any, draw: Draw
+        self, hidden: Any, projections: kernels.Projections, heads: int, mask: Any, draw: Draw
     ) -> Any:
-        """See `PlainKernels.self_attention`."""
         batch, length, width = hidden.shape
         fits = mask.shape[2] == 1 and width // heads in range(8, 129, 8)
         if not fits or draw.keys is not None or ops.dtype(hidden) == "float32":

@@ -35,7 +35,6 @@ class Pooler(ConfiguredLayer):
         return self.projection(sequence[:, 0, :])
 
     def compute_output_shape(self, sequence_shape: Any) -> Any:
-        """[batch, length, hidden] becomes [batch, hidden]."""
         return (sequence_shape[0], sequence_shape[2])
 
 
@@ -60,9 +59,7 @@ class MaskedMean(keras.layers.Layer):
         tokens = ops.maximum(ops.sum(weights, axis=1), 1.0)  # [batch, 1]
         return ops.cast(total / tokens, self.compute_dtype)
 
-    def compute_output_shape(self, sequence_shape: Any, input_mask_shape: Any) -> Any:
-        """[batch, length, hidden] becomes [batch, hidden]."""
-        del input_mask_shape
+    def compute_output_shape(self, sequence_shape: Any) -> Any:
         return (sequence_shape[0], sequence_shape[2])
 
 
@@ -78,12 +75,9 @@ class LastToken(keras.layers.Layer):
     """
 
     def call(self, sequence: Any, input_mask: Any) -> Any:
-        """Maps [batch, length, hidden] and the mask, int [batch, length], to [batch, 1, hidden]."""
         return gather_positions(sequence, last_positions(input_mask))
 
-    def compute_output_shape(self, sequence_shape: Any, input_mask_shape: Any) -> Any:
-        """[batch, length, hidden] becomes [batch, 1, hidden]."""
-        del input_mask_shape
+    def compute_output_shape(self, sequence_shape: Any) -> Any:
         return (sequence_shape[0], 1, sequence_shape[2])
 
 
@@ -102,7 +96,6 @@ class FinalStates(LastToken):
     """
 
     def call(self, sequence: Any, input_mask: Any) -> Any:
-        """Maps [batch, length, hidden] and the mask, int [batch, length], to [batch, 1, hidden]."""
         half = sequence.shape[-1] // 2
         last = super().call(sequence, input_mask)
         return ops.concatenate([last[:, :, :half], sequence[:, :1, half:]], axis=-1)
@@ -144,12 +137,7 @@ class Logits(ConfiguredLayer):
 
     The layer is float32 whatever the model's dtype policy is: rounding a score to bfloat16 leaves
     three digits of it, and a regression around 100 with three or four different answers. Next to
-    the encoder its product costs nothing.
-
-    Args:
-        config: the model's configuration.
-        units: the number of scores.
-        dropout: whether to drop from the input (the next-sentence head of BERT does not).
+    the encoder its product costs nothing. The next-sentence head of BERT drops nothing.
 
     Example:
         >>> import numpy as np
@@ -176,12 +164,10 @@ class Logits(ConfiguredLayer):
         return kernels.current().scores(inputs, self.projection.kernel, self.projection.bias)
 
     def compute_output_spec(self, inputs: Any, training: bool | None = None) -> keras.KerasTensor:
-        """The scores: float32 [..., units]."""
         del training  # changes no shape
         return keras.KerasTensor((*inputs.shape[:-1], self.units), dtype="float32")
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make this layer again."""
         return {**super().get_config(), "units": self.units, "dropout": self._drops}
 
 
@@ -231,6 +217,5 @@ class MaskedLmHead(ConfiguredLayer):
         return ops.add(logits, self.output_bias)
 
     def compute_output_spec(self, sequence: Any, positions: Any, table: Any) -> keras.KerasTensor:
-        """The logits: float32 [batch, predictions, vocabulary]."""
         del sequence, table  # their sizes are known from the configuration
         return keras.KerasTensor((*positions.shape, self.config.vocab_size), dtype="float32")

@@ -11,10 +11,7 @@ from keras_bert_impl.compat import share, sublayers
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.options import check_options, option
 
-TARGETS = (
-    *("query", "key", "value"),
-    *("attention.output.dense", "intermediate.dense", "output.dense"),
-)
+TARGETS = ("query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense")
 _ALL = "all"
 
 
@@ -41,10 +38,8 @@ class AdapterConfig:
         check_options(self)
         unknown = [one for one in self.lora_targets if one not in (*TARGETS, _ALL)]
         if unknown or not self.lora_targets:
-            named = shown(unknown[0]) if unknown else "nothing"
-            raise UserError(
-                f"`lora_targets` names {named}; choose among {', '.join(TARGETS)} and {_ALL}."
-            )
+            named, known = shown(unknown[0]) if unknown else "nothing", ", ".join(TARGETS)
+            raise UserError(f"`lora_targets` names {named}; choose among {known} and {_ALL}.")
 
     @property
     def alpha(self) -> float:
@@ -53,7 +48,6 @@ class AdapterConfig:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The ends of the matrices' names."""
         return TARGETS if _ALL in self.lora_targets else self.lora_targets
 
 
@@ -159,9 +153,7 @@ class SharedEncoder:
     def join(self, model: Any, adapters: Mapping[str, Adapter], own: Collection[str]) -> None:
         """Makes the model of an adapter, which is merged, compute with the base's weights.
 
-        Args:
-            adapters: by the paths of their layers.
-            own: paths of weights that the adapter has for itself.
+        `adapters` are by the paths of their layers; `own` weights the adapter has for itself.
         """
         if not self._weights:
             return  # it stays merged

@@ -1,7 +1,6 @@
 """The base of all models: their configuration and inputs, opening and writing of weights."""
 
 import logging
-import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Protocol, Self
 
@@ -21,6 +20,7 @@ from keras_bert_impl.compat import sublayers
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.cpu_kernels.xla_programs import safe_in_threads
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import StrPath
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.adapters import SharedEncoder, adapters_of
 from keras_bert_impl.models.head_settings import LabelUnits
@@ -119,15 +119,12 @@ class ConfiguredModel(keras.Model):
         # Before Keras compares names and shapes: its messages know nothing of the defaults.
         completed = self._complete(inputs)
         outputs = super().__call__(completed, *args, **kwargs)
-        if output_hidden_states or output_attentions:
-            from keras_bert_impl.models.inner_outputs import hidden_states, recorded_probabilities
+        from keras_bert_impl.models.inner_outputs import hidden_states, recorded_probabilities
 
-            more = {}
-            if output_hidden_states:
-                more["hidden_states"] = hidden_states(self, completed)
-            if output_attentions:
-                more["attentions"] = recorded_probabilities(self, completed)
-            outputs = {**outputs, **more}
+        if output_hidden_states:
+            outputs = {**outputs, "hidden_states": hidden_states(self, completed)}
+        if output_attentions:
+            outputs = {**outputs, "attentions": recorded_probabilities(self, completed)}
         return outputs
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
@@ -141,12 +138,12 @@ class ConfiguredModel(keras.Model):
     @classmethod
     def from_pretrained(
         cls,
-        path_or_name: str | os.PathLike[str],
+        path_or_name: StrPath,
         *,
-        bert_config_file: str | os.PathLike[str] | None = None,
-        vocab_file: str | os.PathLike[str] | None = None,
+        bert_config_file: StrPath | None = None,
+        vocab_file: StrPath | None = None,
         do_lower_case: bool | None = None,
-        adapter: str | os.PathLike[str] | None = None,
+        adapter: StrPath | None = None,
         **options: Any,
     ) -> Self:
         """Makes the model with trained weights.
@@ -199,7 +196,7 @@ class ConfiguredModel(keras.Model):
             )
 
     def save_pretrained(
-        self, folder: str | os.PathLike[str], tokenizer: ReadsText | TextSettings | None = None
+        self, folder: StrPath, tokenizer: ReadsText | TextSettings | None = None
     ) -> None:
         """Writes a model directory that this package, `transformers` and KerasHub open.
 
@@ -230,7 +227,6 @@ class ConfiguredModel(keras.Model):
         return self._text
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make this model again."""
         return {
             "name": self.name,
             "trainable": self.trainable,
@@ -242,7 +238,6 @@ class ConfiguredModel(keras.Model):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Self:
-        """Makes the model from what `get_config` gave."""
         del custom_objects  # every part of the model is registered with Keras
         return cls(**{**config, "config": BertConfig.from_dict(config["config"])})
 
@@ -272,13 +267,10 @@ def set_kernels(layer: keras.Layer, chosen: kernels.PlainKernels) -> None:
 
 
 def frozen_layers(model: keras.Layer) -> dict[str, bool]:
-    """Gives `trainable` of every layer where it differs from the layer that holds it.
+    """Gives `trainable` by its path of every layer where it differs from the layer that holds it.
 
     Keras saves `trainable` with each layer that it saves. A `ConfiguredModel` saves its
     configuration in place of its layers, so it saves this along with it.
-
-    Returns:
-        Values of `trainable` by the layers' paths, outer layers first.
 
     Example:
         >>> model = keras.Sequential([keras.layers.Dense(1, name="first")])
@@ -286,11 +278,8 @@ def frozen_layers(model: keras.Layer) -> dict[str, bool]:
         >>> frozen_layers(model)
         {'first': False}
     """
-    return {
-        path: layer.trainable
-        for path, layer, parent in _walk(model)
-        if layer.trainable != parent.trainable
-    }
+    walked = _walk(model)
+    return {path: x.trainable for path, x, parent in walked if x.trainable != parent.trainable}
 
 
 def freeze_layers(model: keras.Layer, differences: Mapping[str, bool]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert_impl.checkpoints.model_source import ModelSource, label_names
+from keras_bert_impl.checkpoints.model_source import ModelSource, named_labels
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
 from keras_bert_impl.checkpoints.task_settings import task_settings, without_task
 from keras_bert_impl.config import BertConfig
@@ -19,8 +19,6 @@ from keras_bert_impl.models.head_settings import LabelUnits, with_pooling
 from keras_bert_impl.tokenization.reference import as_name
 
 _UNITS: Any = tuple[float, float] | None
-
-
 _log = logging.getLogger(__name__)
 
 
@@ -39,11 +37,7 @@ class LabeledModel(ConfiguredModel):
     @property
     def labels(self) -> tuple[str, ...]:
         """The names of the labels, in the order of the classes."""
-        names = label_names(self.config)
-        # The names of another task's labels, which a configuration may still hold, are not ours.
-        if len(names) != self.num_labels:
-            names = {}
-        return tuple(names.get(str(n), f"LABEL_{n}") for n in range(self.num_labels))
+        return named_labels(self.config, self.num_labels)
 
     @classmethod
     def _arguments(cls, source: ModelSource, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,9 +49,7 @@ class LabeledModel(ConfiguredModel):
             labels = [as_name(label) for label in labels]
         count = rest.pop("num_labels", None) or len(labels or source.labels)
         if not count:
-            raise UserError(
-                f"{source.checkpoint}: has no labels; give num_labels, or labels with their names."
-            )
+            raise UserError(f"{source.checkpoint}: has no labels; give num_labels, or labels.")
         if labels is not None and len(labels) != count:
             raise UserError(f"there are {len(labels)} labels, but num_labels={count}; give one.")
         config = source.config
@@ -120,8 +112,6 @@ class BertClassifier(LabeledModel):
     is a regression.
 
     Args:
-        config: the model's configuration.
-        num_labels: the number of labels.
         pooling: the vector of the whole input: "pooler", BERT's own; "cls", the first token's in
             the last layer; "mean", the mean of all tokens' in the last layer, for encoders trained
             for it; "last", the pooler over the last token instead of the first, for left-to-right
@@ -150,9 +140,9 @@ class BertClassifier(LabeledModel):
         num_labels: int,
         pooling: str | None = None,
         label_units: Sequence[float] | None = None,
+        dtype: Any = None,
         **kwargs: Any,
     ) -> None:
-        dtype = kwargs.pop("dtype", None)
         config = with_pooling(config, pooling)
         inputs = encoder_inputs()
         read = HeadInputs.of(config, inputs, dtype)
@@ -162,9 +152,8 @@ class BertClassifier(LabeledModel):
             label_units = task_settings(config, {"label_units": _UNITS}).get("label_units")
         units = None if label_units is None else LabelUnits(*map(float, label_units))
         if units is not None:
-            in_labels = keras.layers.Rescaling(
-                units.deviation, units.mean, name="label_units", dtype="float32"
-            )
+            mean, deviation = units
+            in_labels = keras.layers.Rescaling(deviation, mean, name="label_units", dtype="float32")
             logits = in_labels(logits)
         outputs = {"logits": logits}
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
@@ -178,7 +167,6 @@ class BertClassifier(LabeledModel):
         return weights if units is None else {n: units.fold(n, w) for n, w in weights.items()}
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make this model again."""
         units = self.label_units
         # Left out where there are none: other models' files have no such key.
         return {**super().get_config(), **({} if units is None else {"label_units": [*units]})}

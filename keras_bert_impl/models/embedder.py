@@ -20,7 +20,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.losses import VectorLoss, unit_vectors
 from keras_bert_impl.models.base import ConfiguredModel, encoder_inputs
 from keras_bert_impl.models.encoder import BertEncoder, pooled_vector
-from keras_bert_impl.models.head_settings import MEAN, POOLER, POOLINGS
+from keras_bert_impl.models.head_settings import MEAN, POOLER
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -38,7 +38,6 @@ class UnitLength(keras.layers.Layer):
         return unit_vectors(ops.cast(vectors, "float32"))
 
     def compute_output_spec(self, vectors: Any) -> keras.KerasTensor:
-        """float32 of the same shape."""
         return keras.KerasTensor(vectors.shape, "float32")
 
 
@@ -51,7 +50,6 @@ class BertEmbedder(ConfiguredModel):
     `fit((first, second), labels)`. `serving.embedder.Embedder` takes texts.
 
     Args:
-        config: the model's configuration.
         pooling: "mean" of all tokens' vectors in the last layer, "cls", the first token's there,
             or "pooler", BERT's own. `from_pretrained` takes what the directory says, unless
             the caller says it.
@@ -71,11 +69,14 @@ class BertEmbedder(ConfiguredModel):
     saves = ("pooling", "normalize")
 
     def __init__(
-        self, config: BertConfig, pooling: str = MEAN, normalize: bool = False, **kwargs: Any
+        self,
+        config: BertConfig,
+        pooling: str = MEAN,
+        normalize: bool = False,
+        dtype: Any = None,
+        **kwargs: Any,
     ) -> None:
-        if pooling not in POOLINGS:
-            raise UserError(f"`pooling={pooling}` is unknown; choose {', '.join(POOLINGS)}.")
-        dtype = kwargs.pop("dtype", None)
+        sentence = SentenceSettings(pooling, normalize)
         encoder = BertEncoder(config, name="encoder", dtype=dtype)
         encoder.pooler.trainable = pooling == POOLER  # else no loss reaches it
         inputs = encoder_inputs()
@@ -84,7 +85,7 @@ class BertEmbedder(ConfiguredModel):
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
         self.encoder, self.pooling, self.normalize = encoder, pooling, normalize
         self.reads_pooler = pooling == POOLER
-        self.sentence = SentenceSettings(pooling, normalize)
+        self.sentence = sentence
 
     @classmethod
     def _arguments(cls, source: ModelSource, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,9 +94,8 @@ class BertEmbedder(ConfiguredModel):
             try:
                 kept = read_sentence_settings(source.folder) or SentenceSettings()
             except UserError as error:
-                raise UserError(
-                    f"{error} Or give BertEmbedder.from_pretrained `pooling` and `normalize`."
-                ) from error
+                remedy = "Or give BertEmbedder.from_pretrained `pooling` and `normalize`."
+                raise UserError(f"{error} {remedy}") from error
             own = {"pooling": kept.pooling, "normalize": kept.normalize}
         return super()._arguments(source, {**own, **options})
 
@@ -103,12 +103,12 @@ class BertEmbedder(ConfiguredModel):
         report, kept = super()._restore(source), None
         with suppress(UserError):  # else `_arguments` refused it, but where the caller said all
             kept = read_sentence_settings(source.folder)
-        if kept is not None:  # with its prompts
-            self.sentence = replace(kept, pooling=self.pooling, normalize=self.normalize)
-            pooler = self.encoder.pooler.weights
-            if restore_pooler(pooler, source.folder):
-                loaded = *report.loaded, *(weight.path for weight in pooler)
-                report = replace(report, loaded=loaded)
+        if kept is None:
+            return report
+        self.sentence = replace(kept, pooling=self.pooling, normalize=self.normalize)
+        pooler = self.encoder.pooler.weights
+        if restore_pooler(pooler, source.folder):
+            report = replace(report, loaded=(*report.loaded, *(one.path for one in pooler)))
         return report
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -118,7 +118,6 @@ class BertEmbedder(ConfiguredModel):
         return super().__call__(inputs, *args, **kwargs)
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
-        """As `__call__`; on JAX, `fit` comes here directly."""
         if _are_columns(inputs):
             return tuple(self.call(one, training=training) for one in inputs)
         return super().call(inputs, training=training, mask=mask)

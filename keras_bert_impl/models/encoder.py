@@ -30,7 +30,6 @@ class BertEncoder(ConfiguredModel):
     optimizer leaves out of weight decay. Everything else ends with "/kernel" or "_embeddings".
 
     Args:
-        config: the model's configuration.
         return_all_layers: whether to give the vectors of every layer.
         recompute: whether blocks compute their activations again in the backward pass instead of
             keeping them; see `EncoderBlock`.
@@ -50,9 +49,9 @@ class BertEncoder(ConfiguredModel):
         config: BertConfig,
         return_all_layers: bool = False,
         recompute: bool = False,
+        dtype: Any = None,
         **kwargs: Any,
     ) -> None:
-        dtype = kwargs.pop("dtype", None)
         inputs = encoder_inputs()
         embeddings = BertEmbeddings(config, name="embeddings", dtype=dtype)
         blocks = [
@@ -61,9 +60,8 @@ class BertEncoder(ConfiguredModel):
         ]
         pooler = Pooler(config, name="pooler", dtype=dtype)
 
-        hide = AttentionMask(
-            config.causal, config.anticausal, name="attention_mask", dtype="float32"
-        )
+        directions = (config.causal, config.anticausal)
+        hide = AttentionMask(*directions, name="attention_mask", dtype="float32")
         mask = hide(inputs["input_mask"])
         embedded = embeddings(inputs["input_ids"], inputs["segment_ids"])
         layers, hidden = [], embedded
@@ -96,15 +94,7 @@ class BertEncoder(ConfiguredModel):
 
 @dataclass(frozen=True)
 class HeadInputs:
-    """The vectors that an encoder gives to a head.
-
-    Attributes:
-        encoder: the encoder.
-        config: says whether a BiLSTM follows, and which vector stands for the whole input.
-        inputs: symbolic inputs of the encoder, [batch, length] each.
-        sequence: a vector a token, [batch, length, hidden].
-        outputs: of the encoder.
-    """
+    """The vectors that an encoder gives to a head; `sequence` is [batch, length, hidden]."""
 
     encoder: BertEncoder
     config: BertConfig
@@ -115,11 +105,6 @@ class HeadInputs:
     @classmethod
     def of(cls, config: BertConfig, inputs: Mapping[str, Any], dtype: Any = None) -> "HeadInputs":
         """Builds the encoder, named "encoder", and the BiLSTM where the configuration says one.
-
-        Args:
-            config: the model's configuration.
-            inputs: symbolic inputs of the encoder.
-            dtype: a Keras dtype policy or its name.
 
         Example:
             >>> from keras_bert_impl.models.base import encoder_inputs
@@ -154,21 +139,17 @@ class HeadInputs:
 
 def _bilstm(config: BertConfig, dtype: Any) -> StackedBiLSTM:
     # Each direction has half the hidden size, so that the heads' weights keep their shapes.
-    if config.hidden_size % 2:
-        raise UserError(
-            f"{config.origin}: hidden_size {config.hidden_size} is odd; a BiLSTM needs half of "
-            "it for each direction."
-        )
-    return StackedBiLSTM(config.hidden_size // 2, depth=1, name="bilstm", dtype=dtype)
+    half, odd = divmod(config.hidden_size, 2)
+    if odd:
+        fault = f"hidden_size {config.hidden_size} is odd"
+        raise UserError(f"{config.origin}: {fault}; a BiLSTM needs half of it for each direction.")
+    return StackedBiLSTM(half, depth=1, name="bilstm", dtype=dtype)
 
 
 def pooled_vector(pooling: str, encoded: Mapping[str, Any], input_mask: Any) -> Any:
-    """The vector of the whole input: [batch, hidden]; a mean is float32 at every precision.
+    """The vector of a whole input, of an encoder's outputs; a mean is float32 at every precision.
 
-    Args:
-        pooling: one of `pooling.POOLINGS`.
-        encoded: the outputs of a `BertEncoder`.
-        input_mask: int [batch, length].
+    `pooling` is one of `POOLINGS`, the mask int [batch, length]; the vectors are [batch, hidden].
     """
     if pooling == POOLER:
         return encoded["pooled_output"]

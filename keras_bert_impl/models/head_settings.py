@@ -39,10 +39,8 @@ def pooling_of(config: BertConfig) -> str:
     """
     pooling = config.extra.get(_POOLING_ENTRY, POOLER)
     if pooling not in HEAD_POOLINGS:
-        raise UserError(
-            f"{config.origin}: {_POOLING_ENTRY} is {shown(pooling)}; it must be one of "
-            f"{', '.join(HEAD_POOLINGS)}."
-        )
+        known = ", ".join(HEAD_POOLINGS)
+        raise UserError(f"{config.origin}: {_POOLING_ENTRY} is {shown(pooling)}; take {known}.")
     return str(pooling)
 
 
@@ -58,10 +56,10 @@ def with_pooling(config: BertConfig, pooling: str | None) -> BertConfig:
     if pooling not in HEAD_POOLINGS:
         raise UserError(f"`pooling={pooling}` is unknown; choose {', '.join(HEAD_POOLINGS)}.")
     # The pooler is said by saying nothing: the file is one that the original could have written.
-    others = {name: value for name, value in config.extra.items() if name != _POOLING_ENTRY}
-    return config.replace(
-        extra=others if pooling == POOLER else {**others, _POOLING_ENTRY: pooling}
-    )
+    extra = {name: value for name, value in config.extra.items() if name != _POOLING_ENTRY}
+    if pooling != POOLER:
+        extra[_POOLING_ENTRY] = pooling
+    return config.replace(extra=extra)
 
 
 def trained_pooling(config: BertConfig) -> str | None:
@@ -96,25 +94,14 @@ def with_bilstm(config: BertConfig, wanted: bool) -> BertConfig:
     return config.replace(extra={**config.extra, BILSTM_ENTRY: True})
 
 
-FEATURES = (
-    "embeddings",
-    "second_to_last",
-    "last",
-    "weighted_last_four",
-    "concat_last_four",
-    "weighted_all",
-)
-
+_SINGLE = ("embeddings", "second_to_last", "last")
+FEATURES = (*_SINGLE, "weighted_last_four", "concat_last_four", "weighted_all")
 _FEATURES_ENTRY = "frozen_features"
 
 
 @dataclass(frozen=True)
 class FrozenFeatures:
-    """A head over a frozen encoder.
-
-    Attributes:
-        features: one of `FEATURES`.
-        lstm_size: the width of each direction of the BiLSTM.
+    """A head over a frozen encoder; `lstm_size` is the width of each direction of its BiLSTM.
 
     Example:
         >>> FrozenFeatures("weighted_last_four").layers(12)
@@ -140,19 +127,12 @@ class FrozenFeatures:
 
         "All" are all blocks, as in the paper, without the embeddings.
         """
-        first = {
-            "embeddings": 0,
-            "second_to_last": blocks - 1,
-            "last": blocks,
-            "weighted_all": 1,
-        }.get(self.features, blocks - 3)  # else one of the two of the last four
+        known = {"embeddings": 0, "second_to_last": blocks - 1, "last": blocks, "weighted_all": 1}
+        first = known.get(self.features, blocks - 3)  # else one of the two of the last four
         if first < (0 if self.features == "embeddings" else 1):
-            raise UserError(
-                f"features {self.features}: the model has {blocks} blocks only; take others, or a "
-                "larger model."
-            )
-        single = self.features in ("embeddings", "second_to_last", "last")
-        return (first,) if single else tuple(range(first, blocks + 1))
+            few = f"the model has {blocks} blocks only"
+            raise UserError(f"features {self.features}: {few}; take others, or a larger model.")
+        return (first,) if self.features in _SINGLE else tuple(range(first, blocks + 1))
 
 
 class _Entry(TypedDict):
@@ -187,12 +167,7 @@ def with_frozen_features(config: BertConfig, given: FrozenFeatures | None) -> Be
 
 
 class LabelUnits(NamedTuple):
-    """The units that a regression learns in: those in which labels have mean 0 and deviation 1.
-
-    Attributes:
-        mean: of the training labels.
-        deviation: of the training labels, more than 0.
-    """
+    """The units that a regression learns in: its training labels have mean 0 and deviation 1."""
 
     mean: float
     deviation: float
@@ -212,7 +187,7 @@ class LabelUnits(NamedTuple):
 
     def _moved(self, path: str, weight: np.ndarray, change: Callable[..., Any]) -> np.ndarray:
         mean = {"classifier/dense/kernel": 0.0, "classifier/dense/bias": self.mean}.get(path)
+        if mean is None:
+            return weight
         # In float64, so that each number is rounded once.
-        return (
-            weight if mean is None else change(weight.astype(np.float64), mean).astype(weight.dtype)
-        )
+        return change(weight.astype(np.float64), mean).astype(weight.dtype)

@@ -17,10 +17,7 @@ from keras_bert_impl.models.encoder import BertEncoder
 class RecordingKernels(kernels.PlainKernels):
     """`PlainKernels` that keep the attention probabilities of every block that computes with them.
 
-    Whoever does not compute with them pays nothing. For one pass of one model.
-
-    Attributes:
-        probabilities: [batch, heads, length, length] of each block, in the order of computation.
+    [batch, heads, length, length] each, in the order of computation. For one pass of one model.
     """
 
     name = "recording"
@@ -29,7 +26,6 @@ class RecordingKernels(kernels.PlainKernels):
         self.probabilities: list[Any] = []
 
     def attention_probabilities(self, scores: Any, size: int, mask: Any, draw: Draw) -> Any:
-        """See `PlainKernels.attention_probabilities`."""
         probabilities = super().attention_probabilities(scores, size, mask, draw)
         self.probabilities.append(probabilities)
         return probabilities
@@ -38,10 +34,8 @@ class RecordingKernels(kernels.PlainKernels):
 class RecordedStates:
     """Any set of kernels that also keeps what goes into each block and what comes out.
 
-    For one pass of one model, also inside of a graph that is traced and of a gradient.
-
-    Attributes:
-        inputs: of each block, [batch, length, hidden].
+    [batch, length, hidden] each. For one pass of one model, also inside of a graph that is traced
+    and of a gradient.
     """
 
     def __init__(self, chosen: kernels.PlainKernels) -> None:
@@ -53,16 +47,13 @@ class RecordedStates:
 
     @property
     def outputs(self) -> list[Any]:
-        """Those of each block, [batch, length, hidden]."""
         return self._sums[1::2]  # the first of a block is that of its attention
 
     def self_attention(self, hidden: Any, *rest: Any) -> Any:
-        """See `PlainKernels.self_attention`."""
         self.inputs.append(hidden)
         return self._chosen.self_attention(hidden, *rest)
 
     def dense_add_norm(self, *given: Any) -> Any:
-        """See `PlainKernels.dense_add_norm`."""
         self._sums.append(self._chosen.dense_add_norm(*given))
         return self._sums[-1]
 
@@ -107,12 +98,7 @@ def hidden_states(model: ConfiguredModel, inputs: Mapping[str, Any]) -> list[Any
 
 
 class AttentionOutputs:
-    """An encoder with its attention as the one output, for engines that compute a model's outputs.
-
-    Attributes:
-        input: the encoder's inputs.
-        output: `attention`, float32 [batch, layers, heads, from, to].
-    """
+    """An encoder with one output for engines: its attention [batch, layers, heads, from, to]."""
 
     def __init__(self, encoder: ConfiguredModel) -> None:
         self._encoder = encoder

@@ -67,10 +67,8 @@ def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
             raise UserError(f"{name!r} is no input of the model; {near[0]!r} is.")
     missing = [n for n in names if n not in given and n not in ("input_mask", "segment_ids")]
     if missing:
-        raise UserError(
-            f"the model's input {missing[0]!r} is missing; give a dict with {', '.join(names)} "
-            "(input_mask and segment_ids may be left out)."
-        )
+        wanted = f"a dict with {', '.join(names)}"
+        raise UserError(f"the model's input {missing[0]!r} is missing; give {wanted}.")
 
 
 def _check_length(length: int | None, most: int) -> None:

@@ -20,10 +20,6 @@ class BertMultipleChoice(ConfiguredModel):
     Takes int32 `input_ids`, `input_mask` and `segment_ids`, [batch, choices, length] each; gives
     {"logits": float32 [batch, choices]}.
 
-    Args:
-        config: the model's configuration.
-        num_choices: the number of choices.
-
     Example:
         >>> import numpy as np
         >>> from keras_bert_impl.config import named_config
@@ -34,18 +30,15 @@ class BertMultipleChoice(ConfiguredModel):
 
     saves = ("num_choices",)
 
-    def __init__(self, config: BertConfig, num_choices: int, **kwargs: Any) -> None:
-        dtype = kwargs.pop("dtype", None)
+    def __init__(
+        self, config: BertConfig, num_choices: int, dtype: Any = None, **kwargs: Any
+    ) -> None:
         choice = Logits(config, 1, name="choice", dtype=dtype)
-        inputs = {
-            name: keras.Input(shape=(num_choices, None), dtype="int32", name=name)
-            for name in ENCODER_INPUTS
-        }
-        rows = {
+        inputs, rows = dict[str, Any](), dict[str, Any]()
+        for name in ENCODER_INPUTS:
+            inputs[name] = keras.Input(shape=(num_choices, None), dtype="int32", name=name)
             # The encoder takes [batch, length]: every choice becomes an input of its own.
-            name: Regroup(dtype="int32", name=f"rows_{name}")(ids)
-            for name, ids in inputs.items()
-        }
+            rows[name] = Regroup(dtype="int32", name=f"rows_{name}")(inputs[name])
         read = HeadInputs.of(config, rows, dtype)
         scores = choice(read.pooled())  # [batch * choices, 1]
         outputs = {"logits": Regroup(num_choices, dtype="float32", name="choices")(scores)}
@@ -56,9 +49,6 @@ class BertMultipleChoice(ConfiguredModel):
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class Regroup(SavedLayer):
     """Reshapes to [any, width], with a given width or the present one.
-
-    Args:
-        width: the new last axis; None keeps it.
 
     Example:
         >>> import numpy as np
@@ -78,5 +68,4 @@ class Regroup(SavedLayer):
         return ops.reshape(inputs, [-1, self.width or ops.shape(inputs)[-1]])
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The first axis is known only when the batch is there."""
         return (None, self.width or input_shape[-1])

@@ -18,9 +18,6 @@ class BertPretrainer(ConfiguredModel):
     dict of float32 logits: `masked_lm_logits` [batch, predictions, vocabulary] and
     `next_sentence_logits` [batch, 2] (index 0: B follows A; index 1: B is random).
 
-    Args:
-        config: the model's configuration.
-
     Example:
         >>> import numpy as np
         >>> from keras_bert_impl.config import named_config
@@ -29,23 +26,18 @@ class BertPretrainer(ConfiguredModel):
         (1, 2, 10)
     """
 
-    def __init__(self, config: BertConfig, **kwargs: Any) -> None:
-        dtype = kwargs.pop("dtype", None)
+    def __init__(self, config: BertConfig, dtype: Any = None, **kwargs: Any) -> None:
         encoder = BertEncoder(config, name="encoder", dtype=dtype)
         masked_lm = MaskedLmHead(config.of_masked_lm(), name="masked_lm", dtype=dtype)
         next_sentence = Logits(config, 2, dropout=False, name="next_sentence", dtype=dtype)
 
         inputs = encoder_inputs()
         encoded = encoder(inputs)
-        inputs["masked_lm_positions"] = keras.Input(
-            shape=(None,), dtype="int32", name="masked_lm_positions"
-        )
+        positions = keras.Input(shape=(None,), dtype="int32", name="masked_lm_positions")
+        inputs["masked_lm_positions"] = positions
+        table = encoder.embeddings.token_table
         outputs = {
-            "masked_lm_logits": masked_lm(
-                encoded["sequence_output"],
-                inputs["masked_lm_positions"],
-                encoder.embeddings.token_table,
-            ),
+            "masked_lm_logits": masked_lm(encoded["sequence_output"], positions, table),
             "next_sentence_logits": next_sentence(encoded["pooled_output"]),
         }
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)

@@ -21,10 +21,6 @@ class BertTokenClassifier(LabeledModel):
 
     Takes what `BertEncoder` takes; gives {"logits": float32 [batch, length, num_labels]}.
 
-    Args:
-        config: the model's configuration.
-        num_labels: the number of labels.
-
     Example:
         >>> import numpy as np
         >>> from keras_bert_impl.config import named_config
@@ -35,8 +31,9 @@ class BertTokenClassifier(LabeledModel):
 
     reads_pooler = False
 
-    def __init__(self, config: BertConfig, num_labels: int, **kwargs: Any) -> None:
-        dtype = kwargs.pop("dtype", None)
+    def __init__(
+        self, config: BertConfig, num_labels: int, dtype: Any = None, **kwargs: Any
+    ) -> None:
         inputs = encoder_inputs()
         read = HeadInputs.of(config, inputs, dtype)
         tagger = Logits(config, num_labels, name="tagger", dtype=dtype)
@@ -52,9 +49,6 @@ class BertSpanLabeler(ConfiguredModel):
     Takes what `BertEncoder` takes; gives float32 `start_logits` and `end_logits`, [batch, length]
     each. As in the original there is no dropout before the scores.
 
-    Args:
-        config: the model's configuration.
-
     Example:
         >>> import numpy as np
         >>> from keras_bert_impl.config import named_config
@@ -65,8 +59,7 @@ class BertSpanLabeler(ConfiguredModel):
 
     reads_pooler = False
 
-    def __init__(self, config: BertConfig, **kwargs: Any) -> None:
-        dtype = kwargs.pop("dtype", None)
+    def __init__(self, config: BertConfig, dtype: Any = None, **kwargs: Any) -> None:
         inputs = encoder_inputs()
         read = HeadInputs.of(config, inputs, dtype)
         span = Logits(config, 2, dropout=False, name="span", dtype=dtype)
@@ -81,11 +74,7 @@ class BertFeatureTagger(LabeledModel):
     """A frozen encoder, a BiLSTM over some of its layers, and `num_labels` scores a position.
 
     Takes what `BertEncoder` takes; gives {"logits": float32 [batch, length, num_labels]}. The
-    encoder drops nothing, in training either.
-
-    Args:
-        config: the model's configuration, from `with_frozen_features`.
-        num_labels: the number of labels.
+    encoder drops nothing, in training either. The configuration is from `with_frozen_features`.
 
     Example:
         >>> import numpy as np
@@ -100,13 +89,12 @@ class BertFeatureTagger(LabeledModel):
         False
     """
 
-    def __init__(self, config: BertConfig, num_labels: int, **kwargs: Any) -> None:
-        dtype = kwargs.pop("dtype", None)
+    def __init__(
+        self, config: BertConfig, num_labels: int, dtype: Any = None, **kwargs: Any
+    ) -> None:
         given = frozen_features(config)
         if given is None:
-            raise UserError(
-                f"{config.origin}: has no frozen_features; open the model as a BertTokenClassifier."
-            )
+            raise UserError(f"{config.origin}: has no frozen_features; take BertTokenClassifier.")
         layers = given.layers(config.num_hidden_layers)
         # `trainable = False` stops the weights only: a frozen encoder would drop in training.
         still = config.replace(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
@@ -118,9 +106,7 @@ class BertFeatureTagger(LabeledModel):
         found = encoder(inputs)
         blocks = found["all_encoder_layers"]  # numbered from 1; 0 is the embeddings' output
         read = [blocks[one - 1] if one else found["embedding_output"] for one in layers]
-        logits = tagger(ops.stack(read, axis=2), inputs["input_mask"])
-        super().__init__(
-            inputs=inputs, outputs={"logits": logits}, config=config, dtype=dtype, **kwargs
-        )
+        outputs = {"logits": tagger(ops.stack(read, axis=2), inputs["input_mask"])}
+        super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
         encoder.trainable = False  # after the base class has set it for the whole model
         self.encoder, self.feature_tagger, self.num_labels = encoder, tagger, num_labels

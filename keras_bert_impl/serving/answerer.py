@@ -108,15 +108,12 @@ class Answerer(Protocol):
             UserError: an instance is not what the model answers; the sentence says which one,
                 counted from 1.
         """
-        ...
 
     def compute(self, rows: Sequence[Row]) -> Sequence[RowOutputs]:
         """Computes rows in one batch, padded to the longest of them."""
-        ...
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         """Makes one answer of the outputs of each instance's rows."""
-        ...
 
 
 class AnsweringModel(Protocol):
@@ -125,25 +122,20 @@ class AnsweringModel(Protocol):
     @property
     def answerers(self) -> Mapping[str, Answerer]:
         """Who answers, by signature, the default one first."""
-        ...
 
     @property
     def description(self) -> Mapping[str, Any]:
         """What people want to know of it, as JSON values; never a path of the machine."""
-        ...
 
     def close(self) -> None:
         """Lets the engine go; nothing may be computed afterwards."""
-        ...
 
 
 def ask(answerer: Answerer, instances: Sequence[Instance]) -> list[Answer]:
-    """Answers instances without others beside them.
+    """Answers instances without others beside them; of a text which was cut with `NUM_TRUNCATED`.
 
     Rows of like length are computed together, and as many batches at the same time as the answerer
     likes.
-
-    The answer to a text which was cut has `NUM_TRUNCATED`.
     """
     prepared = answerer.prepare(instances)
     outputs: dict[int, RowOutputs] = {}
@@ -157,8 +149,7 @@ def ask(answerer: Answerer, instances: Sequence[Instance]) -> list[Answer]:
 
     threads = min(len(batches), answerer.batches_at_once)
     if threads <= 1:
-        for numbers in batches:
-            compute(numbers)
+        list(map(compute, batches))
     else:
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(compute, batches))  # raises what a batch raises
@@ -172,15 +163,13 @@ def log_left_out(where: object, texts: int, *, empty: int, cut: int, most: int) 
     """Says of all texts of a run, a line each, how many were empty, and how many were cut."""
     if empty:
         _LOGGER.warning(
-            "%s: %d of %d texts are empty; each is answered as it is, so that answers and texts "
-            "have one order.",
-            *(where, empty, texts),
+            f"{where}: {empty} of {texts} texts are empty; each is answered as it is, so that "
+            "answers and texts have one order."
         )
     if cut:
         _LOGGER.warning(
-            "%s: %d of %d texts are longer than the %d tokens that the model reads; their ends are "
-            "not read.",
-            *(where, cut, texts, most),
+            f"{where}: {cut} of {texts} texts are longer than the {most} tokens that the model "
+            "reads; their ends are not read."
         )
 
 
@@ -234,12 +223,11 @@ def asked_answerer(
 
     Where nothing fits it is the default, which then says what it is asked with (`read_fields`).
     """
-    if signature is not None and signature not in answerers:
-        raise UserError(
-            f"`signature={signature}` does not exist here; choose {', '.join(answerers)}."
-        )
     if signature is not None:
-        return answerers[signature]
+        if signature in answerers:
+            return answerers[signature]
+        known = ", ".join(answerers)
+        raise UserError(f"`signature={signature}` does not exist here; choose {known}.")
     asked = list(asked)
     fitting = (one for one in answerers.values() if all(fits(one, some) for some in asked))
     return next(fitting, next(iter(answerers.values())))
@@ -251,12 +239,8 @@ def instances_of(answerer: HasInputs, texts: Sequence[Any]) -> list[Instance]:
     for number, text in enumerate(texts, start=1):
         if isinstance(text, tuple) and len(text) > len(names):
             raise asked_otherwise(f"instance {number}", f"{len(text)} texts", answerer.inputs)
-    return [
-        text
-        if isinstance(text, Mapping)
-        else dict(zip(names, text if isinstance(text, tuple) else (text,), strict=False))
-        for text in texts
-    ]
+    rows = (text if isinstance(text, Mapping | tuple) else (text,) for text in texts)
+    return [x if isinstance(x, Mapping) else dict(zip(names, x, strict=False)) for x in rows]
 
 
 def asked_otherwise(where: str, given: str, inputs: Sequence[Input]) -> UserError:

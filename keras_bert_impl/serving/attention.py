@@ -1,7 +1,6 @@
 """The attention of texts in a trained model, token by token."""
 
 import functools
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from keras_bert_impl.engines.engine import check_finite
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import StrPath
 from keras_bert_impl.serving.exported import is_openvino_export
 from keras_bert_impl.serving.opened_model import lacks
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS, pack_batch
@@ -48,14 +48,12 @@ class AttentionModel:
 
     @classmethod
     def open(
-        cls, path_or_name: str | os.PathLike[str], *, engine: str = TENSORFLOW, **description: Any
+        cls, path_or_name: StrPath, *, engine: str = TENSORFLOW, **description: Any
     ) -> "AttentionModel":
         """Finds a model, in any form that has its weights by their names."""
         if is_openvino_export(Path(path_or_name)):
-            raise UserError(
-                f"{path_or_name}: is an export, which gives its outputs and not its attention; "
-                "name the model directory that it was exported from."
-            )
+            fault = "is an export, which gives its outputs and not its attention"
+            raise UserError(f"{path_or_name}: {fault}; name the model directory that it is of.")
         return cls(find_model(path_or_name, **description), engine)
 
     @property
@@ -93,9 +91,8 @@ class AttentionModel:
         heads = config.num_hidden_layers * config.num_attention_heads
         most = min(int((_MOST_PROBABILITIES / heads) ** 0.5), config.max_position_embeddings)
         if length > most:
-            raise UserError(
-                f"{what} has more than the {most} tokens whose attention can be shown; shorten it."
-            )
+            limit = f"the {most} tokens whose attention can be shown"
+            raise UserError(f"{what} has more than {limit}; shorten it.")
 
     def _opened(self) -> Callable[[Batch], NDArray[np.float32]]:
         """What computes [layers, heads, from, to] of a batch of one row."""
@@ -123,10 +120,10 @@ class AttentionModel:
     @functools.cached_property
     def _tokenizer(self) -> PlainTokenizer:
         """Cuts texts as for the model's own answers."""
-        kept = task_settings(self._source.config).get("special_tokens", "split")
-        return PlainTokenizer(
-            self._source.text, kept if lacks(self._source, "masked_lm") else "keep"
-        )
+        kept: Any = "keep"
+        if lacks(self._source, "masked_lm"):
+            kept = task_settings(self._source.config).get("special_tokens", "split")
+        return PlainTokenizer(self._source.text, kept)
 
 
 def tokens_of(ids: NDArray[np.integer], vocabulary: Vocabulary) -> tuple[str, ...]:

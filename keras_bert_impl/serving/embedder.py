@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -28,6 +27,7 @@ from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine
 from keras_bert_impl.engines.openvino_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import StrPath
 from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.serving.exported import ExportedModel, find_exported, located
 from keras_bert_impl.serving.opened_model import lacks
@@ -101,9 +101,8 @@ class Embedder:
         settings = settings or _within(own, self.config)
         self._source = known if isinstance(known, ModelSource | ExportedModel) else None
         if not isinstance(model, UnbuiltModel | ExportedModel):
-            settings = dataclasses.replace(
-                settings, pooling=model.pooling, normalize=model.normalize
-            )
+            pooling, normalize = model.pooling, model.normalize
+            settings = dataclasses.replace(settings, pooling=pooling, normalize=normalize)
         self.settings = settings
         self.max_seq_length = settings.max_seq_length or self.config.max_position_embeddings
         self.config.check_length(self.max_seq_length, at_least=3)
@@ -117,7 +116,7 @@ class Embedder:
     @classmethod
     def from_pretrained(
         cls,
-        path_or_name: str | os.PathLike[str],
+        path_or_name: StrPath,
         *,
         pooling: str | None = None,
         normalize: bool | None = None,
@@ -128,7 +127,7 @@ class Embedder:
         deterministic: bool = False,
         calibration_texts: Iterable[str] = (),
         do_lower_case: bool | None = None,
-        adapter: str | os.PathLike[str] | None = None,
+        adapter: StrPath | None = None,
     ) -> "Embedder":
         """Opens a model, sentence-transformers' directories among them.
 
@@ -169,8 +168,7 @@ class Embedder:
         model: BertEmbedder | UnbuiltModel | ExportedModel
         open_it: Callable[..., Engine]
         if isinstance(source, ExportedModel):
-            model = source
-            open_it = source.open
+            model, open_it = source, source.open
         else:
             policy = dtype_policy(precision if engine == TENSORFLOW else FLOAT32)
             model = unbuilt_embedder(source, settings, policy)
@@ -181,9 +179,8 @@ class Embedder:
         embedder = cls(model, source.text, settings, deterministic=deterministic)
         embedder._source = source
         rows = functools.partial(embedder._calibration_rows, calibration_texts)
-        embedder.engine = open_it(
-            precision=precision, calibration=rows, deterministic=deterministic
-        )
+        how: dict[str, Any] = {"precision": precision, "deterministic": deterministic}
+        embedder.engine = open_it(calibration=rows, **how)
         return embedder
 
     texts_at_once = _TEXTS_AT_ONCE
@@ -193,10 +190,8 @@ class Embedder:
     def model(self) -> "BertEmbedder":
         """The encoder with its pooling; built now if it was not yet."""
         if isinstance(self._model, ExportedModel):
-            raise UserError(
-                f"{self._model.checkpoint}: is an export, which has no weights by their names; "
-                "open the model directory."
-            )
+            fault = "is an export, which has no weights by their names"
+            raise UserError(f"{self._model.checkpoint}: {fault}; open the model directory.")
         model = self._model.build() if isinstance(self._model, UnbuiltModel) else self._model
         self._model = model
         return model
@@ -262,10 +257,7 @@ class Embedder:
     ) -> Iterator[Vectors]:
         """The vectors of any number of texts, some thousand at a time, in their order.
 
-        See `embed` for the arguments.
-
-        Yields:
-            float32 [texts of the block, hidden].
+        Each block is float32 [texts, hidden]. See `embed` for the arguments.
         """
         source = iter(texts)
         while block := list(islice(source, self.texts_at_once)):
@@ -282,10 +274,10 @@ class Embedder:
         check_size(dimensions, self.width)
         if self.refuses_long and cut.any():
             first = int(np.flatnonzero(cut)[0])
+            tokens, most = cut[first] + self.max_seq_length, self.max_seq_length
             raise UserError(
-                f"text {self.num_texts + first + 1}: has {cut[first] + self.max_seq_length} "
-                f"tokens, and the model reads {self.max_seq_length}; shorten it, or give "
-                "`long_text=truncate`."
+                f"text {self.num_texts + first + 1}: has {tokens} tokens, and the model reads "
+                f"{most}; shorten it, or give `long_text=truncate`."
             )
         self.num_texts += len(rows)
         self.num_truncated += int(np.count_nonzero(cut))
@@ -294,8 +286,7 @@ class Embedder:
     def embed_rows(self, rows: Sequence[Ids], evenly: bool = False) -> Vectors:
         """The vectors of rows of ids, such as `rows` gives.
 
-        Args:
-            evenly: keep all cores busy to the end, in batches that depend on their number.
+        `evenly` keeps all cores busy to the end, in batches that depend on their number.
         """
         vectors = np.empty((len(rows), self.width), np.float32)
         for some, outputs in self.engine.compute(self._batches(rows, evenly)):
@@ -357,12 +348,8 @@ class Embedder:
         ids[: len(rows)][mask[: len(rows)] > 0] = np.concatenate(rows)
         return {"input_ids": ids, "input_mask": mask, "segment_ids": np.zeros_like(ids)}
 
-    def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
-        """Writes a directory that this package, transformers and sentence-transformers open.
-
-        Raises:
-            UserError: something else is there, or it cannot be written.
-        """
+    def save_pretrained(self, folder: StrPath) -> None:
+        """Writes a directory that this package, transformers and sentence-transformers open."""
         write_model_directory(folder, self.model, self.text, sentence=self.settings)
 
 
@@ -390,10 +377,8 @@ def _within(settings: SentenceSettings | None, config: BertConfig) -> SentenceSe
 def unbuilt_embedder(source: ModelSource, settings: SentenceSettings, policy: str) -> UnbuiltModel:
     """The encoder with its pooling, built where it is needed."""
     if settings.pooling == POOLER and lacks(source, "pooler") and not module_files(source.folder):
-        raise UserError(
-            f"{source.checkpoint}: has no weights of the pooler; take `pooling=mean` or "
-            "`pooling=cls`."
-        )
+        remedy = "take `pooling=mean` or `pooling=cls`"
+        raise UserError(f"{source.checkpoint}: has no weights of the pooler; {remedy}.")
     shape = {"pooling": settings.pooling, "normalize": settings.normalize}
     build = functools.partial(_build, source, settings, policy)
     return UnbuiltModel(build, source, "BertEmbedder", shape)

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from keras_bert_impl.checkpoints.model_card import (
 )
 from keras_bert_impl.checkpoints.model_directory import (
     GRAPHS_FOLDER,
-    check_nothing_else,
+    check_replaced,
     write_json,
 )
 from keras_bert_impl.checkpoints.restore import check_weights
@@ -46,7 +45,7 @@ from keras_bert_impl.checkpoints.task_settings import (
 from keras_bert_impl.engines.openvino_graph import beside_the_main_thread, openvino_graph
 from keras_bert_impl.engines.portable_kernels import PortableKernels
 from keras_bert_impl.errors import UserError, reason_of
-from keras_bert_impl.files import followed, make_folder, not_written, whole_folder
+from keras_bert_impl.files import StrPath, followed, make_folder, not_written, whole_folder
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.embedder import BertEmbedder
@@ -83,11 +82,8 @@ from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
 SAVED_MODEL, ONNX, OPENVINO, LITERT = "saved_model", "onnx", "openvino", "litert"
 
 _CLIENT, _TOKENIZER, _ASSETS = "client.py", "tokenizer.json", "assets"
-_PACKAGES = {
-    ONNX: ("tf2onnx", "onnxruntime"),
-    OPENVINO: ("openvino",),
-    LITERT: ("ai_edge_litert",),
-}
+_OF_ONNX = ("tf2onnx", "onnxruntime")
+_PACKAGES = {ONNX: _OF_ONNX, OPENVINO: ("openvino",), LITERT: ("ai_edge_litert",)}
 _FILES = {
     SAVED_MODEL: ("saved_model.pb", "fingerprint.pb", "variables", _ASSETS),
     ONNX: ("model.onnx",),
@@ -144,11 +140,7 @@ class ExportResult:
 
 
 def export_model(
-    model: str | PathLike[str],
-    output_dir: str | PathLike[str],
-    *,
-    max_seq_length: int | None = None,
-    verify: bool = True,
+    model: StrPath, output_dir: StrPath, *, max_seq_length: int | None = None, verify: bool = True
 ) -> ExportResult:
     """Writes a model directory as a SavedModel that takes ids and raw text.
 
@@ -168,7 +160,7 @@ def export_model(
 
 
 def export_saved_model(
-    served: ServedModel, opened: OpenedModel, folder: str | PathLike[str], verify: bool = True
+    served: ServedModel, opened: OpenedModel, folder: StrPath, verify: bool = True
 ) -> ExportResult:
     """Writes a SavedModel; its assets hold what a client that sends ids needs besides."""
     asked = served.text_signatures()
@@ -184,10 +176,9 @@ def export_saved_model(
         settings = {"answers": answers, **label_settings(opened), **asks}
         _write_beside(opened, aside, aside / _ASSETS, settings)
 
-    specs = {
-        name: {one.name: InputSpec(one.shape.as_list(), one.dtype == tf.string) for one in inputs}
-        for name, inputs in served.specs.items()
-    }
+    specs = dict[str, dict[str, InputSpec]]()
+    for name, inputs in served.specs.items():
+        specs[name] = {x.name: InputSpec(x.shape.as_list(), x.dtype == tf.string) for x in inputs}
     written = write_export(opened, Path(folder), SAVED_MODEL, fill, specs, served.call, verify)
     return ExportResult(served.interface(), answers, *written)
 
@@ -224,10 +215,9 @@ def export_portable(
         _write_beside(opened, aside, aside, settings)
         keeps = task_settings(config).get("special_tokens") == "keep"
         client_tokenizer(opened.text, length, keeps).save(str(aside / _TOKENIZER))
-        kept = {
-            **task_settings(config),
-            **({"max_seq_length": max_seq_length} if max_seq_length else {}),
-        }
+        kept = task_settings(config)
+        if max_seq_length:
+            kept["max_seq_length"] = max_seq_length
         write_json(aside / CONFIG_FILE, with_task_settings(config, kept).to_hugging_face())
 
     written = write_export(opened, folder, form, fill, specs, expected, verify)
@@ -251,15 +241,8 @@ def write_export(
     """
     check_weights({x.path: x for x in opened.model.weights}, opened.source.checkpoint)
     final = followed(folder)
-    is_free = not final.exists() or (final.is_dir() and not any(final.iterdir()))
-    if not is_free and not (final / _FILES[form][0]).is_file():
-        title = "SavedModel" if form == SAVED_MODEL else f"export of the format {form}"
-        raise UserError(
-            f"{final}: exists and is no {title}; name another `output_dir`, so that nothing of "
-            "yours is replaced."
-        )
-    if not is_free:
-        check_nothing_else(final, (*_FILES[form], *_BESIDE))
+    kind = "SavedModel" if form == SAVED_MODEL else f"export of the format {form}"
+    check_replaced(final, kind, _FILES[form][:1], (*_FILES[form], *_BESIDE))
     make_folder(final.parent)
     with whole_folder(final) as aside:
         try:
@@ -395,10 +378,8 @@ def _write_litert(model: Any, path: Path) -> None:
     except Exception as error:  # the converter's has no public name
         named = re.search(r"'(tf\.\w+)' op", str(error))
         reason = named[1] if named else str(error).strip().splitlines()[0]
-        raise UserError(
-            f"`format=litert`: LiteRT has not all operations of this model ({reason}), as of one "
-            "with a BiLSTM; choose another format."
-        ) from error
+        fault = f"LiteRT has not all operations of this model ({reason}), as of one with a BiLSTM"
+        raise UserError(f"`format=litert`: {fault}; choose another format.") from error
 
 
 _WRITERS = {ONNX: _write_onnx, OPENVINO: _write_openvino, LITERT: _write_litert}

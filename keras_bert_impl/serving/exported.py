@@ -2,7 +2,6 @@
 
 import dataclasses
 import logging
-import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from keras_bert_impl.engines.config import FLOAT32, OPENVINO, TENSORFLOW
 from keras_bert_impl.engines.kept_graph import GRAPH_FILE, WEIGHTS_FILE, Calibration
 from keras_bert_impl.engines.open_engine import no_rows, open_graph
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import file_sha256, is_named, is_there, read_small
+from keras_bert_impl.files import StrPath, file_sha256, is_named, is_there, read_small
 from keras_bert_impl.json_files import read_json_object, read_typed
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.serving.static_vectors import (
@@ -107,10 +106,8 @@ class ExportedModel:
         if self.static is None:
             return open_graph(self.checkpoint, precision, calibration, deterministic)
         if precision != FLOAT32:
-            raise UserError(
-                f"{self.checkpoint}: holds static vectors, which are added in float32; leave out "
-                f"`precision={precision}`."
-            )
+            fault = "holds static vectors, which are added in float32"
+            raise UserError(f"{self.checkpoint}: {fault}; leave out `precision={precision}`.")
         return self.static.open()
 
 
@@ -120,22 +117,18 @@ def is_openvino_export(folder: Path) -> bool:
         return False
     for name, runtime in _OTHERS.items():
         if is_named(folder / name):
-            raise UserError(
-                f"{folder}: is an export for {runtime}, which its own client asks; name an export "
-                "for OpenVINO or the model directory."
-            )
+            fault = f"is an export for {runtime}, which its own client asks"
+            raise UserError(f"{folder}: {fault}; name one for OpenVINO or the model directory.")
     return is_named(folder / GRAPH_FILE) or is_named(folder / WEIGHTS_FILE)
 
 
-def located(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+def located(path: StrPath) -> StrPath:
     """A path as it is; the folder of a name on the hub, which is then asked once."""
     of_hub = not is_there(Path(path).expanduser()) and may_be_hub_name(str(path))
     return locate(path) if of_hub else path
 
 
-def find_exported(
-    path: str | os.PathLike[str], engine: str | None = None, **options: Any
-) -> ExportedModel | None:
+def find_exported(path: StrPath, engine: str | None = None, **options: Any) -> ExportedModel | None:
     """The export for OpenVINO, or the static vectors, at a path or of a name on the hub.
 
     None where something else is there.
@@ -146,16 +139,12 @@ def find_exported(
         return None
     if engine == TENSORFLOW or (static and engine):
         what = "a folder of static vectors" if static else "an export for OpenVINO"
-        raise UserError(
-            f"{folder}: is {what}, which {engine} cannot compute; leave `engine` out, or name the "
-            "model directory."
-        )
+        fault = f"is {what}, which {engine} cannot compute"
+        raise UserError(f"{folder}: {fault}; leave `engine` out, or name the model directory.")
     for name, value in options.items():
         if value is not None:
-            raise UserError(
-                f"{folder}: is an export, which says itself what it reads; leave out `{name}`, or "
-                "name the model directory."
-            )
+            fault = "is an export, which says itself what it reads"
+            raise UserError(f"{folder}: {fault}; leave out `{name}`, or name the model directory.")
     return _of_static(folder) if static else read_exported(folder)
 
 
@@ -188,9 +177,7 @@ def read_exported(folder: Path) -> ExportedModel:
     else:
         config = _config_of_old(folder, answers, len(vocabulary), length)
     if len(vocabulary) > config.vocab_size:
-        raise UserError(
-            f"{folder}: has more tokens than its model ({config.vocab_size}); {_AGAIN}."
-        )
+        raise UserError(f"{folder}: has more tokens than its model; {_AGAIN}.")
     labels = tuple(settings.get("labels", ()))
     return ExportedModel(
         checkpoint=folder,
@@ -214,9 +201,7 @@ def read_exported(folder: Path) -> ExportedModel:
 def _config_of_old(folder: Path, answers: str | None, tokens: int, length: int) -> BertConfig:
     """What an export from before it held a configuration says: enough for texts with one row."""
     if answers in (None, OUTPUTS):
-        raise UserError(
-            f"{folder}: is an older export that does not say what it answers; {_AGAIN}."
-        )
+        raise UserError(f"{folder}: is an older export and does not say its answers; {_AGAIN}.")
     config = BertConfig(vocab_size=tokens, max_position_embeddings=length)
     return with_task_settings(config, {"max_seq_length": length})
 

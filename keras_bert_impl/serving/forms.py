@@ -6,7 +6,7 @@ task stand here: vectors, masked words, next sentences. Those of tasks stand wit
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,12 +93,11 @@ class EngineAnswerer:
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         prepared = self._form.prepare(instances) if instances else Prepared([])
         for number, cut in enumerate(prepared.num_truncated, start=1):
-            if not (self._refuses_long and cut):
-                continue
-            raise UserError(
-                f"instance {number}: is a text of {self.most_tokens + cut} tokens, and the model "
-                f"reads {self.most_tokens}; shorten it, or give `long_text=truncate`."
-            )
+            if self._refuses_long and cut:
+                raise UserError(
+                    f"instance {number}: is a text of {self.most_tokens + cut} tokens, and the "
+                    f"model reads {self.most_tokens}; shorten it, or give `long_text=truncate`."
+                )
         return prepared
 
     def compute(self, rows: Sequence[Row]) -> list[RowOutputs]:
@@ -172,26 +171,22 @@ def _check_instance(
 ) -> None:
     names = [field.name for field in (*fields, *options)]
     if not isinstance(instance, Mapping):
-        raise UserError(
-            f"instance {number}: is {shown(instance)}; give an object with {', '.join(names)}."
-        )
+        wanted = f"an object with {', '.join(names)}"
+        raise UserError(f"instance {number}: is {shown(instance)}; give {wanted}.")
     missing = {one.name for one in fields if one.needed and instance.get(one.name) is None}
     if missing or not set(instance) <= set(names):
         given = " and ".join(shown(name)[1:-1] for name in instance if instance[name] is not None)
         raise asked_otherwise(f"instance {number}", given or "nothing", fields)
     for field in (*fields, *options):
         value = instance.get(field.name)
-        if value is None:
-            continue
         if field.is_number:
-            if type(value) is not int:
-                raise UserError(
-                    f"instance {number}: `{field.name}` is {shown(value)}; give a whole number."
-                )
-            continue
-        wanted = "a list of texts" if field.is_list else "a text"
-        texts = value if field.is_list and isinstance(value, list | tuple) else [value]
-        if (field.is_list and texts is not value) or not all(isinstance(x, str) for x in texts):
+            right, wanted = type(value) is int, "a whole number"
+        elif field.is_list:
+            right = isinstance(value, list | tuple) and all(isinstance(x, str) for x in value)
+            wanted = "a list of texts"
+        else:
+            right, wanted = isinstance(value, str), "a text"
+        if value is not None and not right:
             raise UserError(f"instance {number}: `{field.name}` is {shown(value)}; give {wanted}.")
 
 
@@ -207,9 +202,6 @@ def utf16_offsets(text: str, offsets: Sequence[int]) -> list[int]:
     return [offset + int(before[offset]) for offset in offsets]
 
 
-_OF_VECTORS = {"embedding": "the text's vector"}
-
-
 class VectorForm(Form):
     """A vector a text; with `of_tokens` the mean of its tokens' vectors."""
 
@@ -220,7 +212,7 @@ class VectorForm(Form):
         Input("dimensions", needed=False, is_number=True, about="how many numbers are given"),
         Input("vector_type", needed=False, about="float32, or ubinary: a bit for each number"),
     )
-    outputs = _OF_VECTORS
+    outputs: Mapping[str, str] = {"embedding": "the text's vector"}
 
     def __init__(
         self,
@@ -231,13 +223,8 @@ class VectorForm(Form):
         of_tokens: bool = False,
         any_size: bool = False,
     ) -> None:
-        self._tokenizer, self.sentence, self._any_size = (
-            PlainTokenizer(model.text),
-            sentence,
-            any_size,
-        )
-        self._model = model
-        self.max_seq_length = max_seq_length
+        self._tokenizer, self._model = PlainTokenizer(model.text), model
+        self.sentence, self._any_size, self.max_seq_length = sentence, any_size, max_seq_length
         self.model_outputs = ("sequence_output",) if of_tokens else ("embedding",)
         self.token_outputs = self.model_outputs if of_tokens else ()
 
@@ -287,21 +274,6 @@ def _row(ids: NDArray[np.int32]) -> dict[str, NDArray[np.int32]]:
     return dict(zip(ENCODER_INPUTS, (ids, np.ones_like(ids), np.zeros_like(ids)), strict=True))
 
 
-class _Masked(NamedTuple):
-    """What undoes the row of a text with masks."""
-
-    masks: int
-    truncated: int
-
-
-_OF_MASKED_WORDS = {
-    "tokens": "for each [MASK] the best words, the best one first",
-    "probabilities": "theirs",
-    "mask_counts": "how many masks were read",
-    "num_truncated": "tokens of a long text that were not read",
-}
-
-
 class MaskedWordsForm(Form):
     """The words that may stand at [MASK].
 
@@ -310,7 +282,12 @@ class MaskedWordsForm(Form):
 
     signature, kind = "fill_mask_text", "masked_words"
     inputs = (Input("text", about="a text with [MASK] in it"),)
-    outputs = _OF_MASKED_WORDS
+    outputs: Mapping[str, str] = {
+        "tokens": "for each [MASK] the best words, the best one first",
+        "probabilities": "theirs",
+        "mask_counts": "how many masks were read",
+        "num_truncated": "tokens of a long text that were not read",
+    }
     model_outputs = ("masked_lm_logits",)
 
     def __init__(
@@ -327,11 +304,8 @@ class MaskedWordsForm(Form):
         ends = [np.array([x], np.int32) for x in (self._vocabulary.cls_id, self._vocabulary.sep_id)]
         rows = [_row(np.concatenate([ends[0], text, ends[1]])) for text in kept]
         masks = [np.flatnonzero(row["input_ids"] == self._vocabulary.mask_id) for row in rows]
-        state = [
-            _Masked(len(found), len(text) - len(some))
-            for found, text, some in zip(masks, texts, kept, strict=True)
-        ]
-        cut = [one.truncated for one in state]
+        cut = [len(text) - len(some) for text, some in zip(texts, kept, strict=True)]
+        state = list(zip(map(len, masks), cut, strict=True))
         return Prepared([with_masks(*one) for one in zip(rows, masks, strict=True)], state, cut)
 
     def _around_first_mask(self, ids: NDArray[np.int32]) -> slice:
@@ -346,21 +320,19 @@ class MaskedWordsForm(Form):
         logits = outputs["masked_lm_logits"][:, : len(self._vocabulary)].astype(np.float32)
         best = [_best(row, self._top_k) for row in logits]
         shares = softmax(logits)
-        return {
-            "ids": np.array(best, np.int32),
-            "probabilities": np.array([x[ids] for x, ids in zip(shares, best, strict=True)]),
-        }
+        found = np.array([x[ids] for x, ids in zip(shares, best, strict=True)])
+        return {"ids": np.array(best, np.int32), "probabilities": found}
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:
         tokens = self._vocabulary.tokens
         return [
             {
-                "tokens": [[tokens[x] for x in ids] for ids in one["ids"][: state.masks].tolist()],
-                "probabilities": one["probabilities"][: state.masks].tolist(),
-                "mask_counts": state.masks,
-                "num_truncated": state.truncated,
+                "tokens": [[tokens[x] for x in ids] for ids in one["ids"][:masks].tolist()],
+                "probabilities": one["probabilities"][:masks].tolist(),
+                "mask_counts": masks,
+                "num_truncated": cut,
             }
-            for state, one in zip(prepared.state, outputs, strict=True)
+            for (masks, cut), one in zip(prepared.state, outputs, strict=True)
         ]
 
 
@@ -389,18 +361,15 @@ def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
-_OF_NEXT_SENTENCES = {
-    "probability": "that the second text follows the first one",
-    "next_sentence_logits": "of following, and of not following",
-}
-
-
 class NextSentenceForm(Form):
     """Whether a text follows another one."""
 
     signature, kind = "next_sentence_text", "next_sentence"
     inputs = (Input("text_a", about="a text"), Input("text_b", about="what may follow"))
-    outputs = _OF_NEXT_SENTENCES
+    outputs: Mapping[str, str] = {
+        "probability": "that the second text follows the first one",
+        "next_sentence_logits": "of following, and of not following",
+    }
     model_outputs = ("next_sentence_logits",)
 
     def __init__(self, model: KnownModel, tokenizer: PlainTokenizer, max_seq_length: int) -> None:

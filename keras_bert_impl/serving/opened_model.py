@@ -1,6 +1,5 @@
 """Opening a model, weights and all, as what its heads say it is."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from keras_bert_impl.checkpoints.restore import check_sizes, restore
 from keras_bert_impl.checkpoints.sentence_modules import restore_pooler
 from keras_bert_impl.checkpoints.sources import TensorSource
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import StrPath
 from keras_bert_impl.tokenization.text_settings import TextSettings
 
 if TYPE_CHECKING:  # what a model is, is known before TensorFlow is loaded
@@ -45,7 +45,6 @@ class OpenedModel:
 
     @property
     def is_multi_label(self) -> bool:
-        """Whether each label of a classifier is a question of its own."""
         return self.source.is_multi_label
 
     def trained(self, outputs: dict[str, Any]) -> dict[str, Any]:
@@ -58,13 +57,13 @@ class OpenedModel:
 
 
 def open_model(
-    path_or_name: str | os.PathLike[str],
+    path_or_name: StrPath,
     *,
     build: "Callable[[ModelSource], keras.Model] | None" = None,
-    bert_config_file: str | os.PathLike[str] | None = None,
-    vocab_file: str | os.PathLike[str] | None = None,
+    bert_config_file: StrPath | None = None,
+    vocab_file: StrPath | None = None,
     do_lower_case: bool | None = None,
-    adapter: str | os.PathLike[str] | None = None,
+    adapter: StrPath | None = None,
 ) -> OpenedModel:
     """Opens a model: with a masked-LM head, else as a classifier, else as the bare encoder.
 
@@ -133,16 +132,12 @@ def _check_labels(source: ModelSource) -> None:
     config, where = source.config, source.checkpoint
     named = config.extra.get("id2label")
     if named and not isinstance(named, dict):
-        raise UserError(
-            f"{where}: id2label in its config.json is no object of numbers and names; write it as "
-            '{"0": "no", "1": "yes"}.'
-        )
+        remedy = 'write it as {"0": "no", "1": "yes"}'
+        raise UserError(f"{where}: id2label in config.json has no numbers and names; {remedy}.")
     labels = len(source.labels)
     if labels > 1 and config.extra.get("problem_type") == "regression":
-        raise UserError(
-            f"{where}: gives {labels} numbers (problem_type is regression), which cannot be "
-            "opened here; name a model that gives one number, or a classifier."
-        )
+        fault = f"gives {labels} numbers (problem_type is regression)"
+        raise UserError(f"{where}: {fault}; name a model that gives one, or a classifier.")
 
 
 def _heads(source: ModelSource, tensors: TensorSource) -> tuple[str, ...]:
@@ -154,8 +149,7 @@ def _heads(source: ModelSource, tensors: TensorSource) -> tuple[str, ...]:
     if architecture == _CLASSIFIER and has_labels:
         return ("classifier",)
     if architecture != _ENCODER:
-        raise UserError(
-            f"{source.checkpoint}: is a {architecture}, which cannot be opened here; name a model "
-            "with a masked-LM head, a classifier or a bare encoder."
-        )
+        fault = f"is a {architecture}, which cannot be opened here"
+        others = "with a masked-LM head, a classifier or a bare encoder"
+        raise UserError(f"{source.checkpoint}: {fault}; name a model {others}.")
     return ()

@@ -75,10 +75,8 @@ def fault_of_activation(model: AnsweringModel) -> str | None:
     name = model.description.get("activation", "Identity")
     if name in _ACTIVATIONS:
         return None
-    return (
-        f"the model's activation_fn is {shown(name)}, which is not known here; known are "
-        f"torch.nn's {', '.join(_ACTIVATIONS)}."
-    )
+    known = f"known are torch.nn's {', '.join(_ACTIVATIONS)}"
+    return f"the model's activation_fn is {shown(name)}, which is not known here; {known}."
 
 
 def can_rank(model: AnsweringModel) -> bool:
@@ -99,15 +97,11 @@ def pair_scoring(model: AnsweringModel, positive_label: str | None = None) -> Pa
         activation = _ACTIVATIONS[model.description["activation"]]
         return PairScoring(answerer, lambda x: activation(x["score"]), lambda x: float(x["score"]))
     labels = list(model.description["labels"])
+    known = f"the model has the labels {', '.join(labels[:12])}"
     if positive_label is None and (answerer.kind != "label" or len(labels) != 2):
-        raise UserError(
-            f"the model has the labels {', '.join(labels[:12])}; say by `positive_label` whose "
-            "probability is the score."
-        )
+        raise UserError(f"{known}; say by `positive_label` whose probability is the score.")
     if positive_label not in (None, *labels):
-        raise UserError(
-            f"`positive_label={positive_label}`: the model has {', '.join(labels[:12])}; name one."
-        )
+        raise UserError(f"`positive_label={positive_label}`: {known}; name one of them.")
     place = 1 if positive_label is None else labels.index(positive_label)
     return PairScoring(
         answerer, lambda x: float(x["probabilities"][place]), lambda x: float(x["logits"][place])

@@ -3,7 +3,7 @@
 Long texts are packed, and the logits of their windows joined, as in training.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -22,11 +22,7 @@ from keras_bert_impl.tokenization.graph_rows import (
     window_contents,
     windows_in_graph,
 )
-from keras_bert_impl.tokenization.long_texts import (
-    MAX,
-    LongTexts,
-    window_room,
-)
+from keras_bert_impl.tokenization.long_texts import MAX, LongTexts, window_room
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
@@ -145,8 +141,7 @@ class MaskedTextPacker:
     """
 
     def __init__(self, tokenizer: GraphTokenize, vocabulary: Vocabulary, max_length: int) -> None:
-        self._tokenizer = tokenizer
-        self._vocabulary = vocabulary
+        self._tokenizer, self._vocabulary = tokenizer, vocabulary
         self._budget = max_length - 2  # for [CLS] and [SEP]
 
     def __call__(self, texts: tf.Tensor) -> MaskedInputs:
@@ -154,10 +149,8 @@ class MaskedTextPacker:
         vocabulary, rows = self._vocabulary, tf.shape(texts)[0]
         tokens = self._tokenizer(texts).with_row_splits_dtype(tf.int64)
         kept = self._around_first_mask(tokens)
-        ids = tf.concat(
-            [tf.fill([rows, 1], vocabulary.cls_id), kept, tf.fill([rows, 1], vocabulary.sep_id)],
-            axis=1,
-        )
+        first, last = (tf.fill([rows, 1], one) for one in (vocabulary.cls_id, vocabulary.sep_id))
+        ids = tf.concat([first, kept, last], axis=1)
         positions = tf.ragged.range(ids.row_lengths())  # [batch, (length)]
         masked = tf.ragged.boolean_mask(positions, ids == vocabulary.mask_id)
         input_ids = ids.to_tensor(vocabulary.pad_id)
@@ -202,20 +195,13 @@ class ServedClassifier(ServedModel):
             if model.num_labels == 1:
                 return {"score": logits[:, 0]}
             if opened.is_multi_label:
-                return {
-                    "labels": tf.where(logits >= 0.0, names, ""),  # [batch, labels]
-                    "probabilities": tf.sigmoid(logits),
-                    "logits": logits,
-                }
-            return {
-                "label": tf.gather(names, tf.argmax(logits, axis=-1)),
-                "probabilities": tf.nn.softmax(logits),
-                "logits": logits,
-            }
+                held = tf.where(logits >= 0.0, names, "")  # [batch, labels]
+                return {"labels": held, "probabilities": tf.sigmoid(logits), "logits": logits}
+            label = tf.gather(names, tf.argmax(logits, axis=-1))
+            return {"label": label, "probabilities": tf.nn.softmax(logits), "logits": logits}
 
         def classify(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-            named = dict(zip(ENCODER_INPUTS, inputs, strict=True))
-            return answer(model(named, training=False)["logits"])
+            return answer(model(_named(inputs), training=False)["logits"])
 
         classify = self.add_signature("serving_default", classify, ids_specs(*ENCODER_INPUTS))
 
@@ -249,8 +235,7 @@ class ServedEncoder(ServedModel):
         packer = TextPacker(tokenizer, opened.text.vocabulary, max_length)
 
         def encode(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-            named = dict(zip(ENCODER_INPUTS, inputs, strict=True))
-            return opened.trained(model(named, training=False))
+            return opened.trained(model(_named(inputs), training=False))
 
         encode = self.add_signature("serving_default", encode, ids_specs(*ENCODER_INPUTS))
 
@@ -275,11 +260,7 @@ class ServedPretrainer(ServedModel):
     """The signatures of a `BertPretrainer`; see docs/how_to/exporting.md."""
 
     def __init__(
-        self,
-        opened: OpenedModel,
-        tokenizer: GraphTokenize,
-        top_k: int,
-        max_length: int,
+        self, opened: OpenedModel, tokenizer: GraphTokenize, top_k: int, max_length: int
     ) -> None:
         model, vocabulary = opened.model, opened.text.vocabulary
         super().__init__(model)
@@ -316,13 +297,10 @@ class ServedPretrainer(ServedModel):
 
     def _serve_next_sentence(self, model: Any, packer: TextPacker) -> None:
         def next_sentence_text(text_a: tf.Tensor, text_b: tf.Tensor) -> dict[str, tf.Tensor]:
-            inputs = _named(tuple(packer(text_a, text_b).inputs))
+            inputs = _named(packer(text_a, text_b).inputs)
             pooled = model.encoder(inputs, training=False)["pooled_output"]
             logits = model.next_sentence(pooled, training=False)  # [batch, 2]
-            return {
-                "probability": tf.nn.softmax(logits)[:, 0],
-                "next_sentence_logits": logits,
-            }
+            return {"probability": tf.nn.softmax(logits)[:, 0], "next_sentence_logits": logits}
 
         specs = text_specs("text_a", "text_b")
         self.add_signature("next_sentence_text", next_sentence_text, specs)
@@ -331,5 +309,5 @@ class ServedPretrainer(ServedModel):
 MASKED_LM_INPUTS = (*ENCODER_INPUTS, "masked_lm_positions")
 
 
-def _named(inputs: tuple[tf.Tensor, ...]) -> dict[str, Any]:
+def _named(inputs: Sequence[tf.Tensor]) -> dict[str, Any]:
     return dict(zip(MASKED_LM_INPUTS, inputs, strict=False))

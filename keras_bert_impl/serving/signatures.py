@@ -71,9 +71,8 @@ class ServedModel(tf.Module):
     def add_signature(self, name: str, function: Function, specs: list[tf.TensorSpec]) -> Function:
         """Serves `function`, which takes tensors in the order of `specs`, under `name`.
 
-        Returns:
-            The function as a graph of its own. Signatures that call it share that graph, so that a
-            SavedModel holds it once.
+        Gives the function as a graph of its own. Signatures that call it share that graph, so that
+        a SavedModel holds it once.
         """
         graph = graph_function(function, specs)
         self.functions[name], self.specs[name] = graph, specs
@@ -84,13 +83,11 @@ class ServedModel(tf.Module):
         return self.functions[name](*(tf.constant(inputs[s.name]) for s in self.specs[name]))
 
     def interface(self) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-        return {
-            name: (
-                tuple(spec.name for spec in self.specs[name]),
-                tuple(sorted(function.get_concrete_function().structured_outputs)),
-            )
-            for name, function in self.functions.items()
-        }
+        found = {}
+        for name, function in self.functions.items():
+            outputs = function.get_concrete_function().structured_outputs
+            found[name] = tuple(spec.name for spec in self.specs[name]), tuple(sorted(outputs))
+        return found
 
     def text_signatures(self) -> list[TextSignature]:
         """Gives the signatures that a client asks with texts: one for each number of inputs."""

@@ -13,11 +13,8 @@ from numpy.typing import NDArray
 from keras_bert_impl.errors import UserError
 
 FLOAT32, INT8, UBINARY = "float32", "int8", "ubinary"
-TYPES: dict[str, np.dtype[Any]] = {
-    FLOAT32: np.dtype("<f4"),
-    INT8: np.dtype("i1"),
-    UBINARY: np.dtype("u1"),
-}
+_NUMBERS = {FLOAT32: "<f4", INT8: "i1", UBINARY: "u1"}
+TYPES: dict[str, np.dtype[Any]] = {kind: np.dtype(one) for kind, one in _NUMBERS.items()}
 """What a number of a vector is, or of ubinary eight of them."""
 
 Vectors = NDArray[np.float32]
@@ -37,10 +34,8 @@ def in_base64(vector: Any, asked: Mapping[str, Any]) -> str:
 def check_size(dimensions: int | None, width: int) -> int:
     """How many numbers are kept of `width`; None is all."""
     if dimensions is not None and not 1 <= dimensions <= width:
-        raise UserError(
-            f"`dimensions={dimensions}`: the model's vectors have {width} numbers; give 1 to "
-            f"{width}."
-        )
+        numbers = f"{width} numbers; give 1 to {width}"
+        raise UserError(f"`dimensions={dimensions}`: the model's vectors have {numbers}.")
     return dimensions or width
 
 

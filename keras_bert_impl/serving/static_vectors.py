@@ -73,10 +73,8 @@ class StaticVectors(NamedTuple):
             table = table.astype(np.float32)
             if _WEIGHTS in found:
                 table *= found[_WEIGHTS][:, None].astype(np.float32)
-            if len(table) != self.tokens:
-                raise ValueError(
-                    f"it has {len(table)} vectors, and its tokenizer {self.tokens} tokens"
-                )
+            if (count := len(table)) != self.tokens:
+                raise ValueError(f"it has {count} vectors, and its tokenizer {self.tokens} tokens")
             whole[: self.tokens] = table
         return StaticEngine(whole, self.silent, self.normalize)
 
@@ -134,12 +132,10 @@ class StaticEngine:
         self.output_sizes: dict[str, int | None] = {"embedding": table.shape[1]}
 
     def compute(self, batches: Iterable[tuple[Key, Features]]) -> Iterator[tuple[Key, Outputs]]:
-        """See `Engine.compute`."""
         for key, features in batches:
             yield key, self.compute_one(features)
 
     def compute_one(self, features: Features) -> Outputs:
-        """See `Engine.compute_one`."""
         if self._table is None:
             raise RuntimeError("this engine is closed")
         ids = np.where(features["input_mask"] > 0, features["input_ids"], self._nothing)
@@ -154,5 +150,4 @@ class StaticEngine:
         """Nothing beyond the weights."""
 
     def close(self) -> None:
-        """See `Engine.close`."""
         self._table = None

@@ -136,6 +136,5 @@ def _difference(name: str, expected: list[np.ndarray], found: list[np.ndarray]) 
             finest = np.spacing(np.abs(ours).max().astype(np.float32))
             if largest <= _TOLERANCE * np.ptp(ours) + _LAST_PLACES * finest:
                 return largest
-    raise UserError(
-        f"`{name}` is not what the model gives (largest difference {largest:.2g}); export it again."
-    )
+    fault = f"is not what the model gives (largest difference {largest:.2g})"
+    raise UserError(f"`{name}` {fault}; export it again.")

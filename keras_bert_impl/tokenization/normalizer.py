@@ -121,16 +121,9 @@ _FREE_POSITIONS = range(1, 0x80)
 
 
 def build_double_array(entries: Mapping[bytes, int]) -> np.ndarray:
-    r"""Builds the trie.
+    """Builds the trie of a value of 31 bits for each key.
 
-    Args:
-        entries: a value of 31 bits for each key. All bytes of a key but the first are at least
-            0x80, as in a character of UTF-8 or the beginning of one.
-
-    Example:
-        >>> units = build_double_array({b"a": 1, "é".encode(): 2})
-        >>> look_up(units, b"a"), look_up(units, b"\xc3\xa9"), look_up(units, b"\xc3")
-        (1, 2, None)
+    All bytes of a key but the first are at least 0x80, as in a character of UTF-8.
     """
     children: dict[bytes, set[int]] = {b"": set()}
     for key in entries:
@@ -159,24 +152,6 @@ def build_double_array(entries: Mapping[bytes, int]) -> np.ndarray:
     array = np.zeros((max(units) // _BLOCK + 1) * _BLOCK, np.uint32)
     array[list(units)] = np.fromiter(units.values(), np.uint32, len(units))
     return array
-
-
-def look_up(units: np.ndarray, key: bytes) -> int | None:
-    """The value of a key, read as the kernels read it; None where there is none."""
-    position = 0
-    for byte in key:
-        position ^= _decode_offset(int(units[position])) ^ byte
-        if int(units[position]) & (_IS_VALUE | 0xFF) != byte:
-            return None
-    unit = int(units[position])
-    if not unit & _VALUE_BELOW:
-        return None
-    return int(units[position ^ _decode_offset(unit)]) & ~_IS_VALUE
-
-
-def _decode_offset(unit: int) -> int:
-    # Bit 9 says that the offset counts in units of 256, for tries larger than ours.
-    return (unit >> 10) << ((unit & 0x200) >> 6)
 
 
 _CHANGED = 0x40000000  # the kernel's mark for "has a replacement"

@@ -1,7 +1,6 @@
 """google's TF1 checkpoints: `PREFIX.index` and `PREFIX.data-00000-of-00001`."""
 
 import contextlib
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -18,29 +17,17 @@ from keras_bert_impl.checkpoints.sources import (
     spellings,
 )
 from keras_bert_impl.errors import reading, reason_of
-from keras_bert_impl.files import check_parts, not_written, whole_files
+from keras_bert_impl.files import StrPath, check_parts, not_written, whole_files
 
-_REASONS = (
-    (re.compile(r"/(adam_m|adam_v|lamb_m|lamb_v|Adam|Adam_1|LAMB|LAMB_1)$"), "optimizer slot"),
-    (
-        re.compile(r"^(global_step|beta[12]_power|loss_scale|good_steps|current_loss_scale)$"),
-        "training state",
-    ),
-)
+_SLOT = re.compile(r"/(adam_m|adam_v|lamb_m|lamb_v|Adam|Adam_1|LAMB|LAMB_1)$")
+_STATE = re.compile(r"^(global_step|beta[12]_power|loss_scale|good_steps|current_loss_scale)$")
 _ENCODER, _ROOT = "bert/", "embeddings/word_embeddings"
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # what makes a checkpoint one of objects
-
-
-_REMEDY = (
-    "name its prefix (the path without '.index') and see that '.index' and '.data-…' lie side by "
-    "side"
-)
+_REMEDY = "name its prefix (the path without '.index'), beside which '.data-…' lies, too"
 
 
 @contextlib.contextmanager
-def reading_variables(
-    path: str | os.PathLike[str], what: str, remedy: str
-) -> Iterator[Callable[[str], Any]]:
+def reading_variables(path: StrPath, what: str, remedy: str) -> Iterator[Callable[[str], Any]]:
     """Gives what opens TensorFlow's files of variables; what goes wrong inside is one sentence."""
     import tensorflow as tf  # late: importing it takes seconds
 
@@ -51,7 +38,7 @@ def reading_variables(
             raise ValueError(reason_of(error)) from error
 
 
-def is_of_objects(prefix: str | os.PathLike[str]) -> bool:
+def is_of_objects(prefix: StrPath) -> bool:
     """Whether a checkpoint is TF2's, of a graph of objects, and not TF1's of named variables."""
     check_parts(prefix)
     with reading_variables(prefix, "a TensorFlow checkpoint", _REMEDY) as load:
@@ -61,9 +48,9 @@ def is_of_objects(prefix: str | os.PathLike[str]) -> bool:
 class GoogleSource(TensorSource):
     """The tensors of a TF1 checkpoint."""
 
-    reasons = _REASONS
+    reasons = ((_SLOT, "optimizer slot"), (_STATE, "training state"))
 
-    def __init__(self, prefix: str | os.PathLike[str]) -> None:
+    def __init__(self, prefix: StrPath) -> None:
         self.location, self.files = str(prefix), parts_of(prefix)
         check_parts(prefix)
         with reading_variables(prefix, "a TF1 checkpoint", _REMEDY) as load:
@@ -74,19 +61,16 @@ class GoogleSource(TensorSource):
 
     def find(self, names: Names) -> FoundTensor | None:
         """Before its name may stand "bert/", nothing, or an outer scope."""
-        for candidate in spellings(names.google, _ENCODER, self._prefix):
-            if candidate in self.shapes:
-                return FoundTensor(candidate, names.google_transposed)
-        return None
+        spelled = spellings(names.google, _ENCODER, self._prefix)
+        found = next((one for one in spelled if one in self.shapes), None)
+        return None if found is None else FoundTensor(found, names.google_transposed)
 
     def read(self, name: str) -> np.ndarray:
         with reading_variables(self.location, "a TF1 checkpoint", "download it again"):
             return np.asarray(self._reader.get_tensor(name))
 
 
-def write_google_checkpoint(
-    prefix: str | os.PathLike[str], variables: Mapping[str, np.ndarray]
-) -> None:
+def write_google_checkpoint(prefix: StrPath, variables: Mapping[str, np.ndarray]) -> None:
     """Writes a TF1 checkpoint; its index, without which it is none, appears last."""
     import tensorflow as tf
 

@@ -6,7 +6,6 @@ only where each of its tensors lies plainly in it, with as many bytes as its sha
 """
 
 import contextlib
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,20 +14,20 @@ import ml_dtypes
 import numpy as np
 
 from keras_bert_impl.errors import reading
-from keras_bert_impl.files import check_file, whole_files
+from keras_bert_impl.files import StrPath, check_file, whole_files
 
 Shapes = dict[str, tuple[int, ...]]
 
 _MOST_ENTRIES, _DEEPEST = 100_000, 16
 
 
-def read_hdf5_shapes(path: str | os.PathLike[str]) -> Shapes:
+def read_hdf5_shapes(path: StrPath) -> Shapes:
     """The shapes of a file's tensors by their paths in it; no number is read."""
     with _opened(path) as file:
         return {name: tuple(data.shape) for name, data in _tensors(file)}
 
 
-def read_hdf5_tensor(path: str | os.PathLike[str], name: str) -> np.ndarray:
+def read_hdf5_tensor(path: StrPath, name: str) -> np.ndarray:
     """Reads one tensor that `read_hdf5_shapes` found."""
     with _opened(path) as file:
         data = file[name]
@@ -36,7 +35,7 @@ def read_hdf5_tensor(path: str | os.PathLike[str], name: str) -> np.ndarray:
         return array.view(ml_dtypes.bfloat16) if _is_bfloat16(data) else array
 
 
-def write_hdf5(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray]) -> None:
+def write_hdf5(path: StrPath, tensors: Mapping[str, np.ndarray]) -> None:
     """Writes tensors by their paths; the file appears when it is complete."""
     import h5py
 
@@ -47,7 +46,7 @@ def write_hdf5(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray]) 
 
 
 @contextlib.contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[Any]:
+def _opened(path: StrPath) -> Iterator[Any]:
     import h5py
 
     check_file(path)

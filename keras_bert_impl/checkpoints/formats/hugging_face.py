@@ -1,6 +1,5 @@
 """Hugging Face directories: `model.safetensors`, whole or in shards."""
 
-import os
 import re
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from keras_bert_impl.checkpoints.sources import (
     spellings,
 )
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import StrPath
 
 _OLD_NORM_NAMES = (("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta"))
 # A file holds one of two tied tensors or both.
@@ -28,19 +28,18 @@ _TWINS = {
     "cls.predictions.bias": "cls.predictions.decoder.bias",
 }
 _ENCODER, _ROOTS = "bert.", ("embeddings.word_embeddings.weight", "embeddings.LayerNorm.weight")
-_REASONS = (
-    (re.compile(r"embeddings\.(position_ids|token_type_ids)$"), "constant"),
-    (re.compile(r"(^|\.)cls\.predictions\.decoder\.weight$"), "tied to the token embeddings"),
-    (re.compile(r"(^|\.)cls\.predictions\.decoder\.bias$"), "tied to cls.predictions.bias"),
-)
 
 
 class HuggingFaceSource(TensorSource):
     """The tensors of a Hugging Face directory."""
 
-    reasons = _REASONS
+    reasons = (
+        (re.compile(r"embeddings\.(position_ids|token_type_ids)$"), "constant"),
+        (re.compile(r"(^|\.)cls\.predictions\.decoder\.weight$"), "tied to the token embeddings"),
+        (re.compile(r"(^|\.)cls\.predictions\.decoder\.bias$"), "tied to cls.predictions.bias"),
+    )
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: StrPath) -> None:
         self.location, self.files = str(folder), weight_files(Path(folder))
         parts = {file: safetensors_file.read_shapes(file) for file in self.files}
         self._files = {name: file for file, shapes in parts.items() for name in shapes}
@@ -72,7 +71,5 @@ def weight_files(folder: Path) -> list[Path]:
     for name in PICKLE_FILES:
         if (folder / name).exists():
             raise pickle_refused(folder / name, f"download the model's {WEIGHTS_FILE}")
-    raise UserError(
-        f"{folder}: holds neither {WEIGHTS_FILE} nor {INDEX_FILE}; name a model directory or the "
-        "prefix of a TF1 checkpoint."
-    )
+    fault = f"holds neither {WEIGHTS_FILE} nor {INDEX_FILE}"
+    raise UserError(f"{folder}: {fault}; name a model directory or a TF1 checkpoint's prefix.")

@@ -83,7 +83,6 @@ _HEADS = {
         "masked_lm_head/_intermediate_layer_norm": "cls.predictions.transform.LayerNorm",
     },
 }
-_MASKED_LM_BIAS = {"layers/masked_lm_head/vars/0": "cls.predictions.bias"}
 
 
 def is_preset(values: Mapping[str, Any]) -> bool:
@@ -112,10 +111,8 @@ def read_config(folder: Path) -> BertConfig:
         if activation == "sigmoid":  # each label is a question of its own
             extra["problem_type"] = "multi_label_classification"
         elif activation not in (None, "linear", "softmax"):
-            raise UserError(
-                f"{folder / TASK_FILE}: activation is {shown(activation)}, which no classifier "
-                "here has; name a preset with linear, softmax or sigmoid."
-            )
+            fault = f"activation is {shown(activation)}, which no classifier here has"
+            raise UserError(f"{folder / TASK_FILE}: {fault}; name one with softmax or sigmoid.")
     if task == "BertMaskedLM":
         extra[MASKED_LM_ENTRY] = MASKED_LM
     dropout = given["hidden_dropout_prob"]
@@ -128,17 +125,12 @@ def read_casing(folder: Path) -> Casing:
     path = folder / FAST_TOKENIZER_FILE
     values = _described(path, ("BertTokenizer",))[1]
     usual = {"split": True, "suffix_indicator": "##", "oov_token": "[UNK]"}
-    usual["special_tokens_in_strings"] = False
-    for name, value in usual.items():
+    for name, value in {**usual, "special_tokens_in_strings": False}.items():
         if values.get(name, value) != value:
-            raise UserError(
-                f"{path}: {name} is {shown(values[name])}, by which BERT's own rules do not cut "
-                f"text; name a preset with {shown(value)}."
-            )
-    return Casing(
-        typed(values.get("lowercase", False), bool, f"{path}: lowercase"),
-        typed(values.get("strip_accents", False), bool, f"{path}: strip_accents"),
-    )
+            fault = f"{name} is {shown(values[name])}, by which BERT's own rules do not cut text"
+            raise UserError(f"{path}: {fault}; name a preset with {shown(value)}.")
+    names = ("lowercase", "strip_accents")
+    return Casing(*(typed(values.get(one, False), bool, f"{path}: {one}") for one in names))
 
 
 def read_pooling(folder: Path) -> tuple[str, bool] | None:
@@ -148,10 +140,8 @@ def read_pooling(folder: Path) -> tuple[str, bool] | None:
         return None
     pooling = values.get("pooling_mode")
     if pooling not in (MEAN, CLS):
-        raise UserError(
-            f"{folder / TASK_FILE}: pools by {shown(pooling)}, which does not exist here; name a "
-            "preset that pools by the mean or by [CLS]."
-        )
+        fault = f"pools by {shown(pooling)}, which does not exist here"
+        raise UserError(f"{folder / TASK_FILE}: {fault}; name one with the mean or with [CLS].")
     return str(pooling), values.get("normalize") is True
 
 
@@ -166,28 +156,22 @@ def read_sequence_length(folder: Path) -> int | None:
 
 def open_preset(folder: Path) -> TranslatedSource:
     """Opens the weights of a preset: the encoder's, and those of its task."""
-    path, config = folder / KERAS_WEIGHTS_FILE, read_config(folder)
-    blocks = config.num_hidden_layers
-    stored = hdf5_file.read_hdf5_shapes(path)
-    files = dict.fromkeys(stored, path)
-    translated = {theirs: name for name, theirs in _encoder_paths(blocks).items()}
-    head = folder / TASK_WEIGHTS_FILE
-    if head.exists():
-        heads = {f"{TASK_WEIGHTS_FILE}:{n}": s for n, s in hdf5_file.read_hdf5_shapes(head).items()}
-        stored |= heads
-        files |= dict.fromkeys(heads, head)
-        architecture = config.extra.get("architectures", [""])[0]
-        translated |= {
-            theirs: f"{TASK_WEIGHTS_FILE}:{name}"
-            for name, theirs in _head_paths(architecture).items()
-        }
-    return TranslatedSource(
-        str(folder),
-        [path, head] if head.exists() else [path],
-        stored,
-        {theirs: name for theirs, name in translated.items() if name in stored},
-        lambda name: hdf5_file.read_hdf5_tensor(files[name], name.rpartition(":")[2]),
-    )
+    config, prefix = read_config(folder), f"{TASK_WEIGHTS_FILE}:"
+    files = [folder / KERAS_WEIGHTS_FILE, folder / TASK_WEIGHTS_FILE]
+    stored = hdf5_file.read_hdf5_shapes(files[0])
+    names = _encoder_paths(config.num_hidden_layers)
+    if files[1].exists():
+        stored |= {prefix + one: x for one, x in hdf5_file.read_hdf5_shapes(files[1]).items()}
+        head = _head_paths(config.extra.get("architectures", [""])[0])
+        names |= {prefix + name: theirs for name, theirs in head.items()}
+    translated = {theirs: name for name, theirs in names.items()}
+
+    def read(name: str) -> np.ndarray:
+        path = name.removeprefix(prefix)
+        return hdf5_file.read_hdf5_tensor(files[path != name], path)
+
+    there = [file for file in files if file.exists()]
+    return TranslatedSource(str(folder), there, stored, translated, read)
 
 
 def _described(path: Path, known: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
@@ -195,9 +179,8 @@ def _described(path: Path, known: tuple[str, ...]) -> tuple[str, dict[str, Any]]
     values = read_json_object(path)
     kind = typed(values.get("class_name"), str, f"{path}: class_name", _AGAIN)
     if kind not in known:
-        raise UserError(
-            f"{path}: is a preset of {shown(kind)[1:-1]}; only {', '.join(known)} can be opened."
-        )
+        wanted = f"only {', '.join(known)} can be opened"
+        raise UserError(f"{path}: is a preset of {shown(kind)[1:-1]}; {wanted}.")
     return kind, typed(values.get("config"), dict, f"{path}: config", _AGAIN)
 
 
@@ -225,8 +208,10 @@ def _encoder_paths(blocks: int) -> dict[str, str]:
 
 
 def _head_paths(architecture: str) -> dict[str, str]:
-    bias = _MASKED_LM_BIAS if architecture == "BertForMaskedLM" else {}
-    return {**_variables(_HEADS.get(architecture, {})), **bias}
+    found = _variables(_HEADS.get(architecture, {}))
+    if architecture == "BertForMaskedLM":
+        found["layers/masked_lm_head/vars/0"] = "cls.predictions.bias"
+    return found
 
 
 def write_preset(
@@ -265,9 +250,7 @@ def _check_writable(folder: Path, weights: Mapping[str, Any], config: BertConfig
     others = sorted(heads - {*known, "next_sentence"})
     if others or config.causal or config.anticausal or "pooler/dense/kernel" not in weights:
         what = others[0] if others else "attention in one direction or an encoder without pooler"
-        raise UserError(
-            f"{folder}: KerasHub's BERT has no place for {what}; convert to Hugging Face's format."
-        )
+        raise UserError(f"{folder}: KerasHub has no place for {what}; convert to hugging_face.")
     if config.hidden_act != "gelu_tanh" or config.layer_norm_eps != 1e-12:
         _LOGGER.warning(
             f"{folder}: KerasHub computes the tanh form of GELU and an epsilon of 1e-12, the model "
@@ -309,20 +292,12 @@ def _json_files(
     }
     if architecture:
         kind = next(kind for kind, name in _TASKS.items() if name == architecture)
-        preprocessor = _serialized(
-            f"{kind}Preprocessor",
-            {
-                "tokenizer": tokenizer,
-                "config_file": PREPROCESSOR_FILE,
-                "sequence_length": max_seq_length,
-            },
-        )
+        packing = {"config_file": PREPROCESSOR_FILE, "sequence_length": max_seq_length}
+        preprocessor = _serialized(f"{kind}Preprocessor", {"tokenizer": tokenizer, **packing})
         own: dict[str, Any] = {"backbone": backbone, "preprocessor": preprocessor}
         if kind == "BertTextClassifier":
-            own |= {
-                "num_classes": len(weights["classifier/dense/bias"]),
-                "dropout": config.hidden_dropout_prob,
-            }
+            labels = len(weights["classifier/dense/bias"])
+            own |= {"num_classes": labels, "dropout": config.hidden_dropout_prob}
         files |= {PREPROCESSOR_FILE: preprocessor, TASK_FILE: _serialized(kind, own)}
     return files
 
@@ -345,9 +320,8 @@ def _write_weights(
     by_heads = (heads, config.hidden_size // heads)
     tensors = {}
     for place, name in names.items():
-        if name not in arrays:
+        if (array := arrays.get(name)) is None:
             continue  # a table has no bias
-        array = arrays[name]
         if ".attention.self." in name:
             array = array.reshape(*array.shape[:-1], *by_heads)
         elif name.endswith("attention.output.dense.weight"):

@@ -78,10 +78,8 @@ def is_adapter(folder: Path) -> bool:
 def refuse_adapter(tensors: TensorSource, option: str) -> None:
     """Refuses an adapter where an option needs a whole model."""
     if isinstance(tensors, AdapterSource):
-        raise UserError(
-            f"{option}: {tensors.location} is an adapter; merge it with convert_checkpoint and "
-            "name the merged model as `init_checkpoint`."
-        )
+        remedy = "merge it with convert_checkpoint and name the merged model"
+        raise UserError(f"{option}: {tensors.location} is an adapter; {remedy}.")
 
 
 def read_base_name(folder: Path) -> str:
@@ -124,12 +122,7 @@ class _Change(NamedTuple):
 
 
 class AdapterSource(TensorSource):
-    """An adapter over its base: one checkpoint, whose matrices are read merged.
-
-    Args:
-        folder: of the adapter.
-        base: the open base.
-    """
+    """An adapter over its base: one checkpoint, whose matrices are read merged."""
 
     def __init__(self, folder: Path, base: TensorSource) -> None:
         self.location, self.reasons, self.keeps = str(folder), base.reasons, folder
@@ -185,18 +178,14 @@ class AdapterSource(TensorSource):
         return safetensors_file.read_tensor(self.files[-1], self._names[name])
 
     def _another_base(self, fault: str) -> UserError:
-        return UserError(
-            f"{self.location}: {fault} than the base {self._base.location} has; name the base that "
-            "it was trained on."
-        )
+        base = self._base.location
+        return UserError(f"{self.location}: {fault} than the base {base} has; name its own base.")
 
     def _check_saved(self) -> None:
         heads = {row.hugging_face for head in (BILSTM, *HEADS) for row in head_names(head)}
         if others := sorted(self._saved - {*heads, f"{_POOLER}weight", f"{_POOLER}bias"}):
-            raise UserError(
-                f"{self.location}: holds {shown(others[0])}, which is no adapter of a matrix and "
-                f"no head; {_MERGE_FIRST}."
-            )
+            fault = f"holds {shown(others[0])}, which is no adapter of a matrix and no head"
+            raise UserError(f"{self.location}: {fault}; {_MERGE_FIRST}.")
 
     def _find_changed(self, modules: Collection[str]) -> dict[str, _Change]:
         """What becomes of each changed tensor of the base."""
@@ -215,9 +204,8 @@ class AdapterSource(TensorSource):
             raise self._another_base(f"changes {blocks} {layers}, which is fewer")
         words = safetensors_file.read_metadata(self.files[-1]).get(_BASE_SHA256, "{}")
         origin = f"{self.files[-1]}: its {_BASE_SHA256}"
-        noted: dict[str, str] = typed(
-            parse_json(words, origin, _ANOTHER), dict[str, str], origin, _ANOTHER
-        )
+        said = parse_json(words, origin, _ANOTHER)
+        noted: dict[str, str] = typed(said, dict[str, str], origin, _ANOTHER)
         changed = dict[str, _Change]()
         for module in sorted(modules):
             path = paths.get(module, "")
@@ -237,10 +225,8 @@ class AdapterSource(TensorSource):
                 raise ValueError("may take hours")
             return re.fullmatch(rf"(.*\.)?({pattern})", module) is not None
         except (re.error, ValueError, OverflowError) as error:
-            raise UserError(
-                f"{self.location}: has a pattern {shown(pattern)}, which is not read here; "
-                f"{_MERGE_FIRST}."
-            ) from error
+            fault = f"has a pattern {shown(pattern)}, which is not read here"
+            raise UserError(f"{self.location}: {fault}; {_MERGE_FIRST}.") from error
 
     def _adapter(self, module: str, shape: tuple[int, ...]) -> Adapter:
         """Reads the adapter of a matrix [in, out]."""
@@ -260,10 +246,8 @@ class AdapterSource(TensorSource):
                 f"are other sizes ({shape[1]}, {shape[0]})"
             )
         if not 0 < rank <= min(shape):
-            raise UserError(
-                f"{self.location}: r={rank} is more than the size of {module}, {min(shape)}; "
-                f"{_ANOTHER}."
-            )
+            fault = f"r={rank} is more than the size of {module}, {min(shape)}"
+            raise UserError(f"{self.location}: {fault}; {_ANOTHER}.")
         a, b = (self._own(name).astype(np.float32).T for name in names)
         return Adapter(a, b, scale_of(alpha, rank, bool(self._config.get("use_rslora"))))
 
@@ -277,10 +261,7 @@ def write_adapter_files(
 ) -> None:
     """Writes the adapters of a model, and what it has besides its base.
 
-    Args:
-        rows: the names of the model's weights.
-        how: what the adapters were made by.
-        base: where the base is: a path, or a name on the hub and its commit, "name@commit".
+    `rows` are the names of the model's weights; `base` is a path, or "name@commit" on the hub.
     """
     weights = {weight.path: weight for weight in model.weights}
     own = [row for row in rows if row.part != "encoder" and weights[row.ours].trainable]

@@ -1,7 +1,6 @@
 """One checkpoint of a run as a model: its weights under our names, and what describes them."""
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
@@ -18,6 +17,7 @@ from keras_bert_impl.checkpoints.run_folder import (
 )
 from keras_bert_impl.checkpoints.sources import FoundTensor, TensorSource, parts_of
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import StrPath
 from keras_bert_impl.json_files import read_typed
 from keras_bert_impl.models.adapters import Adapter
 from keras_bert_impl.models.head_settings import LabelUnits
@@ -47,7 +47,7 @@ class _Description(TypedDict):
 class RunCheckpointSource(TensorSource):
     """The weights of a run's checkpoint, averaged where the run keeps averages."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: StrPath) -> None:
         self.location, folder = str(folder), Path(folder)
         self.files = parts_of(folder / STATE)
         names, self._units, self._scales = _read_names(folder)
@@ -60,23 +60,14 @@ class RunCheckpointSource(TensorSource):
                 raise ValueError(f"{NAMES_FILE} names {len(names)} of its weights, not all")
             self._keys = {name: variable_key(group, n) for n, name in enumerate(names)}
             # The data file is opened now: what the run removes later can still be read.
-            self._reader.get_tensor(min(self._keys.values(), key=self._size))
+            smallest = min(self._keys.values(), key=lambda key: math.prod(self._shapes[key]))
+            self._reader.get_tensor(smallest)
         self.shapes = {name: tuple(self._shapes[key]) for name, key in self._keys.items()}
-        self._others = {
-            row.hugging_face: row.ours
-            for head in (BILSTM, *HEADS)
-            for row in head_names(head)
-            if row.ours in self._keys
-        }
-
-    def _size(self, key: str) -> int:
-        return math.prod(self._shapes[key])
+        rows = (row for head in (BILSTM, *HEADS) for row in head_names(head))
+        self._others = {row.hugging_face: row.ours for row in rows if row.ours in self._keys}
 
     def find(self, names: Names) -> FoundTensor | None:
-        """The variable that answers to a weight; as in a model directory, heads of labels are one.
-
-        A tagger's head answers to a classifier's names, because both are called the same there.
-        """
+        """As in a model directory, a tagger's head answers to a classifier's names, too."""
         ours = names.ours if names.ours in self._keys else self._others.get(names.hugging_face)
         return None if ours is None else FoundTensor(ours, transposed=False)
 
@@ -103,10 +94,8 @@ def _read_names(folder: Path) -> tuple[list[str], LabelUnits | None, dict[str, f
     values = read_typed(path, _Description, _ANOTHER)
     names, units = values["names"], values.get("label_units")
     if _ROOT not in names:
-        raise UserError(
-            f"{folder}: holds only the head that learns over a frozen encoder, and no encoder; "
-            "name the model/ of the run when it is finished."
-        )
+        fault = "holds only the head that learns over a frozen encoder"
+        raise UserError(f"{folder}: {fault}; name the model/ of the run when it is finished.")
     scales = values.get("adapter_scales", {})
     if not {f"{one}/lora_{part}" for one in scales for part in "ab"} <= {*names}:
         raise UserError(f"{path}: lacks the adapter of a scale; {_ANOTHER}.")

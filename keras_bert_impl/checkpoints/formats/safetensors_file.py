@@ -1,7 +1,6 @@
 """Safetensors files by the format's own library, which checks a header before it is believed."""
 
 import contextlib
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,31 +9,29 @@ import ml_dtypes  # noqa: F401  # NumPy knows bfloat16 by it
 import numpy as np
 
 from keras_bert_impl.errors import reading
-from keras_bert_impl.files import check_file, whole_files
+from keras_bert_impl.files import StrPath, check_file, whole_files
 
 
-def read_shapes(path: str | os.PathLike[str]) -> dict[str, tuple[int, ...]]:
+def read_shapes(path: StrPath) -> dict[str, tuple[int, ...]]:
     """The shapes of a file's tensors by their names; no number is read."""
     with _opened(path) as file:
         names = file.keys()
         return {name: tuple(file.get_slice(name).get_shape()) for name in names}
 
 
-def read_tensor(path: str | os.PathLike[str], name: str) -> np.ndarray:
+def read_tensor(path: StrPath, name: str) -> np.ndarray:
     """Reads one tensor that `read_shapes` found."""
     with _opened(path) as file:
         return np.asarray(file.get_tensor(name))
 
 
-def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
+def read_metadata(path: StrPath) -> dict[str, str]:
     """What a file says besides its tensors."""
     with _opened(path) as file:
         return dict(file.metadata() or {})
 
 
-def write_safetensors(
-    path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], **metadata: str
-) -> None:
+def write_safetensors(path: StrPath, tensors: Mapping[str, np.ndarray], **metadata: str) -> None:
     """Writes tensors, and perhaps more metadata; the file appears when it is complete."""
     from safetensors.numpy import save_file
 
@@ -46,7 +43,7 @@ def write_safetensors(
 
 
 @contextlib.contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[Any]:
+def _opened(path: StrPath) -> Iterator[Any]:
     from safetensors import SafetensorError, safe_open
 
     check_file(path)

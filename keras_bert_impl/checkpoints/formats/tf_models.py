@@ -94,10 +94,8 @@ def read_params(path: Path) -> BertConfig:
     class Loader(yaml.SafeLoader):
         """Plain values only, but the library writes tuples."""
 
-    Loader.add_constructor(
-        "tag:yaml.org,2002:python/tuple",
-        lambda loader, node: list(loader.construct_sequence(node)),
-    )
+    plain = yaml.SafeLoader.construct_sequence
+    Loader.add_constructor("tag:yaml.org,2002:python/tuple", plain)
     content = read_small(path, 1, "no run's parameters need; name another folder")
     with reading(path, "the parameters of a BERT of TF Model Garden", "name bert_config.json"):
         try:
@@ -131,12 +129,10 @@ class _Graph:
             graph.ParseFromString(content)
         except Exception as error:  # protobuf's own kind
             raise ValueError("its graph of objects is damaged") from error
-        self.children = [
-            {child.local_name: child.node_id for child in node.children} for node in graph.nodes
-        ]
-        self._keys = [
-            {one.name: one.checkpoint_key for one in node.attributes} for node in graph.nodes
-        ]
+        self.children, self._keys = list[dict[str, int]](), list[dict[str, str]]()
+        for node in graph.nodes:
+            self.children.append({one.local_name: one.node_id for one in node.children})
+            self._keys.append({one.name: one.checkpoint_key for one in node.attributes})
 
     def walk(self) -> Iterator[int]:
         """All objects, those nearest to the root first."""
@@ -191,10 +187,8 @@ def _entries(graph: _Graph, translated: Mapping[str, str], prefix: Path) -> dict
 def _architecture(graph: _Graph, translated: Mapping[str, str]) -> str:
     """What transformers calls a model with the heads that were found; "" for an encoder."""
     heads = [head for head in _HEADS if f"{head}.bias" in translated]
-    labels_tokens = any(
-        graph.variables(graph.children[node].get("classifier"), "classifier")
-        for node in graph.walk()
-    )
+    classifiers = (graph.children[node].get("classifier") for node in graph.walk())
+    labels_tokens = any(graph.variables(one, "classifier") for one in classifiers)
     return "BertForTokenClassification" if labels_tokens else _HEADS[heads[0]] if heads else ""
 
 
@@ -232,11 +226,8 @@ def _blocks(graph: _Graph, node: int) -> list[int]:
         layers = graph.children[children["_transformer_layers"]]
         return [layers[key] for key in sorted((k for k in layers if k.isdigit()), key=int)]
     numbered = [children.get(f"{_LAYER}{number}") for number in range(len(children))]
-    return [
-        one
-        for one in numbered[_FIRST_BLOCK:]
-        if one is not None and "_attention_layer" in graph.children[one]
-    ]
+    blocks = [one for one in numbered[_FIRST_BLOCK:] if one is not None]
+    return [one for one in blocks if "_attention_layer" in graph.children[one]]
 
 
 def _encoder(graph: _Graph, node: int) -> dict[str, str]:

@@ -35,7 +35,9 @@ class _Index(TypedDict):
 
 def open_hdf5(folder: Path) -> TranslatedSource:
     """Opens the `tf_model.h5` of a folder, or its parts."""
-    parts = _parts(folder)
+    parts = [folder / TF_WEIGHTS_FILE]
+    if not parts[0].exists():
+        parts = listed_parts(folder / TF_INDEX_FILE, hdf5_file.read_hdf5_shapes)
     files = {
         name: (path, shape)
         for path in parts
@@ -78,12 +80,6 @@ def pytorch_names(variables: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _parts(folder: Path) -> list[Path]:
-    if (folder / TF_WEIGHTS_FILE).exists():
-        return [folder / TF_WEIGHTS_FILE]
-    return listed_parts(folder / TF_INDEX_FILE, hdf5_file.read_hdf5_shapes)
-
-
 def listed_parts(index: Path, names_in: Callable[[Path], Iterable[str]]) -> list[Path]:
     """The files that an index lists; they must hold all tensors that it lists.
 
@@ -93,8 +89,6 @@ def listed_parts(index: Path, names_in: Callable[[Path], Iterable[str]]) -> list
     parts = [index.parent / name for name in sorted({*weight_map.values()})]
     held = {name for part in parts for name in pytorch_names(names_in(part))}
     if missing := sorted({*pytorch_names(weight_map)} - held):
-        raise UserError(
-            f"{index}: lists tensor {shown(missing[0])}, which no shard holds; download the "
-            "shards again."
-        )
+        fault = f"lists tensor {shown(missing[0])}, which no shard holds"
+        raise UserError(f"{index}: {fault}; download the shards again.")
     return parts

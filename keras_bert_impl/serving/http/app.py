@@ -115,10 +115,9 @@ class _Pages(CORSMiddleware):
 class Service:
     """Models behind paths.
 
-    Attributes:
-        stopping: it takes no more requests.
-        cut_off: how many requests its stop did not answer.
-        is_warm: what is made at the first use is made; until then it is not ready, but answers.
+    When it is `stopping`, it takes no more requests; `cut_off` are those that its stop did not
+    answer. Until it `is_warm`, so that what the first use makes is made, it answers, but is not
+    ready.
     """
 
     def __init__(
@@ -385,10 +384,8 @@ def _json(value: Any, status: int = 200, headers: Mapping[str, str] | None = Non
     try:
         content = to_json(value)
     except ValueError:
-        status, content = (
-            500,
-            to_json({"error": "the model's answer holds a number that is not finite."}),
-        )
+        status = 500
+        content = to_json({"error": "the model's answer holds a number that is not finite."})
     return Response(content, status, {**_HEADERS, **(headers or {})}, "application/json")
 
 

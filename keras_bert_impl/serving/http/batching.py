@@ -92,10 +92,8 @@ class Batcher:
         self._small_computed = 0  # tokens, while large requests wait for a batch
         self._closed = False
         # While as many batches as are worth it are computed, one thread prepares the next.
-        self._threads = [
-            threading.Thread(target=self._work, name=f"batches-{number}", daemon=True)
-            for number in range(answerer.batches_at_once + 1)
-        ]
+        names = (f"batches-{number}" for number in range(answerer.batches_at_once + 1))
+        self._threads = [threading.Thread(target=self._work, name=x, daemon=True) for x in names]
         for thread in self._threads:
             thread.start()
 
@@ -104,12 +102,10 @@ class Batcher:
         return self._waiting
 
     def ask(self, instances: Sequence[Instance]) -> asyncio.Future[Answered]:
-        """Answers instances; called in an event loop.
+        """Gives what will have the answers of instances; called in an event loop.
 
-        Returns:
-            What will have the answers. Once it is done in another way, cancelled say, what is not
-            begun is dropped. It may end with `RequestError`: an instance is not what the model
-            answers (400), or the model failed (500).
+        Once it is done in another way, cancelled say, what is not begun is dropped. It may end with
+        `RequestError`: an instance is not what the model answers (400), or the model failed (500).
         """
         request = self._request_of(instances, looks_up=True)
         if request.missing:
@@ -161,10 +157,8 @@ class Batcher:
             known = self._pace.batches >= _BATCHES_TO_KNOW
             too_long = known and self._seconds_until(request) > self._most_seconds
             if self._waiting and (is_full or too_long):
-                later = self._wait(request, is_full)
-                raise RequestError(
-                    429, "too many requests wait; ask again later.", retry_after=later
-                )
+                sentence = "too many requests wait; ask again later."
+                raise RequestError(429, sentence, retry_after=self._wait(request, is_full))
             self._waiting += request.asked
             self._characters += request.size
             self._line_of(request).add(request)
@@ -181,8 +175,7 @@ class Batcher:
     def _seconds_until(self, request: Request, is_full: bool = False) -> float:
         """In how many seconds a request would be answered: it and what is computed before it.
 
-        Args:
-            is_full: it is not taken before one of the large requests that wait has ended.
+        Where `is_full`, it is not taken before one of the large requests that wait has ended.
         """
         own, small = self._tokens_left(request), self._small
         before = small.rows.positions + self._pace.tokens(small.characters)
@@ -455,9 +448,8 @@ def _fault_of(error: Exception, computing: bool = False) -> RequestError:
     """What a client learns: its own mistakes, and of others only that there was one."""
     if isinstance(error, UserError) and not computing:
         return bad_request(str(error))
-    _LOGGER.error(
-        "A request failed: %s", error, exc_info=None if isinstance(error, UserError) else error
-    )
+    trace = None if isinstance(error, UserError) else error
+    _LOGGER.error("A request failed: %s", error, exc_info=trace)
     if isinstance(error, NotFiniteError):
         return RequestError(500, "the model's numbers are not finite for this request.")
     return RequestError(500, _FAILED)

@@ -50,14 +50,9 @@ def fault_body(fault: RequestError, openai: bool) -> dict[str, object]:
         return {"error": fault.detail}
     kinds = {401: "authentication_error", 429: "rate_limit_error"}
     other = "invalid_request_error" if fault.status_code < 500 else "server_error"
-    return {
-        "error": {
-            "message": fault.detail,
-            "type": kinds.get(fault.status_code, other),
-            "param": fault.parameter,
-            "code": fault.code,
-        }
-    }
+    kind = kinds.get(fault.status_code, other)
+    said = {"message": fault.detail, "type": kind, "param": fault.parameter, "code": fault.code}
+    return {"error": said}
 
 
 @dataclasses.dataclass
@@ -71,11 +66,9 @@ class BodyReader:
     async def json(self, request: Request) -> Any:
         packing = request.headers.get("content-encoding", "").lower()
         if packing not in ("", "identity", *_PACKINGS):
-            raise RequestError(
-                415,
-                "the body is packed in a way that is not read here; send it as it is, or as gzip.",
-                headers={"Accept-Encoding": "gzip"},
-            )
+            fault = "the body is packed in a way that is not read here"
+            remedy, headers = "send it as it is, or as gzip", {"Accept-Encoding": "gzip"}
+            raise RequestError(415, f"{fault}; {remedy}.", headers=headers)
         # More digits than a machine counts in come as text, too.
         length, most = request.headers.get("content-length", "0"), self.mebibytes << 20
         if len(length) > len(str(most)) or int(length) > most:

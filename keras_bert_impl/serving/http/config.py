@@ -7,6 +7,7 @@ import os
 import re
 import ssl
 from pathlib import Path
+from typing import Any
 
 from keras_bert_impl.backend import need_extra
 from keras_bert_impl.errors import UserError, reason_of
@@ -28,7 +29,8 @@ PORTS = {"http": ":80", "https": ":443"}
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s,@?#]+", re.IGNORECASE)
 _NAME = re.compile(r"[^/\s,\[\]:*@?#]+")
 
-_A_DAY = 24 * 3600.0  # seconds; the system's clocks refuse far larger ones
+# A day in seconds; the system's clocks refuse far larger ones.
+_SECONDS: dict[str, Any] = {"more_than": 0, "at_most": 24 * 3600.0}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -82,28 +84,16 @@ class ServerConfig:
     )
     max_connections: int = option(8192, "The most open connections.", at_least=1, at_most=65536)
     read_seconds: float = option(
-        10.0,
-        "How long the head of a request may take to arrive, and its body.",
-        more_than=0,
-        at_most=_A_DAY,
+        10.0, "How long the head of a request may take to arrive, and its body.", **_SECONDS
     )
     answer_seconds: float = option(
-        60.0,
-        "How long a request may wait for its answer; then it gets status 429.",
-        more_than=0,
-        at_most=_A_DAY,
+        60.0, "How long a request may wait for its answer; then it gets status 429.", **_SECONDS
     )
     idle_seconds: float = option(
-        30.0,
-        "After how long a connection on which nothing is asked is closed.",
-        more_than=0,
-        at_most=_A_DAY,
+        30.0, "After how long a connection on which nothing is asked is closed.", **_SECONDS
     )
     stop_seconds: float = option(
-        30.0,
-        "How long a stopped server answers what it has begun.",
-        more_than=0,
-        at_most=_A_DAY,
+        30.0, "How long a stopped server answers what it has begun.", **_SECONDS
     )
 
     def __post_init__(self) -> None:
@@ -154,9 +144,8 @@ class ServerConfig:
             content = read_small(self.api_key_file, 1, needs, stream_or_empty=True)
             source, key = str(self.api_key_file), content.decode("utf-8", "replace").strip()
         if key is not None and not _KEY.fullmatch(key):
-            raise UserError(
-                f"{source}: is no API key; give 1 to 512 letters, digits or signs, without blanks."
-            )
+            wanted = "1 to 512 letters, digits or signs, without blanks"
+            raise UserError(f"{source}: is no API key; give {wanted}.")
         return key
 
 

@@ -5,17 +5,7 @@ from typing import Any
 
 from keras_bert_impl.serving.answerer import Answerer, AnsweringModel, Input
 from keras_bert_impl.serving.forms import VectorForm
-from keras_bert_impl.serving.http.rest import (
-    B64,
-    DEFAULT_SIGNATURE,
-    IGNORED,
-    METHODS,
-    MOST_FOUND,
-    RERANK_PATHS,
-    ServedIndex,
-    capabilities_of,
-    vectors_of,
-)
+from keras_bert_impl.serving.http import rest
 from keras_bert_impl.serving.reranking import can_rank
 
 _FAULTS = {
@@ -46,7 +36,7 @@ _EXAMPLES = {"fill_mask_text": "Paris is the [MASK] of France."}
 
 def openapi_document(
     models: Mapping[str, AnsweringModel],
-    indexes: Mapping[str, ServedIndex] | None = None,
+    indexes: Mapping[str, rest.ServedIndex] | None = None,
     has_key: bool = False,
 ) -> dict[str, Any]:
     """Describes what may be asked of these models, in OpenAPI 3.1."""
@@ -56,7 +46,7 @@ def openapi_document(
         paths[path] = {"get": {**_get(_GETS[path], faults), **open_to_all}}
     for name, model in models.items():
         paths |= _paths_of(name, model)
-    if vectors := [name for name, model in models.items() if vectors_of(model)]:
+    if vectors := [name for name, model in models.items() if rest.vectors_of(model)]:
         schema = {
             "model": {"enum": vectors},
             "input": _TEXT_OR_TEXTS,
@@ -69,7 +59,7 @@ def openapi_document(
         paths["/v1/embeddings"] = _post(about, _object(schema, ("model", "input")), post)
     if indexes:
         names = [*indexes, None] if len(indexes) == 1 else [*indexes]
-        most = {"type": "integer", "minimum": 1, "maximum": MOST_FOUND}
+        most = {"type": "integer", "minimum": 1, "maximum": rest.MOST_FOUND}
         top_k = {**_or_null(most), "default": 10}
         schema = {"query": _TEXT_OR_TEXTS, "top_k": top_k, "index": {"enum": names}}
         needed = ("query",) if len(indexes) == 1 else ("query", "index")
@@ -79,7 +69,7 @@ def openapi_document(
     if rerankers := [name for name, model in models.items() if can_rank(model)]:
         post = {"model": rerankers[0], "query": _SAYING, "documents": [_SAYING]}
         about = "Documents in the order of their scores, in Cohere's, Jina's and TEI's form."
-        paths |= dict.fromkeys(RERANK_PATHS, _post(about, _reranking_schema(rerankers), post))
+        paths |= dict.fromkeys(rest.RERANK_PATHS, _post(about, _reranking_schema(rerankers), post))
     return {
         "openapi": "3.1.0",
         "info": {"title": "keras_bert_impl", "version": "1"},
@@ -101,13 +91,13 @@ def _paths_of(name: str, model: AnsweringModel) -> dict[str, Any]:
         fields = {field: _list_of(values) for field, values in row["properties"].items()}
         columns.append(_object(fields, row["required"]))
     schema = {
-        "signature_name": {"enum": [*model.answerers, DEFAULT_SIGNATURE, "", None]},
+        "signature_name": {"enum": [*model.answerers, rest.DEFAULT_SIGNATURE, "", None]},
         "instances": {"anyOf": rows},
         "inputs": {"description": "The same by columns.", "anyOf": [*rows, *columns]},
         "encoding_format": {"enum": ["float", None, *(["base64"] * (main.kind == "vector"))]},
     }
     about, example = f"Answers: {'; '.join(signatures)}.", {"instances": [_example(main)]}
-    asked = _object(schema, oneOf=[{"required": [one]} for one in METHODS["predict"]])
+    asked = _object(schema, oneOf=[{"required": [one]} for one in rest.METHODS["predict"]])
     states = _get("The states of the model's versions, and its entry in the list.", _OF_MODELS)
     metadata = _get("Its signatures, and what there is to know of it.", _OF_MODELS)
     found = {"": {"get": states}, "/metadata": {"get": metadata}}
@@ -125,7 +115,7 @@ def _paths_of(name: str, model: AnsweringModel) -> dict[str, Any]:
         ("classify", "Labels with their probabilities."),
         ("regress", "Numbers."),
     ):
-        if method in capabilities_of(model):
+        if method in rest.capabilities_of(model):
             found[f":{method}"] = _post(about, asked, example)
     paths = dict[str, Any]()
     for which, given in (
@@ -154,7 +144,7 @@ def _reranking_schema(models: Sequence[str]) -> dict[str, Any]:
         **dict.fromkeys(("return_documents", "return_text", "raw_scores", "truncate"), flag),
         "truncation_direction": {"enum": ["Right", "right", None]},
         "positive_label": {**_or_null(_TEXT), "description": "Its probability is the score."},
-        **{entry: {"description": "It is ignored."} for entry in IGNORED},
+        **{entry: {"description": "It is ignored."} for entry in rest.IGNORED},
     }
     needed = ("query",) if len(models) == 1 else ("query", "model")
     # null is as if an entry were not there.
@@ -206,7 +196,7 @@ def _schema(inputs: Sequence[Input], of_features: bool = False) -> dict[str, Any
 
 
 def _type_of(field: Input, of_features: bool = False) -> dict[str, Any]:
-    text: dict[str, Any] = {"anyOf": [_TEXT, _object({B64: _TEXT}, (B64,))]}
+    text: dict[str, Any] = {"anyOf": [_TEXT, _object({rest.B64: _TEXT}, (rest.B64,))]}
     if field.is_number:
         found: dict[str, Any] = {"type": "integer"}
     elif field.is_list:

@@ -33,11 +33,8 @@ from keras_bert_impl.serving.smaller_vectors import in_base64
 
 DEFAULT_SIGNATURE = "serving_default"
 
-METHODS = {
-    "predict": ("instances", "inputs"),
-    "classify": ("examples", "context"),
-    "regress": ("examples", "context"),
-}
+_EXAMPLES = ("examples", "context")
+METHODS = {"predict": ("instances", "inputs"), "classify": _EXAMPLES, "regress": _EXAMPLES}
 """What each method takes beside `signature_name`."""
 
 _OF_SEARCH = ("query", "top_k", "index")
@@ -164,9 +161,8 @@ def _answerer(model: AnsweringModel, name: Any, first: Any) -> Answerer:
         return asked_answerer(model.answerers, ["" if is_bare else first])
     if isinstance(name, str) and name in model.answerers:
         return model.answerers[name]
-    raise bad_request(
-        f"`signature_name` is {shown(name)}; the model has {', '.join(model.answerers)}."
-    )
+    known = ", ".join(model.answerers)
+    raise bad_request(f"`signature_name` is {shown(name)}; the model has {known}.")
 
 
 def _rows(body: Mapping[str, Any]) -> Any:
@@ -179,7 +175,7 @@ def _rows(body: Mapping[str, Any]) -> Any:
         if not isinstance(column, list) or not column:
             raise bad_request(f"`inputs`: {shown(name)} must be a list with at least one value.")
     counts = {name: len(column) for name, column in columns.items()}
-    if len(set(counts.values())) > 1:
+    if len({*counts.values()}) > 1:
         raise bad_request(f"`inputs`: the columns differ in their lengths ({shown(counts)}).")
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -187,9 +183,7 @@ def _rows(body: Mapping[str, Any]) -> Any:
 def _examples(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows of `examples`, which may share a `context`."""
     examples, context = body.get("examples"), body.get("context", {})
-    if not isinstance(examples, list) or not all(
-        isinstance(one, dict) for one in (context, *examples)
-    ):
+    if not isinstance(examples, list) or not all(isinstance(x, dict) for x in (context, *examples)):
         raise bad_request("send `examples`, a list of objects, and perhaps `context`, an object.")
     return [{**context, **example} for example in examples]
 
@@ -237,19 +231,15 @@ def _writer(model: AnsweringModel, answerer: Answerer, method: str) -> _Write:
     labels = model.description.get("labels")
     if not labels:
         raise bad_request("the model's labels have no names here; use :predict.")
-    return lambda answered: {
-        "result": [
-            [[*pair] for pair in zip(labels, one["probabilities"], strict=True)]
-            for one in answered.answers
-        ]
-    }
+
+    def write_labels(answered: Answered) -> dict[str, Any]:
+        shares = [one["probabilities"] for one in answered.answers]
+        return {"result": [[[*pair] for pair in zip(labels, x, strict=True)] for x in shares]}
+
+    return write_labels
 
 
 _FAILED = "it could not be opened; the server's log says why."
-_STATUS = [
-    {"error_code": "OK", "error_message": ""},
-    {"error_code": "UNKNOWN", "error_message": _FAILED},
-]
 
 
 def status_body(
@@ -261,10 +251,11 @@ def status_body(
     if version or label:
         waiting = [one for one in versions.others if str(one) == version]
         numbers = waiting or [versions.named(name, version, label)]
-    told = [
-        {"version": str(one), "state": states[one], "status": _STATUS[states[one] == "END"]}
-        for one in numbers
-    ]
+    told = []
+    for one in numbers:
+        code, message = ("UNKNOWN", _FAILED) if states[one] == "END" else ("OK", "")
+        status = {"error_code": code, "error_message": message}
+        told.append({"version": str(one), "state": states[one], "status": status})
     entry = model_entry(name, versions.models[versions.newest], created)
     return {"model_version_status": told, **entry}
 
@@ -273,12 +264,10 @@ def metadata_body(name: str, version: int, model: AnsweringModel) -> dict[str, A
     """What `/metadata` gives: the signatures, and beside them what people want to know."""
     signatures = {one: _signature(answerer) for one, answerer in model.answerers.items()}
     default = next(iter(signatures.values()))
+    defined = {"signature_def": {DEFAULT_SIGNATURE: default, **signatures}}
     return {
         "model_spec": {"name": name, "signature_name": "", "version": str(version)},
-        "metadata": {
-            "signature_def": {"signature_def": {DEFAULT_SIGNATURE: default, **signatures}},
-            "description": dict(model.description),
-        },
+        "metadata": {"signature_def": defined, "description": dict(model.description)},
     }
 
 
@@ -289,19 +278,14 @@ def _signature(answerer: Answerer) -> dict[str, Any]:
     sizes = [{"size": "-1", "name": ""}]
     # Unpadded answers have no one shape; what they are is said in words.
     any_shape = {"dim": [], "unknown_rank": True}
-    return {
-        "inputs": {
-            one.name: field(
-                one.name, "DT_STRING", {"dim": sizes * (1 + one.is_list), "unknown_rank": False}
-            )
-            for one in answerer.inputs
-        },
-        "outputs": {
-            name: field(name, "DT_INVALID", any_shape, about=about)
-            for name, about in answerer.outputs.items()
-        },
-        "method_name": "tensorflow/serving/predict",
-    }
+    inputs, outputs = dict[str, Any](), dict[str, Any]()
+    for one in answerer.inputs:
+        shape = {"dim": sizes * (1 + one.is_list), "unknown_rank": False}
+        inputs[one.name] = field(one.name, "DT_STRING", shape)
+    for name, about in answerer.outputs.items():
+        outputs[name] = field(name, "DT_INVALID", any_shape, about=about)
+    method = "tensorflow/serving/predict"
+    return {"inputs": inputs, "outputs": outputs, "method_name": method}
 
 
 def vectors_of(model: AnsweringModel) -> Answerer | None:
@@ -317,12 +301,8 @@ def read_embeddings(models: Mapping[str, AnsweringModel], body: Any) -> tuple[st
         raise bad_request("`model` must name a model; /v1/models lists them.", "model")
     answerer = vectors_of(models[name]) if name in models else None
     if answerer is None:
-        raise RequestError(
-            404,
-            f"no model {shown(name)} gives vectors here; /v1/models lists those that do.",
-            code="model_not_found",
-            parameter="model",
-        )
+        known = "/v1/models lists those that do"
+        raise _no_model(f"no model {shown(name)} gives vectors here; {known}.")
     for entry, value, right, wanted in (
         ("encoding_format", form, form in (None, "float", "base64"), "float or base64"),
         ("dimensions", dimensions, type(dimensions) in (int, type(None)), "a whole number"),
@@ -341,17 +321,17 @@ def read_embeddings(models: Mapping[str, AnsweringModel], body: Any) -> tuple[st
         vectors: list[Any] = [one[output] for one in answered.answers]
         if form == "base64":
             vectors = [in_base64(vector, options) for vector in vectors]
-        return {
-            "object": "list",
-            "data": [
-                {"object": "embedding", "index": index, "embedding": vector}
-                for index, vector in enumerate(vectors)
-            ],
-            "model": name,
-            "usage": {"prompt_tokens": answered.tokens, "total_tokens": answered.tokens},
-        }
+        data = [
+            {"object": "embedding", "index": index, "embedding": vector}
+            for index, vector in enumerate(vectors)
+        ]
+        return {"object": "list", "data": data, "model": name, "usage": _usage(answered)}
 
     return name, Asked(answerer, instances, write)
+
+
+def _usage(answered: Answered) -> dict[str, int]:
+    return dict.fromkeys(("prompt_tokens", "total_tokens"), answered.tokens)
 
 
 def read_search(
@@ -366,20 +346,16 @@ def read_search(
     if "index" not in body and len(indexes) > 1:
         raise bad_request(f"`index` must name one of {', '.join(indexes)}.", "index")
     if type(count) is not int or not 1 <= count <= MOST_FOUND:
-        raise bad_request(
-            f"`top_k` is {shown(count)}; give a number from 1 to {MOST_FOUND}.", "top_k"
-        )
+        wanted = f"give a number from 1 to {MOST_FOUND}"
+        raise bad_request(f"`top_k` is {shown(count)}; {wanted}.", "top_k")
     index = indexes[name]
     answerer = vectors_of(models[index.model])
     assert answerer is not None, "an index is of a model of vectors"
     field, output = answerer.inputs[0].name, next(iter(answerer.outputs))
     instances = [{field: text, **index.options} for text in _texts(query, "query")]
     if len(instances) * count > _MOST_OF_ALL:
-        raise bad_request(
-            f"{len(instances)} queries with `top_k` {count} are more than {_MOST_OF_ALL} results; "
-            "send fewer of them at once.",
-            "top_k",
-        )
+        fault = f"{len(instances)} queries with `top_k` {count} are too many"
+        raise bad_request(f"{fault} (of {_MOST_OF_ALL} results); send fewer at once.", "top_k")
 
     def write(answered: Answered) -> dict[str, Any]:
         vectors = np.array([one[output] for one in answered.answers], np.float32)
@@ -446,11 +422,8 @@ def read_rerank(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, A
 
     def write(answered: Answered) -> Any:
         if asked.get("truncate") is False and any(answered.num_truncated):
-            raise bad_request(
-                "a query with its document is longer than the model reads; shorten them, or leave "
-                "`truncate` out.",
-                "truncate",
-            )
+            fault = "a query with its document is longer than the model reads"
+            raise bad_request(f"{fault}; shorten them, or leave `truncate` out.", "truncate")
         number = scoring.raw if asked.get("raw_scores") else scoring.score
         scores = [number(one) for one in answered.answers]
         results = list[dict[str, Any]]()
@@ -459,8 +432,7 @@ def read_rerank(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, A
             if asked.get("return_text" if is_tei else "return_documents"):
                 text = {"text": texts[one]}
                 results[-1].update(text if is_tei else {"document": text})
-        usage = {"prompt_tokens": answered.tokens, "total_tokens": answered.tokens}
-        about = {"model": name, "object": "list", "usage": usage}
+        about = {"model": name, "object": "list", "usage": _usage(answered)}
         return results if is_tei else {**about, "results": results}
 
     return name, Asked(scoring.answerer, scoring.instances(asked["query"], texts), write)
@@ -473,13 +445,12 @@ def _reranking_model(models: Mapping[str, AnsweringModel], name: str | None) -> 
         return able[0]
     if name in able:
         return str(name)
-    raise RequestError(
-        404,
-        f"`model` is {shown(name)}; those that score pairs of texts here are: "
-        f"{', '.join(able) or 'none'}.",
-        code="model_not_found",
-        parameter="model",
-    )
+    known = f"those that score pairs of texts here are: {', '.join(able) or 'none'}"
+    raise _no_model(f"`model` is {shown(name)}; {known}.")
+
+
+def _no_model(sentence: str) -> RequestError:
+    return RequestError(404, sentence, code="model_not_found", parameter="model")
 
 
 def _texts(given: Any, entry: str = "input") -> list[str]:

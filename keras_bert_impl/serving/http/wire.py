@@ -52,11 +52,8 @@ _NO_NAME = re.compile("[/@?#]")  # what would be read as other parts of an addre
 class Wire:
     """Gives requests an id, and tells what became of each.
 
-    Args:
-        log: takes lines; none where it is None.
-        count: is told of each request that ended: its scope, its status, its seconds until
-            the system had its last byte, and whether the server's stop cut it off.
-        refuse: makes the answer of a fault.
+    `count` is told of each request that ended: its scope, its status, its seconds until the system
+    had its last byte, and whether the server's stop cut it off. `refuse` answers a fault.
     """
 
     def __init__(
@@ -199,11 +196,8 @@ class Guard:
         # HTTP/1.0 knows no Host; every browser sends one.
         is_ours = is_of_this_machine_only(host) or {ANY, host} & self._hosts
         if given and not (host and is_ours):
-            raise RequestError(
-                403,
-                f"{shown(given)} is no name of this server; its owner may add it to "
-                "`allowed_hosts`.",
-            )
+            remedy = "its owner may add it to `allowed_hosts`"
+            raise RequestError(403, f"{shown(given)} is no name of this server; {remedy}.")
 
     def _check_page(self, method: str, headers: Headers) -> None:
         site, origin = headers.get("sec-fetch-site"), headers.get("origin", "").lower()
@@ -219,23 +213,17 @@ class Guard:
             # A link may lead here: the page that has it sees nothing of what is behind it.
             is_foreign = headers.get("sec-fetch-dest") != "document"
         if is_foreign:
-            raise RequestError(
-                403,
-                f"a page of {shown(origin or 'another origin')} may not ask this server; its owner "
-                "may add it to `allowed_origins`.",
-            )
+            page = f"a page of {shown(origin or 'another origin')} may not ask this server"
+            raise RequestError(403, f"{page}; its owner may add it to `allowed_origins`.")
 
     def _check_key(self, header: str) -> None:
         kind, _, given = header.partition(" ")
         # The time of this comparison says nothing of how much of a key is right.
         right = hmac.compare_digest(given.strip().encode("utf-8", "replace"), self._key)
         if self._key and not (right and kind.lower() == "bearer"):
-            raise RequestError(
-                401,
-                "the API key is missing or wrong; send it as `Authorization: Bearer KEY`.",
-                code="invalid_api_key",
-                headers={"WWW-Authenticate": "Bearer"},
-            )
+            fault = "the API key is missing or wrong; send it as `Authorization: Bearer KEY`."
+            wanted = {"WWW-Authenticate": "Bearer"}
+            raise RequestError(401, fault, code="invalid_api_key", headers=wanted)
 
 
 def _name_in(host: str) -> str:

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import html
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import numpy as np
 from keras_bert_impl.checkpoints.model_source import AdaptedOptions
 from keras_bert_impl.engines.config import ENGINES, TENSORFLOW
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import check_output, open_whole
+from keras_bert_impl.files import StrPath, check_output, open_whole
 from keras_bert_impl.json_files import json_text
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.serving.attention import AttentionModel, TextAttention
@@ -26,14 +25,8 @@ STATIC = resources.files(__package__) / "static"
 
 # In the order in which they need each other.
 _MODULES = (
-    "text.js",
-    "dom.js",
-    "link.js",
-    "picture.js",
-    "attention_data.js",
-    "attention_reading.js",
-    "attention_view.js",
-    "single_page.js",
+    *("text.js", "dom.js", "link.js", "picture.js", "attention_data.js"),
+    *("attention_reading.js", "attention_view.js", "single_page.js"),
 )
 _STYLES = ("page.css", "attention.css")
 _SCALE = 65535
@@ -66,10 +59,8 @@ class ExplainConfig(AdaptedOptions):
         if not any(text.strip() for text in self.text):
             raise UserError("there is no text; give `text`.")
         if self.text_pair and len(self.text_pair) != len(self.text):
-            raise UserError(
-                f"`text` is given {len(self.text)} times, but `text_pair` {len(self.text_pair)} "
-                "times; give a second text for each."
-            )
+            counts = f"{len(self.text)} times, but `text_pair` {len(self.text_pair)} times"
+            raise UserError(f"`text` is given {counts}; give a second text for each.")
 
 
 def explain(config: ExplainConfig) -> list[TextAttention]:
@@ -85,12 +76,7 @@ def explain(config: ExplainConfig) -> list[TextAttention]:
 
 @dataclass(frozen=True)
 class ShownAttention:
-    """The attention of texts, which a notebook shows as head view and model view.
-
-    Attributes:
-        attentions: of each text, with its tokens and numbers.
-        height: of the frame, in pixels.
-    """
+    """The attention of texts, which a notebook shows in a frame of so many pixels' height."""
 
     attentions: Sequence[TextAttention]
     height: int = 720
@@ -109,7 +95,7 @@ class ShownAttention:
 
 
 def show_attention(
-    model: str | os.PathLike[str] | AttentionModel,
+    model: StrPath | AttentionModel,
     text: str | tuple[str, str] | Sequence[str | tuple[str, str]],
     text_pair: str | None = None,
     **description: Any,
@@ -133,18 +119,13 @@ def show_attention(
     texts = [text] if isinstance(text, str | tuple) else list(text)
     if text_pair is not None:
         texts = [(one, text_pair) for one in texts if isinstance(one, str)]
-    opened = (
-        model if isinstance(model, AttentionModel) else AttentionModel.open(model, **description)
-    )
-    return ShownAttention(opened.of_texts(texts))
+    if not isinstance(model, AttentionModel):
+        model = AttentionModel.open(model, **description)
+    return ShownAttention(model.of_texts(texts))
 
 
 def attention_page(attentions: Sequence[TextAttention], title: str = "Attention") -> str:
-    """A page that shows the attention of texts.
-
-    Returns:
-        HTML, which a browser may open from a file: its own policy forbids it to ask for anything.
-    """
+    """HTML, which a browser may open from a file: its policy forbids it to ask for anything."""
     # The modules as one script: names are unique among them, which a test asks for.
     script = "".join(_IMPORT.sub("", read_static(name)) for name in _MODULES)
     style = "".join(map(read_static, _STYLES))
@@ -170,11 +151,10 @@ def attention_page(attentions: Sequence[TextAttention], title: str = "Attention"
 
 
 def written_attention(attention: TextAttention) -> dict[str, Any]:
-    """The attention of a text as JSON values, in shares of 1/65535.
+    """The attention of a text as JSON values.
 
-    Returns:
-        `tokens`, `segments`, `layers`, `heads`, and `probabilities`: base64 of uint16,
-        little-endian, [layers, heads, from, to].
+    `probabilities` are shares of 1/65535: base64 of uint16, little-endian, [layers, heads, from,
+    to].
 
     Example:
         >>> halves = np.full([1, 1, 2, 2], 0.5, np.float32)

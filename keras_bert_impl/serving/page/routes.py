@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import os
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +17,7 @@ from starlette.routing import BaseRoute, Route
 
 from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.files import StrPath
 from keras_bert_impl.serving.answerer import Answerer, AnsweringModel, Instance, Row
 from keras_bert_impl.serving.attention import AttentionModel, tokens_of
 from keras_bert_impl.serving.http import rest
@@ -44,10 +44,8 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
-_FILES = {
-    "/" if file.name == _PAGE else f"/playground/{file.name}": file.name
-    for file in sorted(STATIC.iterdir(), key=lambda file: file.name)
-}
+_NAMES = sorted(file.name for file in STATIC.iterdir())
+_FILES = {"/" if name == _PAGE else f"/playground/{name}": name for name in _NAMES}
 _NO_ATTENTION = (
     "This export gives its outputs and not its attention; open the model directory that it was "
     "made from to see it."
@@ -59,13 +57,7 @@ OPEN_PATHS = tuple(_FILES)
 
 @dataclass(frozen=True)
 class ShownModel:
-    """A model, and what shows its inside.
-
-    Attributes:
-        model: answers.
-        vocabulary: of its ids; None where its folder has none.
-        attention: gives its attention, or a sentence that says why it cannot.
-    """
+    """A model, and what shows its inside; where it has no attention, a sentence says why."""
 
     model: AnsweringModel
     vocabulary: Vocabulary | None
@@ -85,8 +77,12 @@ class ShownModel:
         """The rows that an instance becomes, with their tokens and ids, as JSON values."""
         if self.vocabulary is None:
             raise UserError("the model's folder has no vocabulary; its tokens have no names.")
-        rows = islice(rows_of(answerer, instance), _MOST_ROWS)
-        return {"rows": [_token_row(row, self.vocabulary) for row in rows]}
+        rows = list[dict[str, Any]]()
+        for row in islice(rows_of(answerer, instance), _MOST_ROWS):
+            ids, segments = row["input_ids"], row["segment_ids"].tolist()
+            tokens = list(tokens_of(ids, self.vocabulary))
+            rows.append({"tokens": tokens, "ids": ids.tolist(), "segments": segments})
+        return {"rows": rows}
 
     def attend(self, answerer: Answerer, instance: Instance) -> dict[str, Any]:
         """The attention of the first row that an instance becomes, as JSON values."""
@@ -97,11 +93,7 @@ class ShownModel:
 
 
 def show_model(
-    path: str | os.PathLike[str],
-    model: AnsweringModel,
-    *,
-    engine: str = TENSORFLOW,
-    **description: Any,
+    path: StrPath, model: AnsweringModel, *, engine: str = TENSORFLOW, **description: Any
 ) -> ShownModel:
     """Adds to an open model what shows its inside."""
     try:
@@ -139,26 +131,13 @@ def rows_of(answerer: Answerer, instance: Instance) -> Iterator[Row]:
             yield dict(zip(ENCODER_INPUTS, (part[:length] for part in parts), strict=True))
 
 
-def _token_row(row: Row, vocabulary: Vocabulary) -> dict[str, Any]:
-    ids = row["input_ids"]
-    return {
-        "tokens": list(tokens_of(ids, vocabulary)),
-        "ids": ids.tolist(),
-        "segments": row["segment_ids"].tolist(),
-    }
-
-
 def _signature(answerer: Answerer) -> dict[str, Any]:
     fields = [
         {"name": one.name, "is_list": one.is_list, "needed": one.needed, "about": one.about}
         for one in answerer.inputs
     ]
-    return {
-        "signature": answerer.signature,
-        "kind": answerer.kind,
-        "inputs": fields,
-        "outputs": list(answerer.outputs),
-    }
+    known = {"signature": answerer.signature, "kind": answerer.kind}
+    return {**known, "inputs": fields, "outputs": list(answerer.outputs)}
 
 
 def page_routes(models: Mapping[str, ShownModel]) -> list[BaseRoute]:
@@ -178,10 +157,9 @@ def page_routes(models: Mapping[str, ShownModel]) -> list[BaseRoute]:
         asked = rest.read(models[name].model, "predict", await bodies.json(request))
         if len(asked.instances) != 1:
             raise bad_request("send one instance.")
+        given = (models[name], asked.answerer, asked.instances[0])
         try:
-            return _json(
-                await asyncio.to_thread(work, models[name], asked.answerer, asked.instances[0])
-            )
+            return _json(await asyncio.to_thread(work, *given))
         except UserError as error:
             raise bad_request(str(error)) from None
 

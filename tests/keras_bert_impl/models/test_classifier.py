@@ -95,7 +95,7 @@ def test_a_pooling_that_does_not_exist_is_refused():
     with pytest.raises(UserError, match="`pooling=first` is unknown; choose pooler, cls, mean"):
         BertClassifier(TINY, num_labels=2, pooling="first")
     config = TINY.replace(extra={"classifier_pooling": "sum"})
-    with pytest.raises(UserError, match="classifier_pooling is 'sum'; it must be one of"):
+    with pytest.raises(UserError, match="classifier_pooling is 'sum'; take"):
         BertClassifier(config, num_labels=2)
 
 
@@ -178,7 +178,7 @@ def test_labels_that_are_no_list_of_names_are_refused(classifier, labels, senten
 
 def test_a_model_without_labels_must_be_told(tmp_path):
     folder = write_encoder(tmp_path / "model")
-    with pytest.raises(UserError, match="has no labels; give num_labels, or labels with their"):
+    with pytest.raises(UserError, match="has no labels; give num_labels, or labels"):
         BertClassifier.from_pretrained(folder)
     assert BertClassifier.from_pretrained(folder, num_labels=4).num_labels == 4
 

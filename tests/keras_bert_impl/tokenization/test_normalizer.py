@@ -3,10 +3,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.tokenization.character_table import CharacterTable
-from keras_bert_impl.tokenization.normalizer import CharacterRules, build_double_array, look_up
+from keras_bert_impl.tokenization.normalizer import CharacterRules, build_double_array
 
 TABLE = CharacterTable.load()
 ASCII_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~§"
+
+
+def look_up(units, key):
+    """The value of a key, read as the kernels read it; None where there is none."""
+    position = 0
+    for byte in key:
+        position ^= offset(int(units[position])) ^ byte
+        if int(units[position]) & 0x800000FF != byte:
+            return None
+    unit = int(units[position])
+    return int(units[position ^ offset(unit)]) & 0x7FFFFFFF if unit & 0x100 else None
+
+
+def offset(unit):
+    # Bit 9 says that the offset counts in units of 256, for tries larger than ours.
+    return (unit >> 10) << ((unit & 0x200) >> 6)
 
 
 def rules(do_lower_case=True, strip_accents=True, splits=ASCII_PUNCTUATION, in_vocabulary="ab"):

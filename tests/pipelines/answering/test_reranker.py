@@ -125,7 +125,7 @@ def test_of_two_labels_the_second_is_the_positive_one_unless_another_is_named(tm
         no, yes = predictor(pair)[0]["probabilities"]
         assert kb.Reranker(predictor).score(pair) == pytest.approx([yes], abs=1e-6)
         assert kb.Reranker(predictor, "no").score(pair) == pytest.approx([no], abs=1e-6)
-        with pytest.raises(kb.UserError, match="`positive_label=maybe`: the model has no, yes"):
+        with pytest.raises(kb.UserError, match=r"`positive_label=maybe`: .* the labels no, yes"):
             kb.Reranker(predictor, "maybe")
 
 

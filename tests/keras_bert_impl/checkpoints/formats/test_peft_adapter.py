@@ -114,7 +114,7 @@ def shallower(tensors):
         ),
         (
             changed_tensors(lambda x: x.update(WIDER)),
-            "are other sizes.* base .* that it was trained",
+            "are other sizes.* base .* has; name its own",
         ),
         (
             changed_tensors(lambda x: x.update(DEEPER)),
