@@ -217,13 +217,9 @@ def held_back() -> Iterator[None]:
         yield  # only the main thread is interrupted
         return
     heard = list[int]()
-
-    def hear(number: int, _frame: FrameType | None) -> None:
-        heard.append(number)
-
     handlers = {one: handler for one in STOPS if callable(handler := signal.getsignal(one))}
     for one in handlers:
-        signal.signal(one, hear)
+        signal.signal(one, lambda number, _frame: heard.append(number))
     try:
         yield
     finally:

@@ -110,7 +110,7 @@ def _beyond(value: Any, most: int = _LARGEST) -> str | None:
     return None
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Option:
     """One option of a config class or of a config nested in it.
 
@@ -214,15 +214,8 @@ def options_of(config_class: type) -> list[Option]:
     found = []
     for field in dataclasses.fields(config_class):
         if _RULES in field.metadata:
-            found.append(
-                Option(
-                    name=field.name,
-                    path=(field.name,),
-                    type=_without_none(hints[field.name]),
-                    default=field.default,
-                    rules=field.metadata[_RULES],
-                )
-            )
+            kind, rules = _without_none(hints[field.name]), field.metadata[_RULES]
+            found.append(Option(field.name, (field.name,), kind, field.default, rules))
         elif _NESTED in field.metadata:
             found += _options_of_nested(field.name, field.metadata[_NESTED])
     return found
