@@ -257,8 +257,8 @@ class EvaluateHeldOut(Hook):
         if due and run.step not in self._badness:
             self._measure(run)
             return
-        if due and self._badness[run.step] < self._least_badness(run):
-            self._save_best(run)
+        if due:
+            self._save_if_best(run)
         self._end_early(run)
 
     def after_call(self, run: Run) -> None:
@@ -288,17 +288,16 @@ class EvaluateHeldOut(Hook):
         if run.budget:
             run.budget.evaluated(seconds, self._at_end)
         self._badness[run.step] = badness(results, self._best_by)
-        if self._badness[run.step] < self._least_badness(run):
-            self._save_best(run)
+        self._save_if_best(run)
         run.writer.write("eval", run.step, {**results, **self._name})
         if run.is_chief:
             figures = (f"{name.replace('_', ' ')} {value:.4g}" for name, value in results.items())
             _LOGGER.info("step %s: evaluation: %s", f"{run.step:,}", ", ".join(figures))
         self._end_early(run)
 
-    def _save_best(self, run: Run) -> None:
-        if self._keep_best:
-            run.save_best()
+    def _save_if_best(self, run: Run) -> None:
+        if self._badness[run.step] < self._least_badness(run) and self._keep_best:
+            run.save(as_best=True)
 
     def _end_early(self, run: Run) -> None:
         """Ends the run where the last evaluations were not better than the best one before."""
